@@ -1,0 +1,85 @@
+"""`gradients(ys, xs)`: the gradient as more nodes of the same graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.autodiff import reverse
+from dovetail.errors import op_error
+from dovetail.graph import trace
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.structure import flatten
+
+
+def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
+    """Gradients of the sum of `ys` with respect to each of `xs`, as tensors of their graph; as `tf.gradients`.
+
+    Args:
+        ys: a graph Tensor or several.
+        xs: graph Tensors or variables of the same graph.
+        grad_ys: gradients that arrive at `ys`; ones if not given.
+
+    Returns:
+        A list as long as `xs`, with None where `ys` do not depend on it.
+
+    Raises:
+        TypeError: an x is of an integer dtype, or a y is not a graph Tensor.
+    """
+    targets, sources = flatten(ys)[0], flatten(xs)[0]
+    for y in targets:
+        if type(y) is not GraphTensor:
+            raise op_error(TypeError, "gradients", f"ys must be graph tensors, not {y!r}; for eager values use GradientTape.")
+    graph = trace.current_graph() or targets[0].graph
+    for x in sources:
+        if not x.dtype.is_differentiable:
+            raise op_error(TypeError, "gradients", f"{x!r} is {x.dtype}, which has no gradient; cast it to a float.")
+    points = [x if type(x) is GraphTensor else _read_of(graph, x) for x in sources]
+    seeds = flatten(grad_ys)[0] if grad_ys is not None else [None] * len(targets)
+    with trace.building(graph):
+        nodes = between(targets, [p for p in points if p is not None])
+        pairs = [(y, reverse.ones_like(y) if s is None else s) for y, s in zip(targets, seeds, strict=True)]
+        found = reverse.backward(nodes, pairs)
+    return [None if p is None else found.get(id(p)) for p in points]
+
+
+def _read_of(graph: Graph, variable: Any) -> Any:
+    if variable in graph.state.inputs:
+        return graph.state.inputs[variable]
+    return next(
+        (op.outputs[0] for op in graph.operations if op.type == "ReadVariableOp" and op.attrs["variable"] is variable),
+        None,
+    )
+
+
+def between(targets: list[Any], sources: list[Any]) -> list[Operation]:
+    """The operations that lie on a path from a source to a target, in topological order."""
+    reached = descendants(sources)
+    return [op for op in ancestors(targets) if op in reached]
+
+
+def ancestors(targets: list[Any]) -> list[Operation]:
+    """The operations that the targets need, inputs first."""
+    order: list[Operation] = []
+    seen: set[Operation] = set()
+    todo = [(t.op, False) for t in reversed(targets)]
+    while todo:
+        op, done = todo.pop()
+        if done:
+            order.append(op)
+        elif op not in seen:
+            seen.add(op)
+            todo.append((op, True))
+            todo += [(t.op, False) for t in reversed(op.inputs) if t.op not in seen]
+    return order
+
+
+def descendants(sources: list[Any]) -> set[Operation]:
+    """The operations that depend on the sources."""
+    found: set[Operation] = set()
+    todo = list(sources)
+    while todo:
+        for consumer in todo.pop().consumers():
+            if consumer not in found:
+                found.add(consumer)
+                todo += consumer.outputs
+    return found

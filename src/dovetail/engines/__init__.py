@@ -1,0 +1,135 @@
+"""The engines: which there are, which is current, which owns a value.
+
+An engine is one file beside this one, or one of another package found through the entry-point group
+`dovetail.engines`.  Its library is imported when the engine is first used, never before.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from dovetail.errors import EngineNotInstalled
+
+if TYPE_CHECKING:
+    from dovetail.engines.base import Engine
+
+# name: (module that defines `engine`, the library's import names, how to install it)
+BUILT_IN = {
+    "numpy": ("dovetail.engines.numpy", ("numpy",), "pip install numpy"),
+    "torch": ("dovetail.engines.torch", ("torch",), 'pip install "dovetail[torch]"'),
+    "jax": ("dovetail.engines.jax", ("jax", "jaxlib"), 'pip install "dovetail[jax]"'),
+}
+ENTRY_POINTS = "dovetail.engines"
+
+_loaded: dict[str, Engine] = {}
+_loading = threading.RLock()
+_local: ContextVar[Engine | None] = ContextVar("dovetail_engine", default=None)
+_default: Engine | None = None
+
+
+def known_engines() -> list[str]:
+    """The names of all engines that could be used, installed or not."""
+    return [*BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN)]
+
+
+def engines() -> list[str]:
+    """The names of the engines that are installed here.
+
+    Example:
+        >>> "numpy" in engines()
+        True
+    """
+    return [name for name in known_engines() if is_installed(name)]
+
+
+def is_installed(name: str) -> bool:
+    """Whether an engine's library can be imported; it is not imported to find out."""
+    if name not in BUILT_IN:
+        return True  # a package that registers an engine brings its library
+    return find_spec(BUILT_IN[name][1][0]) is not None
+
+
+def get_engine(name: str) -> Engine:
+    """The engine of a name, imported now if it was not in use before.
+
+    Raises:
+        ValueError: there is no engine of this name.
+        EngineNotInstalled: its library is not installed; the message says how to install it.
+    """
+    found = _loaded.get(name)
+    if found is not None:
+        return found
+    with _loading:
+        if name not in _loaded:
+            _loaded[name] = _load(name)
+        return _loaded[name]
+
+
+def _load(name: str) -> Engine:
+    if name in BUILT_IN:
+        module, libraries, install = BUILT_IN[name]
+        if find_spec(libraries[0]) is None:
+            raise EngineNotInstalled(f"the engine {name!r} needs {libraries[0]}, which is not installed: {install}")
+        return importlib.import_module(module).engine
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name == name:
+            return point.load()
+    raise ValueError(f"there is no engine {name!r}; there are {', '.join(known_engines())}.")
+
+
+def set_engine(name: str) -> None:
+    """Makes an engine the default of the process.
+
+    Raises:
+        ValueError: there is no engine of this name.
+        EngineNotInstalled: its library is not installed.
+    """
+    global _default
+    _default = get_engine(name)
+    if _local.get() is not None:
+        _local.set(_default)
+
+
+@contextmanager
+def engine(name: str) -> Iterator[None]:
+    """Makes an engine current within a `with` block, in this thread or task.
+
+    Example:
+        >>> with engine("numpy"):
+        ...     current().name
+        'numpy'
+    """
+    token = _local.set(get_engine(name))
+    try:
+        yield
+    finally:
+        _local.reset(token)
+
+
+def current() -> Engine:
+    """The engine on which values that belong to none yet are computed; at first that of $DOVETAIL_ENGINE, or numpy."""
+    global _default
+    found = _local.get() or _default
+    if found is None:
+        found = _default = get_engine(os.environ.get("DOVETAIL_ENGINE") or "numpy")
+    return found
+
+
+def owner_of_type(kind: type) -> Any:
+    """The engine whose own arrays are of this Python type; None for Dovetail's, NumPy's and Python's types."""
+    root = kind.__module__.partition(".")[0]
+    for name, (_, libraries, _) in BUILT_IN.items():
+        if root in libraries and name != "numpy" and root in sys.modules:
+            found = get_engine(name)
+            return found if found.owns_type(kind) else None
+    return next((e for e in _loaded.values() if e.name not in BUILT_IN and e.owns_type(kind)), None)
+

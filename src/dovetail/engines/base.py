@@ -1,0 +1,184 @@
+"""Engine: what a library must offer to compute Dovetail's ops, and the parts that are the same for every library.
+
+An engine is a table of rules (op name → function on the library's own arrays, arguments in the op's parameter order)
+and the few methods below.  Everything else (promotion, checks, gradients, graphs, passes) is written once, above it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dovetail import dtypes
+from dovetail.dtypes import DType
+from dovetail.engines.host_control import HOST_CONTROL
+
+Rule = Callable[..., Any]
+
+
+class Rules(dict[str, Rule]):
+    """A table of rules.
+
+    rules = Rules({"Tanh": np.tanh})      the library's function fits as it is
+
+    @rules("Sum", "Mean")                 it does not: a function with the op's parameters
+    def _(x, axis, keepdims): ...
+    """
+
+    def __call__(self, *names: str) -> Callable[[Rule], Rule]:
+        def add(rule: Rule) -> Rule:
+            for name in names:
+                self[name] = rule
+            return rule
+
+        return add
+
+
+class Engine:
+    """One library that computes.
+
+    Attributes:
+        name: what users call it.
+        rules: how it computes each op, by op name.  Composites without a rule run by their body.
+        out_rules: rules that can write to a given array, called as rule(*args, out=array); used by planned buffers.
+        fresh: ops, besides those with an out rule, whose rules never return a view of an argument.
+        eager_rules: the rules as single calls from Python use them (see `eager_rule`).
+        direct: per accepted kind, the native dtypes that need no conversion; what the short ways of calls check.
+        native: the same engine for its users' own values: rules without Dovetail's settings around them.
+        static_shapes: compiled programs need every shape known.
+    """
+
+    name: ClassVar[str]
+    static_shapes: ClassVar[bool] = False
+
+    def __init__(self, rules: Rules, out_rules: dict[str, Rule] | None = None, fresh: Iterable[str] = ()) -> None:
+        self.rules = Rules({**HOST_CONTROL, **rules})
+        self.out_rules = out_rules or {}
+        self.fresh = frozenset(fresh)
+        self.eager_rules = {name: self.eager_rule(rule) for name, rule in self.rules.items()}
+        native_types = {name: self.native_dtype(d) for name, d in dtypes.ALL.items() if self.has_dtype(d)}
+        self.direct = {
+            accepts: frozenset(native_types[name] for name in names if name in native_types)
+            for accepts, names in _DIRECT.items()
+        }
+        self.native = copy.copy(self)
+        self.native.eager_rules = self.rules
+
+    # what a library differs in
+
+    def version(self) -> str:
+        """The library's version."""
+        raise NotImplementedError
+
+    def devices(self) -> list[str]:
+        """The devices it can compute on here, best first ("gpu:0", "cpu:0")."""
+        return ["cpu:0"]
+
+    def device_of(self, value: Any) -> str:
+        return "cpu:0"
+
+    def owns_type(self, kind: type) -> bool:
+        """Whether values of this Python type are the library's arrays."""
+        raise NotImplementedError
+
+    def has_dtype(self, dtype: DType) -> bool:
+        """Whether the library can hold this dtype."""
+        return True
+
+    def native_dtype(self, dtype: DType) -> Any:
+        """The library's object for a dtype."""
+        return dtype.numpy
+
+    def asarray(self, value: Any, dtype: DType) -> Any:
+        """A native array from NumPy arrays, Python numbers or nested lists."""
+        raise NotImplementedError
+
+    def to_numpy(self, value: Any) -> np.ndarray:
+        """A NumPy array, without a copy where possible."""
+        return np.asarray(value)
+
+    def shape(self, value: Any) -> tuple[int, ...]:
+        return value.shape
+
+    def dtype(self, value: Any) -> DType:
+        return native_to_dtype(value.dtype)
+
+    def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        """A native array whose contents do not matter; what buffers are made of."""
+        raise NotImplementedError
+
+    def to_ints(self, value: Any) -> tuple[int, ...]:
+        """An integer array as a shape, for ops whose shape is known only when they run."""
+        return tuple(self.to_numpy(value).reshape(-1).tolist())
+
+    def copy(self, value: Any) -> Any:
+        """The same numbers in a buffer of their own."""
+        raise NotImplementedError
+
+    def from_dlpack(self, value: Any) -> Any:
+        """A native array that shares memory with any object that speaks DLPack."""
+        raise NotImplementedError
+
+    def to_dlpack(self, value: Any, **options: Any) -> Any:
+        return value.__dlpack__(**options)
+
+    def dlpack_device(self, value: Any) -> tuple[int, int]:
+        return value.__dlpack_device__()
+
+    def eager_rule(self, rule: Rule) -> Rule:
+        """A rule as it runs when called from Python one at a time."""
+        return rule
+
+    def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
+        """A straight-line function of native arrays, made as fast as the library can.
+
+        Args:
+            function: takes and returns native arrays.
+            donate: positions of the arguments whose buffers may be reused for the results.
+        """
+        return function
+
+    def synchronize(self, value: Any) -> None:
+        """Waits until a value is computed; only timing needs it."""
+
+    # gradients of the library's own, for `custom_gradient` and friends on its users' values
+
+    def custom_gradient(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Runs `function(*args) → (result, gradient function)` so that the library's autodiff uses that gradient."""
+        return function(*args)[0]
+
+    # the same for all
+
+    def receive(self, value: Any, sender: Engine) -> Any:
+        """A value of another engine, by DLPack where both can, else by way of NumPy."""
+        try:
+            return self.from_dlpack(value)
+        except Exception:  # a dtype or device that one of the two cannot exchange
+            return self.asarray(sender.to_numpy(value), sender.dtype(value))
+
+    def __repr__(self) -> str:
+        return f"<engine {self.name}>"
+
+
+_native_dtypes: dict[Any, DType] = {}
+
+
+def native_to_dtype(native: Any) -> DType:
+    """`dtypes.as_dtype`, with a fast table for the dtype objects that arrays carry."""
+    found = _native_dtypes.get(native)
+    if found is None:
+        found = _native_dtypes[native] = dtypes.as_dtype(native)
+    return found
+
+
+_DIRECT = {
+    "any": tuple(dtypes.ALL),
+    "number": (*dtypes.INTEGERS, *dtypes.FLOATS, *dtypes.COMPLEXES),
+    "inexact": (*dtypes.FLOATS, *dtypes.COMPLEXES),
+    "float": dtypes.FLOATS,
+    "integer": dtypes.INTEGERS,
+    "bool": ("bool",),
+}

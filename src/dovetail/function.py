@@ -1,0 +1,336 @@
+"""`function`: traces a Python function to a Graph, once per signature, and runs the graph's plan from then on.
+
+A call flattens its arguments to tensors and static values; shapes, dtypes, structure and static values are the
+signature, under which the traced graph is kept.  Under a gradient tape the graph is split into a forward and a backward
+program (`autodiff.vjp`), so a gradient runs compiled too.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from dovetail import config
+from dovetail.autodiff.recorder import Record
+from dovetail.autodiff.vjp import Split, split
+from dovetail.engines.base import Engine
+from dovetail.errors import RetracingWarning, op_error
+from dovetail.graph import trace
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.ops import dispatch
+from dovetail.ops.op import OPS
+from dovetail.ops.spec import TensorSpec
+from dovetail.plan.plan import Plan
+from dovetail.structure import LEAF, flatten, unflatten
+from dovetail.tensor import Tensor, recording
+from dovetail.variable import Variable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+RETRACES_BEFORE_WARNING = 8
+
+
+class Concrete:
+    """A graph that can be called: with a plan per engine, and its gradient once somebody asks.
+
+    Attributes:
+        graph: what was traced.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._open_shapes = any(not t.spec.is_static for t in graph.inputs)
+        self._plans: dict[Any, Plan] = {}
+        self._lock = threading.Lock()
+
+    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None) -> Plan:
+        """The plan for an engine; for engines that need every shape, also by the shapes of the inputs."""
+        key = engine.name, shapes
+        found = self._plans.get(key)
+        if found is None:
+            with self._lock:
+                found = self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, engine, shapes))
+        return found
+
+    def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
+        """Runs the plan on native arrays."""
+        shapes = tuple(map(engine.shape, arguments)) if self._open_shapes and engine.static_shapes else None
+        return self.plan(engine, shapes)(arguments)
+
+    def __call__(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
+        """Runs it on Tensors of the engine, recorded on the tapes that watch."""
+        if recording.tapes:
+            return self._call_taped(tensors, engine)
+        return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
+
+    def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
+        variables = self._functional.variables
+        inputs = [*tensors, *(v.read(engine) for v in variables)]
+        op = OPS["Call"]
+        tapes = [tape for tape in recording.tapes if tape.watches(op, inputs)]
+        if not tapes:
+            return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
+        functional = self._functional
+        values = functional.forward.run([t._value for t in inputs], engine)
+        results = [Tensor(value, engine) for value in values]
+        count = len(self.graph.outputs)
+        ends = count + len(functional.assigned)
+        for variable, value in zip(functional.assigned, results[count:ends], strict=True):
+            variable.assign(value)
+        node = Record(op, inputs, results[:ends] + results[ends:], functional.gradient(results[ends:], len(inputs), engine))
+        for tape in tapes:
+            tape.add(node)
+        return results[:count]
+
+    @functools.cached_property
+    def _functional(self) -> Functional:
+        return Functional(self.graph)
+
+
+class Functional:
+    """A graph with its variables as inputs and outputs, split into a forward and a backward program.
+
+    Attributes:
+        variables: the variables that are read, the last inputs.
+        assigned: the variables that are assigned, outputs after the graph's own.
+        forward: all of that, and then the tensors that the backward program needs.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        pure = Graph(graph.name)
+        mapped = {t: pure.placeholder(t.spec, t.op.name) for t in graph.inputs}
+        self.variables: list[Variable] = []
+        writes: dict[Variable, GraphTensor] = {}
+        for op in graph.operations:
+            if op.type == "ReadVariableOp":
+                self.variables.append(op.attrs["variable"])
+                mapped[op.outputs[0]] = pure.placeholder(op.outputs[0].spec, op.name)
+            elif op.type == "AssignVariableOp":
+                writes[op.attrs["variable"]] = mapped[op.inputs[0]]
+                mapped[op.outputs[0]] = mapped[op.inputs[0]]
+            elif op.outputs[0] not in mapped:
+                inputs = [mapped[t] for t in op.inputs]
+                copy = pure.add(op.op, inputs, dict(op.attrs), [t.spec for t in op.outputs], op.layout, op.name)
+                copy.where = op.where
+                mapped.update(zip(op.outputs, copy.outputs, strict=True))
+        self.assigned = list(writes)
+        pure.outputs = [*(mapped[t] for t in graph.outputs), *writes.values()]
+        self._split: Split = split(pure)
+        self.forward = Concrete(self._split.forward)
+        self.backward = Concrete(self._split.backward)
+
+    def gradient(self, kept: list[Tensor], inputs: int, engine: Engine) -> Callable[..., list[Any]]:
+        """The gradient function of one call, which runs the backward program on what that call kept."""
+
+        def function(node: Any, *arriving: Any) -> list[Any]:
+            gradients = [dispatch.as_tensor(arriving[i], arriving[i].dtype, engine) for i in self._split.outputs]
+            results: list[Any] = [None] * inputs
+            found = self.backward([*kept, *gradients], engine)
+            for index, value in zip(self._split.inputs, found, strict=True):
+                results[index] = value
+            return results
+
+        return function
+
+
+class Function(Generic[P, R]):
+    """A Python function that is compiled; made by `function`."""
+
+    def __init__(self, python_function: Callable[P, R], input_signature: Any = None, name: str | None = None) -> None:
+        functools.update_wrapper(self, python_function)
+        self._python = python_function
+        self._name = name or getattr(python_function, "__name__", "function")
+        self._signature = None if input_signature is None else flatten(tuple(input_signature))
+        self._traces: dict[Any, tuple[Concrete, Any]] = {}
+        self._lock = threading.RLock()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        leaves, structure = flatten((args, kwargs) if kwargs else args)
+        if trace.current_graph() is not None or any(dispatch.world_of(v).rank > 2 for v in leaves):
+            return self._python(*args, **kwargs)  # inside another graph, or on an engine's own values: it takes part
+        tensors, engine, key = self._classify(leaves, structure)
+        found = self._traces.get(key)
+        if found is None:
+            found = self._trace(key, leaves, bool(kwargs), structure)
+        concrete, rebuild = found
+        return rebuild(concrete(tensors, engine))
+
+    # signatures
+
+    def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Tensor], Engine, Any]:
+        """The tensors among the leaves, the engine to run on, and the key of the signature."""
+        engine = None
+        for leaf in leaves:
+            if type(leaf) is Tensor:
+                engine = leaf._engine
+                break
+        if engine is None:
+            engine = dispatch.engines.current()
+        if self._signature is not None:
+            return self._checked(leaves, structure, engine), engine, "signature"
+        tensors: list[Tensor] = []
+        key: list[Any] = [structure, config.version()]
+        for i, leaf in enumerate(leaves):
+            if type(leaf) is Tensor:
+                tensor = leaf if leaf._engine is engine else dispatch.move(leaf, engine)
+            elif isinstance(leaf, (np.ndarray, np.generic)):
+                tensor = leaves[i] = dispatch.as_tensor(leaf, dispatch.dtype_of(leaf), engine)
+            else:
+                key.append((type(leaf), leaf if _is_hashable(leaf) else id(leaf)))
+                continue
+            tensors.append(tensor)
+            key.append((engine.shape(tensor._value), engine.dtype(tensor._value)))
+        return tensors, engine, tuple(key)
+
+    def _checked(self, leaves: list[Any], structure: Any, engine: Engine) -> list[Tensor]:
+        specs, wanted = self._signature  # type: ignore[misc]
+        if structure != wanted:
+            problem = f"the arguments must have the structure of the input signature {wanted}, not {structure}."
+            raise op_error(TypeError, self._name, problem)
+        tensors = [dispatch.as_tensor(v, s.dtype, engine) for v, s in zip(leaves, specs, strict=True)]
+        for tensor, spec in zip(tensors, specs, strict=True):
+            fits = spec.shape is None or (
+                len(spec.shape) == len(tensor.shape)
+                and all(a is None or a == b for a, b in zip(spec.shape, tensor.shape, strict=True))
+            )
+            if not fits:
+                problem = f"the shape {tensor.shape} does not fit the input signature {spec!r}."
+                raise op_error(ValueError, self._name, problem)
+        return tensors
+
+    # tracing
+
+    def _trace(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> tuple[Concrete, Any]:
+        with self._lock:
+            if key in self._traces:
+                return self._traces[key]
+            if len(self._traces) >= RETRACES_BEFORE_WARNING:
+                self._warn_of_retracing(key)
+            specs = self._signature[0] if self._signature is not None else [
+                TensorSpec(v.shape, v.dtype) if type(v) is Tensor else None for v in leaves
+            ]  # fmt: skip
+            graph = Graph(self._name)
+            outside, recording.tapes = recording.tapes, ()
+            try:
+                with trace.building(graph):
+                    args = [v if s is None else graph.placeholder(s, f"arg{i}") for i, (v, s) in enumerate(zip(leaves, specs, strict=True))]
+                    call = unflatten(structure, args)
+                    result = self._python(*call[0], **call[1]) if has_kwargs else self._python(*call)
+                    rebuild = _collect_result(graph, result)
+            finally:
+                recording.tapes = outside
+            found = self._traces[key] = Concrete(graph), rebuild
+            return found
+
+    def _warn_of_retracing(self, key: Any) -> None:
+        last = next(reversed(self._traces))
+        differences = [f"{_show(a)} became {_show(b)}" for a, b in zip(last[1:], key[1:], strict=False) if a != b]
+        reason = "; ".join(differences) or "the structure of the arguments differs"
+        warnings.warn(
+            f"{self._name} is traced for the {len(self._traces) + 1}th time: {reason}. Pass numbers as tensors, or give "
+            "function(input_signature=...) with None for the dimensions that vary.",
+            RetracingWarning,
+            stacklevel=4,
+        )
+
+    # looking inside
+
+    def concrete(self, *args: Any, **kwargs: Any) -> Concrete:
+        """What a call with these arguments runs: tensors, arrays, or `TensorSpec`s in their place."""
+        leaves, structure = flatten((args, kwargs) if kwargs else args)
+        leaves = [np.zeros([d or 1 for d in v.shape], v.dtype.numpy) if isinstance(v, TensorSpec) else v for v in leaves]
+        _, _, key = self._classify(leaves, structure)
+        return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure))[0]
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that a call with these arguments runs, as it was traced.
+
+        Example:
+            >>> import dovetail as dt
+            >>> @dt.function
+            ... def double(x):
+            ...     return x + x
+            >>> len(double.graph(dt.ops.constant([1., 2.])))
+            2
+        """
+        return self.concrete(*args, **kwargs).graph
+
+    def __repr__(self) -> str:
+        return f"<function {self._name}: {len(self._traces)} traces>"
+
+
+def _collect_result(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
+    """Makes the result's tensors the graph's outputs; returns what puts values in their places."""
+    leaves, structure = flatten(result)
+    outputs: list[GraphTensor] = []
+    plain: list[Any] = []
+    for leaf in leaves:
+        if isinstance(leaf, (str, bytes)) or not (hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float, complex))):
+            plain.append(leaf)
+        else:
+            dtype = dispatch.promote([dispatch.dtype_of(leaf)])
+            outputs.append(trace.to_graph(leaf, dtype, graph, OPS["Identity"]))
+            plain.append(_SLOT)
+    graph.outputs = outputs
+    if structure == LEAF and outputs:
+        return lambda values: values[0]
+
+    def rebuild(values: list[Tensor]) -> Any:
+        found = iter(values)
+        return unflatten(structure, [next(found) if p is _SLOT else p for p in plain])
+
+    return rebuild
+
+
+_SLOT = object()
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _show(part: Any) -> str:
+    if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], tuple):
+        return repr(TensorSpec(*part))
+    return f"the static value {part[1]!r}" if isinstance(part, tuple) else str(part)
+
+
+def function(
+    python_function: Callable[..., Any] | None = None, *, input_signature: Any = None, name: str | None = None
+) -> Any:
+    """Compiles a function: traced once per signature, then run as one program.  Also a decorator.
+
+    Args:
+        python_function: takes and returns structures of tensors; other arguments are static, a value each a trace.
+        input_signature: a sequence of `spec`s, with None for dimensions that vary; then there is one trace.
+        name: the name of its graph.
+
+    Returns:
+        A function of the same arguments.  `.graph(...)` shows what a call runs.
+
+    Source: `tf.function`.
+
+    Example:
+        >>> import dovetail as dt
+        >>> @dt.function
+        ... def hypotenuse(a, b):
+        ...     return (a * a + b * b) ** 0.5
+        >>> float(hypotenuse(dt.ops.constant(3.), dt.ops.constant(4.)))
+        5.0
+    """
+    if python_function is None:
+        return functools.partial(function, input_signature=input_signature, name=name)
+    return Function(python_function, input_signature, name)

@@ -1,0 +1,340 @@
+"""Tracing: running a Python function on graph Tensors, so that its ops become a Graph.
+
+This is also the `graph` world of dispatch: an op that is given a graph Tensor comes to `record`, which converts the
+other arguments to graph Tensors, infers the result and appends the node.  Inside a subgraph (a loop's body, a branch)
+tensors of the graphs around it are captured as inputs, and variables become inputs and outputs, so a subgraph is pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dovetail import engines
+from dovetail.dtypes import DType
+from dovetail.errors import op_error
+from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
+from dovetail.ops import dispatch
+from dovetail.ops.dispatch import EAGER, HOST, NATIVE, STATE, World
+from dovetail.ops.op import OPS, Op
+from dovetail.ops.spec import TensorSpec
+from dovetail.tensor import Tensor, recording
+from dovetail.tensor import building as _building
+
+
+def current_graph() -> Graph | None:
+    """The graph that is being built in this thread, the innermost if there are several; None if there is none."""
+    return _building.graphs[-1] if _building.graphs else None
+
+
+@contextmanager
+def building(graph: Graph) -> Iterator[Graph]:
+    """Ops inside the `with` block that need a graph are recorded in this one."""
+    outside = _building.graphs
+    _building.graphs = (*outside, graph)
+    try:
+        yield graph
+    finally:
+        _building.graphs = outside
+
+
+@contextmanager
+def not_building() -> Iterator[None]:
+    """Ops inside the `with` block are computed, even while a function is being traced around it."""
+    outside = _building.graphs
+    _building.graphs = ()
+    try:
+        yield
+    finally:
+        _building.graphs = outside
+
+
+# -- recording one op -------------------------------------------------------------------------------------------------
+
+
+def record(op: Op, values: list[Any], name: str | None = None) -> Any:
+    """Adds an op call to its graph; the result is one graph Tensor or a tuple of them."""
+    graph = _graph_of(op, values)
+    dynamic = [i for i in op.ints_positions if _is_dynamic(values[i])]
+    if op.body is not None and dynamic:  # its body sees which dimensions are known
+        with building(graph):
+            return op.body(*values)
+    dtypes = dispatch.promoted_dtypes(op, values)
+    tapes = recording.tapes
+    values = list(values)
+    for index, kind in op.tensor_positions:
+        value = values[index]
+        if kind.many:
+            values[index] = tuple(to_graph(v, d, graph, op) for v, d in zip(value, dtypes[index], strict=True))
+        elif value is not None:
+            values[index] = to_graph(value, dtypes[index], graph, op)
+        elif not kind.optional:
+            raise op_error(TypeError, op.name, f"{op.params[index].name} must be a tensor, not None.")
+    partial = dict.fromkeys(dynamic)
+    for index in op.ints_positions:
+        if index in partial:
+            values[index], partial[index] = _dynamic_ints(op, values[index], graph)
+        else:
+            values[index] = dispatch.static_ints(op, values[index])
+    specs = _infer(op, [partial.get(i, v) if i in partial else v for i, v in enumerate(values)])
+    operation = append(graph, op, values, partial, specs, name)
+    for tape in tapes:
+        tape.record(op, operation.args, operation.outputs, operation)
+    return tuple(operation.outputs) if op.returns_tuple else operation.outputs[0]
+
+
+def append(graph: Graph, op: Op, values: list[Any], partial: dict[int, Any], specs: Any, name: str | None) -> Operation:
+    """Adds the operation for arguments that are graph Tensors and static values."""
+    inputs: list[GraphTensor] = []
+    layout: list[int | None] = []
+    attrs: dict[str, Any] = {}
+    for index, (param, value) in enumerate(zip(op.params, values, strict=True)):
+        if type(value) is GraphTensor:
+            inputs.append(value)
+            layout.append(SINGLE)
+            if index in partial:
+                attrs[param.name] = partial[index]
+        elif param.kind is not None and type(value) is tuple and getattr(param.kind, "many", False):
+            inputs.extend(value)
+            layout.append(len(value))
+        else:
+            attrs[param.name] = value
+            layout.append(None)
+    return graph.add(op, inputs, attrs, specs if op.returns_tuple else (specs,), tuple(layout), name)
+
+
+def _graph_of(op: Op, values: list[Any]) -> Graph:
+    current = current_graph()
+    found: Graph | None = None
+    for value in dispatch.operands(op, values):
+        if type(value) is GraphTensor:
+            graph = value.op.graph
+            if found is None:
+                found = graph
+            elif graph is not found and current is None:
+                raise op_error(
+                    ValueError,
+                    op.name,
+                    f"its tensors belong to two graphs: {value!r} to {graph.name!r}, the others to {found.name!r}; "
+                    "import one graph into the other, or build both parts in one.",
+                )
+    return current or found  # type: ignore[return-value]
+
+
+def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
+    """Any value as a tensor of the graph with the given dtype."""
+    if type(value) is GraphTensor:
+        tensor = value if value.op.graph is graph else capture(graph, value, op)
+    else:
+        world = dispatch.world_of(value)
+        if world is STATE:
+            tensor = read_variable(graph, value)
+        elif world in (HOST, EAGER, NATIVE):
+            return graph.constant(_host_array(value, dtype, op))
+        else:
+            raise op_error(TypeError, op.name, f"{type(value).__name__} values and graph tensors cannot meet.")
+    return tensor if tensor.dtype == dtype else record(OPS["Cast"], [tensor, dtype])
+
+
+def _host_array(value: Any, dtype: DType, op: Op) -> np.ndarray:
+    if type(value) is Tensor:
+        value = value._engine.to_numpy(value._value)
+    elif dispatch.world_of(value) is NATIVE:
+        engine = engines.owner_of_type(type(value))
+        try:
+            value = engine.to_numpy(value)
+        except Exception as error:
+            problem = f"a {engine.name} value that has no numbers yet (a tracer) cannot go into a Dovetail graph: {error}"
+            raise op_error(TypeError, op.name, problem) from error
+    elif isinstance(value, (list, tuple)):
+        value = [_host_array(v, dtype, op) for v in value]
+    return np.array(value, dtype.numpy)
+
+
+def capture(graph: Graph, tensor: GraphTensor, op: Op | None = None) -> GraphTensor:
+    """A tensor of a graph around this one, as an input of this one.
+
+    Raises:
+        ValueError: the tensor's graph is not around this one.
+    """
+    if tensor.op.graph is graph:
+        return tensor
+    found = graph.captures.get(tensor)
+    if found is None:
+        outer = graph.outer
+        while outer is not None and outer is not tensor.op.graph:
+            outer = outer.outer
+        if outer is None:
+            raise op_error(
+                ValueError,
+                op.name if op else "Capture",
+                f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {graph.name!r}, which is being built; "
+                "a tensor cannot leave the function that made it except as its result.",
+            )
+        if tensor.op.type == "Const":
+            return graph.constant(tensor.op.attrs["value"])
+        found = graph.placeholder(tensor.spec, tensor.op.name.rpartition("/")[2])
+        graph.captures[tensor] = found
+    return found
+
+
+# -- shape-like arguments ---------------------------------------------------------------------------------------------
+
+
+def _is_dynamic(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_is_dynamic(v) for v in value)
+    return type(value) is GraphTensor or (dispatch.world_of(value) is STATE and current_graph() is not None)
+
+
+def _dynamic_ints(op: Op, value: Any, graph: Graph) -> tuple[GraphTensor, tuple[int | None, ...]]:
+    """A shape that is only known later, as one integer tensor, and what is known of it now."""
+    if isinstance(value, (list, tuple)):
+        partial = tuple(_constant_int(v) if _is_dynamic(v) else int(v) for v in value)
+        return record(OPS["Pack"], [tuple(value), 0]), partial
+    tensor = to_graph(value, dispatch.dtype_of(value), graph, op)
+    if not tensor.dtype.is_integer:
+        raise op_error(TypeError, op.name, f"a shape needs integers, but {tensor!r} is {tensor.dtype}.")
+    if tensor.shape == ():
+        return record(OPS["Reshape"], [tensor, (1,)]), (_constant_int(tensor),)
+    return tensor, constant_ints(tensor)
+
+
+def constant_ints(tensor: GraphTensor) -> tuple[int | None, ...]:
+    """What is known now of a 1-D integer tensor that will be used as a shape."""
+    op = tensor.op
+    if op.type == "Const":
+        return tuple(op.attrs["value"].reshape(-1).tolist())
+    if op.type == "Shape" and op.inputs[0].shape is not None:
+        return op.inputs[0].shape
+    if op.type == "Pack":
+        return tuple(_constant_int(t) for t in op.inputs)
+    if op.type == "ConcatV2":
+        return tuple(dim for t in op.inputs for dim in constant_ints(t))
+    if op.type == "Cast":
+        return constant_ints(op.inputs[0])
+    if not tensor.shape or tensor.shape[0] is None:
+        raise op_error(ValueError, "Shape", f"the length of the shape {tensor!r} is not known, so the rank would not be.")
+    return (None,) * tensor.shape[0]
+
+
+def _constant_int(tensor: Any) -> int | None:
+    op = getattr(tensor, "op", None)
+    if op is None:
+        return None
+    if op.type == "Const":
+        return int(op.attrs["value"])
+    if op.type == "Cast":
+        return _constant_int(op.inputs[0])
+    return None
+
+
+# -- inference --------------------------------------------------------------------------------------------------------
+
+
+def _infer(op: Op, values: list[Any]) -> Any:
+    if op.infer is not None:
+        return dispatch.infer(op, values)
+    specs = [t.spec for t in body_graph(op, values).outputs]
+    return tuple(specs) if op.returns_tuple else specs[0]
+
+
+_bodies: dict[Any, Graph] = {}
+_BODIES_LIMIT = 5_000
+
+
+def body_graph(op: Op, values: Sequence[Any]) -> Graph:
+    """The body of a composite as a graph whose inputs are the op's tensors, for arguments of these specs."""
+    key = (op.name, *[_spec_key(v) for v in values])
+    try:
+        found = _bodies.get(key)
+    except TypeError:
+        return _trace_body(op, values)
+    if found is None:
+        if len(_bodies) > _BODIES_LIMIT:
+            _bodies.clear()
+        found = _bodies[key] = _trace_body(op, values)
+    return found
+
+
+def _spec_key(value: Any) -> Any:
+    if type(value) is GraphTensor:
+        return value.shape, value.dtype
+    if type(value) is tuple:
+        return tuple(map(_spec_key, value))
+    return type(value), value
+
+
+def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
+    graph = Graph(op.name)
+    names = [p.name for p in op.params]
+    args: list[Any] = []
+    for name, value in zip(names, values, strict=True):
+        if type(value) is GraphTensor:
+            args.append(graph.placeholder(value.spec, name))
+        elif type(value) is tuple and value and type(value[0]) is GraphTensor:
+            args.append(tuple(graph.placeholder(v.spec, name) for v in value))
+        else:
+            args.append(value)
+    tapes, recording.tapes = recording.tapes, ()
+    try:
+        with building(graph):
+            result = op.body(*args)  # type: ignore[misc]
+            flat = list(result) if op.returns_tuple else [result]
+            graph.outputs = [to_graph(t, dispatch.native_dtype(dispatch.dtype_of(t)), graph, op) for t in flat]
+    except Exception as error:
+        raise dispatch.inside(op, error) from error.__cause__
+    finally:
+        recording.tapes = tapes
+    return graph
+
+
+# -- variables --------------------------------------------------------------------------------------------------------
+
+
+def read_variable(graph: Graph, variable: Any) -> GraphTensor:
+    """The value of a variable at this point of the program."""
+    value = graph.state.values.get(variable)
+    if value is None:
+        if graph.outer is not None:
+            outside = read_variable(graph.outer, variable)
+            value = graph.placeholder(outside.spec, variable.name)
+            graph.state.inputs[variable] = value
+        else:
+            spec = TensorSpec(variable.shape, variable.dtype)
+            name = f"{variable.name}/Read"
+            value = graph.add(OPS["ReadVariableOp"], [], {"variable": variable}, [spec], (None,), name).outputs[0]
+        graph.state.values[variable] = value
+        for tape in recording.tapes:
+            tape.record_read(variable, value)
+    return value
+
+
+def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> None:
+    """Gives a variable a value from this point of the program on."""
+    if graph.outer is None:
+        attrs = {"variable": variable}
+        operation = graph.add(OPS["AssignVariableOp"], [value], attrs, [value.spec], (SINGLE, None), f"{variable.name}/Assign")
+        if variable in graph.state.last:
+            operation.control_inputs.append(graph.state.last[variable])
+        graph.state.last[variable] = operation
+    graph.state.values[variable] = value
+    graph.state.assigned[variable] = None
+
+
+# -- tracing whole functions ------------------------------------------------------------------------------------------
+
+
+def trace(function: Callable[..., Any], specs: Sequence[TensorSpec], name: str, outer: Graph | None = None) -> tuple[Graph, Any]:
+    """Runs a function on placeholders; the graph, and the function's result made of graph Tensors."""
+    graph = Graph(name, outer)
+    with building(graph):
+        result = function(*[graph.placeholder(spec, f"arg{i}") for i, spec in enumerate(specs)])
+    return graph, result
+
+
+GRAPH = World("graph", 4, record)
+dispatch.register_world(GraphTensor, GRAPH)

@@ -1,0 +1,57 @@
+"""The parameter kinds of op signatures.
+
+An op's signature is its type rule.  `x: Float` says that `x` is a tensor of floats; parameters of the same kind are
+promoted to one common dtype before the op runs; parameters of different kinds are independent.  Whatever has no kind
+(an axis, a flag, a mode) is static: a plain Python value that is known when the op is called.
+
+    def gather(x: Anything, indices: Integer, axis: int = 0) -> Tensor
+    def concat(xs: Anythings, axis: int = 0) -> Tensor
+    def reshape(x: Anything, shape: Ints) -> Tensor
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+# A Tensor, a graph Tensor, a Variable, an engine's own value, a NumPy array, a Python number or nested lists of them.
+TensorLike: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a tensor parameter accepts.
+
+    Attributes:
+        accepts: "any", "number" (bool becomes int32), "inexact" (integers become floatx), "float", "integer" or "bool"
+            (numbers become `x != 0`).
+        many: the parameter is a list of tensors.
+        optional: None is allowed.
+        apart: the parameter is promoted by itself, not with the others of its kind.
+    """
+
+    accepts: str
+    many: bool = False
+    optional: bool = False
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class IntsKind:
+    """A shape-like parameter: static integers, a tensor of integers, or a list that mixes both."""
+
+
+Anything = Annotated[TensorLike, Kind("any")]
+Number = Annotated[TensorLike, Kind("number")]
+Inexact = Annotated[TensorLike, Kind("inexact")]  # float or complex
+Float = Annotated[TensorLike, Kind("float")]
+Integer = Annotated[TensorLike, Kind("integer")]
+Bool = Annotated[TensorLike, Kind("bool")]
+Each = Annotated[TensorLike, Kind("any", apart=True)]
+Anythings = Annotated[TensorLike, Kind("any", many=True)]
+Numbers = Annotated[TensorLike, Kind("number", many=True)]
+Eachs = Annotated[TensorLike, Kind("any", many=True, apart=True)]
+MaybeFloat = Annotated[TensorLike, Kind("float", optional=True)]
+MaybeNumber = Annotated[TensorLike, Kind("number", optional=True)]
+MaybeEach = Annotated[TensorLike, Kind("any", optional=True, apart=True)]
+Ints = Annotated[Any, IntsKind()]

@@ -1,0 +1,217 @@
+"""Op: one entry of the op table, and the decorators that make it.
+
+    @primitive("Tanh", infer=elementwise, samples=unary(-3, 3))
+    def tanh(x: Float) -> Tensor:
+        '''Hyperbolic tangent, elementwise.'''
+
+    @tanh.gradient
+    def _(op, g):
+        return g * (1 - op.outputs[0] ** 2)
+
+    @composite("Softmax", samples=...)
+    def softmax(x: Float, axis: int = -1) -> Tensor:
+        '''…'''
+        exp = ...
+
+A primitive has no body: every engine has a rule for it, and `infer` says which shape and dtype come out.  A composite
+has a body written in other ops; it is recorded as one node, and engines may claim it with a rule of their own.
+Gradients are written in ops too, so the same table serves the tape, the graph, and gradients of gradients.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from dovetail.dtypes import as_dtype
+from dovetail.errors import op_error
+from dovetail.ops import dispatch
+from dovetail.ops.kinds import IntsKind, Kind
+from dovetail.tensor import Tensor, recording
+
+OPS: dict[str, Op] = {}
+_REQUIRED = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an op: a tensor (`Kind`), shape-like integers (`IntsKind`) or static (None)."""
+
+    name: str
+    kind: Kind | IntsKind | None
+    default: Any
+
+
+class Op:
+    """What is computed: name, type rule, gradient and, for a composite, a body.  Call it to compute or record it.
+
+    Attributes:
+        name: the op's type, TensorFlow's where TensorFlow has the op ("MatMul").
+        params: its parameters in order.
+        body: for a composite, the function that says it in other ops; None for a primitive.
+        infer: (specs and static values in parameter order) → spec of the output, or a tuple of them.  Composites need
+            none: their body is traced.
+        samples: example calls, from which the test suite is generated.
+        returns_tuple: whether it has several results, as its return annotation says.
+        differentiable: False where the derivative is zero or does not exist (floor, argmax, …).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        body: Callable[..., Any] | None = None,
+        infer: Callable[..., Any] | None = None,
+        samples: Sequence[Any] = (),
+        differentiable: bool = True,
+    ) -> None:
+        self.name = name
+        self.body = body
+        self.infer = infer
+        self.samples = samples
+        self.differentiable = differentiable
+        self.gradient_function: Callable[..., Any] | None = None
+        functools.update_wrapper(self, function)
+        hints = get_type_hints(function, include_extras=True)
+        self.returns_tuple = hints.get("return") is not Tensor
+        self.params = [
+            Parameter(p.name, _kind_of(hints.get(p.name)), p.default)
+            for p in inspect.signature(function).parameters.values()
+        ]
+        self._positions = {p.name: i for i, p in enumerate(self.params)}
+        self._static = [(i, p.name) for i, p in enumerate(self.params) if p.kind is None]
+        self.tensor_positions = [(i, p.kind) for i, p in enumerate(self.params) if isinstance(p.kind, Kind)]
+        self.ints_positions = [i for i, p in enumerate(self.params) if isinstance(p.kind, IntsKind)]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return dispatch.apply(self, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> Any:
+        return OPS.__getitem__, (self.name,)
+
+    @property
+    def is_primitive(self) -> bool:
+        return self.body is None
+
+    def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: sets the gradient, called as function(op, *output_gradients).
+
+        `op` has `.inputs`, `.outputs`, `.args` (all arguments in parameter order) and `.attr(name)`.  The function
+        returns one gradient per input tensor (a single one need not be in a tuple), None where there is none.
+        """
+        self.gradient_function = function
+        return function
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """The arguments in parameter order, defaults filled in, static values made hashable."""
+        values = list(args)
+        if len(values) > len(self.params):
+            raise op_error(TypeError, self.name, f"takes {len(self.params)} arguments but {len(values)} were given.")
+        for param in self.params[len(values) :]:
+            value = kwargs.pop(param.name, param.default) if kwargs else param.default
+            if value is _REQUIRED:
+                raise op_error(TypeError, self.name, f"the argument {param.name!r} is missing.")
+            values.append(value)
+        if kwargs:
+            names = ", ".join(p.name for p in self.params)
+            problem = f"no argument {', '.join(map(repr, kwargs))} (or it is given twice); it takes {names}."
+            raise op_error(TypeError, self.name, problem)
+        for index, name in self._static:
+            values[index] = _freeze(values[index], name)
+        return values
+
+    def index_of(self, param: str) -> int:
+        """The position of a parameter, by name."""
+        return self._positions[param]
+
+
+class UnaryOp(Op):
+    """An elementwise op of one tensor, with a short way for the plainest call: an eager Tensor, no tape."""
+
+    def __call__(self, x: Any, name: str | None = None) -> Any:  # type: ignore[override]
+        if type(x) is Tensor and not recording.tapes:
+            engine, value = x._engine, x._value
+            if value.dtype in engine.direct[self.accepts]:
+                rule = engine.eager_rules.get(self.name)
+                if rule is not None:
+                    return Tensor(rule(value), engine)
+        return dispatch.apply(self, (x,), {"name": name})
+
+    @functools.cached_property
+    def accepts(self) -> str:
+        return self.tensor_positions[0][1].accepts
+
+
+class BinaryOp(Op):
+    """An elementwise op of two tensors, with a short way for two eager Tensors of one engine and dtype, no tape."""
+
+    def __call__(self, x: Any, y: Any, name: str | None = None) -> Any:  # type: ignore[override]
+        if type(x) is Tensor and type(y) is Tensor and not recording.tapes:
+            engine, value, other = x._engine, x._value, y._value
+            dtype = value.dtype
+            if y._engine is engine and other.dtype == dtype and dtype in engine.direct[self.accepts]:
+                rule = engine.eager_rules.get(self.name)
+                if rule is not None:
+                    try:
+                        return Tensor(rule(value, other), engine)
+                    except Exception:  # the long way finds the words for what is wrong
+                        pass
+        return dispatch.apply(self, (x, y), {"name": name})
+
+    accepts = UnaryOp.accepts
+
+
+def primitive(name: str, *, infer: Callable[..., Any], **options: Any) -> Callable[[Callable[..., Any]], Op]:
+    """Decorator: adds a primitive to the table.  The function has a signature and a docstring, and no body."""
+    return lambda function: _register(name, function, infer=infer, **options)
+
+
+def composite(name: str, **options: Any) -> Callable[[Callable[..., Any]], Op]:
+    """Decorator: adds a composite to the table.  The function's body says the op in other ops."""
+    return lambda function: _register(name, function, body=function, **options)
+
+
+def _register(name: str, function: Callable[..., Any], **options: Any) -> Op:
+    if name in OPS:
+        raise ValueError(f"the op {name!r} is already in the table, as {OPS[name].__module__}.{OPS[name].__name__}.")
+    op = Op(name, function, **options)
+    plain = len(op.tensor_positions) == len(op.params) and not any(k.many or k.optional for _, k in op.tensor_positions)
+    if plain and getattr(op.infer, "elementwise", False) and len(op.params) <= 2:
+        op.__class__ = (UnaryOp, BinaryOp)[len(op.params) - 1]
+    OPS[name] = op
+    return op
+
+
+def no_gradient(ops: Iterable[Op]) -> None:
+    """Marks ops whose derivative is zero wherever it exists."""
+    for op in ops:
+        op.differentiable = False
+
+
+def _kind_of(hint: Any) -> Kind | IntsKind | None:
+    for note in getattr(hint, "__metadata__", ()):
+        if isinstance(note, (Kind, IntsKind)):
+            return note
+    return None
+
+
+def _freeze(value: Any, name: str) -> Any:
+    """A static value in hashable, engine-free form."""
+    if value is None or type(value) in (int, bool, float, str):
+        return as_dtype(value) if name == "dtype" and value is not None else value
+    if name == "dtype":
+        return as_dtype(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(_freeze(item, "") for item in value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _freeze(value.tolist(), "")
+    return value

@@ -1,0 +1,251 @@
+"""Shape and dtype: reading them, changing them, joining and splitting tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.dtypes import ALL, as_dtype
+from dovetail.engines import get_engine
+from dovetail.ops import dispatch, infer
+from dovetail.ops.infer import normalize_axes, normalize_axis
+from dovetail.ops.kinds import Anything, Each, Ints, Number
+from dovetail.ops.op import composite, primitive
+from dovetail.ops.samples import array, ints, sample
+from dovetail.ops.spec import TensorSpec
+from dovetail.tensor import Tensor, building
+
+
+@primitive("Cast", infer=infer.cast, samples=[sample(array(2, 3), "float64"), sample(array(2, 3), "int32")])
+def cast(x: Anything, dtype: Any) -> Tensor:
+    """The values in another dtype; floats are truncated toward zero when they become integers.
+
+    Source: `numpy.ndarray.astype`.
+
+    Example:
+        >>> cast([1.7, -1.7], "int32").numpy()
+        array([ 1, -1], dtype=int32)
+    """
+
+
+@cast.gradient
+def _(op: Any, g: Any) -> Any:
+    return cast(g, op.inputs[0].dtype)
+
+
+def _shape_spec(x: TensorSpec) -> TensorSpec:
+    return TensorSpec((x.rank,), ALL["int32"])
+
+
+@primitive("Shape", infer=_shape_spec, differentiable=False, samples=[sample(array(2, 3))])
+def shape(x: Each) -> Tensor:
+    """The shape as an int32 tensor; what to use in graphs where dimensions are unknown.
+
+    Source: `tf.shape`.
+
+    Example:
+        >>> shape([[1, 2, 3]]).numpy()
+        array([1, 3], dtype=int32)
+    """
+
+
+@primitive("Reshape", infer=infer.reshape, samples=[sample(array(2, 6), (3, -1)), sample(array(1), ())])
+def reshape(x: Anything, shape: Ints) -> Tensor:
+    """The same elements, in row-major order, in another shape.
+
+    Args:
+        x: any tensor.
+        shape: the new shape; one dimension may be -1, and dimensions may be tensors.
+
+    Raises:
+        ValueError: the numbers of elements differ.
+
+    Source: `numpy.reshape`.
+
+    Example:
+        >>> reshape([1, 2, 3, 4], (2, -1)).numpy()
+        array([[1, 2],
+               [3, 4]], dtype=int32)
+    """
+
+
+@reshape.gradient
+def _(op: Any, g: Any) -> Any:
+    return reshape(g, shape_of(op.inputs[0]))
+
+
+def shape_of(x: Any) -> Any:
+    """The shape for use in other ops' shape arguments: a tuple where it is known, else what `shape` gives."""
+    known = x.shape
+    return shape(x) if known is None or None in known else known
+
+
+def _sum_like_spec(g: TensorSpec, like: TensorSpec) -> TensorSpec:
+    return TensorSpec(like.shape, g.dtype)
+
+
+@primitive("SumLike", infer=_sum_like_spec, samples=[sample(array(4, 2, 3), array(2, 1)), sample(array(2), array(2))])
+def _sum_like(g: Anything, like: Each) -> Tensor:
+    """Sums `g` over the axes along which something of the shape of `like` was broadcast to it."""
+
+
+@_sum_like.gradient
+def _(op: Any, g: Any) -> Any:
+    return broadcast_to(g, shape_of(op.inputs[0])), None
+
+
+def sum_like(g: Any, like: Any) -> Any:
+    """The gradient of broadcasting `like` to the shape of `g`; `g` itself where nothing was broadcast."""
+    shape = like.shape
+    if shape is not None and None not in shape and g.shape == shape:
+        return g
+    return _sum_like(g, like)
+
+
+def _broadcast_to_spec(x: TensorSpec, shape: Any) -> TensorSpec:
+    result = infer.broadcast(x.shape, shape)
+    if x.shape is not None and (len(result) != len(shape) or any(r != s for r, s in zip(result, shape) if s is not None)):
+        raise ValueError(f"the shape {x.shape} does not broadcast to {shape}.")
+    return TensorSpec(tuple(shape), x.dtype)
+
+
+@primitive("BroadcastTo", infer=_broadcast_to_spec, samples=[sample(array(2, 1), (3, 2, 4))])
+def broadcast_to(x: Anything, shape: Ints) -> Tensor:
+    """The values repeated along new axes and axes of size 1, to fill a shape.
+
+    Source: `numpy.broadcast_to`.
+
+    Example:
+        >>> broadcast_to([1, 2], (2, 2)).numpy()
+        array([[1, 2],
+               [1, 2]], dtype=int32)
+    """
+
+
+@broadcast_to.gradient
+def _(op: Any, g: Any) -> Any:
+    return sum_like(g, op.inputs[0])
+
+
+def _transpose_spec(x: TensorSpec, axes: Any) -> TensorSpec:
+    if x.shape is None:
+        return x
+    if axes is None:
+        return TensorSpec(x.shape[::-1], x.dtype)
+    if len(axes) != len(x.shape) or len(normalize_axes(axes, len(x.shape))) != len(axes):
+        raise ValueError(f"the axes must name each of the {len(x.shape)} axes once, but they are {axes}.")
+    return TensorSpec(tuple(x.shape[a] for a in axes), x.dtype)
+
+
+@primitive("Transpose", infer=_transpose_spec, samples=[sample(array(2, 3, 4), (2, 0, 1)), sample(array(2, 3))])
+def transpose(x: Anything, axes: Any = None) -> Tensor:
+    """The axes in another order; reversed if none is given.
+
+    Source: `numpy.transpose`.
+
+    Example:
+        >>> transpose([[1, 2, 3]]).shape
+        (3, 1)
+    """
+
+
+@transpose.gradient
+def _(op: Any, g: Any) -> Any:
+    axes = op.attr("axes")
+    if axes is None:
+        return transpose(g)
+    rank = len(axes)
+    return transpose(g, [[a % rank for a in axes].index(i) for i in range(rank)])
+
+
+@primitive("Identity", infer=infer.same, samples=[sample(array(2))])
+def identity(x: Anything) -> Tensor:
+    """The value itself.
+
+    Source: `tf.identity`.
+
+    Example:
+        >>> identity(3.).numpy()
+        array(3., dtype=float32)
+    """
+
+
+@identity.gradient
+def _(op: Any, g: Any) -> Any:
+    return g
+
+
+@primitive("StopGradient", infer=infer.same, differentiable=False, samples=[sample(array(2), gradient=False)])
+def stop_gradient(x: Anything) -> Tensor:
+    """The value itself, which gradients do not pass.
+
+    Source: `tf.stop_gradient`.
+
+    Example:
+        >>> stop_gradient(3.).numpy()
+        array(3., dtype=float32)
+    """
+
+
+@composite("ExpandDims", samples=[sample(array(2, 3), 1), sample(array(2), -1)])
+def expand_dims(x: Anything, axis: Any = -1) -> Tensor:
+    """New axes of size 1.
+
+    Args:
+        x: any tensor.
+        axis: where the new axis stands in the result, or several.
+
+    Source: `numpy.expand_dims`.
+
+    Example:
+        >>> expand_dims([1, 2], 0).shape
+        (1, 2)
+    """
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    rank = len(x.shape) + len(axes)
+    axes = normalize_axes(axes, rank)
+    dims = iter(dims_of(x))
+    return reshape(x, [1 if i in axes else next(dims) for i in range(rank)])
+
+
+def dims_of(x: Any) -> list[Any]:
+    """The dimensions: ints where known, scalar tensors where not."""
+    if None not in x.shape:
+        return list(x.shape)
+    whole = shape(x)
+    return [whole[i] if dim is None else dim for i, dim in enumerate(x.shape)]
+
+
+def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
+    """Anything as a Tensor.
+
+    Args:
+        x: a Tensor, a Variable, an engine's own array, a NumPy array, a Python number or nested lists of them.
+        dtype: the dtype to cast to; Python floats become `floatx`, ints int32, if it is not given.
+        engine: the engine to move to, without a copy where DLPack allows it.
+
+    Returns:
+        A Tensor; a graph Tensor for a graph Tensor.
+
+    Source: `tf.convert_to_tensor`.
+
+    Example:
+        >>> convert([1, 2]).dtype
+        'int32'
+    """
+    if dispatch.world_of(x).name == "graph" or (dispatch.world_of(x).name == "state" and building.graphs):
+        return identity(x) if dtype is None else cast(x, dtype)
+    wanted = as_dtype(dtype) if dtype is not None else dispatch.promote([dispatch.dtype_of(x)])
+    return dispatch.as_tensor(x, wanted, get_engine(engine) if engine else dispatch.engine_for(x))
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
+    """A Tensor of a value, repeated to fill a shape if one is given.
+
+    Source: `tf.constant`.
+
+    Example:
+        >>> constant(7, shape=(2,)).numpy()
+        array([7, 7], dtype=int32)
+    """
+    tensor = convert(value, dtype)
+    return tensor if shape is None else broadcast_to(tensor, shape)

@@ -1,0 +1,135 @@
+"""Lowering: a graph as one straight-line Python function of native arrays, written for one engine.
+
+The function's text calls the engine's rules in program order, one line an operation, and lets go of each value after
+its last use.  The text holds only names that are made here; everything that comes from the graph (constants, static
+arguments) is passed in by reference, so no graph, wherever it comes from, can smuggle in code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dovetail.engines.base import Engine
+from dovetail.errors import op_error
+from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
+from dovetail.ops.kinds import IntsKind
+from dovetail.plan.buffers import BufferPlan, plan_buffers
+
+
+def lower(graph: Graph, engine: Engine, inputs: Sequence[GraphTensor], outputs: Sequence[GraphTensor]) -> Callable[..., Any]:
+    """Compiles a graph to a function (input arrays) → tuple of output arrays.
+
+    Args:
+        graph: with only ops that the engine has rules for, in topological order.
+        engine: whose rules are called.
+        inputs: tensors that are given: placeholders and reads of variables.
+        outputs: tensors that are returned.
+
+    Raises:
+        NotImplementedError: the engine has no rule for an op of the graph.
+    """
+    return _Writer(graph, engine, inputs, outputs).function()
+
+
+class _Writer:
+    def __init__(self, graph: Graph, engine: Engine, inputs: Sequence[GraphTensor], outputs: Sequence[GraphTensor]) -> None:
+        self.engine = engine
+        self.inputs = inputs
+        self.outputs = outputs
+        given = {t.op for t in inputs}
+        self.operations = [op for op in graph.operations if op not in given and op.type != "AssignVariableOp"]
+        self.buffers: BufferPlan = plan_buffers(self.operations, engine, inputs, outputs)
+        self.names: dict[GraphTensor, str] = {}
+        self.scope: dict[str, Any] = {}
+        self.bound: dict[Any, str] = {}
+
+    def function(self) -> Callable[..., Any]:
+        for i, tensor in enumerate(self.inputs):
+            self.names.setdefault(tensor, f"a{i}")
+        lines = [f"def program({', '.join(f'a{i}' for i in range(len(self.inputs)))}):"]
+        if self.buffers.specs:
+            self.scope["arena"] = self.buffers.arena(self.engine)
+            lines.append(f" {', '.join(f'b{i}' for i in range(len(self.buffers.specs)))}, = arena()")
+        self._name_values()
+        last_uses = self._last_uses()
+        for op in self.operations:
+            if op.type != "Const":
+                lines.append(self._line(op))
+            if dead := last_uses.get(op):
+                lines.append(f" del {', '.join(dead)}")
+        lines.append(f" return ({''.join(self.names[t] + ', ' for t in self.outputs)})")
+        exec(compile("\n".join(lines), "<dovetail program>", "exec"), self.scope)
+        program = self.scope["program"]
+        program.source = "\n".join(lines)
+        return program
+
+    def _name_values(self) -> None:
+        for op in self.operations:
+            if op.type == "Const":
+                value = self.engine.asarray(op.attrs["value"], op.outputs[0].dtype)
+                self.names[op.outputs[0]] = self._bind(value, "c")
+            else:
+                for tensor in op.outputs:
+                    self.names[tensor] = f"v{len(self.names)}"
+
+    def _line(self, op: Operation) -> str:
+        rule = self.engine.rules.get(op.type)
+        if rule is None:
+            raise op_error(NotImplementedError, op.type, f"the engine {self.engine.name!r} has no rule for it.", where=op.where)
+        arguments = self._arguments(op)
+        buffer = self.buffers.of.get(op)
+        if buffer is not None:
+            rule = self.engine.out_rules[op.type]
+            arguments.append(f"out=b{buffer}")
+        targets = "".join(f"{self.names[t]}, " for t in op.outputs) if op.op.returns_tuple else self.names[op.outputs[0]]
+        return f" {targets} = {self._bind(rule, 'r')}({', '.join(arguments)})"
+
+    def _arguments(self, op: Operation) -> list[str]:
+        arguments: list[str] = []
+        at = 0
+        for param, count in zip(op.op.params, op.layout, strict=True):
+            if count is None:
+                arguments.append(self._static(op.attrs[param.name]))
+            elif count == SINGLE:
+                name = self.names[op.inputs[at]]
+                at += 1
+                if isinstance(param.kind, IntsKind):
+                    name = f"{self._bind(self.engine.to_ints, 'f')}({name})"
+                arguments.append(name)
+            else:
+                arguments.append(f"[{', '.join(self.names[t] for t in op.inputs[at : at + count])}]")
+                at += count
+        return arguments
+
+    def _static(self, value: Any) -> str:
+        if value is None or value is True or value is False:
+            return repr(value)
+        if isinstance(value, Graph):
+            return self._bind(subprogram(value, self.engine), "g")
+        return self._bind(value, "s")
+
+    def _bind(self, value: Any, prefix: str) -> str:
+        key = id(value)
+        if key not in self.bound:
+            self.bound[key] = name = f"{prefix}{len(self.bound)}"
+            self.scope[name] = value
+        return self.bound[key]
+
+    def _last_uses(self) -> dict[Operation, list[str]]:
+        """operation → the names of the values that nobody needs after it."""
+        last: dict[GraphTensor, Operation] = {}
+        for op in self.operations:
+            if op.type != "Const":
+                last.update(dict.fromkeys((*op.inputs, *op.outputs), op))
+        dying: dict[Operation, list[str]] = {}
+        for tensor in {*self.outputs, *(op.outputs[0] for op in self.operations if op.type == "Const")}:
+            last.pop(tensor, None)
+        for tensor, op in last.items():
+            dying.setdefault(op, []).append(self.names[tensor])
+        return dying
+
+
+def subprogram(graph: Graph, engine: Engine) -> Callable[..., Any]:
+    """A subgraph (a branch, a loop's body) as a function of native arrays."""
+    return lower(graph, engine, graph.inputs, graph.outputs)

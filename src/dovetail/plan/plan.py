@@ -1,0 +1,61 @@
+"""Plan: what is executed; a graph optimised for an engine and lowered to one function, with its variables.
+
+`Plan(graph, engine)` copies the graph, runs the passes, lowers it and lets the engine compile it.  Calling it hands
+over the arguments and the variables' buffers, and puts the variables' new buffers in place: all of them, or, if the
+call fails before the engine has taken the buffers, none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dovetail.engines.base import Engine
+from dovetail.graph.ir import Graph
+from dovetail.plan.lower import lower
+from dovetail.plan.optimize import optimized_copy
+from dovetail.tensor import Tensor
+
+
+class Plan:
+    """A graph made ready to run on one engine.
+
+    Args:
+        graph: what to run; it is not changed.
+        engine: where to run it.
+        shapes: the shapes of the inputs, where the graph leaves some open and the engine needs to know.
+
+    Attributes:
+        graph: the optimised graph, with the composites inlined that the engine does not claim.
+        variables: those it reads or assigns, in the order in which their buffers are passed.
+        assigned: those it assigns.
+    """
+
+    def __init__(self, graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...]] | None = None) -> None:
+        self.engine = engine
+        self.graph = optimized_copy(graph, engine, shapes)
+        operations = self.graph.operations
+        reads = {op.attrs["variable"]: op.outputs[0] for op in operations if op.type == "ReadVariableOp"}
+        writes = {op.attrs["variable"]: op.inputs[0] for op in operations if op.type == "AssignVariableOp"}
+        self.variables = list(reads)
+        self.assigned = list(writes)
+        self._result_count = len(self.graph.outputs)
+        inputs = [*self.graph.inputs, *reads.values()]
+        outputs = [*self.graph.outputs, *writes.values()]
+        first = len(self.graph.inputs)
+        self._donated = [v in writes for v in self.variables]
+        donate = tuple(first + i for i, given in enumerate(self._donated) if given)
+        self.program = lower(self.graph, engine, inputs, outputs)
+        self._compiled = engine.compile(self.program, donate)
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Runs it on native arrays; the results are native arrays."""
+        if not self.variables and not self.assigned:
+            return self._compiled(*arguments)
+        engine = self.engine
+        buffers = [v.buffer(engine, d) for v, d in zip(self.variables, self._donated, strict=True)]
+        results = self._compiled(*arguments, *buffers)
+        count = self._result_count
+        for variable, value in zip(self.assigned, results[count:], strict=True):
+            variable.replace_buffer(Tensor(value, engine))
+        return results[:count]

@@ -1,0 +1,68 @@
+"""Nested structures: flattening dicts, lists, tuples and named tuples to leaves, and building them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+LEAF = "*"
+Structure = Any  # LEAF, or (kind, keys, children); hashable
+
+
+def flatten(value: Any) -> tuple[list[Any], Structure]:
+    """The leaves of a structure, in order (dicts by sorted keys), and its shape.
+
+    Example:
+        >>> flatten({"b": 1, "a": [2, 3]})[0]
+        [2, 3, 1]
+    """
+    leaves: list[Any] = []
+    return leaves, _flatten(value, leaves)
+
+
+def _flatten(value: Any, leaves: list[Any]) -> Structure:
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return kind, None, tuple([_flatten(v, leaves) for v in value])
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        keys = tuple(sorted(value, key=lambda k: (str(type(k)), k)))
+        return kind, keys, tuple([_flatten(value[k], leaves) for k in keys])
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind, None, tuple([_flatten(v, leaves) for v in value])
+    leaves.append(value)
+    return LEAF
+
+
+def unflatten(structure: Structure, leaves: Any) -> Any:
+    """The value of this structure with these leaves."""
+    return _unflatten(structure, iter(leaves))
+
+
+def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
+    if structure is None:
+        return None
+    if structure == LEAF:
+        return next(leaves)
+    kind, keys, children = structure
+    values = [_unflatten(child, leaves) for child in children]
+    if keys is not None:
+        pairs = dict(zip(keys, values, strict=True))
+        return pairs if kind is dict else kind(pairs)
+    return kind(*values) if hasattr(kind, "_fields") else kind(values)
+
+
+def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any:
+    """The structure with the function applied to its leaves (and those of other structures of the same shape).
+
+    Example:
+        >>> map_structure(lambda a, b: a + b, {"x": 1}, {"x": 2})
+        {'x': 3}
+    """
+    leaves, structure = flatten(first)
+    columns = [flatten(other) for other in others]
+    for _, other in columns:
+        if other != structure:
+            raise ValueError(f"the structures differ: {structure} and {other}.")
+    return unflatten(structure, [function(*row) for row in zip(leaves, *(c[0] for c in columns), strict=True)])

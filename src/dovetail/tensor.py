@@ -1,0 +1,182 @@
+"""Tensor: an eager value, a native array of one engine with operators that are Dovetail ops.
+
+The operators are methods of `Operators`, shared by the eager Tensor, the graph Tensor and the Variable; `ops` installs
+them when it is imported, since ops are written in terms of tensors and tensors' operators in terms of ops.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dovetail.dtypes import DType
+
+if TYPE_CHECKING:
+    from dovetail.engines.base import Engine
+
+
+class _Recording(threading.local):
+    """The gradient tapes that record in this thread, outermost first."""
+
+    tapes: tuple[Any, ...] = ()
+
+
+class _Building(threading.local):
+    """The graphs being built in this thread, outermost first."""
+
+    graphs: tuple[Any, ...] = ()
+
+
+recording = _Recording()
+building = _Building()
+
+
+class Operators:
+    """Python's operators and NumPy-style indexing; `ops.operators` fills them in."""
+
+    __slots__ = ()
+    __array_priority__ = 1000  # NumPy arrays on the left give way: `array + tensor` is a Tensor
+
+    if TYPE_CHECKING:  # installed by ops.operators
+
+        def __add__(self, other: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
+        def __floordiv__(self, other: Any) -> Any: ...
+        def __rfloordiv__(self, other: Any) -> Any: ...
+        def __mod__(self, other: Any) -> Any: ...
+        def __rmod__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any) -> Any: ...
+        def __rpow__(self, other: Any) -> Any: ...
+        def __matmul__(self, other: Any) -> Any: ...
+        def __rmatmul__(self, other: Any) -> Any: ...
+        def __and__(self, other: Any) -> Any: ...
+        def __or__(self, other: Any) -> Any: ...
+        def __xor__(self, other: Any) -> Any: ...
+        def __lshift__(self, other: Any) -> Any: ...
+        def __rshift__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
+        def __lt__(self, other: Any) -> Any: ...
+        def __le__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> Any: ...
+        def __ge__(self, other: Any) -> Any: ...
+        def __getitem__(self, index: Any) -> Any: ...
+
+
+class Tensor(Operators):
+    """An eager value.
+
+    Made by ops, `ops.convert` and `ops.constant`; not by calling the class.
+
+    Example:
+        >>> import dovetail as dt
+        >>> x = dt.ops.constant([[1., 2.], [3., 4.]])
+        >>> (x @ x + 1)[0].numpy()
+        array([ 8., 11.], dtype=float32)
+    """
+
+    __slots__ = ("__weakref__", "_engine", "_value")
+
+    def __init__(self, value: Any, engine: Engine) -> None:
+        self._value = value
+        self._engine = engine
+
+    @property
+    def value(self) -> Any:
+        """The engine's own array: `np.ndarray`, `torch.Tensor`, `jax.Array`, …"""
+        return self._value
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that holds the value."""
+        return self._engine.name
+
+    @property
+    def device(self) -> str:
+        """Where the value is: "cpu:0", "gpu:0"."""
+        return self._engine.device_of(self._value)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._engine.shape(self._value)
+
+    @property
+    def dtype(self) -> DType:
+        return self._engine.dtype(self._value)
+
+    @property
+    def ndim(self) -> int:
+        return len(self._engine.shape(self._value))
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def numpy(self) -> np.ndarray:
+        """The value as a NumPy array of its own (never a view that later steps could change)."""
+        return np.array(self._engine.to_numpy(self._value))
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        return self._engine.to_numpy(self._value).item()
+
+    def tolist(self) -> Any:
+        """The value as nested lists of Python numbers."""
+        return self._engine.to_numpy(self._value).tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self._engine.to_numpy(self._value)
+        return np.array(array, dtype=dtype) if copy else np.asarray(array, dtype=dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._engine.to_dlpack(self._value, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._engine.dlpack_device(self._value)
+
+    def __bool__(self) -> bool:
+        return bool(self._engine.to_numpy(self._value))
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if not self.dtype.is_integer:
+            raise TypeError(f"only integer tensors can be an index; this one is {self.dtype}.")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        shape = self.shape
+        if not shape:
+            raise TypeError("a scalar tensor has no length.")
+        return shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __format__(self, format_spec: str) -> str:
+        return format(self.item(), format_spec) if format_spec and not self.shape else format(str(self), format_spec)
+
+    def __repr__(self) -> str:
+        shape = ",".join(map(str, self.shape))
+        body = np.array2string(self._engine.to_numpy(self._value), separator=", ", threshold=100, prefix="Tensor(")
+        return f"Tensor({body}, {self.dtype}[{shape}], {self.engine})"

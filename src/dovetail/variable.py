@@ -1,0 +1,189 @@
+"""Variable: mutable state, outside of any graph; programs read it and assign it.
+
+A variable's buffer may be handed to a compiled program, which returns the new value in its place (donation).  Reading
+a variable eagerly shares its buffer with the Tensor that is returned, so the next compiled program works on a copy and
+the Tensor keeps its numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dovetail.dtypes import DType, as_dtype
+from dovetail.errors import StaleValueError, op_error
+from dovetail.graph import trace
+from dovetail.ops import dispatch
+from dovetail.ops.dispatch import STATE
+from dovetail.tensor import Operators, Tensor, recording
+
+if TYPE_CHECKING:
+    from dovetail.engines.base import Engine
+
+_numbers = itertools.count()
+
+
+class Variable(Operators):
+    """A tensor that can be given a new value of the same shape and dtype.
+
+    Args:
+        value: the first value: anything a tensor can be made of.
+        dtype: its type; that of the value if not given.
+        name: how graphs and messages call it.
+        trainable: whether gradient tapes watch it by themselves.
+
+    Attributes:
+        name, dtype, shape, trainable: as given.
+
+    Example:
+        >>> w = Variable([1., 2.], name="w")
+        >>> w.assign_add([1., 1.]).numpy()
+        array([2., 3.], dtype=float32)
+    """
+
+    def __init__(self, value: Any, dtype: Any = None, name: str | None = None, trainable: bool = True) -> None:
+        if isinstance(value, Variable):
+            value = value.read()
+        wanted = as_dtype(dtype) if dtype is not None else dispatch.native_dtype(dispatch.dtype_of(value))
+        with trace.not_building():
+            tensor = dispatch.as_tensor(value, wanted, dispatch.engine_for(value))
+        self.name = name or f"variable_{next(_numbers)}"
+        self.dtype: DType = wanted
+        self.shape: tuple[int, ...] = tensor.shape
+        self.trainable = trainable
+        self._lock = threading.RLock()
+        self._tensor: Tensor | None = tensor
+        self._shared = True  # the buffer may be known to others than this variable
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def value(self) -> Any:
+        """The current value as a Tensor (a graph Tensor while a function is traced)."""
+        return self.read()
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that holds the value now."""
+        return self._held()._engine.name
+
+    @property
+    def device(self) -> str:
+        return self._held().device
+
+    def read(self, engine: Engine | None = None) -> Any:
+        """The current value, moved to an engine if one is given."""
+        graph = trace.current_graph()
+        if graph is not None:
+            return trace.read_variable(graph, self)
+        with self._lock:
+            self._shared = True
+            tensor = self._tensor = dispatch.move_quietly(self._held(), engine)
+        for tape in recording.tapes:
+            tape.record_read(self, tensor)
+        return tensor
+
+    def buffer(self, engine: Engine, donate: bool) -> Any:
+        """The native array for a plan to read, or, if it is donated, to overwrite: then nobody else knows it."""
+        with self._lock:
+            tensor = self._tensor = dispatch.move_quietly(self._held(), engine)
+            if donate and self._shared:
+                return engine.copy(tensor._value)
+            return tensor._value
+
+    def replace_buffer(self, tensor: Tensor) -> None:
+        """Takes over the array that a plan returned for this variable."""
+        with self._lock:
+            self._tensor, self._shared = tensor, False
+
+    def _held(self) -> Tensor:
+        if self._tensor is None:
+            raise StaleValueError(
+                f"the variable {self.name!r} has no value: it was deleted, or given to a compiled step that failed half-way. "
+                "Assign it a value first."
+            )
+        return self._tensor
+
+    def numpy(self) -> np.ndarray:
+        """The value as a NumPy array of its own."""
+        return self._held().numpy()
+
+    def assign(self, value: Any) -> Any:
+        """Gives the variable a value.
+
+        Args:
+            value: of the variable's shape; cast to its dtype.
+
+        Returns:
+            The variable, so that assignments can be chained; while a function is traced, too.
+
+        Raises:
+            ValueError: the shape differs.
+        """
+        self._check_shape(value)
+        graph = trace.current_graph()
+        if graph is not None:
+            op = trace.OPS["AssignVariableOp"]
+            trace.assign_variable(graph, self, trace.to_graph(value, self.dtype, graph, op))
+        elif dispatch.world_of(value) is trace.GRAPH:
+            raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
+        else:
+            tensor = dispatch.as_tensor(value, self.dtype, dispatch.engine_for(value))
+            with self._lock:
+                self._tensor, self._shared = tensor, True
+        return self
+
+    def _check_shape(self, value: Any) -> None:
+        shape = value.shape if hasattr(value, "shape") else np.shape(value)
+        if shape is None or len(shape) != len(self.shape) or any(
+            a is not None and a != b for a, b in zip(shape, self.shape, strict=True)
+        ):
+            problem = f"the variable {self.name!r} has the shape {self.shape}, so a value of shape {tuple(shape or ())} does not fit."
+            raise op_error(ValueError, "AssignVariableOp", problem)
+
+    def assign_add(self, delta: Any) -> Any:
+        """Adds to the value."""
+        return self.assign(self.read() + delta)
+
+    def assign_sub(self, delta: Any) -> Any:
+        """Subtracts from the value."""
+        return self.assign(self.read() - delta)
+
+    def delete(self) -> None:
+        """Frees the buffer now; reading the variable before it is assigned again raises `StaleValueError`."""
+        with self._lock:
+            self._tensor = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.read().__array__(dtype, copy)
+
+    def __bool__(self) -> bool:
+        return bool(self.read())
+
+    def __len__(self) -> int:
+        return len(self.read())
+
+    def __iter__(self) -> Any:
+        return iter(self.read())
+
+    def __int__(self) -> int:
+        return int(self.read())
+
+    def __float__(self) -> float:
+        return float(self.read())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        shape = ",".join(map(str, self.shape))
+        held = "deleted" if self._tensor is None else np.array2string(np.asarray(self._tensor), separator=", ", threshold=20)
+        return f"<Variable {self.name}: {self.dtype}[{shape}] {held}>"
+
+
+dispatch.register_world(Variable, STATE)

@@ -1,0 +1,38 @@
+"""Fixtures that all tests share: the engines installed, and a random generator whose seed is printed when a test fails."""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+
+SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
+ENGINES = dt.engines()
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest):
+    """Each installed engine in turn, made current."""
+    with dt.engine(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """A generator of its own for each test; set DOVETAIL_TEST_SEED for other numbers."""
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    return np.random.default_rng([SEED, zlib.crc32(request.node.originalname.encode())])
+
+
+@pytest.fixture(autouse=True)
+def _settings():
+    """Tests leave the settings as they were."""
+    before = dt.config.floatx(), dt.config.epsilon(), dt.config.image_data_format()
+    yield
+    dt.config.set_floatx(before[0])
+    dt.config.set_epsilon(before[1])
+    dt.config.set_image_data_format(before[2])

@@ -1,0 +1,114 @@
+"""The generated suite: every op of the table on every engine, by value, dtype, gradient, and compiled as eager."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail.engines import current
+from dovetail.ops import dispatch
+from dovetail.ops.op import OPS
+from tests.ops.table import CASES, IDS, draw, finite_differences, float_arrays, leaves, projected, replace_arrays
+
+cases = pytest.mark.parametrize(("op", "number"), CASES, ids=IDS)
+PLUMBING = {"Placeholder", "Const", "ReadVariableOp", "AssignVariableOp", "Call", "If", "While", "Scan"}
+
+
+def test_every_op_has_samples():
+    assert [name for name, op in OPS.items() if not op.samples and name not in PLUMBING] == []
+
+
+def test_every_primitive_has_a_rule(engine):
+    rules = current().rules
+    assert [n for n, op in OPS.items() if op.is_primitive and n not in rules and n not in PLUMBING] == []
+
+
+def test_there_are_few_primitives():
+    assert sum(op.is_primitive for op in OPS.values()) <= 130
+
+
+def check_close(found, expected, tolerance):
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    found, expected = found.astype("complex128" if found.dtype.kind == "c" else "float64"), expected.astype(
+        "complex128" if found.dtype.kind == "c" else "float64"
+    )
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@cases
+def test_value_and_type(engine, op, number, rng):
+    """The value agrees with the NumPy engine's, shape and dtype with the type rule."""
+    sample = op.samples[number]
+    args, kwargs = draw(sample, rng)
+    found = leaves(op(*args, **kwargs))
+    with dt.engine("numpy"):
+        expected = leaves(op(*args, **kwargs))
+    assert len(found) == len(expected)
+    for f, e in zip(found, expected, strict=True):
+        assert f.engine == engine
+        check_close(f.numpy(), e.numpy(), sample.tolerance)
+    if op.infer is not None:
+        values = dispatch.to_tensors(op, op.bind(args, dict(kwargs)), current())
+        specs = dispatch.infer(op, values)
+        for f, s in zip(found, specs if op.returns_tuple else [specs], strict=True):
+            assert (f.shape, f.dtype) == (s.shape, s.dtype)
+
+
+@cases
+def test_compiled_is_eager(engine, op, number, rng):
+    """`function` gives what the eager call gives, with known dimensions and, where the sample allows, unknown ones."""
+    sample = op.samples[number]
+    args, kwargs = draw(sample, rng)
+    arrays = float_arrays(args, kwargs)
+    expected = leaves(op(*args, **kwargs))
+
+    def call(*new):
+        moved, named = replace_arrays(args, kwargs, list(new))
+        return op(*moved, **named)
+
+    for signature in (None, [dt.spec([None] * a.ndim, a.dtype) for a in arrays]):
+        found = leaves(dt.function(call, input_signature=signature)(*arrays))
+        for f, e in zip(found, expected, strict=True):
+            check_close(f.numpy(), e.numpy(), sample.tolerance)
+
+
+@cases
+def test_gradient(engine, op, number, rng):
+    """The gradient agrees with finite differences in float64, taped, compiled, and through the body of a composite."""
+    sample = op.samples[number]
+    if not sample.gradient or not op.differentiable:
+        pytest.skip("the op has no gradient there")
+    args, kwargs = draw(sample, rng, "float64")
+    arrays = float_arrays(args, kwargs)
+    if not arrays or any(a.dtype.kind == "c" for a in arrays):
+        pytest.skip("no float arguments")
+    results = [r for r in leaves(op(*args, **kwargs)) if r.dtype.is_floating]
+    if not results:
+        pytest.skip("no float results")
+    weights = [rng.uniform(0.5, 1.5, r.shape) for r in results]
+
+    def value(*new):
+        return projected(op, *replace_arrays(args, kwargs, list(new)), weights)
+
+    def gradient(*new):
+        with dt.GradientTape() as tape:
+            tape.watch(list(new))
+            y = value(*new)
+        return tape.gradient(y, list(new), unconnected_gradients="zero")
+
+    with dt.engine("numpy"):
+        expected = finite_differences(lambda new: float(value(*new)), arrays)
+    tensors = [dt.ops.convert(a) for a in arrays]
+    compiled = dt.function(value)
+
+    def gradient_of_compiled(*new):
+        with dt.GradientTape() as tape:
+            tape.watch(list(new))
+            y = compiled(*new)
+        return tape.gradient(y, list(new), unconnected_gradients="zero")
+
+    for found in (gradient(*tensors), dt.function(gradient)(*tensors), gradient_of_compiled(*tensors)):
+        for f, e in zip(found, expected, strict=True):
+            np.testing.assert_allclose(f.numpy(), e, rtol=1e-4, atol=1e-5)
