@@ -24,7 +24,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 
 import numpy as np
 
@@ -34,7 +34,10 @@ from dovetail.ops import dispatch
 from dovetail.ops.kinds import IntsKind, Kind
 from dovetail.tensor import Tensor, recording
 
-OPS: dict[str, Op] = {}
+P = ParamSpec("P")
+R = TypeVar("R")
+
+OPS: dict[str, Op[..., Any]] = {}
 _REQUIRED = inspect.Parameter.empty
 
 
@@ -47,7 +50,7 @@ class Parameter:
     default: Any
 
 
-class Op:
+class Op(Generic[P, R]):
     """What is computed: name, type rule, gradient and, for a composite, a body.  Call it to compute or record it.
 
     Attributes:
@@ -64,7 +67,7 @@ class Op:
     def __init__(
         self,
         name: str,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         *,
         body: Callable[..., Any] | None = None,
         infer: Callable[..., Any] | None = None,
@@ -89,8 +92,17 @@ class Op:
         self.tensor_positions = [(i, p.kind) for i, p in enumerate(self.params) if isinstance(p.kind, Kind)]
         self.ints_positions = [i for i, p in enumerate(self.params) if isinstance(p.kind, IntsKind)]
 
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, name: str | None, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return dispatch.apply(self, args, kwargs)
+
+    @property
+    def function_name(self) -> str:
+        """Where the function is: `dovetail.ops.math.tanh`."""
+        return f"{self.__module__}.{self.__wrapped__.__qualname__}"  # type: ignore[attr-defined]  # by update_wrapper
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -101,6 +113,16 @@ class Op:
     @property
     def is_primitive(self) -> bool:
         return self.body is None
+
+    @functools.cached_property
+    def accepts(self) -> str:
+        """What its first tensor parameter accepts (`Kind.accepts`)."""
+        return self.tensor_positions[0][1].accepts
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each element of the result depends on the elements at its place alone."""
+        return getattr(self.infer, "elementwise", False)
 
     def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: sets the gradient, called as function(op, *output_gradients).
@@ -134,7 +156,7 @@ class Op:
         return self._positions[param]
 
 
-class UnaryOp(Op):
+class UnaryOp(Op[P, R]):
     """An elementwise op of one tensor, with a short way for the plainest call: an eager Tensor, no tape."""
 
     def __call__(self, x: Any, name: str | None = None) -> Any:  # type: ignore[override]
@@ -146,12 +168,8 @@ class UnaryOp(Op):
                     return Tensor(rule(value), engine)
         return dispatch.apply(self, (x,), {"name": name})
 
-    @functools.cached_property
-    def accepts(self) -> str:
-        return self.tensor_positions[0][1].accepts
 
-
-class BinaryOp(Op):
+class BinaryOp(Op[P, R]):
     """An elementwise op of two tensors, with a short way for two eager Tensors of one engine and dtype, no tape."""
 
     def __call__(self, x: Any, y: Any, name: str | None = None) -> Any:  # type: ignore[override]
@@ -167,31 +185,29 @@ class BinaryOp(Op):
                         pass
         return dispatch.apply(self, (x, y), {"name": name})
 
-    accepts = UnaryOp.accepts
 
-
-def primitive(name: str, *, infer: Callable[..., Any], **options: Any) -> Callable[[Callable[..., Any]], Op]:
+def primitive(name: str, *, infer: Callable[..., Any], **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:
     """Decorator: adds a primitive to the table.  The function has a signature and a docstring, and no body."""
     return lambda function: _register(name, function, infer=infer, **options)
 
 
-def composite(name: str, **options: Any) -> Callable[[Callable[..., Any]], Op]:
+def composite(name: str, **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:
     """Decorator: adds a composite to the table.  The function's body says the op in other ops."""
     return lambda function: _register(name, function, body=function, **options)
 
 
-def _register(name: str, function: Callable[..., Any], **options: Any) -> Op:
+def _register(name: str, function: Callable[P, R], **options: Any) -> Op[P, R]:
     if name in OPS:
-        raise ValueError(f"the op {name!r} is already in the table, as {OPS[name].__module__}.{OPS[name].__name__}.")
+        raise ValueError(f"the op {name!r} is already in the table, as {OPS[name].function_name}.")
     op = Op(name, function, **options)
     plain = len(op.tensor_positions) == len(op.params) and not any(k.many or k.optional for _, k in op.tensor_positions)
-    if plain and getattr(op.infer, "elementwise", False) and len(op.params) <= 2:
-        op.__class__ = (UnaryOp, BinaryOp)[len(op.params) - 1]
+    if plain and op.is_elementwise and len(op.params) <= 2:
+        op.__class__ = (UnaryOp, BinaryOp)[len(op.params) - 1]  # type: ignore[assignment]
     OPS[name] = op
     return op
 
 
-def no_gradient(ops: Iterable[Op]) -> None:
+def no_gradient(ops: Iterable[Op[..., Any]]) -> None:
     """Marks ops whose derivative is zero wherever it exists."""
     for op in ops:
         op.differentiable = False

@@ -1,0 +1,1 @@
+"""Reverse-mode differentiation: on tapes, in graphs, and of compiled functions."""
