@@ -1,8 +1,9 @@
 """Variable: mutable state, outside of any graph; programs read it and assign it.
 
-A variable's buffer may be handed to a compiled program, which returns the new value in its place (donation).  Reading
-a variable eagerly shares its buffer with the Tensor that is returned, so the next compiled program works on a copy and
-the Tensor keeps its numbers.
+A compiled program that assigns a variable either consumes its buffer (an engine that compiles whole programs, like
+XLA) or writes the new value into a spare one and leaves the old for the next time; so stepping allocates nothing.
+Reading a variable eagerly shares its buffer with the Tensor that is returned: such a buffer is never reused, and the
+Tensor keeps its numbers.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Variable(Operators):
 
     Attributes:
         name, dtype, shape, trainable: as given.
+        number: counts variables; locks are taken in this order.
+        lock: held while a plan assigns the variable.
 
     Example:
         >>> w = Variable([1., 2.], name="w")
@@ -50,13 +53,16 @@ class Variable(Operators):
         wanted = as_dtype(dtype) if dtype is not None else dispatch.native_dtype(dispatch.dtype_of(value))
         with trace.not_building():
             tensor = dispatch.as_tensor(value, wanted, dispatch.engine_for(value))
-        self.name = name or f"variable_{next(_numbers)}"
         self.dtype: DType = wanted
         self.shape: tuple[int, ...] = tensor.shape
         self.trainable = trainable
-        self._lock = threading.RLock()
+        self.number = next(_numbers)
+        self.name = name or f"variable_{self.number}"
+        self.lock = threading.RLock()
         self._tensor: Tensor | None = tensor
+        self._readers = 0  # plans that read the buffer just now
         self._shared = True  # the buffer may be known to others than this variable
+        self._spare: Tensor | None = None  # a buffer that only this variable knows, for its next value
 
     @property
     def ndim(self) -> int:
@@ -81,25 +87,41 @@ class Variable(Operators):
         graph = trace.current_graph()
         if graph is not None:
             return trace.read_variable(graph, self)
-        with self._lock:
+        with self.lock:
             self._shared = True
             tensor = self._tensor = dispatch.move_quietly(self._held(), engine)
         for tape in recording.tapes:
             tape.record_read(self, tensor)
         return tensor
 
-    def buffer(self, engine: Engine, donate: bool) -> Any:
-        """The native array for a plan to read, or, if it is donated, to overwrite: then nobody else knows it."""
-        with self._lock:
-            tensor = self._tensor = dispatch.move_quietly(self._held(), engine)
-            if donate and self._shared:
-                return engine.copy(tensor._value)
-            return tensor._value
+    # called by plans
 
-    def replace_buffer(self, tensor: Tensor) -> None:
-        """Takes over the array that a plan returned for this variable."""
-        with self._lock:
-            self._tensor, self._shared = tensor, False
+    def lend_buffer(self, engine: Engine, donate: bool) -> Any:
+        """The native array for a plan to read, or, if it is donated, to consume: then nobody else knows it."""
+        with self.lock:
+            tensor = self._tensor = dispatch.move_quietly(self._held(), engine)
+            value = engine.copy(tensor._value) if donate and (self._shared or self._readers) else tensor._value
+            self._readers += 1
+            return value
+
+    def return_buffer(self) -> None:
+        """A plan has done with the array that it was lent."""
+        with self.lock:
+            self._readers -= 1
+
+    def spare_buffer(self, engine: Engine) -> Any:
+        """A native array that a plan may write the next value into."""
+        with self.lock:
+            spare, self._spare = self._spare, None
+            if spare is None or spare._engine is not engine:
+                return engine.empty(self.shape, self.dtype)
+            return spare._value
+
+    def replace_buffer(self, tensor: Tensor, owned: bool) -> None:
+        """Takes over the array that a plan returned for this variable; `owned` if nobody else knows it."""
+        with self.lock:
+            self._spare = None if self._shared or self._readers else self._tensor
+            self._tensor, self._shared = tensor, not owned
 
     def _held(self) -> Tensor:
         if self._tensor is None:
@@ -134,8 +156,8 @@ class Variable(Operators):
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
         else:
             tensor = dispatch.as_tensor(value, self.dtype, dispatch.engine_for(value))
-            with self._lock:
-                self._tensor, self._shared = tensor, True
+            with self.lock:
+                self._tensor, self._shared, self._spare = tensor, True, None
         return self
 
     def _check_shape(self, value: Any) -> None:
@@ -156,7 +178,7 @@ class Variable(Operators):
 
     def delete(self) -> None:
         """Frees the buffer now; reading the variable before it is assigned again raises `StaleValueError`."""
-        with self._lock:
+        with self.lock:
             self._tensor = None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

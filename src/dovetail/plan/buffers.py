@@ -3,12 +3,14 @@
 Large temporaries that go back to the operating system after every step cost as much as the arithmetic, so the plan
 keeps an arena of buffers and lets ops write into them where the engine has an `out=` rule.  A buffer is free again when
 the value in it, and everything that may be a view of it, was used for the last time; an elementwise op may write over
-an argument that dies with it.
+an argument that dies with it.  The new value of a variable is written into the spare buffer that the variable's
+previous but one value left behind, so the current value stays whole until the program has come to its end.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ from dovetail.engines.base import Engine
 from dovetail.graph.ir import GraphTensor, Operation
 from dovetail.ops.infer import size_of
 from dovetail.ops.spec import TensorSpec
+from dovetail.plan.aliases import Aliases
 
 SMALLEST = 1 << 12  # bytes; below this the allocator is faster than the bookkeeping
 
@@ -24,13 +27,17 @@ class BufferPlan:
     """Which operation writes into which buffer.
 
     Attributes:
-        specs: the buffers.
+        specs: the buffers of the arena.
         of: operation → number of its buffer.
+        spares: operation → number of the variable whose spare buffer it writes into.
+        owned: per variable that is assigned, whether its new buffer is known to nobody else.
     """
 
     def __init__(self) -> None:
         self.specs: list[TensorSpec] = []
         self.of: dict[Operation, int] = {}
+        self.spares: dict[Operation, int] = {}
+        self.owned: list[bool] = []
 
     def arena(self, engine: Engine) -> Callable[[], list[Any]]:
         """A function that gives this thread's buffers, made at its first call."""
@@ -47,64 +54,69 @@ class BufferPlan:
 
 
 def plan_buffers(
-    operations: Sequence[Operation], engine: Engine, inputs: Sequence[GraphTensor], outputs: Sequence[GraphTensor]
+    operations: Sequence[Operation],
+    engine: Engine,
+    inputs: Sequence[GraphTensor],
+    outputs: Sequence[GraphTensor],
+    states: Sequence[GraphTensor] = (),
 ) -> BufferPlan:
-    """Plans the buffers of a program whose operations run in this order."""
+    """Plans the buffers of a program.
+
+    Args:
+        operations: in the order in which they run.
+        engine: whose `out_rules` and `fresh` say what can be planned.
+        inputs: the values that are given.
+        outputs: the values that are returned.
+        states: the new values of variables, returned too.
+    """
     plan = BufferPlan()
-    if not engine.out_rules:
-        return plan
-    root = _roots(operations, engine)
-    last: dict[GraphTensor, int] = {}
-    for at, op in enumerate(operations):
-        for tensor in (*op.inputs, *op.outputs):
-            last[root.get(tensor, tensor)] = at
-    kept = {root.get(t, t) for t in (*outputs, *inputs)}
-    held: dict[GraphTensor, int] = {}
-    free: dict[TensorSpec, list[int]] = {}
-    for at, op in enumerate(operations):
-        out = op.outputs[0]
-        dying = [t for t in dict.fromkeys(root.get(t, t) for t in op.inputs) if last[t] == at and t in held]
-        if _plannable(op, engine) and out not in kept:
-            if getattr(op.op.infer, "elementwise", False):
-                for tensor in [t for t in dying if t.spec == out.spec]:
-                    free.setdefault(tensor.spec, []).append(held.pop(tensor))
-                    dying.remove(tensor)
-            plan.of[op] = held[out] = _take(plan, free, out.spec)
-        for tensor in dying:
-            free.setdefault(tensor.spec, []).append(held.pop(tensor))
-        if held.get(out) is not None and last[out] == at:
-            free.setdefault(out.spec, []).append(held.pop(out))
+    aliases = Aliases(operations, engine)
+    known = Counter(aliases.root(t) for t in (*outputs, *states, *inputs))
+    constants = {aliases.root(op.outputs[0]) for op in operations if op.type == "Const"}
+    plan.owned = [known[aliases.root(t)] == 1 and aliases.root(t) not in constants for t in states]
+    if engine.out_rules:
+        for number, (tensor, owned) in enumerate(zip(states, plan.owned, strict=True)):
+            if owned and _plannable(tensor.op, engine):
+                plan.spares[tensor.op] = number
+        _fill_arena(plan, operations, engine, aliases, known)
     return plan
 
 
-def _take(plan: BufferPlan, free: dict[TensorSpec, list[int]], spec: TensorSpec) -> int:
-    if free.get(spec):
-        return free[spec].pop()
-    plan.specs.append(spec)
-    return len(plan.specs) - 1
+def _fill_arena(
+    plan: BufferPlan, operations: Sequence[Operation], engine: Engine, aliases: Aliases, kept: Counter[GraphTensor]
+) -> None:
+    last = {aliases.root(t): at for at, op in enumerate(operations) for t in (*op.inputs, *op.outputs)}
+    held: dict[GraphTensor, int] = {}
+    free: dict[TensorSpec, list[int]] = {}
+
+    def release(tensors: Sequence[GraphTensor]) -> None:
+        for tensor in tensors:
+            if tensor in held:
+                free.setdefault(tensor.spec, []).append(held.pop(tensor))
+
+    for at, op in enumerate(operations):
+        out = op.outputs[0] if op.outputs else None
+        dying = [t for t in {aliases.root(t): None for t in op.inputs} if last[t] == at]
+        if out is not None and aliases.root(out) not in kept and _plannable(op, engine):
+            release([t for t in dying if _may_overwrite(op, t, aliases)])
+            waiting = free.get(out.spec)
+            if waiting:
+                plan.of[op] = waiting.pop()
+            else:
+                plan.of[op] = len(plan.specs)
+                plan.specs.append(out.spec)
+            held[out] = plan.of[op]
+        release([*dying, *(t for t in op.outputs if last.get(t) == at)])
+
+
+def _may_overwrite(op: Operation, tensor: GraphTensor, aliases: Aliases) -> bool:
+    """Whether the op may write its result over an argument: elementwise, of the same size, and taken as it is."""
+    takes = [t for t in op.inputs if aliases.root(t) is tensor]
+    return op.op.is_elementwise and tensor.spec == op.outputs[0].spec and all(t is tensor for t in takes)
 
 
 def _plannable(op: Operation, engine: Engine) -> bool:
+    if op.type not in engine.out_rules:
+        return False
     size = size_of(op.outputs[0].shape)
-    return op.type in engine.out_rules and size is not None and size * op.outputs[0].dtype.itemsize >= SMALLEST
-
-
-def _roots(operations: Sequence[Operation], engine: Engine) -> dict[GraphTensor, GraphTensor]:
-    """value → the value whose memory it may share: what is not known to be fresh may be a view of an argument."""
-    parent: dict[GraphTensor, GraphTensor] = {}
-
-    def find(t: GraphTensor) -> GraphTensor:
-        while t in parent:
-            t = parent[t]
-        return t
-
-    for op in operations:
-        if op.type not in engine.out_rules and op.type not in engine.fresh and op.inputs:
-            first: Any = None
-            for tensor in (*op.inputs, *op.outputs):
-                top = find(tensor)
-                if first is None:
-                    first = top
-                elif top is not first:
-                    parent[top] = first
-    return {t: find(t) for t in parent}
+    return size is not None and size * op.outputs[0].dtype.itemsize >= SMALLEST

@@ -8,7 +8,7 @@ arguments) is passed in by reference, so no graph, wherever it comes from, can s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.engines.base import Engine
 from dovetail.errors import op_error
@@ -17,52 +17,80 @@ from dovetail.ops.kinds import IntsKind
 from dovetail.plan.buffers import BufferPlan, plan_buffers
 
 
-def lower(graph: Graph, engine: Engine, inputs: Sequence[GraphTensor], outputs: Sequence[GraphTensor]) -> Callable[..., Any]:
-    """Compiles a graph to a function (input arrays) → tuple of output arrays.
+NOT_RUN = ("AssignVariableOp",)  # the plan assigns, once the program has come to its end
+
+
+class Program(NamedTuple):
+    """A lowered graph.
+
+    Attributes:
+        function: (input arrays, and for each number in `spares` an array to write into) → tuple of output arrays.
+        source: its text.
+        buffers: where its operations write.
+        spares: the numbers of the states that want a spare array.
+    """
+
+    function: Callable[..., tuple[Any, ...]]
+    source: str
+    buffers: BufferPlan
+    spares: list[int]
+
+
+def lower(
+    graph: Graph,
+    engine: Engine,
+    inputs: Sequence[GraphTensor],
+    outputs: Sequence[GraphTensor],
+    states: Sequence[GraphTensor] = (),
+) -> Program:
+    """Compiles a graph to one function of native arrays.
 
     Args:
         graph: with only ops that the engine has rules for, in topological order.
         engine: whose rules are called.
         inputs: tensors that are given: placeholders and reads of variables.
         outputs: tensors that are returned.
+        states: the new values of variables, returned after the outputs.
 
     Raises:
         NotImplementedError: the engine has no rule for an op of the graph.
     """
-    return _Writer(graph, engine, inputs, outputs).function()
+    given = {t.op for t in inputs}
+    operations = [op for op in graph.operations if op not in given and op.type not in NOT_RUN]
+    buffers = plan_buffers(operations, engine, inputs, outputs, states)
+    return _Writer(operations, engine, buffers).program(inputs, [*outputs, *states])
 
 
 class _Writer:
-    def __init__(self, graph: Graph, engine: Engine, inputs: Sequence[GraphTensor], outputs: Sequence[GraphTensor]) -> None:
+    """Writes the text of a program, and gathers what its names stand for."""
+
+    def __init__(self, operations: list[Operation], engine: Engine, buffers: BufferPlan) -> None:
+        self.operations = operations
         self.engine = engine
-        self.inputs = inputs
-        self.outputs = outputs
-        given = {t.op for t in inputs}
-        self.operations = [op for op in graph.operations if op not in given and op.type != "AssignVariableOp"]
-        self.buffers: BufferPlan = plan_buffers(self.operations, engine, inputs, outputs)
+        self.buffers = buffers
         self.names: dict[GraphTensor, str] = {}
         self.scope: dict[str, Any] = {}
-        self.bound: dict[Any, str] = {}
+        self.bound: dict[int, str] = {}
 
-    def function(self) -> Callable[..., Any]:
-        for i, tensor in enumerate(self.inputs):
-            self.names.setdefault(tensor, f"a{i}")
-        lines = [f"def program({', '.join(f'a{i}' for i in range(len(self.inputs)))}):"]
+    def program(self, inputs: Sequence[GraphTensor], outputs: Sequence[GraphTensor]) -> Program:
+        self.names = {t: f"a{i}" for i, t in enumerate(inputs)}
+        self._name_values()
+        spares = sorted(self.buffers.spares.values())
+        parameters = [*(f"a{i}" for i in range(len(inputs))), *(f"s{i}" for i in spares)]
+        lines = [f"def program({', '.join(parameters)}):"]
         if self.buffers.specs:
             self.scope["arena"] = self.buffers.arena(self.engine)
-            lines.append(f" {', '.join(f'b{i}' for i in range(len(self.buffers.specs)))}, = arena()")
-        self._name_values()
-        last_uses = self._last_uses()
+            lines.append(f" {''.join(f'b{i}, ' for i in range(len(self.buffers.specs)))} = arena()")
+        last_uses = self._last_uses(outputs)
         for op in self.operations:
             if op.type != "Const":
                 lines.append(self._line(op))
             if dead := last_uses.get(op):
                 lines.append(f" del {', '.join(dead)}")
-        lines.append(f" return ({''.join(self.names[t] + ', ' for t in self.outputs)})")
-        exec(compile("\n".join(lines), "<dovetail program>", "exec"), self.scope)
-        program = self.scope["program"]
-        program.source = "\n".join(lines)
-        return program
+        lines.append(f" return ({''.join(self.names[t] + ', ' for t in outputs)})")
+        source = "\n".join(lines)
+        exec(compile(source, "<dovetail program>", "exec"), self.scope)
+        return Program(self.scope["program"], source, self.buffers, spares)
 
     def _name_values(self) -> None:
         for op in self.operations:
@@ -78,12 +106,17 @@ class _Writer:
         if rule is None:
             raise op_error(NotImplementedError, op.type, f"the engine {self.engine.name!r} has no rule for it.", where=op.where)
         arguments = self._arguments(op)
-        buffer = self.buffers.of.get(op)
-        if buffer is not None:
+        target = self._target(op)
+        if target is not None:
             rule = self.engine.out_rules[op.type]
-            arguments.append(f"out=b{buffer}")
+            arguments.append(f"out={target}")
         targets = "".join(f"{self.names[t]}, " for t in op.outputs) if op.op.returns_tuple else self.names[op.outputs[0]]
         return f" {targets} = {self._bind(rule, 'r')}({', '.join(arguments)})"
+
+    def _target(self, op: Operation) -> str | None:
+        if op in self.buffers.spares:
+            return f"s{self.buffers.spares[op]}"
+        return f"b{self.buffers.of[op]}" if op in self.buffers.of else None
 
     def _arguments(self, op: Operation) -> list[str]:
         arguments: list[str] = []
@@ -116,14 +149,14 @@ class _Writer:
             self.scope[name] = value
         return self.bound[key]
 
-    def _last_uses(self) -> dict[Operation, list[str]]:
+    def _last_uses(self, outputs: Sequence[GraphTensor]) -> dict[Operation, list[str]]:
         """operation → the names of the values that nobody needs after it."""
         last: dict[GraphTensor, Operation] = {}
         for op in self.operations:
             if op.type != "Const":
                 last.update(dict.fromkeys((*op.inputs, *op.outputs), op))
         dying: dict[Operation, list[str]] = {}
-        for tensor in {*self.outputs, *(op.outputs[0] for op in self.operations if op.type == "Const")}:
+        for tensor in {*outputs, *(op.outputs[0] for op in self.operations if op.type == "Const")}:
             last.pop(tensor, None)
         for tensor, op in last.items():
             dying.setdefault(op, []).append(self.names[tensor])
@@ -132,4 +165,4 @@ class _Writer:
 
 def subprogram(graph: Graph, engine: Engine) -> Callable[..., Any]:
     """A subgraph (a branch, a loop's body) as a function of native arrays."""
-    return lower(graph, engine, graph.inputs, graph.outputs)
+    return lower(graph, engine, graph.inputs, graph.outputs).function

@@ -41,21 +41,37 @@ class Plan:
         self.assigned = list(writes)
         self._result_count = len(self.graph.outputs)
         inputs = [*self.graph.inputs, *reads.values()]
-        outputs = [*self.graph.outputs, *writes.values()]
+        self.program = lower(self.graph, engine, inputs, self.graph.outputs, list(writes.values()))
+        self._owned = self.program.buffers.owned
+        self._donated = [v in writes and engine.compiles_programs for v in self.variables]
+        self._spares = [self.assigned[i] for i in self.program.spares]
+        self._locked = sorted(self.assigned, key=lambda v: v.number)  # one order for all threads
         first = len(self.graph.inputs)
-        self._donated = [v in writes for v in self.variables]
         donate = tuple(first + i for i, given in enumerate(self._donated) if given)
-        self.program = lower(self.graph, engine, inputs, outputs)
-        self._compiled = engine.compile(self.program, donate)
+        self._run = engine.compile(self.program.function, donate)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs it on native arrays; the results are native arrays."""
         if not self.variables and not self.assigned:
-            return self._compiled(*arguments)
+            return self._run(*arguments)
+        for variable in self._locked:
+            variable.lock.acquire()
+        try:
+            return self._run_with_state(arguments)
+        finally:
+            for variable in self._locked:
+                variable.lock.release()
+
+    def _run_with_state(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         engine = self.engine
-        buffers = [v.buffer(engine, d) for v, d in zip(self.variables, self._donated, strict=True)]
-        results = self._compiled(*arguments, *buffers)
+        buffers = [v.lend_buffer(engine, d) for v, d in zip(self.variables, self._donated, strict=True)]
+        try:
+            spares = [v.spare_buffer(engine) for v in self._spares]
+            results = self._run(*arguments, *buffers, *spares)
+        finally:
+            for variable in self.variables:
+                variable.return_buffer()
         count = self._result_count
-        for variable, value in zip(self.assigned, results[count:], strict=True):
-            variable.replace_buffer(Tensor(value, engine))
+        for variable, value, owned in zip(self.assigned, results[count:], self._owned, strict=True):
+            variable.replace_buffer(Tensor(value, engine), owned)
         return results[:count]

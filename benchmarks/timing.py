@@ -1,0 +1,68 @@
+"""Timing two things side by side: in turn, in one process, so that a noisy machine hits both alike."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass
+class Comparison:
+    """Medians of two programs that ran in turn, in seconds a call."""
+
+    ours: float
+    theirs: float
+    ratio: float  # the median of the ratios pair by pair
+
+    @property
+    def difference(self) -> float:
+        """Seconds a call that ours takes more."""
+        return self.ours - self.theirs
+
+
+def seconds_per_call(function: Callable[[], object], calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        function()
+    return (time.perf_counter() - start) / calls
+
+
+def calls_for(function: Callable[[], object], seconds: float) -> int:
+    """How many calls take about so long; warms the function up on the way."""
+    calls = 1
+    while True:
+        taken = seconds_per_call(function, calls) * calls
+        if taken > seconds / 4 or calls > 1_000_000:
+            return max(1, int(calls * seconds / max(taken, 1e-9)))
+        calls *= 4
+
+
+def compare(
+    ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 21, seconds: float = 0.1
+) -> Comparison:
+    """Times two functions in turn.
+
+    Args:
+        ours, theirs: what to call.
+        rounds: how many pairs are measured.
+        seconds: about how long each measurement takes.
+    """
+    ours_calls, theirs_calls = calls_for(ours, seconds), calls_for(theirs, seconds)
+    pairs = []
+    for i in range(rounds):
+        order = (ours, ours_calls, theirs, theirs_calls) if i % 2 else (theirs, theirs_calls, ours, ours_calls)
+        first, second = seconds_per_call(order[0], order[1]), seconds_per_call(order[2], order[3])
+        pairs.append((first, second) if i % 2 else (second, first))
+    return Comparison(
+        statistics.median(a for a, _ in pairs),
+        statistics.median(b for _, b in pairs),
+        statistics.median(a / b for a, b in pairs),
+    )
+
+
+def table(title: str, header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table under a title."""
+    lines = [f"### {title}", "", "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows), ""])
