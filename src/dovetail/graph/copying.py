@@ -1,4 +1,4 @@
-"""Copying a graph into another."""
+"""Copying a graph: whole, or into another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from collections.abc import Callable, Sequence
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 
 
-def copy_into(source: Graph, target: Graph, inputs: Sequence[GraphTensor], on_copy: Callable[[Operation], None] | None = None) -> list[GraphTensor]:
+def copy_graph(graph: Graph) -> Graph:
+    """A graph of its own with the same program, subgraphs copied too."""
+    copy = Graph(graph.name)
+    inputs = [copy.placeholder(t.spec, t.op.name) for t in graph.inputs]
+    copy.outputs = copy_into(graph, copy, inputs)
+    return copy
+
+
+def copy_into(
+    source: Graph, target: Graph, inputs: Sequence[GraphTensor], on_copy: Callable[[Operation], None] | None = None
+) -> list[GraphTensor]:
     """Copies the operations of one graph to the end of another.
 
     Args:
@@ -21,19 +31,21 @@ def copy_into(source: Graph, target: Graph, inputs: Sequence[GraphTensor], on_co
     """
     mapped: dict[GraphTensor, GraphTensor] = dict(zip(source.inputs, inputs, strict=True))
     copies: dict[Operation, Operation] = {}
+    placeholders = {t.op for t in source.inputs}
     for operation in source.operations:
-        if all(t in mapped for t in operation.outputs) and operation.outputs:
-            continue  # an input
+        if operation in placeholders:
+            continue
         copy = target.add(
             operation.op,
             [mapped[t] for t in operation.inputs],
-            dict(operation.attrs),
+            {name: copy_graph(v) if type(v) is Graph else v for name, v in operation.attrs.items()},
             [t.spec for t in operation.outputs],
             operation.layout,
             operation.name,
         )
         copy.where, copy.device, copy.engine = operation.where, operation.device, operation.engine
-        copy.control_inputs = [copies[c] for c in operation.control_inputs if c in copies]
+        if operation.control_inputs:
+            copy.control_inputs = [copies[c] for c in operation.control_inputs if c in copies]
         copies[operation] = copy
         mapped.update(zip(operation.outputs, copy.outputs, strict=True))
         if on_copy:

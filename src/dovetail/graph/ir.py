@@ -13,7 +13,7 @@ What has an effect (reading and assigning variables) is ordered by control input
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dovetail.errors import Where, op_error, place, user_line
@@ -143,18 +143,37 @@ class Operation:
     @property
     def args(self) -> list[Any]:
         """All arguments in parameter order: tensors, lists of tensors, static values."""
+        return self.arguments(self.inputs)
+
+    def arguments(self, inputs: Sequence[Any]) -> list[Any]:
+        """`args` with other values in the place of the inputs."""
         values: list[Any] = []
         at = 0
         for param, count in zip(self.op.params, self.layout, strict=True):
             if count is None:
                 values.append(self.attrs.get(param.name))
             elif count == SINGLE:
-                values.append(self.inputs[at])
+                values.append(inputs[at])
                 at += 1
             else:
-                values.append(tuple(self.inputs[at : at + count]))
+                values.append(tuple(inputs[at : at + count]))
                 at += count
         return values
+
+    def input_at(self, index: int) -> int:
+        """The number of the first input that belongs to parameter `index`."""
+        return sum(1 if count == SINGLE else count or 0 for count in self.layout[:index])
+
+    def make_static(self, index: int, value: Any) -> None:
+        """Gives a parameter that is a tensor now a static value instead."""
+        first = self.input_at(index)
+        for i, tensor in enumerate(self.inputs[first:], first):
+            del tensor._uses[self, i]
+        del self.inputs[first]
+        for i, tensor in enumerate(self.inputs[first:], first):
+            tensor._uses[self, i] = None
+        self.layout = (*self.layout[:index], None, *self.layout[index + 1 :])
+        self.attrs[self.op.params[index].name] = value
 
     def attr(self, name: str) -> Any:
         """A static argument by name."""

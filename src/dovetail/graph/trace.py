@@ -17,6 +17,7 @@ from dovetail import engines
 from dovetail.dtypes import DType
 from dovetail.errors import op_error
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
+from dovetail.graph.partial import PartialInts
 from dovetail.ops import dispatch
 from dovetail.ops.dispatch import EAGER, HOST, NATIVE, STATE, World
 from dovetail.ops.op import OPS, Op
@@ -77,9 +78,11 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     for index in op.ints_positions:
         if index in partial:
             values[index], partial[index] = _dynamic_ints(op, values[index], graph)
+            if None not in partial[index]:
+                values[index] = partial.pop(index)
         else:
             values[index] = dispatch.static_ints(op, values[index])
-    specs = _infer(op, [partial.get(i, v) if i in partial else v for i, v in enumerate(values)])
+    specs = infer_specs(op, [partial.get(i, v) if i in partial else v for i, v in enumerate(values)])
     operation = append(graph, op, values, partial, specs, name)
     for tape in tapes:
         tape.record(op, operation.args, operation.outputs, operation)
@@ -193,49 +196,29 @@ def _is_dynamic(value: Any) -> bool:
 def _dynamic_ints(op: Op, value: Any, graph: Graph) -> tuple[GraphTensor, tuple[int | None, ...]]:
     """A shape that is only known later, as one integer tensor, and what is known of it now."""
     if isinstance(value, (list, tuple)):
-        partial = tuple(_constant_int(v) if _is_dynamic(v) else int(v) for v in value)
-        return record(OPS["Pack"], [tuple(value), 0]), partial
+        packed = record(OPS["Pack"], [tuple(value), 0])
+        return packed, constant_ints(packed)
     tensor = to_graph(value, dispatch.dtype_of(value), graph, op)
     if not tensor.dtype.is_integer:
         raise op_error(TypeError, op.name, f"a shape needs integers, but {tensor!r} is {tensor.dtype}.")
     if tensor.shape == ():
-        return record(OPS["Reshape"], [tensor, (1,)]), (_constant_int(tensor),)
+        tensor = record(OPS["Reshape"], [tensor, (1,)])
     return tensor, constant_ints(tensor)
 
 
 def constant_ints(tensor: GraphTensor) -> tuple[int | None, ...]:
     """What is known now of a 1-D integer tensor that will be used as a shape."""
-    op = tensor.op
-    if op.type == "Const":
-        return tuple(op.attrs["value"].reshape(-1).tolist())
-    if op.type == "Shape" and op.inputs[0].shape is not None:
-        return op.inputs[0].shape
-    if op.type == "Pack":
-        return tuple(_constant_int(t) for t in op.inputs)
-    if op.type == "ConcatV2":
-        return tuple(dim for t in op.inputs for dim in constant_ints(t))
-    if op.type == "Cast":
-        return constant_ints(op.inputs[0])
-    if not tensor.shape or tensor.shape[0] is None:
+    known = PartialInts().ints(tensor)
+    if known is None:
         raise op_error(ValueError, "Shape", f"the length of the shape {tensor!r} is not known, so the rank would not be.")
-    return (None,) * tensor.shape[0]
-
-
-def _constant_int(tensor: Any) -> int | None:
-    op = getattr(tensor, "op", None)
-    if op is None:
-        return None
-    if op.type == "Const":
-        return int(op.attrs["value"])
-    if op.type == "Cast":
-        return _constant_int(op.inputs[0])
-    return None
+    return known
 
 
 # -- inference --------------------------------------------------------------------------------------------------------
 
 
-def _infer(op: Op, values: list[Any]) -> Any:
+def infer_specs(op: Op, values: list[Any]) -> Any:
+    """The spec of the result, or a tuple of them, for graph Tensors and static values."""
     if op.infer is not None:
         return dispatch.infer(op, values)
     specs = [t.spec for t in body_graph(op, values).outputs]

@@ -7,8 +7,9 @@ producers and consumers agree, operations stand in topological order, effects st
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
-from dovetail.graph.ir import Graph
+from dovetail.graph.ir import Graph, Operation
 
 Pass = Callable[[Graph], int]
 
@@ -16,3 +17,21 @@ Pass = Callable[[Graph], int]
 def run(graph: Graph, passes: list[Pass]) -> int:
     """Runs passes one after the other; how many changes they made in all."""
     return sum(apply(graph) for apply in passes)
+
+
+def sweep(graph: Graph, visit: Callable[[Operation], int]) -> int:
+    """Visits each operation in program order; what a visit adds comes to stand before the operation it visits.
+
+    Returns:
+        The sum of what the visits return.
+    """
+    order: list[Operation] = []
+    changes = 0
+    for op in graph.operations:
+        before = len(graph)
+        changes += visit(op)
+        added = len(graph) - before
+        order += reversed(list(islice(reversed(graph._operations.values()), added)))
+        order.append(op)
+    graph.reorder(order)
+    return changes

@@ -1,0 +1,73 @@
+"""What is known of integer tensors in a graph before it runs: of shapes, and of arithmetic with shapes.
+
+`shape(x)[1] * 4` is a number even if the first dimension of `x` is open.  To find it, the integer operations behind a
+tensor are computed by the NumPy engine in float64, with NaN for what is unknown: arithmetic carries NaN along.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail.engines import get_engine
+from dovetail.graph.ir import GraphTensor, Operation
+from dovetail.ops import dispatch
+from dovetail.ops.infer import size_of
+from dovetail.tensor import Tensor, building, recording
+
+CARRIES_NAN = frozenset(
+    ["AddV2", "Sub", "Mul", "Neg", "FloorDiv", "Maximum", "Minimum", "Sum", "Prod", "Pack", "ConcatV2", "Reshape", "Cast"]
+    + ["Identity", "StridedSlice", "GatherV2", "ExpandDims", "Squeeze", "Square", "Cumsum", "Cumprod"]
+)  # fmt: skip
+LARGEST = 64  # elements: shapes and what is computed from them are small
+DEEPEST = 64  # operations between a shape and its use
+
+
+class PartialInts:
+    """The known elements of integer tensors, remembered from question to question."""
+
+    def __init__(self) -> None:
+        self._found: dict[GraphTensor, np.ndarray | None] = {}
+
+    def of(self, tensor: GraphTensor, depth: int = 0) -> np.ndarray | None:
+        """The elements as float64, NaN where unknown; None if nothing is known, not even how many there are."""
+        if tensor not in self._found:
+            value = self._compute(tensor.op, depth) if tensor.dtype.is_integer and depth < DEEPEST else None
+            size = size_of(tensor.shape)
+            if value is None and size is not None and size <= LARGEST:
+                value = np.full(tensor.shape, np.nan)  # type: ignore[arg-type]
+            self._found[tensor] = value
+        return self._found[tensor]
+
+    def ints(self, tensor: GraphTensor) -> tuple[int | None, ...] | None:
+        """`of`, flattened to Python ints, with None for what is unknown."""
+        value = self.of(tensor)
+        return None if value is None else tuple(None if np.isnan(v) else int(v) for v in value.reshape(-1))
+
+    def _compute(self, op: Operation, depth: int) -> np.ndarray | None:
+        if op.type == "Const":
+            value = op.attrs["value"]
+            return value.astype(np.float64) if value.size <= LARGEST else None
+        if op.type == "Shape":
+            shape = op.inputs[0].shape
+            return None if shape is None else np.array(shape, np.float64)  # None becomes NaN
+        if op.type not in CARRIES_NAN:
+            return None
+        values = [self.of(t, depth + 1) for t in op.inputs]
+        return None if any(v is None for v in values) else _run(op, values)
+
+
+def _run(op: Operation, values: list[Any]) -> np.ndarray | None:
+    if op.type in ("Cast", "Identity"):
+        return values[0]
+    engine = get_engine("numpy")
+    outside = recording.tapes, building.graphs
+    recording.tapes, building.graphs = (), ()
+    try:
+        result = dispatch.run(op.op, op.arguments([Tensor(v, engine) for v in values]), engine)
+    except (TypeError, ValueError, IndexError):  # NaN where a number is needed, as in the shape of a Reshape
+        return None
+    finally:
+        recording.tapes, building.graphs = outside
+    return np.asarray(result)

@@ -1,0 +1,125 @@
+"""Constant folding: computes at compile time what does not depend on the inputs.
+
+What is known flows forward through the program once: constants through operations (the NumPy engine computes them),
+shapes through type rules, and what is known of shapes through the integer arithmetic that is done on them.  A
+shape-like argument that turns out constant becomes static, which makes more shapes known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail.engines import get_engine
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.partial import CARRIES_NAN, PartialInts
+from dovetail.graph.trace import infer_specs, not_building
+from dovetail.ops import dispatch
+from dovetail.ops.basic import NOT_COMPUTED
+from dovetail.ops.infer import size_of
+from dovetail.passes.base import sweep
+from dovetail.tensor import Tensor, recording
+
+LARGEST = 4096  # elements; a result that is larger, and larger than its arguments, is not worth its memory
+
+
+def fold_constants(graph: Graph) -> int:
+    """Replaces operations on constants by their results, and shapes that are known by constants.
+
+    Returns:
+        How many operations were replaced or became more static.
+    """
+    return propagate(graph, set())
+
+
+def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
+    """One sweep forward of constants and shapes.
+
+    Args:
+        graph: is edited.
+        refined: tensors whose shape became better known, so that what follows is inferred again; grows.
+    """
+    known = PartialInts()
+
+    def visit(op: Operation) -> int:
+        changes = _freeze_ints(op, known)
+        if changes or any(t in refined for t in op.inputs):
+            refined.update(_infer_again(op))
+        if not op.inputs or not op.outputs:
+            return changes
+        values = _folded(op, known)
+        if values is None:
+            return changes
+        for tensor, value in zip(op.outputs, values, strict=True):
+            replacement = graph.constant(value, op.name)
+            replacement.op.where = op.where
+            graph.rewire(tensor, replacement)
+        return changes + 1
+
+    return sweep(graph, visit)
+
+
+def _freeze_ints(op: Operation, known: PartialInts) -> int:
+    """Shape-like tensor arguments that are known become static; of others, what is known is noted.  The changes made."""
+    changes = 0
+    for index in op.op.ints_positions:
+        if op.layout[index] is None:
+            continue
+        name = op.op.params[index].name
+        ints = known.ints(op.inputs[op.input_at(index)])
+        if ints is not None and None not in ints:
+            op.make_static(index, ints)
+            changes += 1
+        elif ints is not None and ints != op.attrs.get(name):
+            op.attrs[name] = ints
+            changes += 1
+    return changes
+
+
+def _infer_again(op: Operation) -> list[GraphTensor]:
+    """Gives the outputs the specs that follow from the inputs' specs of now; the outputs that became better known."""
+    args = op.args
+    for index in op.op.ints_positions:
+        if op.layout[index] is not None:
+            args[index] = op.attrs[op.op.params[index].name]
+    specs = infer_specs(op.op, args)
+    refined = []
+    for tensor, spec in zip(op.outputs, specs if op.op.returns_tuple else (specs,), strict=True):
+        if spec.shape is not None and spec.shape != tensor.shape:
+            tensor.shape = spec.shape
+            refined.append(tensor)
+    return refined
+
+
+def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:
+    """The results of an operation as arrays, None if they are not known."""
+    if all(t.op.op.name == "Const" for t in op.inputs):
+        return compute(op) if _is_foldable(op) else None
+    if op.outputs[0].dtype.is_integer and (op.op.name == "Shape" or op.op.name in CARRIES_NAN):
+        value = known.of(op.outputs[0])
+        if value is not None and not np.isnan(value).any():
+            return [value.astype(op.outputs[0].dtype.numpy)]
+    return None
+
+
+def _is_foldable(op: Operation) -> bool:
+    if op.op.name in NOT_COMPUTED or any(type(v) is Graph for v in op.attrs.values()):
+        return False
+    sizes = [size_of(t.shape) for t in op.outputs]
+    if None in sizes:
+        return False
+    return sum(sizes) <= max(LARGEST, sum(t.op.attrs["value"].size for t in op.inputs))  # type: ignore[arg-type]
+
+
+def compute(op: Operation) -> list[np.ndarray]:
+    """The results of an operation whose inputs are all constants, from the NumPy engine."""
+    engine = get_engine("numpy")
+    args = op.arguments([Tensor(t.op.attrs["value"], engine) for t in op.inputs])
+    outside, recording.tapes = recording.tapes, ()
+    try:
+        with not_building():
+            result = dispatch.run(op.op, args, engine)
+    finally:
+        recording.tapes = outside
+    return [np.asarray(t._value) for t in (result if op.op.returns_tuple else (result,))]

@@ -1,0 +1,44 @@
+"""Specialising: a graph with open dimensions becomes one for the shapes that its inputs have this time.
+
+Engines that compile whole programs (XLA) need every shape.  The shapes flow from the inputs through the type rules,
+`Shape` and the arithmetic on it become constants, and shape-like arguments become static; see `constant_folding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dovetail.errors import op_error
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.ops.spec import TensorSpec
+from dovetail.passes.constant_folding import propagate
+
+
+def specialize(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> int:
+    """Makes everything known that follows from the shapes of the inputs.
+
+    Returns:
+        How many operations changed.
+    """
+    refined: set[GraphTensor] = set()
+    for tensor, shape in zip(graph.inputs, shapes, strict=True):
+        if tensor.shape != tuple(shape):
+            tensor.shape = tensor.op.attrs["shape"] = tuple(shape)
+            refined.add(tensor)
+    return propagate(graph, refined)
+
+
+def check_static(graph: Graph, engine: str) -> None:
+    """Refuses a program with shapes that depend on values, for engines that cannot run one.
+
+    Raises:
+        ValueError: names the operation and the user's line.
+    """
+    for op in graph.operations:
+        for tensor in op.outputs:
+            if not tensor.spec.is_static:
+                problem = (
+                    f"the shape of {tensor.name!r}, {tensor.spec!r}, depends on the values of tensors, but {engine} compiles "
+                    f"only programs whose shapes are known. Run this outside of `function`, or on another engine."
+                )
+                raise op_error(ValueError, op.type, problem, where=op.where)
