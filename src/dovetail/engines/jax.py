@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from dovetail.dtypes import DType
+from dovetail.engines import slices
 from dovetail.engines.base import Engine, Rule, Rules
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -86,11 +87,55 @@ def _(condition: Any, inputs: list[Any], then_branch: Rule, else_branch: Rule) -
     return lax.cond(condition, then_branch, else_branch, *inputs)
 
 
+# -- joining, slicing, indexing ---------------------------------------------------------------------------------------
+
+rules["ConcatV2"] = lax.concatenate
+rules["Pack"] = jnp.stack
+rules["ExpandDims"] = jnp.expand_dims
+rules["Squeeze"] = jnp.squeeze
+
+
+@rules("Iota")
+def _(size: tuple[int], dtype: DType) -> Any:
+    return lax.iota(dtype.numpy, size[0])
+
+
+@rules("StridedSlice")
+def _(x: Any, *where: Any) -> Any:
+    index, flipped = slices.forward(slices.entries(*where), x.shape)
+    starts, stops, steps, shape = _windows(index, x.shape)
+    return lax.rev(lax.slice(x, starts, stops, steps).reshape(shape), flipped)
+
+
+@rules("StridedSliceGrad")
+def _(g: Any, shape: Any, *where: Any) -> Any:
+    index, flipped = slices.forward(slices.entries(*where), shape)
+    starts, stops, steps, _ = _windows(index, shape)
+    kept = [len(range(*window)) for window in zip(starts, stops, steps, strict=True)]
+    zero = jnp.zeros((), g.dtype)
+    whole = [(a, dim - a - (n - 1) * s - 1, s - 1) if n else (0, dim, 0) for a, s, n, dim in zip(starts, steps, kept, shape)]
+    return lax.pad(lax.rev(g, flipped).reshape(kept), zero, whole)
+
+
+def _windows(index: Any, shape: Any) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Starts, stops and steps for each axis, and the shape that is left when the axes indexed by ints are gone."""
+    rest = [slice(0, dim, 1) for dim in shape[len(index) :]]
+    windows = [slice(i, i + 1, 1) if isinstance(i, int) else i for i in (*index, *rest)]
+    shape = [len(range(w.start, w.stop, w.step)) for i, w in zip((*index, *rest), windows) if not isinstance(i, int)]
+    return [w.start for w in windows], [w.stop for w in windows], [w.step for w in windows], shape
+
+
+@rules("GatherV2")
+def _(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
+    return jnp.take(x, indices, axis)
+
+
 class JaxEngine(Engine):
     """JAX on its default device."""
 
     name = "jax"
     static_shapes = True
+    compiles_programs = True
 
     def version(self) -> str:
         return jax.__version__

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.dtypes import DType
+from dovetail.engines import slices
 from dovetail.engines.base import Engine, Rule, Rules
 
 rules = Rules(
@@ -57,6 +58,36 @@ def _(g: Any, like: Any) -> Any:
 @rules("MatMul")
 def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
     return np.matmul(x.swapaxes(-1, -2) if transpose_a else x, y.swapaxes(-1, -2) if transpose_b else y)
+
+
+# -- joining, slicing, indexing ---------------------------------------------------------------------------------------
+
+rules["ConcatV2"] = np.concatenate
+rules["Pack"] = np.stack
+rules["ExpandDims"] = np.expand_dims
+rules["Squeeze"] = np.squeeze
+
+
+@rules("Iota")
+def _(size: tuple[int], dtype: DType) -> Any:
+    return np.arange(size[0]).astype(dtype.numpy)
+
+
+@rules("StridedSlice")
+def _(x: Any, *where: Any) -> Any:
+    return x[(*slices.entries(*where), ...)]
+
+
+@rules("StridedSliceGrad")
+def _(g: Any, shape: Any, *where: Any) -> Any:
+    whole = np.zeros(shape, g.dtype)
+    whole[(*slices.entries(*where), ...)] = g
+    return whole
+
+
+@rules("GatherV2")
+def _(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
+    return np.take(x, indices, axis)
 
 
 class NumPyEngine(Engine):

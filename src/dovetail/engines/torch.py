@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from dovetail.dtypes import DType
+from dovetail.engines import slices
 from dovetail.engines.base import Engine, Rule, Rules
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -76,6 +77,51 @@ def _(x: Any, axis: Any, keepdims: bool) -> Any:
 @rules("MatMul")
 def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
     return torch.matmul(x.mT if transpose_a else x, y.mT if transpose_b else y)
+
+
+# -- joining, slicing, indexing ---------------------------------------------------------------------------------------
+
+rules["ConcatV2"] = torch.cat
+rules["Pack"] = torch.stack
+
+
+@rules("ExpandDims")
+def _(x: Any, axis: Any) -> Any:
+    axes = (axis,) if isinstance(axis, int) else axis
+    rank = x.ndim + len(axes)
+    for i in sorted(a % rank for a in axes):
+        x = x.unsqueeze(i)
+    return x
+
+
+@rules("Squeeze")
+def _(x: Any, axis: Any) -> Any:
+    return x.squeeze() if axis is None else x.squeeze(axis)
+
+
+@rules("Iota")
+def _(size: tuple[int], dtype: DType) -> Any:
+    return torch.arange(size[0]).to(getattr(torch, dtype))
+
+
+@rules("StridedSlice")
+def _(x: Any, *where: Any) -> Any:
+    index, flipped = slices.forward(slices.entries(*where), x.shape)
+    part = x[index]
+    return part.flip(flipped) if flipped else part
+
+
+@rules("StridedSliceGrad")
+def _(g: Any, shape: Any, *where: Any) -> Any:
+    index, flipped = slices.forward(slices.entries(*where), shape)
+    whole = g.new_zeros(shape)
+    whole[index] = g.flip(flipped) if flipped else g
+    return whole
+
+
+@rules("GatherV2")
+def _(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
+    return x[(slice(None),) * axis + (indices.long(),)]
 
 
 class TorchEngine(Engine):

@@ -130,6 +130,14 @@ def matmul(x: TensorSpec, y: TensorSpec, transpose_a: bool = False, transpose_b:
     return TensorSpec((*batch, rows, columns), x.dtype)  # type: ignore[misc]
 
 
+def require_shape(x: TensorSpec, shape: Shape) -> None:
+    """Raises ValueError where a tensor cannot have this shape; unknown dimensions fit any."""
+    if x.shape is None or shape is None:
+        return
+    if len(x.shape) != len(shape) or any(None not in (a, b) and a != b for a, b in zip(x.shape, shape, strict=True)):
+        raise ValueError(f"a tensor of shape {x.shape} stands where the shape must be {tuple(shape)}.")
+
+
 def size_of(shape: Shape) -> int | None:
     """The number of elements, None if unknown."""
     if shape is None or None in shape:

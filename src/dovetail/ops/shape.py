@@ -8,9 +8,9 @@ from dovetail.dtypes import ALL, as_dtype
 from dovetail.engines import get_engine
 from dovetail.ops import dispatch, infer
 from dovetail.ops.infer import normalize_axes, normalize_axis
-from dovetail.ops.kinds import Anything, Each, Ints, Number
+from dovetail.ops.kinds import Anything, Each, Ints
 from dovetail.ops.op import composite, primitive
-from dovetail.ops.samples import array, ints, sample
+from dovetail.ops.samples import array, sample
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor, building
 
@@ -186,7 +186,22 @@ def stop_gradient(x: Anything) -> Tensor:
     """
 
 
-@composite("ExpandDims", samples=[sample(array(2, 3), 1), sample(array(2), -1)])
+def _expanded(shape: Any, axis: Any) -> tuple[int | None, ...]:
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    axes = normalize_axes(axes, len(shape) + len(axes))
+    dims = iter(shape)
+    return tuple(1 if i in axes else next(dims) for i in range(len(shape) + len(axes)))
+
+
+def _expand_dims_spec(x: TensorSpec, axis: Any) -> TensorSpec:
+    return TensorSpec(None if x.shape is None else _expanded(x.shape, axis), x.dtype)
+
+
+@composite(
+    "ExpandDims",
+    infer=_expand_dims_spec,
+    samples=[sample(array(2, 3), 1), sample(array(2), (0, -1)), sample(array(), -1)],
+)
 def expand_dims(x: Anything, axis: Any = -1) -> Tensor:
     """New axes of size 1.
 
@@ -200,11 +215,57 @@ def expand_dims(x: Anything, axis: Any = -1) -> Tensor:
         >>> expand_dims([1, 2], 0).shape
         (1, 2)
     """
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    rank = len(x.shape) + len(axes)
-    axes = normalize_axes(axes, rank)
-    dims = iter(dims_of(x))
-    return reshape(x, [1 if i in axes else next(dims) for i in range(rank)])
+    return reshape(x, _expanded(dims_of(x), axis))
+
+
+@expand_dims.gradient
+def _(op: Any, g: Any) -> Any:
+    return squeeze(g, op.attr("axis"))
+
+
+def _squeezed_axes(shape: Any, axis: Any) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(i for i, dim in enumerate(shape) if dim == 1)
+    axes = normalize_axes(axis, len(shape))
+    wrong = [i for i in axes if shape[i] not in (1, None)]
+    if wrong:
+        raise ValueError(f"only axes of size 1 can be taken away, but axis {wrong[0]} has the size {shape[wrong[0]]}.")
+    return axes
+
+
+def _squeeze_spec(x: TensorSpec, axis: Any) -> TensorSpec:
+    if x.shape is None or (axis is None and None in x.shape):
+        return TensorSpec(None, x.dtype)
+    axes = _squeezed_axes(x.shape, axis)
+    return TensorSpec(tuple(dim for i, dim in enumerate(x.shape) if i not in axes), x.dtype)
+
+
+@composite(
+    "Squeeze",
+    infer=_squeeze_spec,
+    samples=[sample(array(1, 3, 1), axis=0), sample(array(1, 3, 1), axis=(0, -1)), sample(array(3, 0, 1), axis=2)],
+)
+def squeeze(x: Anything, axis: Any = None) -> Tensor:
+    """Takes axes of size 1 away: those named, or all.
+
+    Raises:
+        ValueError: an axis has another size.
+
+    Source: `numpy.squeeze`.
+
+    Example:
+        >>> squeeze([[1, 2]], 0).shape
+        (2,)
+    """
+    if axis is None and None in x.shape:
+        raise ValueError(f"which axes of {x.shape} have the size 1 is not known; name them with axis=.")
+    axes = _squeezed_axes(x.shape, axis)
+    return reshape(x, [dim for i, dim in enumerate(dims_of(x)) if i not in axes])
+
+
+@squeeze.gradient
+def _(op: Any, g: Any) -> Any:
+    return reshape(g, shape_of(op.inputs[0]))
 
 
 def dims_of(x: Any) -> list[Any]:

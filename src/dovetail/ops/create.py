@@ -1,0 +1,163 @@
+"""Making tensors: filled with one value, and by counting."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dovetail.dtypes import as_dtype
+from dovetail.errors import op_error
+from dovetail.ops import dispatch
+from dovetail.ops.kinds import Each, Ints
+from dovetail.ops.op import composite, primitive
+from dovetail.ops.samples import array, sample
+from dovetail.ops.shape import broadcast_to, cast, convert, shape_of, sum_like
+from dovetail.ops.spec import TensorSpec
+from dovetail.tensor import Tensor
+
+# -- one value everywhere ---------------------------------------------------------------------------------------------
+
+
+@composite("Fill", samples=[sample((2, 3), array()), sample((2,), 7, "float16"), sample((0, 2), array())])
+def full(shape: Ints, fill_value: Each, dtype: Any = None) -> Tensor:
+    """A tensor of one value.
+
+    Args:
+        shape: its shape.
+        fill_value: the value, or a tensor that broadcasts to the shape.
+        dtype: that of the value if not given.
+
+    Source: `numpy.full`.
+
+    Example:
+        >>> full((2,), 7).numpy()
+        array([7, 7], dtype=int32)
+    """
+    return broadcast_to(fill_value if dtype is None else cast(fill_value, dtype), shape)
+
+
+def zeros(shape: Any, dtype: Any = float) -> Tensor:
+    """A tensor of zeros; `floatx` if no dtype is given.
+
+    Source: `numpy.zeros`.
+
+    Example:
+        >>> zeros((2,)).numpy()
+        array([0., 0.], dtype=float32)
+    """
+    return full(shape, 0, dtype)
+
+
+def ones(shape: Any, dtype: Any = float) -> Tensor:
+    """A tensor of ones; `floatx` if no dtype is given.
+
+    Source: `numpy.ones`.
+
+    Example:
+        >>> ones((2,), "int32").numpy()
+        array([1, 1], dtype=int32)
+    """
+    return full(shape, 1, dtype)
+
+
+@composite("FullLike", samples=[sample(array(2, 3), array()), sample(array(2), 7, "int32")])
+def full_like(x: Each, fill_value: Each, dtype: Any = None) -> Tensor:
+    """A tensor of one value, in the shape of `x`, and in its dtype if no other is given.
+
+    Source: `numpy.full_like`.
+
+    Example:
+        >>> full_like([1., 2.], 7).numpy()
+        array([7., 7.], dtype=float32)
+    """
+    return full(shape_of(x), fill_value, dtype or x.dtype)
+
+
+@full_like.gradient
+def _(op: Any, g: Any) -> Any:
+    return None, sum_like(cast(g, op.inputs[1].dtype), op.inputs[1])
+
+
+@composite("ZerosLike", differentiable=False, samples=[sample(array(2, 3)), sample(array(2), "int32")])
+def zeros_like(x: Each, dtype: Any = None) -> Tensor:
+    """Zeros in the shape of `x`, and in its dtype if no other is given.
+
+    Source: `numpy.zeros_like`.
+
+    Example:
+        >>> zeros_like([1., 2.]).numpy()
+        array([0., 0.], dtype=float32)
+    """
+    return full(shape_of(x), 0, dtype or x.dtype)
+
+
+@composite("OnesLike", differentiable=False, samples=[sample(array(2, 3)), sample(array(2), "int32")])
+def ones_like(x: Each, dtype: Any = None) -> Tensor:
+    """Ones in the shape of `x`, and in its dtype if no other is given.
+
+    Source: `numpy.ones_like`.
+
+    Example:
+        >>> ones_like([1., 2.]).numpy()
+        array([1., 1.], dtype=float32)
+    """
+    return full(shape_of(x), 1, dtype or x.dtype)
+
+
+# -- counting ---------------------------------------------------------------------------------------------------------
+
+
+def _iota_spec(size: Any, dtype: Any) -> TensorSpec:
+    if len(size) != 1 or (size[0] is not None and size[0] < 0):
+        raise ValueError(f"the size must be one number, 0 or more, not {size}.")
+    return TensorSpec(size, dtype)
+
+
+@primitive("Iota", infer=_iota_spec, differentiable=False, samples=[sample((4,), "int32"), sample((0,), "float32")])
+def iota(size: Ints, dtype: Any = int) -> Tensor:
+    """The numbers 0 … size - 1.
+
+    Args:
+        size: a number in a tuple.
+        dtype: the type of the numbers.
+
+    Source: XLA's Iota.
+
+    Example:
+        >>> iota((3,)).numpy()
+        array([0, 1, 2], dtype=int32)
+    """
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+    """Evenly spaced numbers `start + i * step`, up to but without `stop`.
+
+    Args:
+        start: the first number; with one argument it is `stop`, and the numbers start at 0.
+        stop: where to end.
+        step: the distance; it may be negative.
+        dtype: int32 for ints, `floatx` for floats, that of tensors given, if not said.
+
+    Source: `numpy.arange`.
+
+    Example:
+        >>> arange(3).numpy(), arange(1, 2, 0.25).numpy()
+        (array([0, 1, 2], dtype=int32), array([1.  , 1.25, 1.5 , 1.75], dtype=float32))
+    """
+    if stop is None:
+        start, stop = 0, start
+    dtype = as_dtype(dtype) if dtype is not None else dispatch.promote(map(dispatch.dtype_of, (start, stop, step)))
+    numbers = iota(_count(start, stop, step), dtype)
+    if not (isinstance(step, (int, float)) and step == 1):
+        numbers = numbers * cast(step, dtype)
+    return numbers if isinstance(start, (int, float)) and start == 0 else numbers + cast(start, dtype)
+
+
+def _count(start: Any, stop: Any, step: Any) -> Any:
+    """How many numbers lie from start up to stop: a 1-tuple where it is known, else a tensor."""
+    if any(dispatch.world_of(v).name == "graph" for v in (start, stop, step)):
+        return cast(maximum(-((start - stop) // step), 0), "int32")
+    first, last, by = (v if isinstance(v, (int, float)) else convert(v).item() for v in (start, stop, step))
+    if by == 0:
+        raise op_error(ValueError, "Range", "the step must not be 0.")
+    return (max(0, math.ceil((last - first) / by)),)
