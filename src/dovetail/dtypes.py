@@ -132,6 +132,8 @@ def as_dtype(value: Any) -> DType:
 
 @lru_cache(maxsize=256)
 def _lookup(value: Any) -> DType:
+    if value is None:
+        raise TypeError
     if isinstance(value, str):
         name = value
     elif value in PYTHON_TYPES:

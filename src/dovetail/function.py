@@ -17,10 +17,11 @@ import numpy as np
 
 from dovetail import config
 from dovetail.autodiff.recorder import Record
-from dovetail.autodiff.vjp import Split, split
+from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.engines.base import Engine
 from dovetail.errors import RetracingWarning, op_error
 from dovetail.graph import trace
+from dovetail.graph.copying import copy_operation
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.ops import dispatch
 from dovetail.ops.op import OPS
@@ -70,23 +71,21 @@ class Concrete:
         return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
-        variables = self._functional.variables
-        inputs = [*tensors, *(v.read(engine) for v in variables)]
+        functional = self._functional
+        inputs = [*tensors, *(v.read(engine) for v in functional.variables)]
         op = OPS["Call"]
         tapes = [tape for tape in recording.tapes if tape.watches(op, inputs)]
         if not tapes:
             return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
-        functional = self._functional
         values = functional.forward.run([t._value for t in inputs], engine)
-        results = [Tensor(value, engine) for value in values]
-        count = len(self.graph.outputs)
-        ends = count + len(functional.assigned)
-        for variable, value in zip(functional.assigned, results[count:ends], strict=True):
-            variable.assign(value)
-        node = Record(op, inputs, results[:ends] + results[ends:], functional.gradient(results[ends:], len(inputs), engine))
+        ends = len(self.graph.outputs) + len(functional.assigned)
+        results = [Tensor(value, engine) for value in values[:ends]]
+        node = Record(op, inputs, results, functional.gradient([Tensor(v, engine) for v in values[ends:]], engine))
         for tape in tapes:
             tape.add(node)
-        return results[:count]
+        for variable, value in zip(functional.assigned, results[len(self.graph.outputs) :], strict=True):
+            variable.assign(value)
+        return results[: len(self.graph.outputs)]
 
     @functools.cached_property
     def _functional(self) -> Functional:
@@ -94,7 +93,7 @@ class Concrete:
 
 
 class Functional:
-    """A graph with its variables as inputs and outputs, split into a forward and a backward program.
+    """A graph with its variables as inputs and outputs, and its gradient.
 
     Attributes:
         variables: the variables that are read, the last inputs.
@@ -103,7 +102,7 @@ class Functional:
     """
 
     def __init__(self, graph: Graph) -> None:
-        pure = Graph(graph.name)
+        self._pure = pure = Graph(graph.name)
         mapped = {t: pure.placeholder(t.spec, t.op.name) for t in graph.inputs}
         self.variables: list[Variable] = []
         writes: dict[Variable, GraphTensor] = {}
@@ -112,26 +111,32 @@ class Functional:
                 self.variables.append(op.attrs["variable"])
                 mapped[op.outputs[0]] = pure.placeholder(op.outputs[0].spec, op.name)
             elif op.type == "AssignVariableOp":
-                writes[op.attrs["variable"]] = mapped[op.inputs[0]]
-                mapped[op.outputs[0]] = mapped[op.inputs[0]]
-            elif op.outputs[0] not in mapped:
-                inputs = [mapped[t] for t in op.inputs]
-                copy = pure.add(op.op, inputs, dict(op.attrs), [t.spec for t in op.outputs], op.layout, op.name)
-                copy.where = op.where
-                mapped.update(zip(op.outputs, copy.outputs, strict=True))
+                writes[op.attrs["variable"]] = mapped[op.outputs[0]] = mapped[op.inputs[0]]
+            elif op.type != "Placeholder":
+                copy_operation(op, pure, mapped)
         self.assigned = list(writes)
         pure.outputs = [*(mapped[t] for t in graph.outputs), *writes.values()]
-        self._split: Split = split(pure)
+        self._split = split(pure)
         self.forward = Concrete(self._split.forward)
-        self.backward = Concrete(self._split.backward)
+        self._backward = Concrete(self._split.backward)
 
-    def gradient(self, kept: list[Tensor], inputs: int, engine: Engine) -> Callable[..., list[Any]]:
-        """The gradient function of one call, which runs the backward program on what that call kept."""
+    @functools.cached_property
+    def _gradient(self) -> Concrete:
+        return Concrete(gradient_graph(self._pure))
+
+    def gradient(self, kept: list[Tensor], engine: Engine) -> Callable[..., list[Any]]:
+        """The gradient function of one call: the backward program on what that call kept.
+
+        Where the gradient is itself recorded, it is computed from the inputs, so that gradients of it find their way.
+        """
 
         def function(node: Any, *arriving: Any) -> list[Any]:
             gradients = [dispatch.as_tensor(arriving[i], arriving[i].dtype, engine) for i in self._split.outputs]
-            results: list[Any] = [None] * inputs
-            found = self.backward([*kept, *gradients], engine)
+            if any(tape.watches(node.op, [*node.inputs, *gradients]) for tape in recording.tapes):
+                found = self._gradient([*node.inputs, *gradients], engine)
+            else:
+                found = self._backward([*kept, *gradients], engine)
+            results: list[Any] = [None] * len(node.inputs)
             for index, value in zip(self._split.inputs, found, strict=True):
                 results[index] = value
             return results

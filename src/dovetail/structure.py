@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ Structure = Any  # LEAF, or (kind, keys, children); hashable
 
 
 def flatten(value: Any) -> tuple[list[Any], Structure]:
-    """The leaves of a structure, in order (dicts by sorted keys), and its shape.
+    """The leaves of a structure, in order (dicts by sorted keys, ordered dicts by theirs), and its shape.
 
     Example:
         >>> flatten({"b": 1, "a": [2, 3]})[0]
@@ -27,7 +28,8 @@ def _flatten(value: Any, leaves: list[Any]) -> Structure:
     if value is None:
         return None
     if isinstance(value, dict):
-        keys = tuple(sorted(value, key=lambda k: (str(type(k)), k)))
+        ordered = isinstance(value, OrderedDict)
+        keys = tuple(value if ordered else sorted(value, key=lambda k: (str(type(k)), k)))
         return kind, keys, tuple([_flatten(value[k], leaves) for k in keys])
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return kind, None, tuple([_flatten(v, leaves) for v in value])

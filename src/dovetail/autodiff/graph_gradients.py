@@ -29,7 +29,8 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
     for y in targets:
         if type(y) is not GraphTensor:
             raise op_error(TypeError, "gradients", f"ys must be graph tensors, not {y!r}; for eager values use GradientTape.")
-    graph = trace.current_graph() or targets[0].graph
+    current = trace.current_graph()
+    graph = targets[0].graph if current is None else current
     for x in sources:
         if not x.dtype.is_differentiable:
             raise op_error(TypeError, "gradients", f"{x!r} is {x.dtype}, which has no gradient; cast it to a float.")

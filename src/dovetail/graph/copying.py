@@ -35,19 +35,25 @@ def copy_into(
     for operation in source.operations:
         if operation in placeholders:
             continue
-        copy = target.add(
-            operation.op,
-            [mapped[t] for t in operation.inputs],
-            {name: copy_graph(v) if type(v) is Graph else v for name, v in operation.attrs.items()},
-            [t.spec for t in operation.outputs],
-            operation.layout,
-            operation.name,
-        )
-        copy.where, copy.device, copy.engine = operation.where, operation.device, operation.engine
+        copy = copy_operation(operation, target, mapped)
         if operation.control_inputs:
             copy.control_inputs = [copies[c] for c in operation.control_inputs if c in copies]
         copies[operation] = copy
-        mapped.update(zip(operation.outputs, copy.outputs, strict=True))
         if on_copy:
             on_copy(copy)
     return [mapped[t] for t in source.outputs]
+
+
+def copy_operation(operation: Operation, target: Graph, mapped: dict[GraphTensor, GraphTensor]) -> Operation:
+    """Appends one operation to a graph; `mapped` says what its inputs are there, and learns what its outputs are."""
+    copy = target.add(
+        operation.op,
+        [mapped[t] for t in operation.inputs],
+        {name: copy_graph(v) if type(v) is Graph else v for name, v in operation.attrs.items()},
+        [t.spec for t in operation.outputs],
+        operation.layout,
+        operation.name,
+    )
+    copy.where, copy.device, copy.engine = operation.where, operation.device, operation.engine
+    mapped.update(zip(operation.outputs, copy.outputs, strict=True))
+    return copy

@@ -124,7 +124,7 @@ def _graph_of(op: Op, values: list[Any]) -> Graph:
                     f"its tensors belong to two graphs: {value!r} to {graph.name!r}, the others to {found.name!r}; "
                     "import one graph into the other, or build both parts in one.",
                 )
-    return current or found  # type: ignore[return-value]
+    return found if current is None else current  # type: ignore[return-value]
 
 
 def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:

@@ -1,0 +1,182 @@
+"""`function`: signatures, structures, state, nesting, retracing, and what cannot be traced."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.errors import RetracingWarning
+
+
+def test_traces_once_per_signature(engine):
+    calls = []
+
+    @dt.function
+    def f(x, scale):
+        calls.append(1)
+        return x * scale
+
+    for x in (np.ones(2, "float32"), ops.convert(np.ones(2, "float32"))):
+        assert f(x, 2).numpy().tolist() == [2, 2]
+    assert len(calls) == 1
+    f(np.ones(2, "float32"), 3)  # another static value
+    f(np.ones(3, "float32"), 2)  # another shape
+    f(np.ones(2, "float64"), 2)  # another dtype
+    assert len(calls) == 4
+    dt.config.set_floatx("float64")
+    f(np.ones(2, "float32"), 2)  # other settings
+    assert len(calls) == 5
+
+
+def test_structures(engine):
+    @dt.function
+    def f(batch, *, extra):
+        return {"sum": batch["x"] + batch["y"][0], "none": None, "word": "w", "pair": (extra, 1.5)}
+
+    found = f({"x": np.float32(1), "y": [ops.constant(2.0)]}, extra=np.arange(2))
+    assert float(found["sum"]) == 3 and found["none"] is None and found["word"] == "w"
+    assert found["pair"][0].numpy().tolist() == [0, 1] and float(found["pair"][1]) == 1.5
+
+
+def test_unknown_dimensions(engine):
+    traced = []
+
+    @dt.function(input_signature=[dt.spec((None, 3))])
+    def f(x):
+        traced.append(x.shape)
+        return ops.mean(x, axis=0) * ops.cast(ops.shape(x)[0], "float32")
+
+    for rows in (1, 4, 7):
+        np.testing.assert_allclose(f(np.ones((rows, 3), "float32")).numpy(), [rows] * 3)
+    assert traced == [(None, 3)]
+    with pytest.raises(ValueError, match="does not fit the input signature"):
+        f(np.ones((2, 4), "float32"))
+    with pytest.raises(TypeError, match="structure of the input signature"):
+        f(np.ones((2, 3), "float32"), 1)
+
+
+def test_state(engine):
+    count = dt.Variable(0, name="count")
+    total = dt.Variable(0.0, name="total")
+
+    @dt.function
+    def f(x):
+        count.assign_add(1)
+        total.assign_add(x)
+        total.assign_add(x)  # reads what was assigned just before
+        return total / ops.cast(count, "float32")
+
+    assert [float(f(np.float32(3))) for _ in range(3)] == [6, 6, 6]
+    assert int(count) == 3 and float(total) == 18
+
+
+def test_nested_functions_become_one_graph(engine):
+    inner = dt.function(lambda x: ops.tanh(x))
+    outer = dt.function(lambda x: inner(x) + inner(x * 2))
+    x = np.float32(0.5)
+    np.testing.assert_allclose(float(outer(x)), np.tanh(0.5) + np.tanh(1.0), rtol=1e-6)
+    assert sum(op.type == "Tanh" for op in outer.graph(x).operations) == 2
+
+
+def test_methods():
+    class Model:
+        def __init__(self):
+            self.w = dt.Variable(2.0)
+
+        @dt.function
+        def __call__(self, x):
+            return self.w * x
+
+    a, b = Model(), Model()
+    b.w.assign(5.0)
+    assert float(a(ops.constant(3.0))) == 6 and float(b(ops.constant(3.0))) == 15
+
+
+def test_gradient_through(engine):
+    w = dt.Variable(3.0)
+    f = dt.function(lambda x: w * x * x)
+    x = ops.constant(2.0)
+    with dt.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with dt.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = f(x)
+        slope = tape.gradient(y, x)
+    assert float(slope) == 12 and float(tape.gradient(y, w)) == 4
+    assert float(outer.gradient(slope, x)) == 6 and float(outer.gradient(slope, w)) == 4
+
+
+def test_gradient_through_assignment(engine):
+    state = dt.Variable(1.0, trainable=False)
+
+    @dt.function
+    def f(x):
+        state.assign(state * x)
+        return state * x
+
+    x = ops.constant(3.0)
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert float(y) == 9 and float(state) == 3 and float(tape.gradient(y, x)) == 6
+
+
+def test_graph_is_shown(engine):
+    w = dt.Variable(np.ones((3, 2), "float32"), name="w")
+    f = dt.function(lambda x: ops.tanh(ops.matmul(x, w)))
+    text = str(f.graph(dt.spec((5, 3))))
+    for part in ("MatMul", "Tanh", "w", "float32[5,2]", "test_function.py"):
+        assert part in text
+
+
+def test_retracing_warns_with_the_reason():
+    f = dt.function(lambda x, n: x * n)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in range(10):
+            f(ops.constant(1.0), n)
+    texts = [str(w.message) for w in caught if w.category is RetracingWarning]
+    assert texts and "7 became the static value 8" in texts[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        (lambda x: x if x > 0 else -x, "ops.cond"),
+        (lambda x: [v for v in ops.reshape(x, (-1,))[: ops.cast(x, "int32")]], "ops.scan"),
+        (lambda x: np.sin(x), "dovetail.ops"),
+        (lambda x: float(x), "ops on the tensor"),
+        (lambda x: x.numpy(), "outside `function`"),
+    ],
+)
+def test_what_needs_a_value_says_what_to_do(body, advice):
+    with pytest.raises(TypeError, match=advice) as error:
+        dt.function(body)(ops.constant(1.0))
+    assert "test_function.py" in str(error.value)
+
+
+def test_leaked_tensor():
+    kept = []
+    f = dt.function(lambda x: kept.append(x * 2))
+    f(ops.constant(1.0))
+    with pytest.raises(ValueError, match="two graphs|cannot leave"):
+        dt.function(lambda x: x + kept[0])(ops.constant(1.0))
+    with pytest.raises(TypeError, match="has none while the graph is built"):
+        kept[0].numpy()
+
+
+def test_error_while_tracing_leaves_nothing_behind(engine):
+    v = dt.Variable(1.0)
+
+    @dt.function
+    def f(x):
+        v.assign(5.0)
+        return ops.matmul(x, x)
+
+    with pytest.raises(ValueError, match="inner dimensions"):
+        f(np.ones((2, 3), "float32"))
+    assert float(v) == 1
+    assert f(np.ones((2, 2), "float32")).shape == (2, 2) and float(v) == 5
+    assert float(ops.add(1.0, 1.0)) == 2  # nothing is being built any more
