@@ -1,0 +1,39 @@
+# Each target does its own set-up: a virtual environment in .venv with the versions of constraints.txt, made once.
+# Needed beforehand: Python 3.11 or newer with pip, and make.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+INSTALL := $(PYTHON) -m pip --python $(PY) install --quiet --disable-pip-version-check --constraint constraints.txt
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/demo.done  ## trains the demo's classifier and shows what it learned
+	$(PY) -m dovetail demo $(ARGS)
+
+test: lint  ## all that CI checks
+	$(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
+
+lint: $(VENV)/test.done  ## style and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check --quiet .
+	$(PY) -m mypy
+
+bench: $(VENV)/test.done  ## the measurements of benchmarks/README.md
+	$(PY) -m benchmarks
+
+clean:  ## forgets the environment and all caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# pip runs from outside the environment (--python), so a Python without ensurepip will do.
+$(PY):
+	$(PYTHON) -m venv --without-pip $(VENV)
+
+$(VENV)/demo.done: pyproject.toml constraints.txt | $(PY)
+	$(INSTALL) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/test.done: pyproject.toml constraints.txt | $(PY)
+	$(INSTALL) --editable '.[demo,jax,test,torch]'
+	@touch $@

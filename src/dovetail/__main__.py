@@ -1,0 +1,5 @@
+"""`python -m dovetail`: the `dovetail` command."""
+
+from dovetail.cli.main import main
+
+raise SystemExit(main())

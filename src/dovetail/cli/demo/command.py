@@ -1,0 +1,56 @@
+"""What `dovetail demo` does with its options: train, on one engine or on all, and say what came out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import dovetail as dt
+from dovetail.cli import INTERRUPTED
+from dovetail.cli.demo import data, report
+from dovetail.cli.demo.compare import LIMIT, largest_difference, summary
+from dovetail.cli.demo.model import Classifier
+from dovetail.cli.demo.train import History, Trainer, train
+from dovetail.engines import current
+
+
+def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path) -> int:
+    """Runs the demo; the exit status: 0, or 1 where engines disagree, or 130 after Ctrl-C."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = dt.engines() if compare else [engine or current().name]
+    histories: list[History] = []
+    for name in names:
+        with dt.engine(name):
+            histories.append(_train(epochs, seed, folder / name if compare else folder))
+        if histories[-1].interrupted:
+            break
+    status = _report_comparison(histories, folder) if compare else 0
+    if histories[-1].interrupted:
+        print("Interrupted: what was learned so far is kept.", file=sys.stderr)
+        status = INTERRUPTED
+    print(f"Results are in {folder.resolve()}")
+    return status
+
+
+def _train(epochs: int, seed: int, folder: Path) -> History:
+    """Trains on the current engine and writes what came out."""
+    folder.mkdir(exist_ok=True)
+    training, test = data.load(seed)
+    model = Classifier(seed)
+    trainer = Trainer(model)
+    history = train(trainer, training, test, epochs, seed, current().name)
+    predictions = trainer.predict(test.images).numpy()
+    report.write_parameters(folder / "parameters.npz", model)
+    report.draw_training(folder / "learning_curve.png", history, test, predictions)
+    steps = f"{len(history.losses)} steps of {history.step_time * 1e3:.2f} ms (median)"
+    print(f"{history.engine}: test accuracy {history.test[-1][1]:.4f} after {steps}")
+    return history
+
+
+def _report_comparison(histories: list[History], folder: Path) -> int:
+    report.draw_comparison(folder / "comparison.png", histories)
+    difference = largest_difference(histories)
+    agree = difference <= LIMIT
+    print(f"\n{summary(histories)}\n")
+    print(f"The losses {'agree' if agree else 'DIFFER'}: at most {difference:.1e} apart, allowed {LIMIT:.0e}.")
+    return 0 if agree else 1

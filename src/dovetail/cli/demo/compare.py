@@ -1,0 +1,35 @@
+"""Engines side by side: the same training on each, the time of a step, and how far the losses are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dovetail.cli.demo.train import History
+from dovetail.cli.table import table
+
+LIMIT = 1e-4  # the largest relative difference of the losses that counts as the same
+
+
+def relative_differences(history: History, reference: History) -> np.ndarray:
+    """The relative difference of the losses, step by step, as far as both runs went."""
+    pairs = list(zip(history.losses, reference.losses, strict=False))
+    found, expected = np.array(pairs).T
+    return np.abs(found - expected) / np.abs(expected)
+
+
+def largest_difference(histories: Sequence[History]) -> float:
+    """The largest relative difference from the first run; NaN counts as infinite."""
+    worst = [np.max(relative_differences(h, histories[0])) for h in histories[1:]]
+    return float(np.nan_to_num(max(worst, default=0.0), nan=np.inf))
+
+
+def summary(histories: Sequence[History]) -> str:
+    """The comparison as a table."""
+    rows = [["engine", "step time (median)", "largest loss difference (relative)", "test accuracy"]]
+    for history in histories:
+        same = history is histories[0]
+        difference = "reference" if same else f"{largest_difference([histories[0], history]):.1e}"
+        rows.append([history.engine, f"{history.step_time * 1e3:.2f} ms", difference, f"{history.test[-1][1]:.4f}"])
+    return table(rows)

@@ -1,0 +1,34 @@
+"""`dovetail engines`: what is installed, versions, devices, and how to install what is not."""
+
+from __future__ import annotations
+
+import os
+
+from dovetail.cli.table import table
+from dovetail.engines import BUILT_IN, get_engine, is_installed, known_engines
+
+HOW_TO_CHOOSE = """\
+Default: {default} ({why}).  Choose with dovetail.set_engine(name), `with dovetail.engine(name):` or DOVETAIL_ENGINE."""
+
+
+def report() -> str:
+    """The table of engines, as text.  An engine whose library is broken gets a line that says so."""
+    rows = [["engine", "version", "devices", "state"], *map(_row, known_engines())]
+    chosen = os.environ.get("DOVETAIL_ENGINE")
+    why = "from DOVETAIL_ENGINE" if chosen else "DOVETAIL_ENGINE is not set"
+    return f"{table(rows)}\n\n{HOW_TO_CHOOSE.format(default=chosen or 'numpy', why=why)}"
+
+
+def _row(name: str) -> list[str]:
+    if not is_installed(name):
+        return [name, "-", "-", f"not installed: {BUILT_IN[name][2]}"]
+    try:
+        engine = get_engine(name)
+        return [name, engine.version(), ", ".join(engine.devices()), "ready"]
+    except Exception as error:  # whatever a broken library raises is what the user has to know
+        return [name, "-", "-", f"broken: {type(error).__name__}: {_first_line(error)}"]
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else "no message"

@@ -1,0 +1,100 @@
+"""The `dovetail` command: its arguments, and which module does what is asked.
+
+Each subcommand's module is imported when it runs, so `dovetail --help` needs no engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from dovetail.cli import INTERRUPTED
+from dovetail.engines import known_engines
+from dovetail.errors import EngineNotInstalled
+
+EXAMPLES = """\
+examples:
+  dovetail engines                    what is installed here, and how to install what is not
+  dovetail demo                       train a digit classifier on NumPy
+  dovetail demo --engine torch        the same program on PyTorch
+  dovetail demo --compare             on every engine installed: speed, and whether the losses agree
+  DOVETAIL_ENGINE=jax python my.py    run your own program on JAX
+"""
+
+DEMO_EXAMPLES = """\
+examples:
+  dovetail demo                                  a minute or less, on NumPy alone
+  dovetail demo --engine jax --epochs 5          a shorter run, compiled by XLA
+  dovetail demo --compare --out comparison       every engine on the same data
+
+Ctrl-C stops after the step at hand; what was learned so far is written.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's arguments."""
+    top = argparse.ArgumentParser(
+        prog="dovetail",
+        description="Dovetail: one graph, every engine.  Write a program once; NumPy, PyTorch or JAX runs it.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"dovetail {version('dovetail')}")
+    commands = top.add_subparsers(dest="command", metavar="command", required=True)
+    commands.add_parser(
+        "engines",
+        help="list the engines: versions, devices, and how to install those that are missing",
+        description="Lists the engines: versions, devices, and how to install those that are missing.",
+    )
+    demo = commands.add_parser(
+        "demo",
+        help="train a convolutional net on scikit-learn's handwritten digits",
+        description="Trains a convolutional net on the 1797 handwritten digits that come with scikit-learn.",
+        epilog=DEMO_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    where = demo.add_mutually_exclusive_group()
+    where.add_argument(
+        "--engine", choices=known_engines(), help="the engine to train on (default: $DOVETAIL_ENGINE, else numpy)"
+    )
+    where.add_argument("--compare", action="store_true", help="train on every engine installed and compare them")
+    demo.add_argument("--epochs", type=_at_least_one, default=15, help="passes over the data (default: %(default)s)")
+    demo.add_argument("--seed", type=int, default=0, help="initial values, split and batches (default: %(default)s)")
+    demo.add_argument(
+        "--out", type=Path, default=Path("dovetail-demo"), metavar="DIR", help="where results go (default: %(default)s)"
+    )
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; the exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return INTERRUPTED
+    except (EngineNotInstalled, ModuleNotFoundError) as error:
+        print(f"dovetail: {error}", file=sys.stderr)
+        return 1
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.command == "engines":
+        from dovetail.cli.engines import report
+
+        print(report())
+        return 0
+    from dovetail.cli.demo import run
+
+    return run(options.engine, options.compare, options.epochs, options.seed, options.out)
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number

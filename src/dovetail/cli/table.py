@@ -1,0 +1,21 @@
+"""Plain-text tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as text, the first one as the heading, columns as wide as they need to be.
+
+    Example:
+        >>> print(table([["engine", "step"], ["numpy", "9.1 ms"]]))
+        engine  step
+        ------  ------
+        numpy   9.1 ms
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    ruled = [rows[0], ["-" * width for width in widths], *rows[1:]]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in ruled
+    )

@@ -1,0 +1,76 @@
+"""The README and the guides are programs: their Python blocks run, in order, and print what the pages say.
+
+A block of text right after a block of Python is what that Python prints.  A Python block whose first line is a comment
+that names a file (`# checked.py`) is that file, importable from then on; a TOML block is that of a package that is
+installed, with its entry points.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dovetail.errors import EngineNotInstalled
+from dovetail.ops.op import OPS
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$\n*(?:^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# (\w+)\.py\n")
+
+
+@pytest.fixture
+def undisturbed(monkeypatch, tmp_path):
+    """A folder to import from; the op table and the engines are afterwards as they were."""
+    module = sys.modules["dovetail.engines"]
+    monkeypatch.setattr(module, "_loaded", dict(module._loaded))
+    monkeypatch.setattr(module, "_default", None)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(OPS)
+    yield tmp_path
+    for name in set(OPS) - before:
+        del OPS[name]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page(page, undisturbed):
+    text = page.read_text()
+    names: dict[str, object] = {"__name__": page.stem}
+    for found in BLOCK.finditer(text):
+        language, code, expected = found.groups()
+        if language == "toml":
+            install(tomllib.loads(code), undisturbed)
+        elif language == "python" and (file := FILE.match(code)):
+            (undisturbed / f"{file[1]}.py").write_text(code)
+        elif language == "python":
+            printed = run(code, names, page, text.count("\n", 0, found.start(2)))
+            assert expected is None or printed == expected
+
+
+def run(code: str, names: dict[str, object], page: Path, line: int) -> str:
+    """Runs a block that starts at a line of a page; what it prints."""
+    program = compile("\n" * line + code, str(page), "exec")
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        try:
+            exec(program, names)
+        except EngineNotInstalled as error:
+            pytest.skip(str(error))
+    return output.getvalue()
+
+
+def install(pyproject: dict, folder: Path) -> None:
+    """Makes a package known to importlib.metadata, as pip would."""
+    project = pyproject["project"]
+    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    lines = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines))
