@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.autodiff.recorder import Recorder
+from dovetail.autodiff.recorder import Recorder, tensors_in
 from dovetail.errors import op_error
+from dovetail.graph.ir import Operation
 from dovetail.ops.shape import shape_of
 
 Gradients = dict[int, Any]
@@ -39,7 +40,7 @@ def backward(nodes: Sequence[Any], seeds: Iterable[tuple[Any, Any]]) -> Gradient
         if function is None:
             continue
         filled = [_or_zeros(g, output) for g, output in zip(arriving, node.outputs, strict=True)]
-        for tensor, gradient in zip(node.inputs, _as_tuple(function(node, *filled), node), strict=True):
+        for tensor, gradient in zip(arguments(node), _as_tuple(function(node, *filled), node), strict=True):
             if gradient is not None and tensor.dtype.is_differentiable:
                 _add(found, tensor, gradient)
     return found
@@ -71,13 +72,21 @@ def through_body(node: Any, *arriving: Any) -> list[Any]:
         result = node.op.body(*node.args)
     outputs = result if isinstance(result, tuple) else (result,)
     found = backward(recorder.nodes, [(y, g) for y, g in zip(outputs, arriving, strict=True) if g is not None])
-    return [found.get(id(tensor)) for tensor in node.inputs]
+    return [found.get(id(tensor)) for tensor in arguments(node)]
+
+
+def arguments(node: Any) -> list[Any]:
+    """The inputs that a gradient function answers for: tensor arguments, but not shapes that happen to be tensors."""
+    if not isinstance(node, Operation) or not node.op.ints_positions:
+        return node.inputs
+    args = node.args
+    return tensors_in([args[index] for index, _ in node.op.tensor_positions])
 
 
 def _as_tuple(result: Any, node: Any) -> Sequence[Any]:
     result = result if isinstance(result, (tuple, list)) else (result,)
-    if len(result) != len(node.inputs):
-        problem = f"its gradient function returned {len(result)} gradients for {len(node.inputs)} inputs."
+    if len(result) != len(arguments(node)):
+        problem = f"its gradient function returned {len(result)} gradients for {len(arguments(node))} inputs."
         raise op_error(ValueError, node.op.name, problem)
     return result
 
