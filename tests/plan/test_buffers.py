@@ -1,0 +1,105 @@
+"""Buffer planning: what is reused, what must not be, and that the numbers stay right."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.engines import get_engine
+
+BIG = (64, 64)
+
+
+def plan_of(function, *specs, engine="numpy"):
+    return dt.function(function).concrete(*specs).plan(get_engine(engine))
+
+
+def chain(x, length=12):
+    for _ in range(length):
+        x = ops.exp(-x)
+    return x * 2.0
+
+
+@pytest.mark.parametrize("engine", [e for e in ("numpy", "torch") if e in dt.engines()])
+def test_a_chain_needs_one_buffer(engine):
+    plan = plan_of(chain, dt.spec(BIG), engine=engine)
+    assert len(plan.program.buffers.specs) == 1
+    x = np.full(BIG, 0.5, "float32")
+    with dt.engine(engine):
+        expected = chain(ops.convert(x)).numpy()
+        f = dt.function(chain)
+        for _ in range(3):
+            np.testing.assert_allclose(f(x).numpy(), expected, rtol=1e-6)
+
+
+def test_small_values_have_no_buffers():
+    assert plan_of(chain, dt.spec((2, 2))).program.buffers.specs == []
+
+
+def test_unknown_sizes_have_no_buffers():
+    assert plan_of(chain, dt.spec((None, 64))).program.buffers.specs == []
+
+
+def test_results_are_never_in_the_arena(engine):
+    """What a call returned stays as it is during the next calls, views of intermediates too."""
+
+    @dt.function
+    def f(x):
+        a = ops.exp(x)
+        b = a + 1.0
+        return b, ops.reshape(a, (-1,)), ops.transpose(b * 3.0), b[1:]
+
+    kept = [(i, f(np.full(BIG, i, "float32"))) for i in range(3)]
+    for i, (b, a, t, s) in kept:
+        np.testing.assert_allclose(a.numpy(), np.full(64 * 64, np.exp(i)), rtol=1e-6)
+        for found, expected in ((b, 1), (t, 3), (s, 1)):
+            np.testing.assert_allclose(found.numpy(), (np.exp(i) + 1) * expected, rtol=1e-6)
+
+
+def test_views_keep_their_buffer_alive(engine):
+    """A transposed view is read after the value it looks at has died."""
+
+    @dt.function
+    def f(x):
+        a = ops.exp(x)
+        view = ops.transpose(a)
+        b = ops.exp(x * 2.0)
+        c = ops.exp(x * 3.0)
+        return view + b + c
+
+    x = np.random.default_rng(0).normal(size=BIG).astype("float32")
+    expected = np.exp(x).T + np.exp(2 * x) + np.exp(3 * x)
+    np.testing.assert_allclose(f(x).numpy(), expected, rtol=1e-5)
+
+
+def test_no_write_over_a_transposed_argument(engine):
+    x = np.random.default_rng(0).normal(size=BIG).astype("float32")
+
+    @dt.function
+    def f(x):
+        a = ops.exp(x)
+        return (a + ops.transpose(a)) * 2.0
+
+    np.testing.assert_allclose(f(x).numpy(), 2 * (np.exp(x) + np.exp(x).T), rtol=1e-5)
+
+
+def test_threads_have_arenas_of_their_own():
+    f = dt.function(chain)
+    results = {}
+
+    def work(i):
+        x = np.full(BIG, i / 10, "float32")
+        results[i] = [f(x).numpy() for _ in range(50)]
+
+    f(np.zeros(BIG, "float32"))
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i, found in results.items():
+        expected = chain(ops.convert(np.full(BIG, i / 10, "float32"))).numpy()
+        for value in found:
+            np.testing.assert_array_equal(value, expected)
