@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 
@@ -18,7 +18,7 @@ def copy_graph(graph: Graph) -> Graph:
 def copy_into(
     source: Graph, target: Graph, inputs: Sequence[GraphTensor], on_copy: Callable[[Operation], None] | None = None
 ) -> list[GraphTensor]:
-    """Copies the operations of one graph to the end of another.
+    """Copies the operations of one graph into another, to its end or where its `insert_before` says.
 
     Args:
         source: what is copied; its placeholders are not.
@@ -30,22 +30,37 @@ def copy_into(
         The target's tensors for the source's outputs.
     """
     mapped: dict[GraphTensor, GraphTensor] = dict(zip(source.inputs, inputs, strict=True))
-    copies: dict[Operation, Operation] = {}
     placeholders = {t.op for t in source.inputs}
-    for operation in source.operations:
-        if operation in placeholders:
-            continue
-        copy = copy_operation(operation, target, mapped)
-        if operation.control_inputs:
-            copy.control_inputs = [copies[c] for c in operation.control_inputs if c in copies]
-        copies[operation] = copy
-        if on_copy:
-            on_copy(copy)
+    copy_operations([op for op in source.operations if op not in placeholders], target, mapped, on_copy)
     return [mapped[t] for t in source.outputs]
 
 
+def copy_operations(
+    operations: Iterable[Operation],
+    target: Graph,
+    mapped: dict[GraphTensor, GraphTensor],
+    on_copy: Callable[[Operation], None] | None = None,
+) -> None:
+    """Adds copies of operations, given in topological order, to a graph.
+
+    Args:
+        operations: what is copied.
+        target: where to.
+        mapped: tensors of the source → tensors of the target; grows by the outputs of the copies.
+        on_copy: called with each new operation.
+    """
+    copies: dict[Operation, Operation] = {}
+    for operation in operations:
+        copies[operation] = copy = copy_operation(operation, target, mapped)
+        for other in operation.control_inputs:
+            if other in copies:
+                copy.add_control_input(copies[other])
+        if on_copy:
+            on_copy(copy)
+
+
 def copy_operation(operation: Operation, target: Graph, mapped: dict[GraphTensor, GraphTensor]) -> Operation:
-    """Appends one operation to a graph; `mapped` says what its inputs are there, and learns what its outputs are."""
+    """Adds a copy of one operation to a graph; `mapped` says what its inputs are there, and learns what its outputs are."""
     copy = target.add(
         operation.op,
         [mapped[t] for t in operation.inputs],

@@ -8,7 +8,7 @@ tensors of the graphs around it are captured as inputs, and variables become inp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from dovetail.graph.partial import PartialInts
 from dovetail.ops import dispatch
 from dovetail.ops.dispatch import EAGER, HOST, NATIVE, STATE, World
 from dovetail.ops.op import OPS, Op
-from dovetail.ops.spec import TensorSpec
+from dovetail.ops.spec import Shape, TensorSpec
 from dovetail.tensor import Tensor, recording
 from dovetail.tensor import building as _building
 
@@ -31,15 +31,9 @@ def current_graph() -> Graph | None:
     return _building.graphs[-1] if _building.graphs else None
 
 
-@contextmanager
-def building(graph: Graph) -> Iterator[Graph]:
+def building(graph: Graph) -> AbstractContextManager[Graph]:
     """Ops inside the `with` block that need a graph are recorded in this one."""
-    outside = _building.graphs
-    _building.graphs = (*outside, graph)
-    try:
-        yield graph
-    finally:
-        _building.graphs = outside
+    return graph.as_default()
 
 
 @contextmanager
@@ -225,6 +219,17 @@ def infer_specs(op: Op, values: list[Any]) -> Any:
     return tuple(specs) if op.returns_tuple else specs[0]
 
 
+def infer_again(operation: Operation) -> list[tuple[GraphTensor, Shape]]:
+    """The outputs whose shapes are not what follows from the inputs now, with the shapes that follow."""
+    op, args = operation.op, operation.args
+    for index in op.ints_positions:  # of a shape that is a tensor, `attrs` has what is known
+        if operation.layout[index] is not None:
+            args[index] = operation.attrs[op.params[index].name]
+    specs = infer_specs(op, args)
+    pairs = zip(operation.outputs, specs if op.returns_tuple else (specs,), strict=True)
+    return [(tensor, spec.shape) for tensor, spec in pairs if spec.shape != tensor.shape]
+
+
 _bodies: dict[Any, Graph] = {}
 _BODIES_LIMIT = 5_000
 
@@ -302,7 +307,7 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> None:
         attrs = {"variable": variable}
         operation = graph.add(OPS["AssignVariableOp"], [value], attrs, [value.spec], (SINGLE, None), f"{variable.name}/Assign")
         if variable in graph.state.last:
-            operation.control_inputs.append(graph.state.last[variable])
+            operation.add_control_input(graph.state.last[variable])
         graph.state.last[variable] = operation
     graph.state.values[variable] = value
     graph.state.assigned[variable] = None

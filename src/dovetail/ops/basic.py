@@ -52,3 +52,4 @@ def call(inputs: Eachs, graph: Any) -> tuple[Tensor, ...]:
 
 
 NOT_COMPUTED = ("Placeholder", "Const", "ReadVariableOp", "AssignVariableOp")
+EFFECTS = ("AssignVariableOp",)  # what is done even if nobody uses the result

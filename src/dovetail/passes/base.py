@@ -7,7 +7,6 @@ producers and consumers agree, operations stand in topological order, effects st
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 
 from dovetail.graph.ir import Graph, Operation
 
@@ -25,13 +24,8 @@ def sweep(graph: Graph, visit: Callable[[Operation], int]) -> int:
     Returns:
         The sum of what the visits return.
     """
-    order: list[Operation] = []
     changes = 0
     for op in graph.operations:
-        before = len(graph)
-        changes += visit(op)
-        added = len(graph) - before
-        order += reversed(list(islice(reversed(graph._operations.values()), added)))
-        order.append(op)
-    graph.reorder(order)
+        with graph._insert(op):
+            changes += visit(op)
     return changes

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.trace import body_graph
-from dovetail.passes.order import sort_operations
 
 
 def inline_composites(graph: Graph, claimed: Collection[str]) -> int:
@@ -22,8 +21,6 @@ def inline_composites(graph: Graph, claimed: Collection[str]) -> int:
         node = todo.pop()
         todo += [op for op in _expand(graph, node) if _is_open(op, claimed)]
         count += 1
-    if count:
-        sort_operations(graph)
     return count
 
 
@@ -38,7 +35,8 @@ def _expand(graph: Graph, node: Operation) -> list[Operation]:
         copy.where = node.where
         added.append(copy)
 
-    outputs = copy_into(body_graph(node.op, node.args), graph, node.inputs, keep)
+    with graph.insert_before(node):
+        outputs = copy_into(body_graph(node.op, node.args), graph, node.inputs, keep)
     for old, new in zip(node.outputs, outputs, strict=True):
         graph.rewire(old, new)
     graph.discard([node])

@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.engines import get_engine
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.partial import CARRIES_NAN, PartialInts
-from dovetail.graph.trace import infer_specs, not_building
+from dovetail.graph.trace import infer_again, not_building
 from dovetail.ops import dispatch
 from dovetail.ops.basic import NOT_COMPUTED
 from dovetail.ops.infer import size_of
@@ -45,7 +45,9 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
     def visit(op: Operation) -> int:
         changes = _freeze_ints(op, known)
         if changes or any(t in refined for t in op.inputs):
-            refined.update(_infer_again(op))
+            for tensor, shape in infer_again(op):
+                tensor.shape = shape
+                refined.add(tensor)
         if not op.inputs or not op.outputs:
             return changes
         values = _folded(op, known)
@@ -75,21 +77,6 @@ def _freeze_ints(op: Operation, known: PartialInts) -> int:
             op.attrs[name] = ints
             changes += 1
     return changes
-
-
-def _infer_again(op: Operation) -> list[GraphTensor]:
-    """Gives the outputs the specs that follow from the inputs' specs of now; the outputs that became better known."""
-    args = op.args
-    for index in op.op.ints_positions:
-        if op.layout[index] is not None:
-            args[index] = op.attrs[op.op.params[index].name]
-    specs = infer_specs(op.op, args)
-    refined = []
-    for tensor, spec in zip(op.outputs, specs if op.op.returns_tuple else (specs,), strict=True):
-        if spec.shape is not None and spec.shape != tensor.shape:
-            tensor.shape = spec.shape
-            refined.append(tensor)
-    return refined
 
 
 def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:

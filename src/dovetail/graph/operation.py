@@ -1,0 +1,212 @@
+"""Operation and GraphTensor: the nodes of a graph and the values between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dovetail.errors import Where, op_error, user_line
+from dovetail.ops.op import Op
+from dovetail.ops.spec import TensorSpec
+from dovetail.tensor import Operators
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
+
+SINGLE = -1  # in Operation.layout: the parameter is one tensor
+
+
+class GraphTensor(Operators):
+    """A value in a graph: what an Operation will give when the graph runs.
+
+    Attributes:
+        op: the Operation that makes it.
+        index: which of its outputs it is.
+        shape: with None for dimensions that are not known; None if not even the rank is.
+        dtype: the type of its elements.
+    """
+
+    __slots__ = ("__weakref__", "_uses", "dtype", "index", "op", "shape")
+
+    def __init__(self, op: Operation, index: int, spec: TensorSpec) -> None:
+        self.op = op
+        self.index = index
+        self.shape = spec.shape
+        self.dtype = spec.dtype
+        self._uses: dict[tuple[Operation, int], None] = {}
+
+    @property
+    def name(self) -> str:
+        """The operation's name and the output's number: `dense_1/BiasAdd:0`."""
+        return f"{self.op.name}:{self.index}"
+
+    @property
+    def graph(self) -> Graph:
+        return self.op.graph
+
+    @property
+    def spec(self) -> TensorSpec:
+        return TensorSpec(self.shape, self.dtype)
+
+    @property
+    def ndim(self) -> int | None:
+        return None if self.shape is None else len(self.shape)
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take this tensor as an input, each once."""
+        return list(dict.fromkeys(op for op, _ in self._uses))
+
+    def uses(self) -> list[tuple[Operation, int]]:
+        """Every (operation, input number) that takes this tensor."""
+        return list(self._uses)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        raise self._no_value("Python's `if`, `while`, `and`, `or` and `not` need a value", "ops.cond or ops.where")
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape or self.shape[0] is None:
+            raise self._no_value("a Python loop needs a known first dimension", "ops.scan or ops.map_fn")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __len__(self) -> int:
+        if not self.shape or self.shape[0] is None:
+            raise self._no_value("len() needs a known first dimension", "ops.shape(x)[0]")
+        return self.shape[0]
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise self._no_value("NumPy needs a value", "the op of the same name in dovetail.ops")
+
+    def numpy(self) -> Any:
+        raise self._no_value("numpy() needs a value", "the function's result, or run the code outside `function`")
+
+    __int__ = __float__ = __index__ = __complex__ = lambda self: self._fail_number()  # noqa: E731
+
+    def _fail_number(self) -> Any:
+        raise self._no_value("a Python number needs a value", "ops on the tensor itself")
+
+    def _no_value(self, what: str, instead: str) -> Exception:
+        problem = f"{what}, but {self!r} has none while the graph is built; use {instead}."
+        return op_error(TypeError, self.op.type, problem)
+
+    def __repr__(self) -> str:
+        return f"<graph tensor {self.name} {self.spec!r}>"
+
+
+class Operation:
+    """A node: one op applied to graph Tensors.
+
+    Attributes:
+        op: the entry of the op table.
+        name: unique in its graph.
+        inputs: the tensors it takes, flat; change them with `replace_input`.
+        outputs: the tensors it makes.
+        attrs: its static arguments by parameter name.
+        layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for what is in `attrs`.
+        control_inputs: operations that must run before it; change them with `add_control_input`.
+        device, engine: where it was asked to run, None if nobody asked.
+        where: the user's line that made it.
+    """
+
+    __slots__ = (
+        "__weakref__", "_next", "_position", "_previous", "attrs", "control_inputs", "control_outputs", "device",
+        "engine", "graph", "inputs", "layout", "name", "op", "outputs", "where",
+    )  # fmt: skip
+
+    def __init__(self, graph: Graph, op: Op, name: str, inputs: list[GraphTensor], layout: tuple, attrs: dict) -> None:
+        self.graph = graph
+        self.op = op
+        self.name = name
+        self.inputs = inputs
+        self.layout = layout
+        self.attrs = attrs
+        self.outputs: list[GraphTensor] = []
+        self.control_inputs: tuple[Operation, ...] = ()
+        self.control_outputs: tuple[Operation, ...] = ()
+        self.device: str | None = None
+        self.engine: str | None = None
+        self.where: Where = user_line()
+        self._position = 0
+        self._previous: Operation | None = None
+        self._next: Operation | None = None
+
+    @property
+    def type(self) -> str:
+        return self.op.name
+
+    @property
+    def args(self) -> list[Any]:
+        """All arguments in parameter order: tensors, lists of tensors, static values."""
+        return self.arguments(self.inputs)
+
+    def arguments(self, inputs: Sequence[Any]) -> list[Any]:
+        """`args` with other values in the place of the inputs."""
+        values: list[Any] = []
+        at = 0
+        for param, count in zip(self.op.params, self.layout, strict=True):
+            if count is None:
+                values.append(self.attrs.get(param.name))
+            elif count == SINGLE:
+                values.append(inputs[at])
+                at += 1
+            else:
+                values.append(tuple(inputs[at : at + count]))
+                at += count
+        return values
+
+    def attr(self, name: str) -> Any:
+        """A static argument by name."""
+        return self.attrs[name]
+
+    def input_at(self, index: int) -> int:
+        """The number of the first input that belongs to parameter `index`."""
+        return sum(1 if count == SINGLE else count or 0 for count in self.layout[:index])
+
+    # editing; see also graph.edit
+
+    def replace_input(self, index: int, tensor: GraphTensor) -> None:
+        """Makes input `index` another tensor of the same graph and dtype.
+
+        Raises:
+            ValueError: the tensor is of another graph, or depends on this operation, or its shape does not fit.
+            TypeError: its dtype differs.
+        """
+        self.graph.replace_uses(self.inputs[index], tensor, [(self, index)])
+
+    def add_control_input(self, operation: Operation) -> None:
+        """Makes an operation of the same graph run before this one.
+
+        Raises:
+            ValueError: it is of another graph, or depends on this operation.
+        """
+        if operation in self.control_inputs:
+            return
+        self.graph.order_before(operation, [self])
+        self.control_inputs += (operation,)
+        operation.control_outputs += (self,)
+
+    def remove_control_input(self, operation: Operation) -> None:
+        """Takes back `add_control_input`."""
+        self.control_inputs = tuple(op for op in self.control_inputs if op is not operation)
+        operation.control_outputs = tuple(op for op in operation.control_outputs if op is not self)
+
+    def make_static(self, index: int, value: Any) -> None:
+        """Gives a parameter that is a tensor now a static value instead."""
+        first = self.input_at(index)
+        for i, tensor in enumerate(self.inputs[first:], first):
+            del tensor._uses[self, i]
+        del self.inputs[first]
+        for i, tensor in enumerate(self.inputs[first:], first):
+            tensor._uses[self, i] = None
+        self.layout = (*self.layout[:index], None, *self.layout[index + 1 :])
+        self.attrs[self.op.params[index].name] = value
+
+    def _set_input(self, index: int, tensor: GraphTensor) -> None:
+        self.inputs[index]._uses.pop((self, index), None)
+        self.inputs[index] = tensor
+        tensor._uses[self, index] = None
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name} {self.type}>"

@@ -1,0 +1,55 @@
+"""Validation: whether a graph is what every pass and edit must leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dovetail.graph.ir import SINGLE, Graph
+from dovetail.graph.operation import Operation
+from dovetail.graph.trace import infer_again
+
+
+def problems(graph: Graph) -> Iterator[str]:
+    """What is wrong with a graph and the graphs inside of it, a sentence each."""
+    operations = graph.operations
+    place = {op: i for i, op in enumerate(operations)}
+    if len(operations) != len(graph._operations):
+        yield f"{len(operations)} operations stand in order, but {len(graph._operations)} are named."
+    for op in operations:
+        if graph._operations.get(op.name) is not op:
+            yield f"{op!r} is not found by its name."
+        yield from (f"{op!r} {problem}." for problem in _problems_of(op, place))
+    for what, tensors in (("input", graph.inputs), ("output", graph.outputs)):
+        yield from (f"the {what} {t!r} is of no operation in the graph." for t in tensors if t.op not in place)
+    for inner in graph.subgraphs():
+        yield from (f"in {inner.name}: {problem}" for problem in problems(inner))
+
+
+def _problems_of(op: Operation, place: dict[Operation, int]) -> Iterator[str]:
+    counted = sum(1 if count == SINGLE else count or 0 for count in op.layout)
+    if counted != len(op.inputs) or len(op.layout) != len(op.op.params):
+        yield f"has {len(op.inputs)} inputs, but the layout {op.layout}"
+    for i, tensor in enumerate(op.inputs):
+        if place.get(tensor.op, len(place)) >= place[op]:
+            yield f"takes {tensor!r}, which is not made before it"
+        if (op, i) not in tensor._uses:
+            yield f"takes {tensor!r}, which does not know it as a consumer"
+    for other in op.control_inputs:
+        if place.get(other, len(place)) >= place[op] or op not in other.control_outputs:
+            yield f"waits for {other!r}, which does not stand before it or does not know of it"
+    for i, tensor in enumerate(op.outputs):
+        if tensor.op is not op or tensor.index != i:
+            yield f"has the output {tensor!r}, which names {tensor.op!r} as what makes it"
+        for user, number in tensor._uses:
+            if user not in place or number >= len(user.inputs) or user.inputs[number] is not tensor:
+                yield f"has the output {tensor!r}, which counts {user!r} as a consumer"
+    for tensor, shape in infer_again(op):
+        if not _agree(tensor.shape, shape):
+            yield f"has the output {tensor!r}, but its type rule says {shape}"
+
+
+def _agree(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> bool:
+    """Whether one tensor can have both shapes, as far as they are known."""
+    if one is None or other is None:
+        return True
+    return len(one) == len(other) and all(a == b or None in (a, b) for a, b in zip(one, other, strict=True))
