@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
-    except (EngineNotInstalled, ModuleNotFoundError) as error:
+    except EngineNotInstalled as error:
         print(f"dovetail: {error}", file=sys.stderr)
         return 1
 
@@ -88,8 +88,14 @@ def _run(options: argparse.Namespace) -> int:
 
         print(report())
         return 0
-    from dovetail.cli.demo import run
-
+    try:
+        from dovetail.cli.demo import run
+    except ModuleNotFoundError as error:
+        print(
+            f'dovetail: the demo needs {error.name}, which is not installed: pip install "dovetail[demo]"',
+            file=sys.stderr,
+        )
+        return 1
     return run(options.engine, options.compare, options.epochs, options.seed, options.out)
 
 
