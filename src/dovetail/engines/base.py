@@ -14,7 +14,7 @@ import numpy as np
 
 from dovetail import dtypes
 from dovetail.dtypes import DType
-from dovetail.engines.host_control import HOST_CONTROL
+from dovetail.engines.control import Control, HostControl, Values
 
 Rule = Callable[..., Any]
 
@@ -48,14 +48,19 @@ class Engine:
         eager_rules: the rules as single calls from Python use them (see `eager_rule`).
         direct: per accepted kind, the native dtypes that need no conversion; what the short ways of calls check.
         native: the same engine for its users' own values: rules without Dovetail's settings around them.
+        control: how it runs branches and loops.
         static_shapes: compiled programs need every shape known.
+        compiles_programs: `compile` makes one executable of a whole program, which plans its own memory and consumes
+            the arguments that are donated to it; else a program runs rule by rule.
     """
 
     name: ClassVar[str]
     static_shapes: ClassVar[bool] = False
+    compiles_programs: ClassVar[bool] = False
 
     def __init__(self, rules: Rules, out_rules: dict[str, Rule] | None = None, fresh: Iterable[str] = ()) -> None:
-        self.rules = Rules({**HOST_CONTROL, **rules})
+        self.control = self.make_control()
+        self.rules = Rules({**self.control.rules(), **rules})
         self.out_rules = out_rules or {}
         self.fresh = frozenset(fresh)
         self.eager_rules = {name: self.eager_rule(rule) for name, rule in self.rules.items()}
@@ -143,6 +148,27 @@ class Engine:
 
     def synchronize(self, value: Any) -> None:
         """Waits until a value is computed; only timing needs it."""
+
+    # branches and loops
+
+    def make_control(self) -> Control:
+        """How it runs branches and loops: as Python does, unless the library has control flow of its own."""
+        return HostControl(self.unstack, self.stack, self._stack_nothing)
+
+    def unstack(self, value: Any) -> Values:
+        """The slices along the first axis."""
+        return [value[i, ...] for i in range(len(value))]
+
+    def stack(self, values: Values) -> Any:
+        """Arrays of one shape along a new first axis."""
+        return self.rules["Pack"](values, 0)
+
+    def _stack_nothing(self, body: Callable[..., Any], init: Values, xs: Values) -> Values:
+        slices = [self._zeros(self.shape(x)[1:], self.dtype(x)) for x in xs]
+        return [self._zeros((0, *self.shape(y)), self.dtype(y)) for y in body(init, slices)[1]]
+
+    def _zeros(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        return self.asarray(np.zeros(shape, dtype.numpy), dtype)
 
     # gradients of the library's own, for `custom_gradient` and friends on its users' values
 

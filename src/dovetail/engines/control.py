@@ -1,0 +1,126 @@
+"""Control flow: what runs branches and loops whose bodies are Python functions of values.
+
+There are few ways to do that, and each is a `Control`: Python itself (`HostControl`, for eager Tensors and for engines
+without control flow of their own), an engine's own (`lax`), and adding operations that hold the bodies as subgraphs
+(`graph.control`).  Values come as flat tuples; nesting is the business of the user functions in `ops.control`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Values = Sequence[Any]
+Program = Callable[..., tuple[Any, ...]]
+
+
+class Control:
+    """How branches and loops run."""
+
+    def cond(self, condition: Any, then_branch: Program, else_branch: Program) -> Values:
+        """The results of one of two branches, which take no arguments."""
+        raise NotImplementedError
+
+    def while_loop(self, condition: Callable[..., Any], body: Program, state: Values, limit: int | None) -> Values:
+        """The state after `state = body(*state)` while `condition(*state)` holds, at most `limit` times."""
+        raise NotImplementedError
+
+    def scan(
+        self, body: Callable[[Values, Values], Any], init: Values, xs: Values, length: int | None, reverse: bool
+    ) -> tuple[Values, Values]:
+        """Runs `carry, ys = body(carry, slices)` over the slices of `xs` along their first axis.
+
+        Args:
+            body: the new carry, and what is stacked.
+            init: the first carry.
+            xs: what is sliced; there may be none.
+            length: the number of steps; needed only if there are no `xs`.
+            reverse: from the last slice to the first; what is stacked stands where its slice stood.
+
+        Returns:
+            The last carry, and the stacked ys.
+        """
+        raise NotImplementedError
+
+    def rules(self) -> dict[str, Callable[..., Any]]:
+        """The rules of the ops If, While and Scan, whose subgraphs come as functions of native arrays."""
+        return {"If": self._if_rule, "While": self._while_rule, "Scan": self._scan_rule}
+
+    def _if_rule(self, condition: Any, inputs: Values, then_branch: Program, else_branch: Program) -> Values:
+        return self.cond(condition, lambda: then_branch(*inputs), lambda: else_branch(*inputs))
+
+    def _while_rule(self, init: Values, constants: Values, condition: Program, body: Program, limit: int | None) -> Values:
+        return self.while_loop(
+            lambda *state: condition(*state, *constants)[0], lambda *state: body(*state, *constants), init, limit
+        )
+
+    def _scan_rule(
+        self, init: Values, xs: Values, constants: Values, body: Program, length: int | None, reverse: bool
+    ) -> Values:
+        count = len(init)
+
+        def step(carry: Values, slices: Values) -> tuple[Values, Values]:
+            results = body(*carry, *slices, *constants)
+            return results[:count], results[count:]
+
+        carry, ys = self.scan(step, init, xs, length, reverse)
+        return (*carry, *ys)
+
+
+class HostControl(Control):
+    """Python's own control flow.
+
+    Args:
+        unstack: the slices of a value along its first axis.
+        stack: values stacked along a new first axis.
+        stack_nothing: (body, init, xs) → the stacked ys of a scan without steps, from the shapes alone.
+    """
+
+    def __init__(
+        self,
+        unstack: Callable[[Any], Values],
+        stack: Callable[[Values], Any],
+        stack_nothing: Callable[[Callable[..., Any], Values, Values], Values],
+    ) -> None:
+        self._unstack = unstack
+        self._stack = stack
+        self._stack_nothing = stack_nothing
+
+    def cond(self, condition: Any, then_branch: Program, else_branch: Program) -> Values:
+        return then_branch() if condition else else_branch()
+
+    def while_loop(self, condition: Callable[..., Any], body: Program, state: Values, limit: int | None) -> Values:
+        count = 0
+        while (limit is None or count < limit) and condition(*state):
+            state = body(*state)
+            count += 1
+        return state
+
+    def scan(
+        self, body: Callable[[Values, Values], Any], init: Values, xs: Values, length: int | None, reverse: bool
+    ) -> tuple[Values, Values]:
+        steps = list(zip(*map(self._unstack, xs), strict=True)) if xs else [()] * (length or 0)
+        if not steps:
+            return init, self._stack_nothing(body, init, xs)
+        carry, rows = init, []
+        for slices in reversed(steps) if reverse else steps:
+            carry, ys = body(carry, slices)
+            rows.append(ys)
+        if reverse:
+            rows.reverse()
+        return carry, [self._stack(column) for column in zip(*rows, strict=True)]
+
+    def rules(self) -> dict[str, Callable[..., Any]]:
+        return {**super().rules(), "WhileGrad": _while_gradient}
+
+
+def _while_gradient(
+    init: Values, constants: Values, carry: Values, condition: Program, body: Program, backward: Program, limit: int | None
+) -> Values:
+    """Keeps the states of the loop in a list, and walks back over it."""
+    states = [init]
+    while (limit is None or len(states) <= limit) and condition(*states[-1], *constants)[0]:
+        states.append(body(*states[-1], *constants))
+    for state in states[-2::-1]:
+        carry = backward(*state, *constants, *carry)
+    return carry
