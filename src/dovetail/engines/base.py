@@ -202,9 +202,11 @@ def native_to_dtype(native: Any) -> DType:
 
 _DIRECT = {
     "any": tuple(dtypes.ALL),
+    "real": ("bool", *dtypes.INTEGERS, *dtypes.FLOATS),
     "number": (*dtypes.INTEGERS, *dtypes.FLOATS, *dtypes.COMPLEXES),
     "inexact": (*dtypes.FLOATS, *dtypes.COMPLEXES),
     "float": dtypes.FLOATS,
     "integer": dtypes.INTEGERS,
+    "bits": ("bool", *dtypes.INTEGERS),
     "bool": ("bool",),
 }

@@ -7,6 +7,7 @@ of the user's own JAX code stays as it is.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,24 +18,45 @@ from jax import lax
 
 from dovetail.dtypes import DType
 from dovetail.engines import slices
-from dovetail.engines.base import Engine, Rule, Rules
+from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
+from dovetail.engines.control import Control, Values
+from dovetail.engines.numpy_like import by_name, infinite_bounds, integer_power, reduction, running
+from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
 rules = Rules(
     {
-        "AddV2": jnp.add,
-        "Sub": jnp.subtract,
-        "Mul": jnp.multiply,
-        "RealDiv": jnp.divide,
-        "Neg": jnp.negative,
-        "Exp": jnp.exp,
-        "Tanh": jnp.tanh,
-        "Greater": jnp.greater,
-        "SelectV2": jnp.where,
-        "Square": jnp.square,
+        **by_name(jnp),
+        "Equal": jnp.equal,
+        "Rint": jnp.rint,
+        "Rsqrt": lax.rsqrt,
+        "Real": jnp.real,
+        "Imag": jnp.imag,
+        "Erf": lax.erf,
+        "Erfc": lax.erfc,
+        "Erfinv": lax.erf_inv,
+        "Lgamma": lax.lgamma,
+        "Digamma": lax.digamma,
+        "Polygamma": jax.scipy.special.polygamma,
     }
 )
+
+
+@rules("FloorDiv")
+def _(x: Any, y: Any) -> Any:
+    quotient = jnp.floor_divide(x, y)
+    return jnp.where(y == 0, 0, quotient) if jnp.issubdtype(x.dtype, jnp.integer) else quotient
+
+
+@rules("Pow")
+def _(x: Any, y: Any) -> Any:
+    return integer_power(jnp, x, y) if jnp.issubdtype(x.dtype, jnp.signedinteger) else jnp.power(x, y)
+
+
+@rules("Complex")
+def _(x: Any, y: Any) -> Any:
+    return lax.complex(*jnp.broadcast_arrays(x, y))
 
 
 @rules("Cast")
@@ -60,15 +82,42 @@ def _(x: Any) -> Any:
 def _(g: Any, like: Any) -> Any:
     extra = g.ndim - like.ndim
     axes = (*range(extra), *(i + extra for i, dim in enumerate(like.shape) if dim == 1 and g.shape[i + extra] != 1))
-    return jnp.sum(g, axis=axes).reshape(like.shape) if axes else g
+    return jnp.sum(g, axis=axes, dtype=g.dtype).reshape(like.shape) if axes else g
 
 
 # -- reductions -------------------------------------------------------------------------------------------------------
 
 
+rules |= {
+    "Mean": reduction(jnp.mean),
+    "ArgMax": reduction(jnp.argmax),
+    "ArgMin": reduction(jnp.argmin),
+    "Any": reduction(jnp.any),
+    "All": reduction(jnp.all),
+    "Cumsum": running(jnp, lax.cumsum, 0),
+    "Cumprod": running(jnp, lax.cumprod, 1),
+    "CumulativeLogsumexp": running(jnp, lax.cumlogsumexp, -math.inf),
+}
+
+
 @rules("Sum")
 def _(x: Any, axis: Any, keepdims: bool) -> Any:
     return jnp.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+@rules("Prod")
+def _(x: Any, axis: Any, keepdims: bool) -> Any:
+    return jnp.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+@rules("Max")
+def _(x: Any, axis: Any, keepdims: bool) -> Any:
+    return jnp.max(x, axis=axis, keepdims=keepdims, initial=infinite_bounds(native_to_dtype(x.dtype))[0])
+
+
+@rules("Min")
+def _(x: Any, axis: Any, keepdims: bool) -> Any:
+    return jnp.min(x, axis=axis, keepdims=keepdims, initial=infinite_bounds(native_to_dtype(x.dtype))[1])
 
 
 # -- linear algebra ---------------------------------------------------------------------------------------------------
@@ -82,16 +131,61 @@ def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
 # -- control flow -----------------------------------------------------------------------------------------------------
 
 
-@rules("If")
-def _(condition: Any, inputs: list[Any], then_branch: Rule, else_branch: Rule) -> Any:
-    return lax.cond(condition, then_branch, else_branch, *inputs)
+class LaxControl(Control):
+    """XLA's control flow."""
+
+    def cond(self, condition: Any, then_branch: Rule, else_branch: Rule) -> Values:
+        return lax.cond(condition, lambda: tuple(then_branch()), lambda: tuple(else_branch()))
+
+    def while_loop(self, condition: Rule, body: Rule, state: Values, limit: int | None) -> Values:
+        def goes_on(counted: Any) -> Any:
+            count, state = counted
+            held = condition(*state)
+            return held if limit is None else (count < limit) & held
+
+        def step(counted: Any) -> Any:
+            return counted[0] + 1, tuple(body(*counted[1]))
+
+        return lax.while_loop(goes_on, step, (0, tuple(state)))[1]
+
+    def scan(self, body: Rule, init: Values, xs: Values, length: int | None, reverse: bool) -> tuple[Values, Values]:
+        def step(carry: Values, slices: Values) -> tuple[Values, Values]:
+            carry, ys = body(carry, slices)
+            return tuple(carry), tuple(ys)
+
+        return lax.scan(step, tuple(init), tuple(xs), length, reverse)
 
 
 # -- joining, slicing, indexing ---------------------------------------------------------------------------------------
 
-rules["ConcatV2"] = lax.concatenate
+rules["ConcatV2"] = jnp.concatenate
 rules["Pack"] = jnp.stack
 rules["ExpandDims"] = jnp.expand_dims
+rules["Tile"] = jnp.tile
+rules["Roll"] = jnp.roll
+rules["Sort"] = jnp.sort
+rules["Where"] = lambda x: jnp.argwhere(x).astype(np.int32)
+rules["ArgSort"] = lambda x, axis: jnp.argsort(x, axis, stable=True).astype(np.int32)
+rules["SearchSorted"] = lambda *args: jnp.searchsorted(*args).astype(np.int32)
+rules["TopKV2"] = lambda x, k: tuple(lax.top_k(x, k))
+rules["Bitcast"] = lambda x, dtype: lax.bitcast_convert_type(x, dtype.numpy)
+
+
+@rules("PadV2")
+def _(x: Any, low: Any, high: Any, value: Any) -> Any:
+    return lax.pad(x, jnp.array(value, x.dtype), [(*pair, 0) for pair in zip(low, high, strict=True)])
+
+
+@rules("Slice")
+def _(x: Any, start: Any, size: Any) -> Any:
+    return lax.dynamic_slice(x, start, size, allow_negative_indices=False)
+
+
+@rules("XlaDynamicUpdateSlice")
+def _(x: Any, start: Any, updates: Any) -> Any:
+    return lax.dynamic_update_slice(x, updates, start, allow_negative_indices=False)
+
+
 rules["Squeeze"] = jnp.squeeze
 
 
@@ -125,9 +219,127 @@ def _windows(index: Any, shape: Any) -> tuple[list[int], list[int], list[int], l
     return [w.start for w in windows], [w.stop for w in windows], [w.step for w in windows], shape
 
 
+def _check_positions(indices: Any, dims: Any) -> None:
+    """Raises IndexError where one is out of range and the values can be seen, which is not so inside `jit`."""
+    if not isinstance(indices, jax.core.Tracer):
+        slices.rows(np.asarray(indices).astype(np.int64), dims)
+
+
 @rules("GatherV2")
-def _(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
-    return jnp.take(x, indices, axis)
+def _(x: Any, indices: Any, axis: int) -> Any:
+    _check_positions(indices[..., None], [x.shape[axis]])
+    return jnp.take(x, indices, axis, mode="fill")
+
+
+@rules("TakeAlongAxis")
+def _(x: Any, indices: Any, axis: int) -> Any:
+    _check_positions(indices[..., None], [x.shape[axis]])
+    return jnp.take_along_axis(x, indices, axis, mode="fill")
+
+
+@rules("GatherNd")
+def _(x: Any, indices: Any) -> Any:
+    return x.at[_positions(x, indices)].get(mode="fill")
+
+
+def _positions(x: Any, indices: Any) -> tuple[Any, ...]:
+    depth = indices.shape[-1]
+    _check_positions(indices, x.shape[:depth])
+    return tuple(indices[..., i] for i in range(depth))
+
+
+rules |= {
+    f"TensorScatter{name}": lambda x, indices, updates, method=method: getattr(
+        x.at[_positions(x, indices)], method
+    )(updates, mode="drop")
+    for name, method in (("Update", "set"), ("Add", "add"), ("Max", "max"), ("Min", "min"))
+}  # fmt: skip
+
+
+# -- convolution ------------------------------------------------------------------------------------------------------
+
+
+def _conv(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
+    _, sizes, channels = split_shape(x.shape, data_format)
+    *size, per_group, _ = kernel.shape
+    spatial = "DHW"[-len(strides) :]
+    layout = "".join(join_shape("N", spatial, "C", data_format))
+    return lax.conv_general_dilated(
+        x,
+        kernel,
+        strides,
+        Windows(tuple(size), strides, dilations, padding).pads(sizes),
+        rhs_dilation=dilations,
+        dimension_numbers=(layout, f"{spatial}IO", layout),
+        feature_group_count=channels // per_group,
+    )
+
+
+rules.update(dict.fromkeys(CONVOLUTIONS[""], _conv))
+
+
+@rules(*CONVOLUTIONS["BackpropInput"])
+def _(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
+    x = jax.ShapeDtypeStruct(input_sizes, g.dtype)
+    return jax.linear_transpose(lambda x: _conv(x, kernel, *window), x)(g)[0]
+
+
+@rules(*CONVOLUTIONS["BackpropFilter"])
+def _(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
+    kernel = jax.ShapeDtypeStruct(filter_sizes, g.dtype)
+    return jax.linear_transpose(lambda kernel: _conv(x, kernel, *window), kernel)(g)[0]
+
+
+# -- windows and pooling ----------------------------------------------------------------------------------------------
+
+
+def _slide(x: Any, size: Any, strides: Any, dilations: Any, padding: Any, fill: float = 0.0) -> Any:
+    windows = Windows(size, strides, dilations, padding)
+    sizes = x.shape[1:-1]
+    x = jnp.pad(x, [(0, 0), *windows.pads(sizes), (0, 0)], constant_values=fill)
+    for axis, count in reversed(list(enumerate(windows.count(sizes)))):
+        starts, offsets = np.arange(count) * strides[axis], np.arange(size[axis]) * dilations[axis]
+        x = jnp.moveaxis(jnp.take(x, starts[:, None] + offsets, axis + 1), axis + 2, len(size) + 1)
+    return x
+
+
+rules["SlidingWindows"] = _slide
+
+
+@rules("OverlapAdd")
+def _(patches: Any, input_sizes: Any, *window: Any) -> Any:
+    x = jax.ShapeDtypeStruct(input_sizes, patches.dtype)
+    return jax.linear_transpose(lambda x: _slide(x, *window), x)(patches)[0]
+
+
+def _reduce_windows(x: Any, initial: float, reduce: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    pads = Windows(size, strides, (1,) * len(size), padding).pads(split_shape(x.shape, data_format)[1])
+    window, steps = join_shape(1, size, 1, data_format), join_shape(1, strides, 1, data_format)
+    return lax.reduce_window(
+        x, np.asarray(initial, x.dtype), reduce, window, steps, join_shape((0, 0), pads, (0, 0), data_format)
+    )
+
+
+def _max_pool(x: Any, *pool: Any) -> Any:
+    return _reduce_windows(x, -np.inf, lax.max, *pool)
+
+
+def _average_pool(x: Any, *pool: Any) -> Any:
+    return _reduce_windows(x, 0, lax.add, *pool) / _reduce_windows(jnp.ones_like(x), 0, lax.add, *pool)
+
+
+rules.update(dict.fromkeys(POOLS["MaxPool"], _max_pool))
+rules.update(dict.fromkeys(POOLS["AvgPool"], _average_pool))
+
+
+@rules(*(f"{name}Grad" for name in POOLS["MaxPool"]))
+def _(x: Any, g: Any, *pool: Any) -> Any:
+    return jax.vjp(lambda x: _max_pool(x, *pool), x)[1](g)[0]
+
+
+@rules(*(f"{name}Grad" for name in POOLS["AvgPool"]))
+def _(x: Any, g: Any, *pool: Any) -> Any:
+    return jax.linear_transpose(lambda x: _average_pool(x, *pool), jax.ShapeDtypeStruct(x.shape, x.dtype))(g)[0]
 
 
 class JaxEngine(Engine):
@@ -156,6 +368,9 @@ class JaxEngine(Engine):
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
+
+    def make_control(self) -> Control:
+        return LaxControl()
 
     def copy(self, value: Any) -> Any:
         with jax.enable_x64(True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,27 +11,90 @@ import torch
 
 from dovetail.dtypes import DType
 from dovetail.engines import slices
-from dovetail.engines.base import Engine, Rule, Rules
+from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
+from dovetail.engines.numpy import engine as numpy_engine
+from dovetail.engines.numpy_like import by_name, infinite_bounds, running
+from dovetail.ops.infer import normalize_axes
+from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, overlap_add
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
 rules = Rules(
     {
-        "AddV2": torch.add,
-        "Sub": torch.sub,
-        "Mul": torch.mul,
-        "RealDiv": torch.div,
-        "Neg": torch.neg,
-        "Exp": torch.exp,
-        "Tanh": torch.tanh,
-        "Greater": torch.gt,
-        "SelectV2": torch.where,
-        "Square": torch.square,
+        **by_name(torch),
+        "Equal": torch.eq,
+        "Pow": torch.pow,
+        "Rint": torch.round,
+        "Rsqrt": torch.rsqrt,
+        "Complex": torch.complex,
+        "Erf": torch.erf,
+        "Erfc": torch.erfc,
+        "Erfinv": torch.erfinv,
+        "Lgamma": torch.lgamma,
     }
 )
-# Every rule so far is a function of torch's own that takes `out=`.
-out_rules: dict[str, Rule] = {name: rule for name, rule in rules.items() if name not in ("Square",)}
-fresh = ("Square",)
+del rules["Sign"]  # torch's gives 0 for NaN
+fresh = ("IsNan", "IsInf", "IsFinite", "FloorDiv", "FloorMod", "ClipByValue", "Polygamma")
+
+
+@rules("FloorDiv")
+def _(x: Any, y: Any) -> Any:
+    return torch.floor_divide(x, y) if x.is_floating_point() else _unless_zero(torch.floor_divide, x, y)
+
+
+@rules("FloorMod")
+def _(x: Any, y: Any) -> Any:
+    return torch.remainder(x, y) if x.is_floating_point() else _unless_zero(torch.remainder, x, y)
+
+
+def _unless_zero(divide: Rule, x: Any, y: Any) -> Any:
+    """Integer division, 0 where torch would raise an error: where `y` is 0."""
+    zero = y == 0
+    return divide(x, torch.where(zero, 1, y)).masked_fill(zero, 0)
+
+
+@rules("ClipByValue")
+def _(x: Any, low: Any, high: Any) -> Any:
+    if low is not None and high is not None:
+        high = torch.maximum(low, high)
+    return torch.clamp(x, low, high)
+
+
+@rules("Imag")
+def _(x: Any) -> Any:
+    return x.imag if x.is_complex() else torch.zeros_like(x)
+
+
+rules["Real"] = torch.real
+rules["Polygamma"] = torch.polygamma
+
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
+
+def _or_numpy(*names: str) -> None:
+    """Puts NumPy's rule in for the unsigned types that torch can hold but hardly compute with."""
+
+    def covered(name: str, rule: Rule) -> Rule:
+        def rule_for_all(x: Any, *args: Any, **out: Any) -> Any:
+            try:
+                return rule(x, *args, **out)
+            except (NotImplementedError, RuntimeError):
+                if x.dtype not in _UNSIGNED:
+                    raise
+                arrays = [a.numpy(force=True) if isinstance(a, torch.Tensor) else a for a in (x, *args)]
+                result = torch.from_numpy(np.asarray(numpy_engine.eager_rules[name](*arrays))).to(x.device)
+                return out["out"].copy_(result) if out else result
+
+        return rule_for_all
+
+    rules.update({name: covered(name, rules[name]) for name in names})
+
+
+_or_numpy(
+    *("AddV2", "Sub", "FloorDiv", "FloorMod", "Pow", "Neg", "Abs", "Square", "Maximum", "Minimum"),
+    *("Less", "LessEqual", "Greater", "GreaterEqual", "Invert", "LeftShift", "RightShift"),
+)
+out_rules: dict[str, Rule] = {name: rule for name, rule in rules.items() if name not in (*fresh, "Real", "Imag")}
 
 
 @rules("Cast")
@@ -71,6 +135,60 @@ def _(x: Any, axis: Any, keepdims: bool) -> Any:
     return torch.sum(x, axis, keepdim=keepdims, dtype=x.dtype)
 
 
+@rules("Prod")
+def _(x: Any, axis: Any, keepdims: bool) -> Any:
+    for i in reversed(_axes(x, axis)):
+        x = torch.prod(x, i, keepdims, dtype=x.dtype)
+    return x
+
+
+def _axes(x: Any, axis: Any) -> tuple[int, ...]:
+    return normalize_axes(axis, x.ndim)
+
+
+def _reduce(reduce: Rule, start: Callable[[DType], Any] | None = None) -> Rule:
+    """A reduction that in torch takes no empty list of axes and, if `start` is given, no axis of length 0."""
+
+    def rule(x: Any, axis: Any, keepdims: bool) -> Any:
+        axes = _axes(x, axis)
+        if not axes:
+            return x
+        if start is not None and not x.numel() and 0 in [x.shape[i] for i in axes]:
+            shape = [1 if i in axes else dim for i, dim in enumerate(x.shape) if keepdims or i not in axes]
+            return torch.full(shape, start(native_to_dtype(x.dtype)), dtype=x.dtype, device=x.device)
+        return reduce(x, axes, keepdims)
+
+    return rule
+
+
+rules |= {
+    "Mean": _reduce(torch.mean),
+    "LogSumExp": _reduce(torch.logsumexp, lambda dtype: -math.inf),
+    "Any": _reduce(torch.any),
+    "All": _reduce(torch.all),
+    "Max": _reduce(torch.amax, lambda dtype: infinite_bounds(dtype)[0]),
+    "Min": _reduce(torch.amin, lambda dtype: infinite_bounds(dtype)[1]),
+    "Cumsum": running(torch, lambda x, axis: torch.cumsum(x, axis, dtype=x.dtype), 0),
+    "Cumprod": running(torch, lambda x, axis: torch.cumprod(x, axis, dtype=x.dtype), 1),
+    "CumulativeLogsumexp": running(torch, torch.logcumsumexp, -math.inf),
+}
+
+
+def _position(find: Rule) -> Rule:
+    def rule(x: Any, axis: int | None, keepdims: bool) -> Any:
+        x = x.to(torch.uint8) if x.dtype is torch.bool else x
+        found = find(x.reshape(-1), 0) if axis is None else find(x, axis, keepdims)
+        return found.reshape((1,) * x.ndim) if axis is None and keepdims else found
+
+    return rule
+
+
+rules["ArgMax"] = _position(torch.argmax)
+rules["ArgMin"] = _position(torch.argmin)
+
+_or_numpy("Max", "Min", "ArgMax", "ArgMin")
+
+
 # -- linear algebra ---------------------------------------------------------------------------------------------------
 
 
@@ -83,6 +201,41 @@ def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
 
 rules["ConcatV2"] = torch.cat
 rules["Pack"] = torch.stack
+rules["Tile"] = torch.tile
+rules["Where"] = lambda x: torch.argwhere(x).int()
+rules["Sort"] = lambda x, axis: torch.sort(x, axis).values
+rules["ArgSort"] = lambda x, axis: torch.argsort(x, axis, stable=True).int()
+rules["Bitcast"] = lambda x, dtype: x.view(getattr(torch, dtype))
+rules["Roll"] = lambda x, shift, axis: x.roll(shift, () if axis is None else axis)
+
+
+@rules("SearchSorted")
+def _(sequence: Any, values: Any, side: str) -> Any:
+    return torch.searchsorted(sequence.contiguous(), values.contiguous(), out_int32=True, side=side)
+
+
+@rules("TopKV2")
+def _(x: Any, k: int) -> Any:
+    values, indices = torch.sort(x, -1, descending=True, stable=True)  # torch.topk takes any of several equal elements
+    return values[..., :k], indices[..., :k].int()
+
+
+@rules("PadV2")
+def _(x: Any, low: Any, high: Any, value: Any) -> Any:
+    pairs = [width for pair in zip(reversed(low), reversed(high), strict=True) for width in pair]
+    return torch.nn.functional.pad(x, pairs, value=value)
+
+
+@rules("Slice")
+def _(x: Any, start: Any, size: Any) -> Any:
+    return x[slices.block(start, size, x.shape)]
+
+
+@rules("XlaDynamicUpdateSlice")
+def _(x: Any, start: Any, updates: Any) -> Any:
+    written = x.clone()
+    written[slices.block(start, updates.shape, x.shape)] = updates
+    return written
 
 
 @rules("ExpandDims")
@@ -120,8 +273,217 @@ def _(g: Any, shape: Any, *where: Any) -> Any:
 
 
 @rules("GatherV2")
-def _(x: Any, indices: Any, axis: int, batch_dims: int) -> Any:
-    return x[(slice(None),) * axis + (indices.long(),)]
+def _(x: Any, indices: Any, axis: int) -> Any:
+    shape = (*x.shape[: axis % x.ndim], *indices.shape, *x.shape[axis % x.ndim + 1 :])
+    return x.index_select(axis, _wrapped(indices, x.shape[axis]).reshape(-1)).reshape(shape)
+
+
+@rules("TakeAlongAxis")
+def _(x: Any, indices: Any, axis: int) -> Any:
+    positions = _wrapped(indices, x.shape[axis])
+    slices.check_range(positions, x.shape[axis], axis)
+    return torch.take_along_dim(x, positions, axis)
+
+
+def _wrapped(indices: Any, dim: int) -> Any:
+    indices = indices.long()
+    return torch.where(indices < 0, indices + dim, indices)
+
+
+@rules("GatherNd")
+def _(x: Any, indices: Any) -> Any:
+    return x[indices.long().unbind(-1)]
+
+
+@rules("TensorScatterUpdate")
+def _(x: Any, indices: Any, updates: Any) -> Any:
+    return x.index_put(indices.long().unbind(-1), updates)
+
+
+def _scatter(write: Rule) -> Rule:
+    def rule(x: Any, indices: Any, updates: Any) -> Any:
+        depth = indices.shape[-1]
+        rows = slices.rows(indices.long(), x.shape[:depth]).reshape(-1)
+        flat = x.reshape(math.prod(x.shape[:depth]), -1) if x.numel() else x.flatten(0, depth - 1)
+        return write(flat, rows, updates.reshape(len(rows), *flat.shape[1:])).reshape(x.shape)
+
+    return rule
+
+
+def _scatter_extreme(reduce: str) -> Rule:
+    return _scatter(lambda x, rows, updates: x.scatter_reduce(0, rows[:, None].expand_as(updates), updates, reduce))
+
+
+rules |= {
+    "TensorScatterAdd": _scatter(lambda x, rows, updates: x.index_add(0, rows, updates)),
+    "TensorScatterMax": _scatter_extreme("amax"),
+    "TensorScatterMin": _scatter_extreme("amin"),
+}
+
+
+# -- convolution ------------------------------------------------------------------------------------------------------
+# A channels-last tensor with its axes permuted to torch's order is what torch calls the channels_last memory format, so
+# oneDNN and cuDNN take and give it without copies.  One spatial axis is computed as two, for which that format exists.
+
+_convolution_backward = torch.ops.aten.convolution_backward.default
+
+
+def _first(x: Any, data_format: str) -> Any:
+    """A view as (batch, channels, spatial...), with at least two spatial axes."""
+    x = x.movedim(-1, 1) if data_format == "channels_last" else x
+    return x.unsqueeze(2) if x.ndim == 3 else x
+
+
+def _restored(x: Any, rank: int, data_format: str) -> Any:
+    """The reverse of `_first`."""
+    x = x.squeeze(2) if rank == 1 else x
+    return (x.movedim(1, -1) if data_format == "channels_last" else x).contiguous()
+
+
+def _kernel_first(kernel: Any) -> Any:
+    """(spatial..., in, out) → (out, in, spatial...), a view with at least two spatial axes."""
+    kernel = kernel.permute(-1, -2, *range(kernel.ndim - 2))
+    return kernel.unsqueeze(2) if kernel.ndim == 3 else kernel
+
+
+def _windows(size: Any, strides: Any, dilations: Any, padding: Any) -> Windows:
+    """Windows over at least two axes."""
+    if len(size) > 1:
+        return Windows(tuple(size), strides, dilations, padding)
+    padding = padding if isinstance(padding, str) else ((0, 0), *padding)
+    return Windows((1, *size), (1, *strides), (1, *dilations), padding)
+
+
+def _padded(x: Any, pads: Any, fill: float = 0.0) -> tuple[Any, list[int]]:
+    """torch pads both sides alike; other padding is put on first.  The tensor, and what is left for torch to pad."""
+    if all(before == after for before, after in pads):
+        return x, [before for before, _ in pads]
+    return torch.nn.functional.pad(x, [n for pair in reversed(pads) for n in pair], value=fill), [0] * len(pads)
+
+
+def _conv_gradients(x: Any, kernel: Any, g: Any, windows: Windows, pad: Any, mask: list[bool]) -> Any:
+    none = [0] * len(pad)
+    groups = x.shape[1] // kernel.shape[1]
+    return _convolution_backward(
+        g, x, kernel, None, windows.strides, pad, windows.dilations, False, none, groups, [*mask, False]
+    )
+
+
+@rules(*CONVOLUTIONS[""])
+def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
+    windows = _windows(kernel.shape[:-2], strides, dilations, padding)
+    x, kernel = _first(x, data_format), _kernel_first(kernel)
+    x, pad = _padded(x, windows.pads(x.shape[2:]))
+    groups = x.shape[1] // kernel.shape[1]
+    y = torch.convolution(x, kernel, None, windows.strides, pad, windows.dilations, False, [0] * len(pad), groups)
+    return _restored(y, len(strides), data_format)
+
+
+@rules(*CONVOLUTIONS["BackpropInput"])
+def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
+    windows = _windows(kernel.shape[:-2], strides, dilations, padding)
+    x = _first(g.new_empty(1).expand(input_sizes), data_format)  # only its shape is used
+    sizes = x.shape[2:]
+    x, pad = _padded(x, windows.pads(sizes))
+    dx = _conv_gradients(x, _kernel_first(kernel), _first(g, data_format), windows, pad, [True, False])[0]
+    if dx.shape[2:] != sizes:
+        dx = dx[:, :, *windows.inside(sizes)]
+    return _restored(dx, len(strides), data_format)
+
+
+@rules(*CONVOLUTIONS["BackpropFilter"])
+def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
+    windows = _windows(filter_sizes[:-2], strides, dilations, padding)
+    x = _first(x, data_format)
+    x, pad = _padded(x, windows.pads(x.shape[2:]))
+    kernel = _kernel_first(g.new_empty(1).expand(filter_sizes))
+    dk = _conv_gradients(x, kernel, _first(g, data_format), windows, pad, [False, True])[1]
+    return dk.permute(*range(2, dk.ndim), 1, 0).reshape(filter_sizes)
+
+
+# -- windows and pooling ----------------------------------------------------------------------------------------------
+
+_MAX_POOL = {2: torch._C._nn.max_pool2d_with_indices, 3: torch._C._nn.max_pool3d_with_indices}
+_AVG_POOL = {2: torch._C._nn.avg_pool2d, 3: torch._C._nn.avg_pool3d}
+_MAX_POOL_BACKWARD = {
+    2: torch.ops.aten.max_pool2d_with_indices_backward.default,
+    3: torch.ops.aten.max_pool3d_with_indices_backward.default,
+}
+_AVG_POOL_BACKWARD = {2: torch.ops.aten.avg_pool2d_backward.default, 3: torch.ops.aten.avg_pool3d_backward.default}
+
+
+@rules("SlidingWindows")
+def _(x: Any, size: Any, strides: Any, dilations: Any, padding: Any, fill: float) -> Any:
+    windows = Windows(size, strides, dilations, padding)
+    pads = windows.pads(x.shape[1:-1])
+    x = torch.nn.functional.pad(x, [0, 0, *(n for pair in reversed(pads) for n in pair)], value=fill)
+    for axis, (span, stride) in enumerate(zip(windows.spans, strides, strict=True)):
+        x = x.unfold(axis + 1, span, stride)
+    x = x.movedim(len(size) + 1, -1)
+    return x[..., *(slice(None, None, d) for d in dilations), :]
+
+
+@rules("OverlapAdd")
+def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, padding: Any) -> Any:
+    windows = Windows(size, strides, dilations, padding)
+    sizes = input_sizes[1:-1]
+    total = patches.new_zeros((patches.shape[0], *windows.padded(sizes), patches.shape[-1]))
+    overlap_add(total, patches, windows)
+    return total[:, *windows.inside(sizes)]
+
+
+def _pool_window(x: Any, size: Any, strides: Any, padding: str) -> tuple[list[Any], list[int]]:
+    """The size, strides and symmetric padding of a pool for torch, and how many windows too many that gives in front.
+
+    torch pads both sides alike, but in its ceil mode a window may reach over the end.  That covers one element more of
+    padding behind, unless the stride is 1; then all axes are padded by the larger side, and the first window is dropped.
+    """
+    windows = _windows(size, strides, (1,) * len(size), padding)
+    pads = windows.pads(x.shape[2:])
+    pad = [after if stride == 1 else before for (before, after), stride in zip(pads, windows.strides, strict=True)]
+    return [windows.size, windows.strides, pad], [p - before for p, (before, _) in zip(pad, pads, strict=True)]
+
+
+def _pool(kernel: Any, x: Any, size: Any, strides: Any, padding: str, data_format: str, *options: Any) -> Any:
+    x = _first(x, data_format)
+    window, extra = _pool_window(x, size, strides, padding)
+    y = kernel[x.ndim - 2](x, *window, *options)
+    y = y[0] if isinstance(y, tuple) else y
+    return _restored(y[:, :, *(slice(n, None) for n in extra)], len(size), data_format)
+
+
+def _pool_gradient(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> tuple[Any, Any, list[Any]]:
+    """`x` and `g` as torch's backward kernels take them, and the window."""
+    x, g = _first(x, data_format), _first(g, data_format)
+    window, extra = _pool_window(x, size, strides, padding)
+    if any(extra):
+        g = torch.nn.functional.pad(g, [n for count in reversed(extra) for n in (count, 0)])
+    return x, g, window
+
+
+@rules(*POOLS["MaxPool"])
+def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    return _pool(_MAX_POOL, x, size, strides, padding, data_format, 1, padding == "same")
+
+
+@rules(*(f"{name}Grad" for name in POOLS["MaxPool"]))
+def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    x, g, window = _pool_gradient(x, g, size, strides, padding, data_format)
+    window += [1, padding == "same"]
+    _, indices = _MAX_POOL[x.ndim - 2](x, *window)
+    return _restored(_MAX_POOL_BACKWARD[x.ndim - 2](g, x, *window, indices), len(size), data_format)
+
+
+@rules(*POOLS["AvgPool"])
+def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    return _pool(_AVG_POOL, x, size, strides, padding, data_format, padding == "same", False)
+
+
+@rules(*(f"{name}Grad" for name in POOLS["AvgPool"]))
+def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    x, g, window = _pool_gradient(x, g, size, strides, padding, data_format)
+    gradient = _AVG_POOL_BACKWARD[x.ndim - 2](g, x, *window, padding == "same", False, None)
+    return _restored(gradient, len(size), data_format)
 
 
 class TorchEngine(Engine):
@@ -166,6 +528,9 @@ class TorchEngine(Engine):
 
     def shape(self, value: Any) -> tuple[int, ...]:
         return tuple(value.shape)
+
+    def unstack(self, value: Any) -> Any:
+        return value.unbind()
 
     def copy(self, value: Any) -> Any:
         return value.detach().clone()

@@ -1,15 +1,35 @@
 """The ops: every function here computes on eager values, records on graph tensors, and works on engines' own values."""
 
 from dovetail.ops import operators as _operators
+from dovetail.ops.activation import *
 from dovetail.ops.basic import *
+from dovetail.ops.blocks import *
+from dovetail.ops.bitwise import *
 from dovetail.ops.compare import *
+from dovetail.ops.complex import *
+from dovetail.ops.conv import *
+from dovetail.ops.control import *
 from dovetail.ops.create import *
+from dovetail.ops.diagonals import *
+from dovetail.ops.extend import *
+from dovetail.ops.cumulative import *
+from dovetail.ops.exponential import *
 from dovetail.ops.index import *
 from dovetail.ops.join import *
 from dovetail.ops.linalg import *
+from dovetail.ops.loops import *
 from dovetail.ops.math import *
+from dovetail.ops.normalization import *
 from dovetail.ops.op import OPS
+from dovetail.ops.pool import *
+from dovetail.ops.rearrange import *
 from dovetail.ops.reduce import *
+from dovetail.ops.search import *
+from dovetail.ops.rounding import *
 from dovetail.ops.shape import *
 from dovetail.ops.slicing import *
+from dovetail.ops.sort import *
+from dovetail.ops.softmax import *
+from dovetail.ops.special import *
+from dovetail.ops.trigonometry import *
 from dovetail.ops.subscript import getitem

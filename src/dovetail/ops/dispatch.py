@@ -173,6 +173,10 @@ def inside(op: Op, error: Exception) -> Exception:
 
 def to_tensors(op: Op, values: list[Any], engine: Engine) -> list[Any]:
     """The arguments as Tensors of one engine, promoted as the op's signature says; shape-like ones as ints."""
+    if _fit(op, values, engine):
+        for index in op.ints_positions:
+            values[index] = static_ints(op, values[index])
+        return values
     values = list(values)
     dtypes = promoted_dtypes(op, values)
     for index, kind in op.tensor_positions:
@@ -186,6 +190,23 @@ def to_tensors(op: Op, values: list[Any], engine: Engine) -> list[Any]:
     for index in op.ints_positions:
         values[index] = static_ints(op, values[index])
     return values
+
+
+def _fit(op: Op, values: list[Any], engine: Engine) -> bool:
+    """Whether the arguments need no conversion: Tensors of the engine, of one dtype that the op takes; the usual case."""
+    first = None
+    for index, kind in op.tensor_positions:
+        value = values[index]
+        if type(value) is not Tensor or value._engine is not engine:
+            return False
+        dtype = value._value.dtype
+        if dtype not in engine.direct[kind.accepts]:
+            return False
+        if not kind.apart:
+            if first is not None and dtype != first:
+                return False
+            first = dtype
+    return True
 
 
 def as_tensor(value: Any, dtype: DType, engine: Engine) -> Tensor:
@@ -286,10 +307,12 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 _ACCEPTED: dict[str, Callable[[DType], bool]] = {
     "any": lambda d: True,
+    "real": lambda d: not d.is_complex,
     "number": lambda d: not d.is_bool,
     "inexact": lambda d: d.is_differentiable,
     "float": lambda d: d.is_floating,
     "integer": lambda d: d.is_integer,
+    "bits": lambda d: d.is_integer or d.is_bool,
     "bool": lambda d: d.is_bool,
 }
 _REPAIR = {  # what is done with a dtype that is not accepted: accepts → (from what, to what)
@@ -333,7 +356,7 @@ def _wanted(op: Op, kind: Kind, value: Any, common: dict[str, DType]) -> Any:
 def _accepted(op: Op, accepts: str, dtype: DType) -> DType:
     if _ACCEPTED[accepts](dtype):
         return dtype
-    applies, repaired = _REPAIR[accepts]
+    applies, repaired = _REPAIR.get(accepts, (lambda d: False, None))
     if not applies(dtype):
         raise op_error(TypeError, op.name, f'needs {accepts} tensors, got {dtype}; cast first, as in cast(x, "float32").')
     return repaired()

@@ -23,8 +23,8 @@ class Kind:
     """What a tensor parameter accepts.
 
     Attributes:
-        accepts: "any", "number" (bool becomes int32), "inexact" (integers become floatx), "float", "integer" or "bool"
-            (numbers become `x != 0`).
+        accepts: "any", "real" (not complex), "number" (bool becomes int32), "inexact" (integers become floatx), "float"
+            (they too), "integer", "bits" (integer or bool) or "bool" (numbers become `x != 0`).
         many: the parameter is a list of tensors.
         optional: None is allowed.
         apart: the parameter is promoted by itself, not with the others of its kind.
@@ -43,9 +43,11 @@ class IntsKind:
 
 Anything = Annotated[TensorLike, Kind("any")]
 Number = Annotated[TensorLike, Kind("number")]
+Real = Annotated[TensorLike, Kind("real")]  # what has an order: bool, integer or float
 Inexact = Annotated[TensorLike, Kind("inexact")]  # float or complex
 Float = Annotated[TensorLike, Kind("float")]
 Integer = Annotated[TensorLike, Kind("integer")]
+Bits = Annotated[TensorLike, Kind("bits")]  # integer or bool
 Bool = Annotated[TensorLike, Kind("bool")]
 Each = Annotated[TensorLike, Kind("any", apart=True)]
 Anythings = Annotated[TensorLike, Kind("any", many=True)]
@@ -53,5 +55,6 @@ Numbers = Annotated[TensorLike, Kind("number", many=True)]
 Eachs = Annotated[TensorLike, Kind("any", many=True, apart=True)]
 MaybeFloat = Annotated[TensorLike, Kind("float", optional=True)]
 MaybeNumber = Annotated[TensorLike, Kind("number", optional=True)]
+MaybeReal = Annotated[TensorLike, Kind("real", optional=True)]
 MaybeEach = Annotated[TensorLike, Kind("any", optional=True, apart=True)]
 Ints = Annotated[Any, IntsKind()]

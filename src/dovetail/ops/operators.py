@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.ops import compare, linalg, math
+from dovetail.ops import bitwise, compare, linalg, math
 from dovetail.ops.op import Op
 from dovetail.tensor import Operators
 
@@ -14,10 +14,24 @@ BINARY: dict[str, Op] = {
     "sub": math.subtract,
     "mul": math.multiply,
     "truediv": math.divide,
+    "floordiv": math.floor_divide,
+    "mod": math.mod,
+    "pow": math.power,
     "matmul": linalg.matmul,
+    "and": bitwise.bitwise_and,
+    "or": bitwise.bitwise_or,
+    "xor": bitwise.bitwise_xor,
+    "lshift": bitwise.left_shift,
+    "rshift": bitwise.right_shift,
 }
-COMPARISONS: dict[str, Op] = {"gt": compare.greater}
-UNARY: dict[str, Op] = {"neg": math.negative}
+ORDER: dict[str, Op] = {
+    "lt": compare.less,
+    "le": compare.less_equal,
+    "gt": compare.greater,
+    "ge": compare.greater_equal,
+}
+EQUALITY: dict[str, Op] = {"eq": compare.equal, "ne": compare.not_equal}
+UNARY: dict[str, Op] = {"neg": math.negative, "abs": math.absolute, "invert": bitwise.invert}
 
 
 def _forward(op: Op) -> Callable[[Any, Any], Any]:
@@ -34,6 +48,14 @@ def _reflected(op: Op) -> Callable[[Any, Any], Any]:
     return operator
 
 
+def _equality(op: Op) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        # None and words are no tensors: Python then compares by identity, so `x == None` is False.
+        return NotImplemented if other is None or type(other) is str else op(self, other)
+
+    return operator
+
+
 def _alone(op: Op) -> Callable[[Any], Any]:
     def operator(self: Any) -> Any:
         return op(self)
@@ -41,15 +63,14 @@ def _alone(op: Op) -> Callable[[Any], Any]:
     return operator
 
 
+_FORMS = [("", BINARY, _forward), ("r", BINARY, _reflected), ("", ORDER, _forward), ("", EQUALITY, _equality), ("", UNARY, _alone)]
+
+
 def install() -> None:
     """Gives `Operators`, and so every kind of tensor, its operators."""
-    for name, op in BINARY.items():
-        setattr(Operators, f"__{name}__", _forward(op))
-        setattr(Operators, f"__r{name}__", _reflected(op))
-    for name, op in COMPARISONS.items():
-        setattr(Operators, f"__{name}__", _forward(op))
-    for name, op in UNARY.items():
-        setattr(Operators, f"__{name}__", _alone(op))
+    for prefix, table, form in _FORMS:
+        for name, op in table.items():
+            setattr(Operators, f"__{prefix}{name}__", form(op))
 
 
 install()

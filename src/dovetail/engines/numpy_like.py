@@ -1,0 +1,115 @@
+"""What libraries with NumPy's function names compute alike: rules found by name, and rules written for any of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dovetail.dtypes import DType
+from dovetail.engines.base import Rule
+
+NAMES = {
+    "AddV2": "add",
+    "Sub": "subtract",
+    "Mul": "multiply",
+    "RealDiv": "divide",
+    "FloorDiv": "floor_divide",
+    "FloorMod": "remainder",
+    "Neg": "negative",
+    "Abs": "absolute",
+    "Sign": "sign",
+    "Reciprocal": "reciprocal",
+    "Square": "square",
+    "Maximum": "maximum",
+    "Minimum": "minimum",
+    "Sqrt": "sqrt",
+    "Exp": "exp",
+    "Exp2": "exp2",
+    "Expm1": "expm1",
+    "Log": "log",
+    "Log2": "log2",
+    "Log10": "log10",
+    "Log1p": "log1p",
+    "LogAddExp": "logaddexp",
+    "Hypot": "hypot",
+    "Sin": "sin",
+    "Cos": "cos",
+    "Tan": "tan",
+    "Asin": "arcsin",
+    "Acos": "arccos",
+    "Atan": "arctan",
+    "Atan2": "arctan2",
+    "Sinh": "sinh",
+    "Cosh": "cosh",
+    "Tanh": "tanh",
+    "Asinh": "arcsinh",
+    "Acosh": "arccosh",
+    "Atanh": "arctanh",
+    "Floor": "floor",
+    "Ceil": "ceil",
+    "Trunc": "trunc",
+    "NotEqual": "not_equal",
+    "Less": "less",
+    "LessEqual": "less_equal",
+    "Greater": "greater",
+    "GreaterEqual": "greater_equal",
+    "LogicalAnd": "logical_and",
+    "LogicalOr": "logical_or",
+    "LogicalXor": "logical_xor",
+    "LogicalNot": "logical_not",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "Invert": "bitwise_not",
+    "LeftShift": "bitwise_left_shift",
+    "RightShift": "bitwise_right_shift",
+    "IsNan": "isnan",
+    "IsInf": "isinf",
+    "IsFinite": "isfinite",
+    "SelectV2": "where",
+}
+
+
+def by_name(library: Any) -> dict[str, Rule]:
+    """The rules that are functions of the library as they are."""
+    return {op: getattr(library, name) for op, name in NAMES.items()}
+
+
+def integer_power(library: Any, x: Any, y: Any) -> Any:
+    """`x ** y` of signed integers; a negative exponent gives the reciprocal, truncated to an integer."""
+    below = y < 0
+    base = library.where(below & (x != 1) & (x != -1), 0, x)
+    return library.power(base, library.where(below, 2 - (y & 1), y))  # of 1 and -1, only the parity counts
+
+
+def running(library: Any, accumulate: Rule, start: float) -> Rule:
+    """The rule of a running sum, product, …: parameters (x, axis, exclusive, reverse).
+
+    Args:
+        library: has NumPy's `flip`, `concatenate` and `full_like`.
+        accumulate: (x, axis) → the inclusive result, from the front.
+        start: what an exclusive result begins with.
+    """
+
+    def rule(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+        axis %= x.ndim
+        if reverse:
+            x = library.flip(x, (axis,))
+        if exclusive:
+            before = (slice(None),) * axis
+            first = library.full_like(x[(*before, slice(0, 1))], start)
+            x = library.concatenate([first, x[(*before, slice(0, -1))]], axis)
+        result = accumulate(x, axis)
+        return library.flip(result, (axis,)) if reverse else result
+
+    return rule
+
+
+def reduction(reduce: Rule, **options: Any) -> Rule:
+    """The rule of a reduction that takes NumPy's keywords."""
+    return lambda x, axis, keepdims: reduce(x, axis=axis, keepdims=keepdims, **options)
+
+
+def infinite_bounds(dtype: DType) -> tuple[Any, Any]:
+    """The bounds of a dtype: what Max and Min give over no elements."""
+    return (-math.inf, math.inf) if dtype.is_floating else (dtype.min, dtype.max)
