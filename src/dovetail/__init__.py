@@ -7,6 +7,7 @@ from dovetail import config
 from dovetail.engines import engine, engines, set_engine
 from dovetail.function import function
 from dovetail.graph.ir import Graph
+from dovetail.graph.patterns import wildcards
 from dovetail.ops.spec import TensorSpec, spec
 from dovetail.tensor import Tensor
 from dovetail.variable import Variable

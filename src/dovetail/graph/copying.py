@@ -68,7 +68,8 @@ def copy_operation(operation: Operation, target: Graph, mapped: dict[GraphTensor
         [t.spec for t in operation.outputs],
         operation.layout,
         operation.name,
+        operation.where,
     )
-    copy.where, copy.device, copy.engine = operation.where, operation.device, operation.engine
+    copy.device, copy.engine = operation.device, operation.engine
     mapped.update(zip(operation.outputs, copy.outputs, strict=True))
     return copy

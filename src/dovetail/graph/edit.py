@@ -19,6 +19,7 @@ from dovetail.ops.spec import Shape
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph, State
     from dovetail.graph.order import Order
+    from dovetail.graph.patterns import Match, Pattern
 
 
 class Editing:
@@ -145,6 +146,39 @@ class Editing:
             for tensor, shape in before.items():
                 tensor.shape = shape
             raise
+
+    # patterns
+
+    def match(self, pattern: Pattern) -> Iterator[Match]:
+        """Every place that fits a pattern, in program order; see `graph.patterns`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph, x = dt.Graph(), dt.wildcards("x")
+            >>> y = -graph.placeholder(dt.spec(()), "y")
+            >>> [found[x].name for found in graph.match(-x)]
+            ['y:0']
+        """
+        from dovetail.graph.patterns import matches
+
+        return matches(self, pattern)  # type: ignore[arg-type]
+
+    def rewrite(self, pattern: Pattern, replacement: Any) -> int:
+        """Replaces what a pattern matches by another pattern, or by what a function makes of the match.
+
+        Returns:
+            How many places were replaced.  What nobody needs any more stays until `prune`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph, x = dt.Graph(), dt.wildcards("x")
+            >>> graph.outputs = [-(-graph.placeholder(dt.spec(()), "y"))]
+            >>> graph.rewrite(-(-x), x), graph.prune(), graph.outputs
+            (1, 2, [<graph tensor y:0 float32[]>])
+        """
+        from dovetail.graph.patterns import rewrite
+
+        return rewrite(self, pattern, replacement)  # type: ignore[arg-type]
 
     # order
 

@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from dovetail.engines.base import native_to_dtype
-from dovetail.errors import op_error
+from dovetail.errors import Where, op_error, user_line
 from dovetail.graph.edit import Editing
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import Order
@@ -87,6 +87,7 @@ class Graph(Editing):
         self._operations: dict[str, Operation] = {}
         self._order = Order()
         self._cursor: Operation | None = None  # new operations are put before it; None: at the end
+        self._where: Where = None  # the user's line of new operations; None: the one that is calling
         self._counts: dict[str, int] = {}
         self._scope = ""
         self._overrides: dict[str, str] = {}
@@ -101,13 +102,16 @@ class Graph(Editing):
         specs: Iterable[TensorSpec],
         layout: tuple[int | None, ...] | None = None,
         name: str | None = None,
+        where: Where = None,
     ) -> Operation:
         """Adds an operation whose output specs are known, at the end or where `insert_before` says."""
         inputs = list(inputs)
         for tensor in inputs:
             if tensor.op.graph is not self:
                 raise op_error(ValueError, op.name, f"{tensor!r} belongs to another graph.")
-        operation = Operation(self, op, self.unique_name(name or op.name), inputs, layout or (SINGLE,) * len(inputs), attrs)
+        name = self.unique_name(name or op.name)
+        layout = layout or (SINGLE,) * len(inputs)
+        operation = Operation(self, op, name, inputs, layout, attrs, where or self._where or user_line())
         operation.outputs = [GraphTensor(operation, i, spec) for i, spec in enumerate(specs)]
         for i, tensor in enumerate(inputs):
             tensor._uses[operation, i] = None

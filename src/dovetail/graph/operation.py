@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dovetail.errors import Where, op_error, user_line
+from dovetail.errors import Where, op_error
 from dovetail.ops.op import Op
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Operators
@@ -115,7 +115,9 @@ class Operation:
         "engine", "graph", "inputs", "layout", "name", "op", "outputs", "where",
     )  # fmt: skip
 
-    def __init__(self, graph: Graph, op: Op, name: str, inputs: list[GraphTensor], layout: tuple, attrs: dict) -> None:
+    def __init__(
+        self, graph: Graph, op: Op, name: str, inputs: list[GraphTensor], layout: tuple, attrs: dict, where: Where
+    ) -> None:
         self.graph = graph
         self.op = op
         self.name = name
@@ -127,7 +129,7 @@ class Operation:
         self.control_outputs: tuple[Operation, ...] = ()
         self.device: str | None = None
         self.engine: str | None = None
-        self.where: Where = user_line()
+        self.where = where
         self._position = 0
         self._previous: Operation | None = None
         self._next: Operation | None = None

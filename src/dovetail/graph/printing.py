@@ -1,52 +1,133 @@
-"""A graph as text that reads like a program."""
+"""A graph as text that reads like a program.
+
+    graph step(x: float32[?,3])
+      variables w: float32[3,4], b: float32[4]
+      MatMul = x @ w                           float32[?,4]   model.py:12
+      AddV2  = MatMul + b                      float32[?,4]
+      h      = Tanh(AddV2)                     float32[?,4]          :13
+      w     := w * 0.99                        float32[3,4]          :20
+      return h
+
+A line of the user's is named once, where its first operation stands; small constants stand where they are used.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from os.path import basename
 from typing import Any
 
 import numpy as np
 
-from dovetail.errors import describe, place
+from dovetail.errors import Where
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 
+INFIX = {
+    "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "FloorDiv": "//", "FloorMod": "%", "Pow": "**", "MatMul": "@",
+    "Equal": "==", "NotEqual": "!=", "Less": "<", "LessEqual": "<=", "Greater": ">", "GreaterEqual": ">=",
+    "LogicalAnd": "and", "LogicalOr": "or", "BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^",
+    "LeftShift": "<<", "RightShift": ">>",
+}  # fmt: skip
+HIDDEN = ("Placeholder", "Const", "ReadVariableOp")  # told in the head, or where they are used
+INLINE = 8  # constants of at most so many elements are shown by their values
+NAMES, CALLS, SPECS = 24, 64, 16  # columns are at most so wide
 
-def graph_text(graph: Graph, indent: str = "") -> str:
-    """The graph, an operation a line: `name = Type(arguments)   dtype[shape]   file:line`; subgraphs indented."""
-    shown = [op for op in graph.operations if op.type not in ("Placeholder", "Const")]
-    rows = [(f"{', '.join(map(_ref, op.outputs))} = {_call(op)}", op) for op in shown]
-    width = min(max((len(text) for text, _ in rows), default=0), 88)
-    arguments = ", ".join(f"{_ref(t)}: {t.spec!r}" for t in graph.inputs)
-    lines = [f"{indent}graph {graph.name}({arguments})"]
-    for text, op in rows:
-        specs = ", ".join(repr(t.spec) for t in op.outputs)
-        lines.append(f"{indent}  {text:<{width}}  {specs:<16} {place(op.where)}".rstrip())
-        lines += [graph_text(v, indent + "    ") for v in op.attrs.values() if isinstance(v, Graph)]
-    lines.append(f"{indent}  return {', '.join(map(_ref, graph.outputs))}")
-    return "\n".join(lines)
+
+def graph_text(graph: Graph, indent: str = "", title: str = "graph") -> str:
+    """The graph, an operation a line: its name, what it computes, dtype and shape, the user's line; subgraphs indented."""
+    inputs = ", ".join(f"{_ref(t)}: {t.spec!r}" for t in graph.inputs)
+    lines = [f"{title} {graph.name}({inputs})", *_head(graph)]
+    operations = [op for op in graph.operations if op.type not in HIDDEN]
+    rows = [(_target(op), _call(op), ", ".join(repr(t.spec) for t in op.outputs)) for op in operations]
+    names, calls, specs = (min(max(map(len, column), default=0), most) for column, most in zip(
+        zip(*rows, strict=True) if rows else ((), (), ()), (NAMES, CALLS, SPECS), strict=True))  # fmt: skip
+    places = _places(operations)
+    for op, (name, call, spec), place in zip(operations, rows, places, strict=True):
+        equals = ":=" if op.type == "AssignVariableOp" else " ="
+        lines.append(f"  {name:<{names}}{equals} {call:<{calls}}  {spec:<{specs}}  {place}".rstrip())
+        for key, value in op.attrs.items():
+            if type(value) is Graph:
+                lines.append(graph_text(value, "    ", f"{key}:"))
+    lines.append(f"  return {', '.join(map(_show, graph.outputs))}")
+    return "\n".join(indent + line for text in lines for line in text.split("\n"))
+
+
+def _head(graph: Graph) -> Iterator[str]:
+    operations = graph.operations
+    reads = {op.attrs["variable"]: op.outputs[0] for op in operations if op.type == "ReadVariableOp"}
+    if reads:
+        yield "  variables " + ", ".join(f"{_ref(value)}: {value.spec!r}" for value in reads.values())
+    large = [op for op in operations if op.type == "Const" and op.attrs["value"].size > INLINE]
+    if large:
+        yield "  constants " + ", ".join(f"{op.name}: {_summary(op)}" for op in large)
+
+
+def _summary(op: Operation) -> str:
+    value, spec = op.attrs["value"], op.outputs[0].spec
+    if value.dtype.kind not in "iuf" or not np.isfinite(value).all():
+        return repr(spec)
+    low, high = value.min(), value.max()
+    return f"{spec!r}, all {low:.4g}" if low == high else f"{spec!r} from {low:.4g} to {high:.4g}"
+
+
+def _places(operations: list[Operation]) -> Iterator[str]:
+    """Each operation's line of the user's, right-aligned; nothing where it is the one before, no file where it stays."""
+    texts = []
+    before: Where = None
+    for op in operations:
+        here = op.where
+        if here is None or here == before:
+            texts.append("")
+        else:
+            same_file = before is not None and here[0] == before[0]
+            texts.append(f":{here[1]}" if same_file else f"{basename(here[0])}:{here[1]}")
+        before = here or before
+    width = max(map(len, texts), default=0)
+    return (text.rjust(width) for text in texts)
+
+
+def _target(op: Operation) -> str:
+    if op.type == "AssignVariableOp":
+        return op.attrs["variable"].name
+    return ", ".join(map(_ref, op.outputs))
 
 
 def _ref(tensor: GraphTensor) -> str:
+    """How a tensor is called: the name of its operation, of its variable, or with a number if it is one of several."""
+    if tensor.op.type == "ReadVariableOp":
+        return tensor.op.attrs["variable"].name
     return tensor.op.name if len(tensor.op.outputs) == 1 else tensor.name
 
 
 def _call(op: Operation) -> str:
-    parts = []
-    for param, value in zip(op.op.params, op.args, strict=True):
-        if value is None or (not isinstance(value, GraphTensor) and value == param.default):
-            continue
-        static = not isinstance(value, (GraphTensor, tuple)) or param.name in op.attrs
-        parts.append(f"{param.name}={_show(value)}" if static and not isinstance(value, GraphTensor) else _show(value))
+    given = [
+        (param.name, param.name in op.attrs and param.kind is None, value)
+        for param, value in zip(op.op.params, op.args, strict=True)
+        if not (param.name in op.attrs and _is_default(value, param.default))
+    ]
+    values = [value for _, _, value in given]
+    if op.type == "AssignVariableOp":
+        return _show(op.inputs[0])
+    if op.type in INFIX and len(values) == 2:
+        return f"{_show(values[0])} {INFIX[op.type]} {_show(values[1])}"
+    if op.type == "Neg":
+        return f"-{_show(op.inputs[0])}"
+    parts = [f"{name}={_show(value)}" if static else _show(value) for name, static, value in given]
     return f"{op.type}({', '.join(parts)})"
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return not isinstance(value, GraphTensor) and type(value) is type(default) and value == default
 
 
 def _show(value: Any) -> str:
     if isinstance(value, GraphTensor):
-        if value.op.type == "Const":
-            array = value.op.attrs["value"]
-            return repr(array.item()) if array.ndim == 0 else describe(array)
-        return _ref(value)
+        is_small = value.op.type == "Const" and value.op.attrs["value"].size <= INLINE
+        return _show(value.op.attrs["value"]) if is_small else _ref(value)
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, separator=", ", precision=6).replace("\n", "") if value.ndim else str(value)
     if isinstance(value, tuple) and any(isinstance(v, GraphTensor) for v in value):
-        return "[" + ", ".join(map(_show, value)) + "]"
-    if isinstance(value, Graph):
-        return value.name
-    return describe(value) if isinstance(value, np.ndarray) else str(getattr(value, "name", value))
+        return f"[{', '.join(map(_show, value))}]"
+    if callable(value) or isinstance(value, Graph):
+        return getattr(value, "name", None) or getattr(value, "__name__", repr(value))
+    return repr(value)

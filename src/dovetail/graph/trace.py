@@ -296,8 +296,8 @@ def read_variable(graph: Graph, variable: Any) -> GraphTensor:
             name = f"{variable.name}/Read"
             value = graph.add(OPS["ReadVariableOp"], [], {"variable": variable}, [spec], (None,), name).outputs[0]
         graph.state.values[variable] = value
-        for tape in recording.tapes:
-            tape.record_read(variable, value)
+    for tape in recording.tapes:
+        tape.record_read(variable, value)
     return value
 
 

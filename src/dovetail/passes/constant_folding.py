@@ -17,7 +17,9 @@ from dovetail.graph.partial import CARRIES_NAN, PartialInts
 from dovetail.graph.trace import infer_again, not_building
 from dovetail.ops import dispatch
 from dovetail.ops.basic import NOT_COMPUTED
+from dovetail.ops.subgraphs import SUBGRAPH_CALLS
 from dovetail.ops.infer import size_of
+from dovetail.ops.spec import Shape, TensorSpec
 from dovetail.passes.base import sweep
 from dovetail.tensor import Tensor, recording
 
@@ -43,7 +45,7 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
     known = PartialInts()
 
     def visit(op: Operation) -> int:
-        changes = _freeze_ints(op, known)
+        changes = _freeze_ints(op, known) + _tell_subgraphs(op, refined)
         if changes or any(t in refined for t in op.inputs):
             for tensor, shape in infer_again(op):
                 tensor.shape = shape
@@ -77,6 +79,34 @@ def _freeze_ints(op: Operation, known: PartialInts) -> int:
             op.attrs[name] = ints
             changes += 1
     return changes
+
+
+def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
+    """Takes what is known of the inputs of control flow into its subgraphs.  The changes made."""
+    if op.op.name not in SUBGRAPH_CALLS:
+        return 0
+    changes = 0
+    for name, carried, others in SUBGRAPH_CALLS[op.op.name](*op.args):
+        inner = op.attrs[name]
+        news: set[GraphTensor] = set()
+        for own, given in zip(inner.inputs, (*carried, *others), strict=True):
+            if given in refined or type(given) is TensorSpec:
+                news |= _refine(own, given.shape)
+        for own, given in zip(inner.inputs[len(carried) :], others, strict=True):
+            if type(given) is GraphTensor and given.op.op.name == "Const" and own._uses:
+                with inner.insert_after(own.op):
+                    inner.rewire(own, inner.constant(given.op.attrs["value"]))
+                changes += 1
+        changes += propagate(inner, news) if news else 0
+    return changes
+
+
+def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
+    """Gives an input a shape that is better known; the tensor, if it changed."""
+    if shape is None or tensor.shape == shape:
+        return set()
+    tensor.shape = tensor.op.attrs["shape"] = shape
+    return {tensor}
 
 
 def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:

@@ -34,7 +34,8 @@ def check_static(graph: Graph, engine: str) -> None:
     Raises:
         ValueError: names the operation and the user's line.
     """
-    for op in graph.operations:
+    operations = [op for part in (*graph.subgraphs(), graph) for op in part.operations]
+    for op in operations:
         for tensor in op.outputs:
             if not tensor.spec.is_static:
                 problem = (

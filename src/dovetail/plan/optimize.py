@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from dovetail.engines.base import Engine
 from dovetail.graph.copying import copy_graph
 from dovetail.graph.ir import Graph
+from dovetail.passes import base
 from dovetail.passes.composites import inline_composites
 from dovetail.passes.constant_folding import fold_constants
+from dovetail.passes.cse import merge_common
+from dovetail.passes.dead_assignments import remove_dead_assignments
 from dovetail.passes.prune import prune
+from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import check_static, specialize
+
+ROUNDS = 4  # one pass makes work for another, seldom more often than this
 
 
 def optimized_copy(graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...]] | None = None) -> Graph:
-    """A copy of the graph as the engine will run it."""
+    """A copy of the graph as the engine will run it.
+
+    Args:
+        graph: it is not changed.
+        engine: which composites it claims stay, the others are inlined.
+        shapes: the shapes of the inputs, where they are to be made static.
+
+    Raises:
+        ValueError: the engine needs every shape, and one depends on values.
+    """
     copy = copy_graph(graph)
     prune(copy)
     if shapes is not None:
         specialize(copy, shapes)
-        prune(copy)
-    inline_composites(copy, engine.rules)
-    fold_constants(copy)
-    prune(copy)
+    inline = partial(inline_composites, claimed=engine.rules)
+    base.run(copy, [fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
     if engine.static_shapes:
         check_static(copy, engine.name)
     return copy

@@ -1,0 +1,193 @@
+"""Control flow in graphs: callables are traced to subgraphs, and an operation that holds them is added.
+
+Subgraphs are pure.  What a callable captures from the graphs around it, and the variables that it reads, become inputs;
+the variables that it assigns become outputs, in loops carried ones, and are assigned in the graph around it afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from dovetail.dtypes import promote
+from dovetail.engines.control import Control, Values
+from dovetail.errors import op_error
+from dovetail.graph import trace
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.ops import dispatch
+from dovetail.ops.op import OPS
+from dovetail.ops.spec import TensorSpec
+from dovetail.ops.subgraphs import join_specs
+from dovetail.tensor import recording
+
+
+class GraphControl(Control):
+    """Adds an operation to the graph that is being built, or to that of the tensors given."""
+
+    def cond(self, condition: Any, then_branch: Callable[[], Values], else_branch: Callable[[], Values]) -> Values:
+        graph = _graph_of([condition])
+        branches = [_subgraph(name, graph, [], f) for name, f in (("then", then_branch), ("else", else_branch))]
+        pairs = zip(branches[0].outputs, branches[1].outputs, strict=True)
+        _cast_outputs(branches, [promote([a.dtype, b.dtype]) for a, b in pairs])
+        closure = _Closure(graph, branches)
+        if not branches[0].outputs:
+            return []
+        with trace.building(graph):
+            inputs = (*closure.state(), *closure.constants())
+            return closure.record("If", [condition, inputs, *branches])
+
+    def while_loop(
+        self, condition: Callable[..., Any], body: Callable[..., Values], state: Values, limit: int | None
+    ) -> Values:
+        graph = _graph_of(state)
+        init, step = _loop_body("While", graph, state, [], lambda carry, _: body(*carry))
+        test = _subgraph("condition", graph, [t.spec for t in init], lambda *carry: [condition(*carry)])
+        if test.state.assigned:
+            names = ", ".join(v.name for v in test.state.assigned)
+            raise op_error(ValueError, "While", f"the condition must not assign variables, but it assigns {names}.")
+        _cast_outputs([test], [promote([bool])])
+        closure = _Closure(graph, [step], [test], len(init))
+        with trace.building(graph):
+            carried, constants = (*init, *closure.state()), tuple(closure.constants())
+            return closure.record("While", [carried, constants, test, step, limit])
+
+    def scan(
+        self, body: Callable[[Values, Values], Any], init: Values, xs: Values, length: int | None, reverse: bool
+    ) -> tuple[Values, Values]:
+        graph = _graph_of([*init, *xs])
+        with trace.building(graph):
+            xs = tuple(_as_graph_tensor(x, graph) for x in xs)
+        slices = [TensorSpec(x.shape and x.shape[1:], x.dtype) for x in xs]
+
+        def step(carry: Values, sliced: Values) -> list[Any]:
+            carry, ys = body(carry, sliced)
+            return [*carry, *ys]
+
+        first, traced = _loop_body("Scan", graph, init, slices, step)
+        closure = _Closure(graph, [traced], carried=len(first))
+        if not traced.outputs:
+            return [], []
+        with trace.building(graph):
+            carried, constants = (*first, *closure.state()), tuple(closure.constants())
+            found = closure.record("Scan", [carried, xs, constants, traced, length, reverse])
+        return found[: len(first)], found[len(first) :]
+
+
+GRAPH_CONTROL = GraphControl()
+
+
+def stacked_specs(body: Callable[[Values, Values], Any], init: Values, xs: Values) -> list[TensorSpec]:
+    """The specs of what the body of a scan gives to be stacked; nothing is computed."""
+    specs = [TensorSpec(v.shape, v.dtype) for v in init] + [TensorSpec(x.shape[1:], x.dtype) for x in xs]
+    count = len(init)
+    graph = _subgraph("body", None, specs, lambda *args: body(args[:count], args[count:])[1])
+    return [t.spec for t in graph.outputs]
+
+
+# -- tracing ----------------------------------------------------------------------------------------------------------
+
+
+def _graph_of(values: Iterable[Any]) -> Graph:
+    current = trace.current_graph()
+    return next(v.graph for v in values if type(v) is GraphTensor) if current is None else current
+
+
+def _as_graph_tensor(value: Any, graph: Graph) -> GraphTensor:
+    return trace.to_graph(value, promote([dispatch.dtype_of(value)]), graph, OPS["Identity"])
+
+
+def _subgraph(name: str, outer: Graph | None, specs: Sequence[TensorSpec], function: Callable[..., Values]) -> Graph:
+    """A function of flat values as a graph; its operations are on no tape, the operation that holds the graph will be."""
+    graph = Graph(name, outer)
+    tapes, recording.tapes = recording.tapes, ()
+    try:
+        with trace.building(graph):
+            results = function(*[graph.placeholder(spec) for spec in specs])
+            graph.outputs = [_as_graph_tensor(v, graph) for v in results]
+    finally:
+        recording.tapes = tapes
+    return graph
+
+
+def _loop_body(
+    op: str, graph: Graph, init: Values, slices: Sequence[TensorSpec], step: Callable[[Values, Values], Values]
+) -> tuple[list[GraphTensor], Graph]:
+    """The first values of what a loop carries, and its body, traced until dtypes and shapes stay as they are."""
+    with trace.building(graph):
+        first = [_as_graph_tensor(v, graph) for v in init]
+    specs, count = [t.spec for t in first], len(first)
+    while True:
+        body = _subgraph("body", graph, [*specs, *slices], lambda *args: step(args[:count], args[count:]))
+        try:
+            joined = [join_specs(a, b.spec, "what a loop carries") for a, b in zip(specs, body.outputs, strict=False)]
+        except ValueError as error:
+            raise op_error(ValueError, op, str(error)) from None
+        if joined == specs:
+            break
+        specs = joined
+    dtypes = [spec.dtype for spec in specs]
+    _cast_outputs([body], dtypes)
+    with trace.building(graph):
+        return [trace.to_graph(t, dtype, graph, OPS[op]) for t, dtype in zip(first, dtypes, strict=True)], body
+
+
+def _cast_outputs(graphs: Iterable[Graph], dtypes: Sequence[Any]) -> None:
+    for graph in graphs:
+        with trace.building(graph):
+            pairs = zip(graph.outputs, dtypes, strict=False)
+            cast = [trace.to_graph(t, dtype, graph, OPS["Cast"]) for t, dtype in pairs]
+        graph.outputs = [*cast, *graph.outputs[len(cast) :]]
+
+
+class _Closure:
+    """What the subgraphs of one operation take from around them; gives all of them the same inputs for it.
+
+    A subgraph's inputs become what it carries, assigned variables, slices, captured tensors, variables that are only
+    read; its outputs what it carries, assigned variables, and the rest.
+
+    Args:
+        graph: the graph around them.
+        bodies: subgraphs that may assign variables.
+        tests: subgraphs that may not.
+        carried: how many of their own inputs, and outputs, are carried.
+    """
+
+    def __init__(self, graph: Graph, bodies: Sequence[Graph], tests: Sequence[Graph] = (), carried: int = 0) -> None:
+        subgraphs = [*tests, *bodies]
+        self.graph = graph
+        self._carried = carried
+        self._captured = dict.fromkeys(t for g in subgraphs for t in g.captures)
+        self._assigned = dict.fromkeys(v for g in bodies for v in g.state.assigned)
+        self._read = dict.fromkeys(v for g in subgraphs for v in g.state.inputs if v not in self._assigned)
+        for subgraph in bodies:
+            last = [trace.read_variable(subgraph, v) for v in self._assigned]
+            subgraph.outputs[carried:carried] = last
+        for subgraph in subgraphs:
+            self._order_inputs(subgraph)
+
+    def _order_inputs(self, subgraph: Graph) -> None:
+        taken = subgraph.captures, subgraph.state.inputs
+        outside = {t for inputs in taken for t in inputs.values()}
+        own = [t for t in subgraph.inputs if t not in outside]
+        assigned, captured, read = (
+            [inputs[key] if key in inputs else subgraph.placeholder(TensorSpec(key.shape, key.dtype)) for key in keys]
+            for keys, inputs in ((self._assigned, taken[1]), (self._captured, taken[0]), (self._read, taken[1]))
+        )
+        subgraph.inputs = [*own[: self._carried], *assigned, *own[self._carried :], *captured, *read]
+
+    def state(self) -> list[GraphTensor]:
+        """The values of the assigned variables before the operation."""
+        return [trace.read_variable(self.graph, v) for v in self._assigned]
+
+    def constants(self) -> list[GraphTensor]:
+        """What is captured, and the values of variables that are only read."""
+        captured = [trace.capture(self.graph, t) for t in self._captured]
+        return captured + [trace.read_variable(self.graph, v) for v in self._read]
+
+    def record(self, op: str, values: list[Any]) -> list[GraphTensor]:
+        """Adds the operation, assigns the variables their new values, and gives the other results."""
+        found = list(trace.record(OPS[op], values))
+        ends = self._carried + len(self._assigned)
+        for variable, value in zip(self._assigned, found[self._carried : ends], strict=True):
+            trace.assign_variable(self.graph, variable, value)
+        return found[: self._carried] + found[ends:]

@@ -1,0 +1,55 @@
+"""Common subexpressions: of operations that compute the same from the same, one stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.graph.ir import Graph, Operation
+from dovetail.graph.patterns import COMMUTATIVE
+from dovetail.ops.basic import EFFECTS
+
+LARGEST = 1 << 16  # bytes; larger constants are the same only if they are one array
+
+KEPT = frozenset(["Placeholder", *EFFECTS])
+
+
+def merge_common(graph: Graph) -> int:
+    """Makes the users of an operation take the results of an earlier one that computes the same.
+
+    Reads of a variable compute the same: they all see its value at the start.
+
+    Returns:
+        How many operations lost their users; `prune` removes them.
+    """
+    first: dict[Any, Operation] = {}
+    count = 0
+    for op in graph.operations:
+        if op.op.name in KEPT:
+            continue
+        try:
+            earlier = first.setdefault(_key(op), op)
+        except TypeError:  # a static argument that has no hash is like no other
+            continue
+        if earlier is not op:
+            for tensor, same in zip(op.outputs, earlier.outputs, strict=True):
+                graph.rewire(tensor, same)
+            count += 1
+    return count
+
+
+def _key(op: Operation) -> Any:
+    name = op.op.name
+    if name == "Const":
+        value = op.attrs["value"]
+        return value.dtype, value.shape, value.tobytes() if value.nbytes <= LARGEST else id(value)
+    inputs = [id(t) for t in op.inputs]
+    if name in COMMUTATIVE:
+        inputs.sort()
+    return name, *inputs, op.layout, op.engine, op.device, *[_static_key(v) for v in op.attrs.values()]
+
+
+def _static_key(value: Any) -> Any:
+    """Unlike in Python, 1, 1.0 and True differ, and 0.0 and -0.0."""
+    if type(value) is tuple:
+        return tuple(map(_static_key, value))
+    return type(value), repr(value) if type(value) is float else value

@@ -1,0 +1,287 @@
+"""Simplification: algebraic identities, as two tables.
+
+`IDENTITIES` are patterns and what they become, both written as ops on wildcards; `RULES` are functions for what a
+pattern cannot say.  Each keeps dtype and shape, and also what NaN and infinity do: `x * 0` and `x - x` stay, since they
+are NaN where `x` is infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.dtypes import DType, promote
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
+from dovetail.ops.infer import broadcast
+from dovetail.passes.base import sweep
+
+x, y = wildcards("x y")
+s, t = wildcards("s t")  # shapes, static or not
+a, b = wildcards("a b", lambda value: scalar_constant(value) is not None)
+
+
+def _is_integer(found: Match) -> bool:
+    return found[x].dtype.is_integer
+
+
+def _stays_finite(found: Match) -> bool:
+    """Whether two constant factors can become one without an overflow or underflow that was not there."""
+    one, other = abs(scalar_constant(found[a])), abs(scalar_constant(found[b]))
+    dtype = found[x].dtype
+    return dtype.is_integer or (dtype.is_floating and all(1e-3 < value < 1e3 for value in (one, other)))
+
+
+IDENTITIES: list[tuple[Call, Any]] = [
+    (x + 0, x),
+    (x - 0, x),
+    (0 - x, -x),
+    (x * 1, x),
+    (x / 1, x),
+    (x * -1, -x),
+    (x / -1, -x),
+    (-(-x), x),
+    (x + -y, x - y),
+    (x - -y, x + y),
+    (-x * -y, x * y),
+    (-x / -y, x / y),
+    (-(x - y), y - x),
+    (-(x * a), x * -a),
+    (-x * a, x * -a),
+    (ops.square(-x), ops.square(x)),
+    (ops.identity(x), x),
+    (ops.stop_gradient(x), x),  # gradients are built by now
+    (ops.reshape(ops.reshape(x, s), t), ops.reshape(x, t)),
+    (ops.broadcast_to(ops.broadcast_to(x, s), t), ops.broadcast_to(x, t)),
+]
+CONDITIONAL: list[tuple[Call, Any, Callable[[Match], bool]]] = [
+    ((x * a) * b, x * (a * b), _stays_finite),
+    ((x * a) / b, x * (a / b), _stays_finite),
+    ((x / a) * b, x * (b / a), _stays_finite),
+    ((x / a) / b, x / (a * b), _stays_finite),
+    ((x + a) + b, x + (a + b), _is_integer),
+    ((x - a) + b, x + (b - a), _is_integer),
+    ((x + a) - b, x + (a - b), _is_integer),
+    ((x - a) - b, x - (a + b), _is_integer),
+]
+
+
+def simplify(graph: Graph) -> int:
+    """Rewrites operations by the identities.
+
+    Returns:
+        How many operations were rewritten; `prune` removes what nobody needs any more.
+    """
+    shapes = SameShape()
+
+    def visit(op: Operation) -> int:
+        changes = _drop_broadcasts(op, shapes) if len(op.inputs) > 1 and is_elementwise(op) else 0
+        makers = {tensor.op.op.name for tensor in op.inputs}
+        for needs, rule in _RULES.get(op.op.name, ()):
+            new = rule(op, shapes) if needs <= makers else None
+            if new is not None and new.dtype == op.outputs[0].dtype and _same(new.shape, op.outputs[0].shape):
+                graph.rewire(op.outputs[0], new)
+                return changes + 1
+        return changes
+
+    return sweep(graph, visit)
+
+
+def is_elementwise(op: Operation) -> bool:
+    return getattr(op.op.infer, "elementwise", False)
+
+
+def _same(shape: Any, old: Any) -> bool:
+    """Whether a rewritten tensor's shape can be the old one's, as far as they are known."""
+    return shape == old or shape is None or old is None or (len(shape) == len(old) and None in (*shape, *old))
+
+
+class SameShape:
+    """Which tensors have equal shapes, also where dimensions are unknown."""
+
+    def __init__(self) -> None:
+        self._roots: dict[GraphTensor, GraphTensor] = {}
+
+    def __call__(self, one: GraphTensor, other: GraphTensor) -> bool:
+        if one.shape == other.shape and one.shape is not None and None not in one.shape:
+            return True
+        return self.root(one) is self.root(other)
+
+    def root(self, tensor: GraphTensor) -> GraphTensor:
+        """The tensor from which another has its shape, through elementwise operations and `BroadcastTo(c, Shape(x))`."""
+        path = []
+        while tensor not in self._roots:
+            path.append(tensor)
+            source = _shape_source(tensor)
+            if source is None:
+                self._roots[tensor] = tensor
+            else:
+                tensor = source
+        root = self._roots[tensor]
+        self._roots.update(dict.fromkeys(path, root))
+        return root
+
+
+def _shape_source(tensor: GraphTensor) -> GraphTensor | None:
+    op = tensor.op
+    if is_elementwise(op):
+        wide = [t for t in op.inputs if t.shape != ()]
+        return wide[0] if wide and all(t is wide[0] for t in wide) else None
+    if op.op.name == "Cast":
+        return op.inputs[0]
+    if op.op.name == "BroadcastTo" and len(op.inputs) == 2 and op.inputs[1].op.op.name == "Shape":
+        return op.inputs[1].op.inputs[0]
+    return None
+
+
+# -- broadcasting that elementwise operations do by themselves -----------------------------------------------------------
+
+
+def _drop_broadcasts(op: Operation, shapes: SameShape) -> int:
+    """Inputs that were broadcast, or hold one value many times, are taken as they were before."""
+    changes = 0
+    for i, tensor in enumerate(op.inputs):
+        narrow = _before_broadcast(tensor)
+        if narrow is not None and _others_fill(op, i, narrow, shapes):
+            op._set_input(i, op.graph.constant(narrow) if isinstance(narrow, np.ndarray) else narrow)
+            changes += 1
+    return changes
+
+
+def _before_broadcast(tensor: GraphTensor) -> GraphTensor | np.ndarray | None:
+    name = tensor.op.op.name
+    if name == "BroadcastTo":
+        return tensor.op.inputs[0]
+    if name == "Const" and tensor.shape:
+        return uniform_constant(tensor)
+    return None
+
+
+def _others_fill(op: Operation, index: int, narrow: Any, shapes: SameShape) -> bool:
+    """Whether the result keeps its shape if input `index` is narrow."""
+    others = [t for i, t in enumerate(op.inputs) if i != index]
+    if any(t.shape != () and shapes(t, op.inputs[index]) for t in others):
+        return True
+    result = broadcast(narrow.shape, *[t.shape for t in others])
+    return result is not None and None not in result and result == op.outputs[0].shape
+
+
+# -- rules that a pattern cannot say -------------------------------------------------------------------------------------
+
+Rule = Callable[[Operation, SameShape], GraphTensor | None]
+_RULES: dict[str, list[tuple[frozenset[str], Rule]]] = {}
+
+
+def _rule(*names: str, needs: tuple[str, ...] = ()) -> Callable[[Rule], Rule]:
+    """Decorator: adds a rule for operations of these types, some of whose inputs come from operations of those types."""
+
+    def add(rule: Rule) -> Rule:
+        for name in names:
+            _RULES.setdefault(name, []).append((frozenset(needs), rule))
+        return rule
+
+    return add
+
+
+def _add_identity(pattern: Call, template: Any, condition: Callable[[Match], bool] | None = None) -> None:
+    children = [c for c in pattern.arguments if not isinstance(c, (str, bytes))]
+    needs = {c.op.name for c in children if isinstance(c, Call)} | {"Const" for c in children if _is_scalar(c)}
+
+    @_rule(pattern.op.name, needs=tuple(needs))
+    def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+        found = match(pattern, op.outputs[0])
+        if found is None or (condition is not None and not condition(found)):
+            return None
+        return build(template, found)
+
+
+def _is_scalar(part: Any) -> bool:
+    return part is a or part is b or type(part) in (int, float)
+
+
+@_rule("Cast")
+def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+    source, dtype = op.args
+    if source.dtype == dtype:
+        return source
+    if source.op.op.name == "Cast" and _holds(source.dtype, source.op.inputs[0].dtype):
+        return ops.cast(source.op.inputs[0], dtype)
+    return None
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether every value of one dtype is a value of the other."""
+    if wide.is_floating and not narrow.is_floating:
+        return narrow.is_bool or (narrow.is_integer and 8 * narrow.itemsize <= _MANTISSA.get(wide, 0))
+    return np.can_cast(narrow.numpy, wide.numpy, "safe") or wide == promote([wide, narrow]) != narrow
+
+
+_MANTISSA = {"float16": 8, "bfloat16": 8, "float32": 16, "float64": 32}  # bits of the widest integers they hold
+
+
+@_rule("Reshape")
+def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+    shape = op.inputs[0].shape
+    same = shape is not None and shape == op.outputs[0].shape and shape.count(None) <= 1
+    return op.inputs[0] if same else None
+
+
+@_rule("BroadcastTo", "SumLike")
+def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+    return op.inputs[0] if shapes(op.inputs[0], op.outputs[0] if op.op.name == "BroadcastTo" else op.inputs[1]) else None
+
+
+@_rule("Shape")
+def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+    root = shapes.root(op.inputs[0])
+    return None if root is op.inputs[0] else ops.shape(root)
+
+
+@_rule("Transpose")
+def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+    order = _axes(op)
+    if order == tuple(range(len(order))):
+        return op.inputs[0]
+    inner = op.inputs[0].op
+    if inner.op.name == "Transpose" and order:
+        before = _axes(inner)
+        return ops.transpose(inner.inputs[0], tuple(before[i] for i in order))
+    return None
+
+
+def _axes(op: Operation) -> tuple[int, ...]:
+    """The axes of a Transpose, counted from 0; empty if the rank is unknown."""
+    rank, axes = op.inputs[0].ndim or 0, op.attrs["axes"]
+    return tuple(range(rank))[::-1] if axes is None else tuple(axis % rank for axis in axes)
+
+
+@_rule("MatMul", needs=("Transpose",))
+def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+    sides = [(t.op.inputs[0], True) if _swaps_last_axes(t.op) else (t, False) for t in op.inputs]
+    if not any(swapped for _, swapped in sides):
+        return None
+    (left, left_swapped), (right, right_swapped) = sides
+    return ops.matmul(left, right, op.attrs["transpose_a"] ^ left_swapped, op.attrs["transpose_b"] ^ right_swapped)
+
+
+def _swaps_last_axes(op: Operation) -> bool:
+    if op.op.name != "Transpose":
+        return False
+    order = _axes(op)
+    return len(order) > 1 and order == (*range(len(order) - 2), len(order) - 1, len(order) - 2)
+
+
+@_rule("SelectV2", needs=("Const",))
+def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+    condition = uniform_constant(op.inputs[0])
+    if condition is None:
+        return None
+    chosen = op.inputs[1] if condition else op.inputs[2]
+    return chosen if shapes(chosen, op.outputs[0]) else None
+
+
+for _identity in [*[(*pair, None) for pair in IDENTITIES], *CONDITIONAL]:
+    _add_identity(*_identity)
