@@ -122,7 +122,7 @@ class Functional:
 
     @functools.cached_property
     def _gradient(self) -> Concrete:
-        return Concrete(gradient_graph(self._pure))
+        return Concrete(gradient_graph(self._pure)[0])
 
     def gradient(self, kept: list[Tensor], engine: Engine) -> Callable[..., list[Any]]:
         """The gradient function of one call: the backward program on what that call kept.

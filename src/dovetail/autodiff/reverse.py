@@ -39,8 +39,9 @@ def backward(nodes: Sequence[Any], seeds: Iterable[tuple[Any, Any]]) -> Gradient
         function = gradient_function(node)
         if function is None:
             continue
-        filled = [_or_zeros(g, output) for g, output in zip(arriving, node.outputs, strict=True)]
-        for tensor, gradient in zip(arguments(node), _as_tuple(function(node, *filled), node), strict=True):
+        if node.op.fills_gradients:
+            arriving = [_or_zeros(g, output) for g, output in zip(arriving, node.outputs, strict=True)]
+        for tensor, gradient in zip(arguments(node), _as_tuple(function(node, *arriving), node), strict=True):
             if gradient is not None and tensor.dtype.is_differentiable:
                 _add(found, tensor, gradient)
     return found

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.graph.copying import copy_into, copy_operation
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.trace import building
+from dovetail.tensor import recording
 
 
 @dataclass
@@ -46,36 +48,44 @@ class _Whole:
     inputs: list[int]
 
 
-def _differentiate(graph: Graph, sources: list[int] | None) -> _Whole:
+def _differentiate(graph: Graph, targets: list[int] | None) -> _Whole:
     whole = Graph(graph.name)
     inputs = [whole.placeholder(t.spec, t.op.name) for t in graph.inputs]
     results = copy_into(graph, whole, inputs)
-    chosen = range(len(inputs)) if sources is None else sources
-    sources = [i for i in chosen if inputs[i].dtype.is_differentiable]
-    targets = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
+    sources = [i for i, t in enumerate(inputs) if t.dtype.is_differentiable]
+    if targets is None:
+        targets = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
     forward = set(whole.operations)
     arriving = [whole.placeholder(results[i].spec, f"gradient{i}") for i in targets]
-    found = gradients([results[i] for i in targets], [inputs[i] for i in sources], arriving)
+    outside, recording.tapes = recording.tapes, ()
+    try:
+        with building(whole):
+            found = gradients([results[i] for i in targets], [inputs[i] for i in sources], arriving)
+    finally:
+        recording.tapes = outside
     reached = [i for i, g in zip(sources, found, strict=True) if g is not None]
     departing = [g for g in found if g is not None]
     return _Whole(whole, results, forward, arriving, departing, targets, reached)
 
 
-def gradient_graph(graph: Graph, sources: list[int] | None = None) -> Graph:
-    """The gradient as a graph of the inputs and of a gradient for each float output; see `split` for which there are."""
-    found = _differentiate(graph, sources)
-    found.graph.outputs = found.departing
-    return found.graph
-
-
-def split(graph: Graph, sources: list[int] | None = None) -> Split:
-    """Splits a graph for differentiation with respect to its inputs.
+def gradient_graph(graph: Graph, targets: list[int] | None = None) -> tuple[Graph, list[int]]:
+    """The gradient as a graph of the inputs and of a gradient for each target.
 
     Args:
         graph: it is not changed.
-        sources: numbers of the inputs to differentiate by; all float inputs if not given.
+        targets: numbers of the outputs that gradients arrive at; all float outputs if not given.
+
+    Returns:
+        The graph, and the numbers of the inputs whose gradients it returns: those that a gradient reaches.
     """
-    found = _differentiate(graph, sources)
+    found = _differentiate(graph, targets)
+    found.graph.outputs = found.departing
+    return found.graph, found.inputs
+
+
+def split(graph: Graph, targets: list[int] | None = None) -> Split:
+    """Splits a graph for differentiation with respect to its float inputs; arguments as for `gradient_graph`."""
+    found = _differentiate(graph, targets)
     whole = found.graph
     kept, backward = _cut(found)
     whole.inputs = whole.inputs[: len(graph.inputs)]

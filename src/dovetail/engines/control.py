@@ -49,7 +49,9 @@ class Control:
     def _if_rule(self, condition: Any, inputs: Values, then_branch: Program, else_branch: Program) -> Values:
         return self.cond(condition, lambda: then_branch(*inputs), lambda: else_branch(*inputs))
 
-    def _while_rule(self, init: Values, constants: Values, condition: Program, body: Program, limit: int | None) -> Values:
+    def _while_rule(
+        self, init: Values, constants: Values, condition: Program, body: Program, limit: int | None
+    ) -> Values:
         return self.while_loop(
             lambda *state: condition(*state, *constants)[0], lambda *state: body(*state, *constants), init, limit
         )
@@ -115,7 +117,13 @@ class HostControl(Control):
 
 
 def _while_gradient(
-    init: Values, constants: Values, carry: Values, condition: Program, body: Program, backward: Program, limit: int | None
+    init: Values,
+    constants: Values,
+    carry: Values,
+    condition: Program,
+    body: Program,
+    backward: Program,
+    limit: int | None,
 ) -> Values:
     """Keeps the states of the loop in a list, and walks back over it."""
     states = [init]

@@ -62,6 +62,7 @@ class Op(Generic[P, R]):
         samples: example calls, from which the test suite is generated.
         returns_tuple: whether it has several results, as its return annotation says.
         differentiable: False where the derivative is zero or does not exist (floor, argmax, …).
+        fills_gradients: whether the gradient function is given zeros, not None, for results that no gradient arrives at.
     """
 
     def __init__(
@@ -73,12 +74,14 @@ class Op(Generic[P, R]):
         infer: Callable[..., Any] | None = None,
         samples: Sequence[Any] = (),
         differentiable: bool = True,
+        fills_gradients: bool = True,
     ) -> None:
         self.name = name
         self.body = body
         self.infer = infer
         self.samples = samples
         self.differentiable = differentiable
+        self.fills_gradients = fills_gradients
         self.gradient_function: Callable[..., Any] | None = None
         functools.update_wrapper(self, function)
         hints = get_type_hints(function, include_extras=True)

@@ -1,0 +1,263 @@
+"""Gradients of control flow: the gradient of a loop is a loop, that of a branch a branch.
+
+A scan keeps what the gradient needs of each step, stacked, and its gradient scans over that the other way; what depends
+on constants alone is not kept but computed once more, outside the loop.  A while loop does not know its number of steps
+ahead; its gradient, the op WhileGrad, finds the states again.  A branch is computed again inside its gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dovetail.autodiff.graph_gradients import descendants
+from dovetail.autodiff.reverse import zeros_like
+from dovetail.autodiff.vjp import gradient_graph, split
+from dovetail.graph import trace
+from dovetail.graph.copying import copy_into
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.ops.control import cond, scan, while_loop
+from dovetail.ops.kinds import Eachs
+from dovetail.ops.op import composite
+from dovetail.ops.spec import TensorSpec
+from dovetail.ops.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op
+from dovetail.tensor import Tensor, recording
+
+Gradient = Any  # a tensor, or None
+
+
+def call(graph: Graph, *groups: Sequence[Any]) -> list[GraphTensor]:
+    """Adds the operations of a subgraph to the graph that is being built; its outputs."""
+    current = trace.current_graph()
+
+    def record(copy: Operation) -> None:
+        for tape in recording.tapes:
+            tape.record(copy.op, copy.args, copy.outputs, copy)
+
+    return copy_into(graph, current, [trace.capture(current, t) for group in groups for t in group], record)
+
+
+def _placeholders(graph: Graph, tensors: Sequence[Any]) -> list[GraphTensor]:
+    return [graph.placeholder(t.spec) for t in tensors]
+
+
+# -- branches ---------------------------------------------------------------------------------------------------------
+
+
+@if_op.gradient
+def _(op: Any, *arriving: Gradient) -> list[Gradient]:
+    condition, inputs, *branches = op.args
+    targets = [i for i, g in enumerate(arriving) if g is not None]
+    gradients = [gradient_graph(branch, targets) for branch in branches]
+    reached = sorted({i for _, numbers in gradients for i in numbers})
+    for graph, numbers in gradients:
+        found = dict(zip(numbers, graph.outputs, strict=True))
+        with trace.building(graph):
+            graph.outputs = [found[i] if i in found else zeros_like(graph.inputs[i]) for i in reached]
+    given = [*inputs, *(arriving[i] for i in targets)]
+    results = if_op(condition, given, *(graph for graph, _ in gradients)) if reached else ()
+    return _placed(op, [1 + i for i in reached], results)
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+
+def _targets(body: Graph, carried: int, arriving: Sequence[Gradient]) -> list[int]:
+    """The outputs of a loop's body at which gradients arrive in some step, those that go round with the carry included."""
+    targets = {i for i, g in enumerate(arriving) if g is not None}
+    while True:
+        _, reached = gradient_graph(body, sorted(targets))
+        wider = targets.union(i for i in reached if i < carried)
+        if wider == targets:
+            return sorted(targets)
+        targets = wider
+
+
+def _carry(op: Any, arriving: Sequence[Gradient], around: list[int], summed: list[int]) -> list[Any]:
+    """What the gradient of a loop carries at first: what arrives at the loop's end, and sums for its constants."""
+    ends = [zeros_like(op.outputs[i]) if arriving[i] is None else arriving[i] for i in around]
+    return ends + [zeros_like(op.inputs[i]) for i in summed]
+
+
+def _round(
+    found: dict[int, Any], around: list[int], carry: Sequence[Any], summed: list[int], totals: Sequence[Any]
+) -> list[Any]:
+    """The next `_carry`, from the gradients that one step finds."""
+    ends = [found[i] if i in found else zeros_like(g) for i, g in zip(around, carry, strict=True)]
+    return ends + [total + found[i] for i, total in zip(summed, totals, strict=True)]
+
+
+def _placed(op: Any, numbers: Sequence[int], gradients: Sequence[Any]) -> list[Gradient]:
+    """One gradient for each input of an operation, from those of some."""
+    found = dict(zip(numbers, gradients, strict=True))
+    return [found.get(i) for i in range(len(op.inputs))]
+
+
+@scan_op.gradient
+def _(op: Any, *arriving: Gradient) -> list[Gradient]:
+    init, xs, _, body, length, reverse = op.args
+    carried, varying = len(init), len(init) + len(xs)
+    targets = _targets(body, carried, arriving)
+    around, stacked = [i for i in targets if i < carried], [i for i in targets if i >= carried]
+    work = split(body, targets)
+    sliced, summed = [i for i in work.inputs if carried <= i < varying], [i for i in work.inputs if i >= varying]
+    kept = work.forward.outputs[len(body.outputs) :]
+    slices, constants = _keep(op, work.forward, kept)
+    if not slices and not stacked and length is None:  # then any of the xs says how many steps there are
+        slices[body.inputs[carried]] = xs[0]
+
+    backward = Graph("backward")
+    inputs = _placeholders(backward, [body.inputs[i] for i in (*around, *summed)] + [body.outputs[i] for i in stacked])
+    carry, totals, ys = (
+        inputs[: len(around)],
+        inputs[len(around) : len(targets) + len(summed) - len(stacked)],
+        inputs[len(around) + len(summed) :],
+    )
+    given = {t: backward.placeholder(t.spec) for t in (*slices, *constants)}
+    found = copy_into(work.backward, backward, [*(given[t] for t in kept), *carry, *ys])
+    by_input = dict(zip(work.inputs, found, strict=True))
+    with trace.building(backward):
+        backward.outputs = _round(by_input, around, carry, summed, totals) + [by_input[i] for i in sliced]
+    found = scan_op(
+        _carry(op, arriving, around, summed),
+        [*(arriving[i] for i in stacked), *slices.values()],
+        list(constants.values()),
+        backward,
+        length,
+        not reverse,
+    )
+    return _placed(op, [*around, *summed, *sliced], found)
+
+
+def _keep(op: Operation, forward: Graph, kept: list[GraphTensor]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Makes a scan keep tensors of its body; what the gradient's steps are given for them.
+
+    Args:
+        op: the scan; it gets more outputs for what it does not give yet.
+        forward: its body, which returns the kept tensors too.
+        kept: tensors of `forward`.
+
+    Returns:
+        kept tensor → what is to be sliced for it, and kept tensor → what is the same in each step.
+    """
+    init, xs, constants, body, _, _ = op.args
+    carried, varying = len(init), len(init) + len(xs)
+    slices = dict(zip(forward.inputs[carried:varying], xs, strict=True))
+    slices |= dict(zip(forward.outputs[carried : len(body.outputs)], op.outputs[carried:], strict=True))
+    fixed = dict(zip(forward.inputs[varying:], constants, strict=True))
+    changing = descendants(forward.inputs[:varying])
+    starts = set(forward.inputs[:carried])
+    new = [t for t in kept if t not in slices and (t in starts or t.op in changing)]
+    if new:
+        forward.outputs = [*forward.outputs[: len(body.outputs)], *new]
+        slices |= dict(zip(new, _extend(op, forward), strict=True))
+    same = [t for t in kept if t not in slices and t not in fixed]
+    fixed |= dict(zip(same, call(forward.subgraph(same, forward.inputs[varying:]), constants), strict=True))
+    return {t: slices[t] for t in kept if t in slices}, {t: fixed[t] for t in kept if t not in slices}
+
+
+def _extend(op: Operation, body: Graph) -> list[GraphTensor]:
+    """Gives a scan a body with more outputs; the outputs that the scan has more for it."""
+    length = next((t.shape[0] for t in op.args[1] if t.shape), op.attr("length"))
+    op.attrs["body"] = body
+    start = len(op.outputs)
+    for y in body.outputs[start:]:
+        op.outputs.append(GraphTensor(op, len(op.outputs), TensorSpec((length, *y.shape), y.dtype)))
+    for tape in recording.tapes:  # a tape that follows the scan follows its new outputs
+        if tape.watches(op.op, op.args):
+            for tensor in op.outputs[start:]:
+                tape.follow(tensor)
+    return op.outputs[start:]
+
+
+@while_op.gradient
+def _(op: Any, *arriving: Gradient) -> list[Gradient]:
+    init, constants, condition, body, limit = op.args
+    carried = len(init)
+    around = _targets(body, carried, arriving)
+    step, reached = gradient_graph(body, around)
+    summed = [i for i in reached if i >= carried]
+    backward = Graph("backward")
+    state = _placeholders(backward, body.inputs)
+    carry, totals = (
+        _placeholders(backward, [body.inputs[i] for i in around]),
+        _placeholders(backward, [body.inputs[i] for i in summed]),
+    )
+    found = dict(zip(reached, copy_into(step, backward, [*state, *carry]), strict=True))
+    with trace.building(backward):
+        backward.outputs = _round(found, around, carry, summed, totals)
+    first = _carry(op, arriving, around, summed)
+    return _placed(op, [*around, *summed], while_gradient(init, constants, first, condition, body, backward, limit))
+
+
+def _while_gradient_spec(
+    init: Any, constants: Any, carry: Any, condition: Any, body: Any, backward: Any, maximum_iterations: Any
+) -> list[TensorSpec]:
+    carried_specs(body, init)
+    return [t.spec for t in backward.inputs[len(init) + len(constants) :]]
+
+
+@composite("WhileGrad", infer=_while_gradient_spec)
+def while_gradient(
+    init: Eachs,
+    constants: Eachs,
+    carry: Eachs,
+    condition: Any,
+    body: Any,
+    backward: Any,
+    maximum_iterations: Any = None,
+) -> tuple[Tensor, ...]:
+    """Applies `backward` to the states of a while loop, the last one first.
+
+    The states are computed from `init` again: once, and kept, where `maximum_iterations` says how much room they need,
+    else from the start for each of them.
+
+    Args:
+        init, constants, condition, body, maximum_iterations: those of the loop.
+        carry: the gradients that arrive at the end of the loop, and sums of gradients.
+        backward: (a state, constants, carry) → the next carry, for the state before.
+    """
+    walk = _walk_recomputed if maximum_iterations is None else _walk_kept
+    return tuple(
+        walk(
+            init,
+            carry,
+            lambda state: call(condition, state, constants)[0],
+            lambda state: tuple(call(body, state, constants)),
+            lambda state, carry: tuple(call(backward, state, constants, carry)),
+            maximum_iterations,
+        )
+    )
+
+
+def _walk_kept(init: Any, carry: Any, goes_on: Any, step: Any, back: Any, limit: int) -> Any:
+    def forward(loop: Any, _: Any) -> Any:
+        active, state = loop
+        active = cond(active, lambda: goes_on(state), lambda: active)
+        return (active, cond(active, lambda: step(state), lambda: state)), (active, state)
+
+    def backward(carry: Any, kept: Any) -> Any:
+        active, state = kept
+        return cond(active, lambda: back(state, carry), lambda: carry), None
+
+    kept = scan(forward, (True, init), length=limit)[1]
+    return scan(backward, carry, kept, reverse=True)[0]
+
+
+def _walk_recomputed(init: Any, carry: Any, goes_on: Any, step: Any, back: Any, limit: None) -> Any:
+    def state_at(number: Any) -> Any:
+        return while_loop(lambda i, _: i < number, lambda i, state: (i + 1, step(state)), (0, init))[1]
+
+    count = while_loop(lambda _, state: goes_on(state), lambda i, state: (i + 1, step(state)), (0, init))[0]
+    return while_loop(lambda i, _: i > 0, lambda i, carry: (i - 1, back(state_at(i - 1), carry)), (count, carry))[1]
+
+
+def _calls_of_while_gradient(
+    init: Any, constants: Any, carry: Any, condition: Any, body: Any, backward: Any, maximum_iterations: Any
+) -> Iterator[Any]:
+    yield "body", init, constants
+    yield "condition", (), (*init, *constants)
+    yield "backward", (), (*init, *constants, *carry)
+
+
+SUBGRAPH_CALLS["WhileGrad"] = _calls_of_while_gradient
