@@ -1,8 +1,9 @@
-"""What a strided slice means, worked out once for all engines: TensorFlow's masks, NumPy's bounds, negative steps."""
+"""What slices and positions mean, worked out once for all engines: masks, negative steps, positions out of range."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 Index = slice | int
 
@@ -43,3 +44,46 @@ def forward(index: tuple[Index, ...], shape: Sequence[int]) -> tuple[tuple[Index
         found.append(slice(positions.start, positions[-1] + 1, positions.step) if positions else slice(0, 0, 1))
         axis += 1
     return tuple(found), tuple(flipped)
+
+
+def block(start: Any, size: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
+    """The block of a size that starts at a position, moved so that it lies inside the shape.
+
+    Example:
+        >>> import numpy as np
+        >>> block(np.array([1, 9]), (2, 2), (4, 4))
+        (slice(1, 3, None), slice(2, 4, None))
+    """
+    starts = [max(0, min(at, dim - n)) for at, n, dim in zip(start.tolist(), size, shape, strict=True)]
+    return tuple(slice(at, at + n) for at, n in zip(starts, size, strict=True))
+
+
+def rows(indices: Any, dims: Sequence[int]) -> Any:
+    """Positions on several axes as row numbers of the tensor in which these axes are one.
+
+    Args:
+        indices: signed integers of shape (…, len(dims)), in an array of any library.
+        dims: the sizes of the axes.
+
+    Raises:
+        IndexError: a position is out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> rows(np.array([[0, 2], [-1, 0]]), (2, 3))
+        array([2, 3])
+    """
+    found = 0
+    for axis, dim in enumerate(dims):
+        position = indices[..., axis]
+        position = position + (position < 0) * dim
+        check_range(position, dim, axis)
+        found = found * dim + position
+    return found
+
+
+def check_range(positions: Any, dim: int, axis: int = 0) -> None:
+    """Raises IndexError where a position is not in 0 … dim - 1."""
+    wrong = (positions < 0) | (positions >= dim)
+    if bool(wrong.any()):
+        raise IndexError(f"a position is out of range for axis {axis}, which has the size {dim}")

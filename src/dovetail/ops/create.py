@@ -8,10 +8,12 @@ from typing import Any
 from dovetail.dtypes import as_dtype
 from dovetail.errors import op_error
 from dovetail.ops import dispatch
-from dovetail.ops.kinds import Each, Ints
+from dovetail.ops.compare import equal, maximum, where
+from dovetail.ops.infer import normalize_axis
+from dovetail.ops.kinds import Each, Inexact, Ints
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import broadcast_to, cast, convert, shape_of, sum_like
+from dovetail.ops.shape import broadcast_to, cast, convert, dims_of, expand_dims, reshape, shape_of, sum_like
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
@@ -161,3 +163,56 @@ def _count(start: Any, stop: Any, step: Any) -> Any:
     if by == 0:
         raise op_error(ValueError, "Range", "the step must not be 0.")
     return (max(0, math.ceil((last - first) / by)),)
+
+
+@composite(
+    "LinSpace",
+    samples=[sample(array(), array(), 5), sample(array(2), array(), 3, endpoint=False, axis=-1), sample(0, 1, 1)],
+)
+def linspace(start: Inexact, stop: Inexact, num: int = 50, endpoint: bool = True, axis: int = 0) -> Tensor:
+    """Evenly spaced numbers from start to stop.
+
+    Args:
+        start: the first number; with `stop` it broadcasts.
+        stop: the last number, or the one after it.
+        num: how many.
+        endpoint: whether `stop` is one of them.
+        axis: where the axis of the numbers stands in the result.
+
+    Source: `numpy.linspace`.
+
+    Example:
+        >>> linspace(0, 1, 5).numpy()
+        array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    span = stop - start
+    after = len(span.shape) - normalize_axis(axis, len(span.shape) + 1)
+    steps = reshape(iota((num,), "int32"), (num, *(1,) * after))
+    start, stop, span = (expand_dims(broadcast_to(x, shape_of(span)), axis) for x in (start, stop, span))
+    count = num - 1 if endpoint else num
+    numbers = start + cast(steps, span.dtype) * (span / max(count, 1))
+    return where(equal(steps, num - 1), stop, numbers) if endpoint and num > 1 else numbers
+
+
+def meshgrid(*x: Any, indexing: str = "xy") -> list[Any]:
+    """The coordinates of a grid: each vector repeated along the axes of the others.
+
+    Args:
+        x: vectors.
+        indexing: "xy": the first two axes of the results are those of the second and the first vector; "ij": in order.
+
+    Source: `numpy.meshgrid`.
+
+    Example:
+        >>> [t.numpy().tolist() for t in meshgrid([1, 2], [3, 4, 5], indexing="ij")]
+        [[[1, 1, 1], [2, 2, 2]], [[3, 4, 5], [3, 4, 5]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}.")
+    vectors = [reshape(v, (-1,)) for v in x]
+    order = list(range(len(vectors)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = 1, 0
+    dims = [dims_of(vectors[i])[0] for i in order]
+    lines = [[-1 if i == axis else 1 for i in order] for axis in range(len(vectors))]
+    return [broadcast_to(reshape(v, line), dims) for v, line in zip(vectors, lines, strict=True)]

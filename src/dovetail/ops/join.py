@@ -1,12 +1,14 @@
-"""Joining, splitting, repeating and rearranging tensors along their axes."""
+"""Joining tensors, and cutting them into parts."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from dovetail.errors import op_error
 from dovetail.ops.infer import normalize_axis
-from dovetail.ops.kinds import Anythings
+from dovetail.ops.kinds import Anything, Anythings, Ints
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shape import convert, dims_of, expand_dims
@@ -130,6 +132,27 @@ def _(op: Any, g: Any) -> Any:
     return unstack(g, len(op.inputs), op.attr("axis"))
 
 
+def _unstack_spec(x: TensorSpec, num: int, axis: int) -> list[TensorSpec]:
+    if x.shape is None:
+        return [TensorSpec(None, x.dtype)] * num
+    axis = normalize_axis(axis, len(x.shape))
+    if x.shape[axis] not in (None, num):
+        raise ValueError(f"axis {axis} has the size {x.shape[axis]}, so there are not {num} slices.")
+    return [TensorSpec((*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype)] * num
+
+
+@composite("Unpack", infer=_unstack_spec, samples=[sample(array(2, 3), 3, -1), sample(array(2), 2, 0)])
+def _unstack(x: Anything, num: int, axis: int) -> tuple[Tensor, ...]:
+    """The slices along an axis, without it."""
+    before = (slice(None),) * normalize_axis(axis, len(x.shape))
+    return tuple(x[(*before, i)] for i in range(num))
+
+
+@_unstack.gradient
+def _(op: Any, *g: Any) -> Any:
+    return stack(g, op.attr("axis"))
+
+
 def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Any]:
     """The slices along an axis, without it.
 
@@ -144,10 +167,100 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Any]:
         >>> [t.numpy() for t in unstack([[1, 2], [3, 4]])]
         [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
     """
-    x = convert(x)
-    axis = normalize_axis(axis, len(x.shape))
-    num = x.shape[axis] if num is None else num
     if num is None:
-        raise ValueError(f"how many slices there are along axis {axis} is not known; say it with num=.")
-    before = (slice(None),) * axis
-    return [x[(*before, i)] for i in range(num)]
+        num = _known_dim(x := convert(x), axis, "Unpack", "num")
+    return list(_unstack(x, num, axis)) if num else []
+
+
+def _known_dim(x: Any, axis: int, op_name: str, argument: str) -> int:
+    dim = x.shape[normalize_axis(axis, len(x.shape))]
+    if dim is None:
+        raise op_error(ValueError, op_name, f"the size of axis {axis} is not known, so {argument} must be given.")
+    return dim
+
+
+def _split_spec(x: TensorSpec, sizes: Any, axis: int) -> list[TensorSpec]:
+    if any(size is not None and size < 0 for size in sizes):
+        raise ValueError(f"the sizes must be 0 or more, but they are {sizes}.")
+    if x.shape is None:
+        return [TensorSpec(None, x.dtype)] * len(sizes)
+    axis = normalize_axis(axis, len(x.shape))
+    if None not in (x.shape[axis], *sizes) and sum(sizes) != x.shape[axis]:
+        raise ValueError(f"the sizes {sizes} do not add up to {x.shape[axis]}, the size of axis {axis}.")
+    return [TensorSpec((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype) for size in sizes]
+
+
+@composite(
+    "SplitV",
+    infer=_split_spec,
+    samples=[sample(array(2, 6), (1, 3, 2), -1), sample(array(4, 2), (2, 2), 0), sample(array(2), (2, 0), 0)],
+)
+def _split(x: Anything, sizes: Ints, axis: int) -> tuple[Tensor, ...]:
+    """The parts of an axis, by their sizes."""
+    axis = normalize_axis(axis, len(x.shape))
+    ends = list(itertools.accumulate(sizes))
+    return tuple(along(x, axis, start, end) for start, end in zip([0, *ends], ends, strict=False))
+
+
+@_split.gradient
+def _(op: Any, *g: Any) -> Any:
+    return concatenate(g, op.attr("axis"))
+
+
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """A tensor cut into parts along an axis.
+
+    Args:
+        x: any tensor.
+        indices_or_sections: the number of equal parts, or the positions at which to cut.
+        axis: the axis.
+
+    Raises:
+        ValueError: the axis cannot be cut into so many equal parts.
+
+    Source: `numpy.split`.
+
+    Example:
+        >>> [t.numpy() for t in split([1, 2, 3, 4], 2)], [t.numpy() for t in split([1, 2, 3, 4], [1])]
+        ([array([1, 2], dtype=int32), array([3, 4], dtype=int32)], [array([1], dtype=int32), array([2, 3, 4], dtype=int32)])
+    """
+    x = convert(x)
+    dim = dims_of(x)[normalize_axis(axis, len(x.shape))]
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        if count < 1 or (isinstance(dim, int) and dim % count):
+            raise op_error(ValueError, "Split", f"axis {axis} has the size {dim}, which cannot be cut into {count} equal parts.")
+        sizes = [dim // count] * count
+    else:
+        cuts = [0, *indices_or_sections, dim]
+        if isinstance(dim, int):
+            cuts = [min(max(cut + dim if cut < 0 else cut, 0), dim) for cut in cuts]
+        sizes = [end - start for start, end in itertools.pairwise(cuts)]
+        if isinstance(dim, int):
+            sizes = [max(size, 0) for size in sizes]
+    return list(_split(x, sizes, axis))
+
+
+def split_sizes(x: Any, sizes: Any, axis: int = 0) -> list[Any]:
+    """A tensor cut into parts of given sizes along an axis.
+
+    Args:
+        x: any tensor.
+        sizes: the sizes, which may be tensors; one may be -1 and takes what is left.
+        axis: the axis.
+
+    Source: `tf.split` with a list of sizes.
+
+    Example:
+        >>> [t.numpy() for t in split_sizes([1, 2, 3, 4], [1, -1])]
+        [array([1], dtype=int32), array([2, 3, 4], dtype=int32)]
+    """
+    x = convert(x)
+    sizes = list(sizes)
+    open_ = [i for i, size in enumerate(sizes) if isinstance(size, int) and size == -1]
+    if len(open_) > 1:
+        raise op_error(ValueError, "SplitV", f"only one size can be -1, but they are {sizes}.")
+    if open_:
+        dim = dims_of(x)[normalize_axis(axis, len(x.shape))]
+        sizes[open_[0]] = dim - sum(size for i, size in enumerate(sizes) if i != open_[0])
+    return list(_split(x, sizes, axis))

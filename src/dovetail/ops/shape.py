@@ -32,6 +32,24 @@ def _(op: Any, g: Any) -> Any:
     return cast(g, op.inputs[0].dtype)
 
 
+def _bitcast_spec(x: TensorSpec, dtype: Any) -> TensorSpec:
+    if as_dtype(dtype).itemsize != x.dtype.itemsize:
+        raise ValueError(f"{x.dtype} and {dtype} do not have the same number of bits.")
+    return infer.cast(x, dtype)
+
+
+@primitive("Bitcast", infer=_bitcast_spec, differentiable=False, samples=[sample(array(2, 3), "int32"), sample(array(), "uint32")])
+def bitcast(x: Each, dtype: Any) -> Tensor:
+    """The bits of the elements read as another dtype of the same size.
+
+    Source: `tf.bitcast`.
+
+    Example:
+        >>> bitcast([1.0], "int32").numpy()
+        array([1065353216], dtype=int32)
+    """
+
+
 def _shape_spec(x: TensorSpec) -> TensorSpec:
     return TensorSpec((x.rank,), ALL["int32"])
 
@@ -266,6 +284,45 @@ def squeeze(x: Anything, axis: Any = None) -> Tensor:
 @squeeze.gradient
 def _(op: Any, g: Any) -> Any:
     return reshape(g, shape_of(op.inputs[0]))
+
+
+def ravel(x: Any) -> Any:
+    """All elements along one axis, in row-major order.
+
+    Source: `numpy.ravel`.
+
+    Example:
+        >>> ravel([[1, 2], [3, 4]]).numpy()
+        array([1, 2, 3, 4], dtype=int32)
+    """
+    return reshape(x, (-1,))
+
+
+def ndim(x: Any) -> int:
+    """The number of axes.
+
+    Source: `numpy.ndim`.
+
+    Example:
+        >>> ndim([[1, 2]])
+        2
+    """
+    return len(convert(x).shape)
+
+
+def size(x: Any) -> Any:
+    """The number of elements: an int, or an int32 tensor where dimensions are unknown.
+
+    Source: `numpy.size`.
+
+    Example:
+        >>> size([[1, 2]])
+        2
+    """
+    count: Any = 1
+    for dim in dims_of(convert(x)):
+        count = dim * count
+    return count
 
 
 def dims_of(x: Any) -> list[Any]:

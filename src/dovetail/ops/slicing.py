@@ -1,4 +1,4 @@
-"""Slicing: reading and writing the part of a tensor between two positions."""
+"""Strided slices: the part of a tensor between two positions on each axis; `subscript` is how they are written."""
 
 from __future__ import annotations
 
@@ -125,6 +125,8 @@ def _(op: Any, g: Any) -> Any:
     return strided_slice(g, *where)
 
 
-def along(x: Any, axis: int, start: Any, stop: Any) -> Any:
-    """The slice start:stop along one axis, which is not negative."""
-    return strided_slice(x, (*(0,) * axis, start), (*(0,) * axis, stop), (1,) * (axis + 1), (1 << axis) - 1, (1 << axis) - 1)
+def along(x: Any, axis: int, start: Any, stop: Any, step: Any = 1) -> Any:
+    """The slice start:stop:step along one axis, which is not negative."""
+    before = (0,) * axis
+    whole = (1 << axis) - 1
+    return strided_slice(x, (*before, start), (*before, stop), (*(1,) * axis, step), whole, whole)

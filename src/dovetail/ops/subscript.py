@@ -1,19 +1,24 @@
 """`x[...]`, as NumPy reads it, on eager tensors, graph tensors and variables.
 
-An index becomes at most three ops, in this order: new axes (`ExpandDims`), slices and Python ints (`StridedSlice`),
-then tensors of positions (`GatherV2` along one axis, `GatherNd` along several).  A mask is turned into positions.
+An index becomes at most three steps, in this order: new axes (`ExpandDims`), slices and Python ints (`StridedSlice`),
+then tensors of positions (`GatherV2` along one axis, `GatherNd` along several).  A mask counts as the positions where
+it is True.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import numpy as np
 
 from dovetail.errors import op_error
-from dovetail.ops import dispatch
-from dovetail.ops.index import take
-from dovetail.ops.shape import convert, expand_dims
+from dovetail.ops import dispatch, infer
+from dovetail.ops.index import gather, gather_nd
+from dovetail.ops.join import stack, unstack
+from dovetail.ops.search import positions
+from dovetail.ops.shape import cast, convert, expand_dims, transpose
 from dovetail.ops.slicing import strided_slice
 from dovetail.tensor import Operators
 
@@ -40,37 +45,113 @@ def getitem(x: Any, index: Any) -> Any:
     x = convert(x)
     if x.shape is None:
         raise op_error(ValueError, "StridedSlice", "a tensor of unknown rank cannot be indexed; reshape it first.")
-    entries = _entries(index if isinstance(index, tuple) else (index,), len(x.shape))
+    entries = _entries(index if isinstance(index, tuple) else (index,), x.shape)
     new = tuple(i for i, entry in enumerate(entries) if entry is None)
     if new:
         x = expand_dims(x, new)
         entries = [WHOLE if entry is None else entry for entry in entries]
-    arrays = [i for i, entry in enumerate(entries) if not isinstance(entry, (int, slice))]
-    x = _sliced(x, entries)
-    for i in reversed(arrays):
-        x = take(x, entries[i], axis=sum(not isinstance(entry, int) for entry in entries[:i]))
-    return x
+    tensors = [i for i, entry in enumerate(entries) if not isinstance(entry, (int, slice))]
+    if not any(len(entries[i].shape) for i in tensors):
+        x = _sliced(x, entries)
+        for i in reversed(tensors):
+            x = gather(x, entries[i], axis=sum(not isinstance(entry, int) for entry in entries[:i]))
+        return x
+    axes = [i for i, entry in enumerate(entries) if not isinstance(entry, slice)]  # ints broadcast with the tensors
+    x = _sliced(x, [entry if isinstance(entry, slice) else WHOLE for entry in entries])
+    return _picked(x, axes, [entries[i] for i in axes])
 
 
-def _entries(index: tuple[Any, ...], rank: int) -> list[Any]:
-    """One entry for each axis, and None for each new one: Python ints, slices, integer tensors."""
-    entries = [_entry(item) for item in index]
-    dots = [i for i, entry in enumerate(entries) if entry is Ellipsis]
-    missing = rank - sum(entry is not None and entry is not Ellipsis for entry in entries)
-    if len(dots) > 1:
+def _picked(x: Any, axes: list[int], indices: list[Any]) -> Any:
+    """The elements at positions on several axes: the axes of the positions come first, or, if the axes that they
+    replace stand together, in their place."""
+    if len(axes) == 1:
+        return gather(x, indices[0], axis=axes[0])
+    indices = _broadcast(indices)
+    rank = len(indices[0].shape)
+    rest = [i for i in range(len(x.shape)) if i not in axes]
+    picked = gather_nd(transpose(x, [*axes, *rest]), stack(indices, -1))
+    first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
+    after = range(rank, rank + len(rest))
+    return transpose(picked, [*after[:first], *range(rank), *after[first:]]) if first else picked
+
+
+def _broadcast(indices: list[Any]) -> list[Any]:
+    """The indices in one shape and one dtype."""
+    tensors = [convert(i) for i in indices]
+    wide = any(t.dtype.itemsize == 8 for t in tensors)
+    tensors = [cast(t, "int64" if wide else "int32") for t in tensors]
+    try:
+        infer.broadcast(*[t.shape for t in tensors])
+    except ValueError as error:
+        raise _index_error(str(error)) from None
+    zero = functools.reduce(operator.add, [t * 0 for t in tensors])
+    return [t + zero for t in tensors]
+
+
+# -- reading the index ------------------------------------------------------------------------------------------------
+
+
+def _entries(index: tuple[Any, ...], shape: tuple[int | None, ...]) -> list[Any]:
+    """One entry for each axis: an int, a slice or an integer tensor; and None for each new axis."""
+    items = [_item(item) for item in index]
+    if sum(item is Ellipsis for item in items) > 1:
         raise _index_error("an index can have only one ellipsis (...).")
+    missing = len(shape) - sum(map(_width, items))
     if missing < 0:
-        raise _index_error(f"{rank - missing} axes are indexed, but the tensor has {rank}.")
-    at = dots[0] if dots else len(entries)
-    return [*entries[:at], *[WHOLE] * missing, *entries[at + 1 :]]
+        raise _index_error(f"{len(shape) - missing} axes are indexed, but the tensor has {len(shape)}.")
+    if not any(item is Ellipsis for item in items):
+        items.append(Ellipsis)
+    entries: list[Any] = []
+    axis = 0
+    for item in items:
+        if item is Ellipsis:
+            entries += [WHOLE] * missing
+            axis += missing
+        elif _is_mask(item):
+            entries += _positions(item, shape[axis:])
+            axis += len(item.shape)
+        else:
+            entries.append(item)
+            axis += item is not None
+    return entries
 
 
-def _entry(item: Any) -> Any:
+def _item(item: Any) -> Any:
+    """A part of an index: None, Ellipsis, slice and int stay; the rest becomes a tensor or array of ints or bools."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
     if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
         return int(item)
+    if dispatch.world_of(item).name == "host":
+        item = np.asarray(item)
+        if not item.size and item.dtype.kind == "f":  # an empty list
+            item = item.astype(np.int32)
+    else:
+        item = convert(item)
+    dtype = dispatch.native_dtype(item.dtype)
+    if not (dtype.is_integer or (dtype.is_bool and item.shape)):
+        found = "a single bool" if dtype.is_bool else f"a {dtype} value"
+        raise _index_error(f"{found} is no index; it takes ints, slices, ..., None, integer tensors and masks.")
     return item
+
+
+def _is_mask(item: Any) -> bool:
+    return dispatch.native_dtype(item.dtype).is_bool if hasattr(item, "dtype") else False
+
+
+def _width(item: Any) -> int:
+    """How many axes a part of an index speaks of."""
+    if item is None or item is Ellipsis:
+        return 0
+    return len(item.shape) if _is_mask(item) else 1
+
+
+def _positions(mask: Any, shape: tuple[int | None, ...]) -> list[Any]:
+    """Where a mask is True: for each of its axes an integer tensor."""
+    for dim, size in zip(shape, mask.shape, strict=False):
+        if None not in (dim, size) and dim != size:
+            raise _index_error(f"a mask of shape {mask.shape} does not fit the axes of shape {shape[: len(mask.shape)]}.")
+    return list(np.nonzero(mask)) if isinstance(mask, np.ndarray) else unstack(positions(mask), axis=-1)
 
 
 def _index_error(problem: str) -> Exception:
@@ -79,23 +160,23 @@ def _index_error(problem: str) -> Exception:
 
 def _sliced(x: Any, entries: list[Any]) -> Any:
     """Applies the ints and the slices among the entries."""
+    if all(entry == WHOLE for entry in entries if isinstance(entry, (int, slice))):
+        return x
     begin, end, strides = [], [], []
-    masks = [0, 0, 0]
+    begin_mask = end_mask = shrink_axis_mask = 0
     for i, entry in enumerate(entries):
         bit = 1 << i
         if isinstance(entry, int):
             start, stop, step = entry, 0, 1
-            masks[2] |= bit
+            shrink_axis_mask |= bit
         else:
-            start, stop, step = (entry.start, entry.stop, entry.step) if isinstance(entry, slice) else (None,) * 3
-            masks[0] |= bit * (start is None)
-            masks[1] |= bit * (stop is None)
+            start, stop, step = (entry.start, entry.stop, entry.step) if isinstance(entry, slice) else (None, None, None)
+            begin_mask |= bit * (start is None)
+            end_mask |= bit * (stop is None)
         begin.append(0 if start is None else start)
         end.append(0 if stop is None else stop)
         strides.append(1 if step is None else step)
-    if all(entry == WHOLE for entry in entries if isinstance(entry, (int, slice))):
-        return x
-    return strided_slice(x, begin, end, strides, *masks)
+    return strided_slice(x, begin, end, strides, begin_mask, end_mask, shrink_axis_mask)
 
 
 Operators.__getitem__ = getitem  # type: ignore[method-assign]
