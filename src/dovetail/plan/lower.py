@@ -140,7 +140,7 @@ class _Writer:
             return repr(value)
         if isinstance(value, Graph):
             return self._bind(subprogram(value, self.engine), "g")
-        return self._bind(value, "s")
+        return self._bind(value, "k")
 
     def _bind(self, value: Any, prefix: str) -> str:
         key = id(value)
