@@ -7,7 +7,10 @@ PY := $(VENV)/bin/python
 INSTALL := $(PYTHON) -m pip --python $(PY) install --quiet --disable-pip-version-check --constraint constraints.txt
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test lint bench clean
+.PHONY: help demo test lint bench clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*##/make \1 /p' Makefile
 
 demo: $(VENV)/demo.done  ## trains the demo's classifier and shows what it learned
 	$(PY) -m dovetail demo $(ARGS)
@@ -29,6 +32,7 @@ clean:  ## forgets the environment and all caches
 # pip runs from outside the environment (--python), so a Python without ensurepip will do.
 $(PY):
 	$(PYTHON) -m venv --without-pip $(VENV)
+	$(INSTALL) pip
 
 $(VENV)/demo.done: pyproject.toml constraints.txt | $(PY)
 	$(INSTALL) --editable '.[demo]'

@@ -24,7 +24,7 @@ def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path)
             histories.append(_train(epochs, seed, folder / name if compare else folder))
         if histories[-1].interrupted:
             break
-    status = _report_comparison(histories, folder) if compare else 0
+    status = report_comparison(histories, folder) if compare else 0
     if histories[-1].interrupted:
         print("Interrupted: what was learned so far is kept.", file=sys.stderr)
         status = INTERRUPTED
@@ -47,7 +47,7 @@ def _train(epochs: int, seed: int, folder: Path) -> History:
     return history
 
 
-def _report_comparison(histories: list[History], folder: Path) -> int:
+def report_comparison(histories: list[History], folder: Path) -> int:
     report.draw_comparison(folder / "comparison.png", histories)
     difference = largest_difference(histories)
     agree = difference <= LIMIT
