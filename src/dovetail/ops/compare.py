@@ -181,7 +181,7 @@ _clip_spec.elementwise = True  # type: ignore[attr-defined]
     "ClipByValue",
     infer=_clip_spec,
     samples=[
-        sample(array(2, 5, gap=0.3), -1.0, 1.0),
+        sample(array(2, 5, gap=0.3), -1.1, 0.9),
         sample(array(2, 3, gap=0.3), array(3, low=-3, high=-2.5), None),
         sample(array(4, gap=0.3), None, 0.2),
         sample(ints(6, low=-9, high=9), -3, 3),

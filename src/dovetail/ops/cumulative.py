@@ -83,7 +83,14 @@ def _(op: Any, g: Any) -> Any:
     return where(greater(zeros, 0), where(first, collect(cumprod(without, axis, exclusive, reverse)), 0), before)
 
 
-@primitive("CumulativeLogsumexp", infer=_running_spec, samples=SAMPLES)
+@primitive(
+    "CumulativeLogsumexp",
+    infer=_running_spec,
+    samples=[
+        *(s for s in SAMPLES if "exclusive" not in s.kwargs),
+        sample(array(2, 3), axis=-1, exclusive=True, reverse=True, gradient=False),  # there are infinities in it
+    ],
+)
 def cumulative_logsumexp(x: Float, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Running `logsumexp`; parameters as in `cumsum`.  The first result is minus infinity if it is exclusive.
 
