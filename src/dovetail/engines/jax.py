@@ -15,9 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.scipy import linalg as jsp
 
 from dovetail.dtypes import DType
-from dovetail.engines import slices
+from dovetail.engines import matrices, slices
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
 from dovetail.engines.control import Control, Values
 from dovetail.engines.numpy_like import by_name, infinite_bounds, integer_power, reduction, running
@@ -120,7 +121,12 @@ def _(x: Any, axis: Any, keepdims: bool) -> Any:
     return jnp.min(x, axis=axis, keepdims=keepdims, initial=infinite_bounds(native_to_dtype(x.dtype))[1])
 
 
+# -- control flow -----------------------------------------------------------------------------------------------------
+
+
 # -- linear algebra ---------------------------------------------------------------------------------------------------
+
+_in_float32 = matrices.in_float32(lax.convert_element_type, (jnp.float16, jnp.bfloat16), jnp.float32)
 
 
 @rules("MatMul")
@@ -128,7 +134,69 @@ def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
     return jnp.matmul(jnp.matrix_transpose(x) if transpose_a else x, jnp.matrix_transpose(y) if transpose_b else y)
 
 
-# -- control flow -----------------------------------------------------------------------------------------------------
+@rules("Einsum")
+def _(inputs: Any, equation: str) -> Any:
+    return jnp.einsum(equation, *inputs)
+
+
+def _nan_where_zero(pivots: Any, result: Any) -> Any:
+    """NaN for the matrices that have a zero among their pivots."""
+    return jnp.where(jnp.any(pivots == 0, -1)[..., None, None], jnp.nan, result)
+
+
+@rules("MatrixSolve")
+@_in_float32
+def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
+    lu, pivots = jsp.lu_factor(matrix)
+    batch = jnp.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+    rhs = jnp.broadcast_to(rhs, (*batch, *rhs.shape[-2:]))
+    lu, pivots = jnp.broadcast_to(lu, (*batch, *lu.shape[-2:])), jnp.broadcast_to(pivots, (*batch, pivots.shape[-1]))
+    return _nan_where_zero(jnp.diagonal(lu, axis1=-2, axis2=-1), jsp.lu_solve((lu, pivots), rhs, trans=2 * adjoint))
+
+
+@rules("MatrixTriangularSolve")
+@_in_float32
+def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
+    batch = jnp.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+    matrix, rhs = (jnp.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (matrix, rhs))
+    options = {"left_side": True, "lower": lower, "transpose_a": adjoint, "conjugate_a": adjoint}
+    return _nan_where_zero(jnp.diagonal(matrix, axis1=-2, axis2=-1), lax.linalg.triangular_solve(matrix, rhs, **options))
+
+
+@rules("Lu")
+@_in_float32
+def _(x: Any) -> Any:
+    return lax.linalg.lu(x)[:2]
+
+
+rules["MatrixDeterminant"] = _in_float32(jnp.linalg.det)
+rules["LogMatrixDeterminant"] = _in_float32(jnp.linalg.slogdet)
+rules["Cholesky"] = _in_float32(functools.partial(lax.linalg.cholesky, symmetrize_input=False))
+rules["Qr"] = _in_float32(jnp.linalg.qr)
+
+
+@rules("SelfAdjointEigV2")
+@_in_float32
+def _(x: Any, compute_v: bool) -> Any:
+    if not compute_v:
+        return [jnp.linalg.eigvalsh(x, symmetrize_input=False)]
+    w, v = jnp.linalg.eigh(x, symmetrize_input=False)
+    return w, v * matrices.phases(jnp, v)
+
+
+@rules("Eig")
+@_in_float32
+def _(x: Any) -> Any:
+    w, v = jnp.linalg.eig(x)
+    return w, v * matrices.phases(jnp, v)
+
+
+@rules("Svd")
+@_in_float32
+def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
+    if not compute_uv:
+        return [jnp.linalg.svd(x, compute_uv=False)]
+    return matrices.aligned(jnp, *jnp.linalg.svd(x, full_matrices))
 
 
 class LaxControl(Control):
@@ -325,7 +393,9 @@ def _max_pool(x: Any, *pool: Any) -> Any:
 
 
 def _average_pool(x: Any, *pool: Any) -> Any:
-    return _reduce_windows(x, 0, lax.add, *pool) / _reduce_windows(jnp.ones_like(x), 0, lax.add, *pool)
+    _, sizes, _ = split_shape(x.shape, pool[-1])
+    ones = jnp.ones(join_shape(1, sizes, 1, pool[-1]), x.dtype)
+    return _reduce_windows(x, 0, lax.add, *pool) / _reduce_windows(ones, 0, lax.add, *pool)
 
 
 rules.update(dict.fromkeys(POOLS["MaxPool"], _max_pool))

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from dovetail.dtypes import DType
-from dovetail.engines import slices
+from dovetail.engines import matrices, slices
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
 from dovetail.engines.numpy_like import by_name, infinite_bounds, integer_power, reduction, running
 from dovetail.ops.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
@@ -139,11 +139,6 @@ def _(g: Any, like: Any) -> Any:
     extra = g.ndim - like.ndim
     axes = (*range(extra), *(i + extra for i, dim in enumerate(like.shape) if dim == 1 and g.shape[i + extra] != 1))
     return np.add.reduce(g, axes, _wide(g.dtype)).astype(g.dtype, copy=False).reshape(like.shape) if axes else g
-
-
-@rules("MatMul")
-def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
-    return np.matmul(x.swapaxes(-1, -2) if transpose_a else x, y.swapaxes(-1, -2) if transpose_b else y)
 
 
 # -- joining, slicing, indexing ---------------------------------------------------------------------------------------
@@ -278,51 +273,153 @@ def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, p
     return _unslide(patches, input_sizes[1:-1], Windows(size, strides, dilations, padding))
 
 
-def _grouped(x: Any, groups: int, rows: int) -> Any:
-    """(..., groups * n) → (groups, rows, all that is left): what `np.matmul` takes, without a copy for one group."""
-    return np.moveaxis(x.reshape(rows, -1, groups, x.shape[-1] // groups), 2, 0).reshape(groups, rows, -1)
-
-
-def _columns(x: Any, windows: Windows, groups: int) -> Any:
-    """The windows as the rows of a matrix for each group, so that a convolution is a product of matrices."""
-    patches = _slide(x, windows)
-    return _grouped(patches, groups, math.prod(patches.shape[: len(windows.size) + 1]))
-
-
-def _kernel_matrix(kernel: Any, groups: int) -> Any:
-    """(spatial..., in, out) → (groups, spatial * in, out / groups)."""
-    return np.moveaxis(kernel.reshape(-1, groups, kernel.shape[-1] // groups), 1, 0)
+def _matrices(x: Any, lead: int, groups: int) -> Any:
+    """A matrix for each group of channels: the leading axes are its rows, the others and the channels its columns."""
+    rows, inner, each = math.prod(x.shape[:lead]), math.prod(x.shape[lead:-1]), x.shape[-1] // groups
+    grouped = x.astype(_wide(x.dtype), copy=False).reshape(rows, inner, groups, each)
+    return np.moveaxis(grouped, 2, 0).reshape(groups, rows, inner * each)
 
 
 @rules(*CONVOLUTIONS[""])
 def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    x = _last(x, data_format)
     windows = Windows(kernel.shape[:-2], strides, dilations, padding)
-    groups = x.shape[-1] // kernel.shape[-2]
-    y = _columns(x, windows, groups) @ _kernel_matrix(kernel, groups)
-    shape = (x.shape[0], *windows.count(x.shape[1:-1]), kernel.shape[-1])
-    return _restored(np.moveaxis(y, 0, 1).reshape(shape), data_format)
+    groups = split_shape(x.shape, data_format)[2] // kernel.shape[-2]
+    patches = _slide(_last(x, data_format), windows)
+    lead = len(strides) + 1
+    y = _matrices(patches, lead, groups) @ _matrices(kernel, lead, groups)
+    y = np.moveaxis(y, 0, 1).reshape(*patches.shape[:lead], kernel.shape[-1])
+    return _restored(y.astype(x.dtype, copy=False), data_format)
 
 
 @rules(*CONVOLUTIONS["BackpropInput"])
 def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    g = _last(g, data_format)
-    _, sizes, channels = split_shape(input_sizes, data_format)
     windows = Windows(kernel.shape[:-2], strides, dilations, padding)
-    groups, per_group = channels // kernel.shape[-2], kernel.shape[-2]
-    rows = math.prod(g.shape[:-1])
-    columns = _grouped(g, groups, rows) @ np.swapaxes(_kernel_matrix(kernel, groups), 1, 2)
-    columns = np.moveaxis(columns.reshape(groups, rows, windows.volume, per_group), 0, 2)
-    return _restored(_unslide(columns.reshape(*g.shape[:-1], *windows.size, channels), sizes, windows), data_format)
+    _, sizes, channels = split_shape(input_sizes, data_format)
+    groups, lead = channels // kernel.shape[-2], len(strides) + 1
+    g = _last(g, data_format)
+    columns = _matrices(g, lead, groups) @ _matrices(kernel, lead, groups).mT
+    columns = np.moveaxis(columns.reshape(groups, -1, windows.volume, kernel.shape[-2]), 0, 2)
+    patches = columns.reshape(*g.shape[:-1], *windows.size, channels)
+    return _restored(_unslide(patches, sizes, windows).astype(g.dtype, copy=False), data_format)
 
 
 @rules(*CONVOLUTIONS["BackpropFilter"])
 def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    x, g = _last(x, data_format), _last(g, data_format)
     windows = Windows(filter_sizes[:-2], strides, dilations, padding)
-    groups = x.shape[-1] // filter_sizes[-2]
-    gradient = np.swapaxes(_columns(x, windows, groups), 1, 2) @ _grouped(g, groups, math.prod(g.shape[:-1]))
-    return np.moveaxis(gradient, 0, 1).reshape(filter_sizes)
+    groups = split_shape(x.shape, data_format)[2] // filter_sizes[-2]
+    patches, lead = _slide(_last(x, data_format), windows), len(strides) + 1
+    gradient = _matrices(patches, lead, groups).mT @ _matrices(_last(g, data_format), lead, groups)
+    return np.moveaxis(gradient, 0, 1).reshape(filter_sizes).astype(g.dtype, copy=False)
+
+
+# -- linear algebra ---------------------------------------------------------------------------------------------------
+
+_in_float32 = matrices.in_float32(np.ndarray.astype, _WIDE, np.dtype(np.float32))
+
+
+@rules("MatMul")
+def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> Any:
+    x, y = x.swapaxes(-1, -2) if transpose_a else x, y.swapaxes(-1, -2) if transpose_b else y
+    if x.dtype not in _WIDE:
+        return np.matmul(x, y, out)
+    whole = np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    if out is not None:
+        np.copyto(out, whole)
+    return whole
+
+
+out_rules["MatMul"] = rules["MatMul"]
+
+
+@rules("Einsum")
+def _(inputs: Any, equation: str) -> Any:
+    dtype = inputs[0].dtype
+    wide = [x.astype(_wide(dtype), copy=False) for x in inputs]
+    return np.asarray(np.einsum(equation, *wide, optimize=len(wide) > 1)).astype(dtype, copy=False)
+
+
+def _or_nan(function: Callable[..., Sequence[Any]], *stacks: Any) -> Sequence[Any]:
+    """The results of a function of stacks of matrices, with NaN for those matrices on which LAPACK fails."""
+    try:
+        return function(*stacks)
+    except np.linalg.LinAlgError:
+        batch = np.broadcast_shapes(*(s.shape[:-2] for s in stacks))
+        if not batch:
+            regular = np.eye(*stacks[0].shape, dtype=stacks[0].dtype)
+            return [y * np.nan for y in function(regular, *stacks[1:])]
+        return _each(lambda *one: _or_nan(function, *one), *stacks)
+
+
+def _each(function: Callable[..., Sequence[Any]], *stacks: Any) -> Sequence[Any]:
+    """The results of a function of matrices, for each of a stack of them."""
+    batch = np.broadcast_shapes(*(s.shape[:-2] for s in stacks))
+    if not math.prod(batch):
+        empty = [np.ones((*s.shape[-2:],), s.dtype) for s in stacks]
+        return [np.empty((*batch, *y.shape), y.dtype) for y in function(*empty)]
+    stacks = [np.broadcast_to(s, (*batch, *s.shape[-2:])) for s in stacks]
+    results = [function(*(s[i] for s in stacks)) for i in np.ndindex(batch)]
+    return [np.reshape(ys, (*batch, *ys[0].shape)) for ys in zip(*results, strict=True)]
+
+
+def _adjoint(x: Any) -> Any:
+    return x.swapaxes(-1, -2).conj()
+
+
+@rules("MatrixSolve")
+@_in_float32
+def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
+    return _or_nan(lambda a, b: [np.linalg.solve(a, b)], _adjoint(matrix) if adjoint else matrix, rhs)[0]
+
+
+@rules("MatrixTriangularSolve")
+@_in_float32
+def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
+    from scipy.linalg import solve_triangular
+
+    options = {"lower": lower, "trans": 2 * adjoint, "check_finite": False}
+    one = lambda a, b: [solve_triangular(a, b, **options)]  # noqa: E731
+    return _each(lambda *pair: _or_nan(one, *pair), matrix, rhs)[0]
+
+
+@rules("Lu")
+@_in_float32
+def _(x: Any) -> Any:
+    from scipy.linalg import get_lapack_funcs
+
+    (getrf,) = get_lapack_funcs(("getrf",), (x,))
+    return _each(lambda one: getrf(one)[:2], x)
+
+
+rules["MatrixInverse"] = _in_float32(lambda x: _or_nan(lambda a: [np.linalg.inv(a)], x)[0])
+rules["MatrixDeterminant"] = _in_float32(np.linalg.det)
+rules["LogMatrixDeterminant"] = _in_float32(np.linalg.slogdet)
+rules["Cholesky"] = _in_float32(lambda x: _or_nan(lambda a: [np.linalg.cholesky(a)], x)[0])
+rules["Qr"] = _in_float32(np.linalg.qr)
+
+
+@rules("SelfAdjointEigV2")
+@_in_float32
+def _(x: Any, compute_v: bool) -> Any:
+    if not compute_v:
+        return _or_nan(lambda a: [np.linalg.eigvalsh(a)], x)
+    w, v = _or_nan(np.linalg.eigh, x)
+    return w, v * matrices.phases(np, v)
+
+
+@rules("Eig")
+@_in_float32
+def _(x: Any) -> Any:
+    w, v = (y.astype(np.result_type(y, np.complex64)) for y in _or_nan(np.linalg.eig, x))
+    return w, v * matrices.phases(np, v)
+
+
+@rules("Svd")
+@_in_float32
+def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
+    if not compute_uv:
+        return _or_nan(lambda a: [np.linalg.svd(a, compute_uv=False)], x)
+    u, s, vh = _or_nan(lambda a: np.linalg.svd(a, full_matrices), x)
+    return matrices.aligned(np, u, s, vh)
 
 
 class NumPyEngine(Engine):

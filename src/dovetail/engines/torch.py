@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 from dovetail.dtypes import DType
-from dovetail.engines import slices
+from dovetail.engines import matrices, slices
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
 from dovetail.engines.numpy import engine as numpy_engine
 from dovetail.engines.numpy_like import by_name, infinite_bounds, running
@@ -189,14 +190,6 @@ rules["ArgMin"] = _position(torch.argmin)
 _or_numpy("Max", "Min", "ArgMax", "ArgMin")
 
 
-# -- linear algebra ---------------------------------------------------------------------------------------------------
-
-
-@rules("MatMul")
-def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
-    return torch.matmul(x.mT if transpose_a else x, y.mT if transpose_b else y)
-
-
 # -- joining, slicing, indexing ---------------------------------------------------------------------------------------
 
 rules["ConcatV2"] = torch.cat
@@ -204,7 +197,7 @@ rules["Pack"] = torch.stack
 rules["Tile"] = torch.tile
 rules["Where"] = lambda x: torch.argwhere(x).int()
 rules["Sort"] = lambda x, axis: torch.sort(x, axis).values
-rules["ArgSort"] = lambda x, axis: torch.argsort(x, axis, stable=True).int()
+rules["ArgSort"] = lambda x, axis: torch.argsort(x, dim=axis, stable=True).int()
 rules["Bitcast"] = lambda x, dtype: x.view(getattr(torch, dtype))
 rules["Roll"] = lambda x, shift, axis: x.roll(shift, () if axis is None else axis)
 
@@ -216,7 +209,7 @@ def _(sequence: Any, values: Any, side: str) -> Any:
 
 @rules("TopKV2")
 def _(x: Any, k: int) -> Any:
-    values, indices = torch.sort(x, -1, descending=True, stable=True)  # torch.topk takes any of several equal elements
+    values, indices = torch.sort(x, dim=-1, descending=True, stable=True)  # torch.topk takes any of several equal elements
     return values[..., :k], indices[..., :k].int()
 
 
@@ -484,6 +477,126 @@ def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -
     x, g, window = _pool_gradient(x, g, size, strides, padding, data_format)
     gradient = _AVG_POOL_BACKWARD[x.ndim - 2](g, x, *window, padding == "same", False, None)
     return _restored(gradient, len(size), data_format)
+
+
+# -- linear algebra ---------------------------------------------------------------------------------------------------
+
+HALVES = (torch.float16, torch.bfloat16)
+_in_float32 = matrices.in_float32(torch.Tensor.to, HALVES, torch.float32)
+
+
+WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
+
+def _has_products(x: Any) -> bool:
+    """Whether torch multiplies matrices of this dtype there: not of integers on CUDA, nor of the wider unsigned ones."""
+    return x.is_floating_point() or x.is_complex() or not (x.is_cuda or x.dtype in WIDE_UNSIGNED)
+
+
+@rules("MatMul")
+def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> Any:
+    x, y = x.mT if transpose_a else x, y.mT if transpose_b else y
+    if _has_products(x):
+        return torch.matmul(x, y, out=out)
+    whole = torch.matmul(x.to("cpu", torch.int64), y.to("cpu", torch.int64)).to(x.device, x.dtype)
+    return whole if out is None else out.copy_(whole)
+
+
+out_rules["MatMul"] = rules["MatMul"]
+
+
+@rules("Einsum")
+def _(inputs: Any, equation: str) -> Any:
+    x = inputs[0]
+    if _has_products(x):
+        return torch.einsum(equation, *inputs)
+    return torch.einsum(equation, *(t.to("cpu", torch.int64) for t in inputs)).to(x.device, x.dtype)
+
+
+def _nan_where(failed: Any, result: Any) -> Any:
+    return torch.where(failed[..., None, None], torch.nan, result)
+
+
+@rules("MatrixSolve")
+@_in_float32
+def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
+    rank = max(matrix.ndim, rhs.ndim)  # torch takes right-hand sides of lower rank for vectors
+    matrix, rhs = (t.reshape((1,) * (rank - t.ndim) + t.shape) for t in (matrix.mH if adjoint else matrix, rhs))
+    result, info = torch.linalg.solve_ex(matrix, rhs)
+    return _nan_where(info != 0, result)
+
+
+@rules("MatrixTriangularSolve")
+@_in_float32
+def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
+    left = matrix.mH if adjoint else matrix
+    result = torch.linalg.solve_triangular(left, rhs, upper=lower == adjoint)
+    return _nan_where((matrix.diagonal(dim1=-2, dim2=-1) == 0).any(-1), result)
+
+
+@rules("MatrixInverse")
+@_in_float32
+def _(x: Any) -> Any:
+    result, info = torch.linalg.inv_ex(x)
+    return _nan_where(info != 0, result)
+
+
+@rules("Cholesky")
+@_in_float32
+def _(x: Any) -> Any:
+    result, info = torch.linalg.cholesky_ex(x)
+    return _nan_where(info != 0, result)
+
+
+@rules("Lu")
+@_in_float32
+def _(x: Any) -> Any:
+    lu, pivots, _ = torch.linalg.lu_factor_ex(x)
+    return lu, pivots - 1  # LAPACK counts from 1
+
+
+rules["MatrixDeterminant"] = _in_float32(torch.linalg.det)
+rules["LogMatrixDeterminant"] = _in_float32(torch.linalg.slogdet)
+rules["Qr"] = _in_float32(torch.linalg.qr)
+
+
+def _finite(rule: Rule) -> Rule:
+    """A rule for decompositions that torch refuses for matrices with NaN or infinity; theirs is all NaN."""
+
+    @functools.wraps(rule)
+    def compute(x: Any, *static: Any) -> Any:
+        bad = ~torch.isfinite(x).all(-1).all(-1)
+        results = rule(torch.where(bad[..., None, None], torch.zeros_like(x), x), *static)
+        return [torch.where(bad.reshape(bad.shape + (1,) * (y.ndim - bad.ndim)), torch.nan, y) for y in results]
+
+    return compute
+
+
+@rules("SelfAdjointEigV2")
+@_in_float32
+@_finite
+def _(x: Any, compute_v: bool) -> Any:
+    if not compute_v:
+        return [torch.linalg.eigvalsh(x)]
+    w, v = torch.linalg.eigh(x)
+    return w, v * matrices.phases(torch, v)
+
+
+@rules("Eig")
+@_in_float32
+@_finite
+def _(x: Any) -> Any:
+    w, v = torch.linalg.eig(x)
+    return w, v * matrices.phases(torch, v)
+
+
+@rules("Svd")
+@_in_float32
+@_finite
+def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
+    if not compute_uv:
+        return [torch.linalg.svdvals(x)]
+    return matrices.aligned(torch, *torch.linalg.svd(x, full_matrices))
 
 
 class TorchEngine(Engine):

@@ -10,6 +10,7 @@ from dovetail.ops.complex import *
 from dovetail.ops.conv import *
 from dovetail.ops.control import *
 from dovetail.ops.create import *
+from dovetail.ops.decompositions import *
 from dovetail.ops.diagonals import *
 from dovetail.ops.extend import *
 from dovetail.ops.cumulative import *
@@ -22,6 +23,7 @@ from dovetail.ops.math import *
 from dovetail.ops.normalization import *
 from dovetail.ops.op import OPS
 from dovetail.ops.pool import *
+from dovetail.ops.products import *
 from dovetail.ops.rearrange import *
 from dovetail.ops.reduce import *
 from dovetail.ops.search import *
@@ -31,5 +33,6 @@ from dovetail.ops.slicing import *
 from dovetail.ops.sort import *
 from dovetail.ops.softmax import *
 from dovetail.ops.special import *
+from dovetail.ops.systems import *
 from dovetail.ops.trigonometry import *
 from dovetail.ops.subscript import getitem

@@ -356,6 +356,11 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
     return dispatch.as_tensor(x, wanted, get_engine(engine) if engine else dispatch.engine_for(x))
 
 
+def shaped(x: Any) -> Any:
+    """The value itself if it knows its shape, else as a Tensor; an engine's own value stays one."""
+    return x if hasattr(x, "shape") else convert(x)
+
+
 def constant(value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
     """A Tensor of a value, repeated to fill a shape if one is given.
 
