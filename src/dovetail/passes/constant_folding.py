@@ -58,6 +58,8 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
         for tensor, value in zip(op.outputs, values, strict=True):
             replacement = graph.constant(value, op.name)
             replacement.op.where = op.where
+            if tensor in refined:
+                refined.add(replacement)
             graph.rewire(tensor, replacement)
         return changes + 1
 
