@@ -1,39 +1,275 @@
-"""Linear algebra."""
+"""Linear algebra made of products, systems and decompositions: norms, powers, rank, pseudo-inverse, least squares."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from dovetail.ops import infer
-from dovetail.ops.kinds import Number
-from dovetail.ops.op import primitive
+from dovetail.errors import op_error
+from dovetail.ops.compare import equal, greater, maximum, not_equal, where
+from dovetail.ops.complex import adjoint
+from dovetail.ops.decompositions import svd
+from dovetail.ops.diagonals import eye
+from dovetail.ops.exponential import sqrt
+from dovetail.ops.infer import normalize_axis, reduced_shape
+from dovetail.ops.kinds import Inexact
+from dovetail.ops.math import absolute, power
+from dovetail.ops.op import composite
+from dovetail.ops.products import matmul, matrix_transpose, matvec
+from dovetail.ops.reduce import max, min, restore_axes, sum
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import sum_like
+from dovetail.ops.shape import cast, convert, dims_of, expand_dims, squeeze, transpose
+from dovetail.ops.spec import TensorSpec
+from dovetail.ops.systems import inv, matrix_dims, real_dtype, require_real, triangular_solve
 from dovetail.tensor import Tensor
 
+# -- norms ------------------------------------------------------------------------------------------------------------
 
-@primitive(
-    "MatMul",
-    infer=infer.matmul,
-    samples=[
-        sample(array(2, 3), array(3, 4)),
-        sample(array(5, 3, 2), array(1, 4, 3), transpose_a=True, transpose_b=True),
-    ],
+
+def _norm_spec(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> TensorSpec:
+    return TensorSpec(reduced_shape(x.shape, axis, keepdims), real_dtype(x.dtype))
+
+
+@composite(
+    "EuclideanNorm",
+    infer=_norm_spec,
+    samples=[sample(array(2, 3)), sample(array(2, 3, 2), (0, -1), True), sample(array(0, 2), 0, gradient=False)],
 )
-def matmul(x: Number, y: Number, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
-    """Matrix product of the last two axes; the axes before them broadcast.
+def euclidean_norm(x: Inexact, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Square root of the sum of squares over axes; its gradient at zero is zero.
 
-    Source: `tf.linalg.matmul`.
+    Args:
+        x: of any shape.
+        axis: an axis, several, or None for all.
+        keepdims: whether the reduced axes stay, with size 1.
+
+    Source: `tf.raw_ops.EuclideanNorm`.
 
     Example:
-        >>> matmul([[1., 2.]], [[3.], [4.]]).numpy()
-        array([[11.]], dtype=float32)
+        >>> float(euclidean_norm([3., 4.]))
+        5.0
     """
+    size = absolute(x)
+    return sqrt(sum(size * size, axis, keepdims))
 
 
-@matmul.gradient
+@euclidean_norm.gradient
 def _(op: Any, g: Any) -> Any:
-    x, y, ta, tb = op.args
-    dx = matmul(y, g, tb, True) if ta else matmul(g, y, False, not tb)
-    dy = matmul(g, x, True, ta) if tb else matmul(x, g, not ta, False)
-    return sum_like(dx, x), sum_like(dy, y)
+    require_real(op)
+    x, axis, keepdims = op.args
+    g, norm = (restore_axes(t, x, axis, keepdims) for t in (g, op.outputs[0]))
+    zero = equal(norm, 0)
+    return where(zero, 0, g / where(zero, 1, norm)) * x
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Norm of vectors or matrices.
+
+    Args:
+        x: floats.
+        ord: for vectors any number: p of the p-norm, with inf and -inf for the largest and smallest absolute value, 0
+            for the number of elements that are not zero.  For matrices "fro" (Frobenius), "nuc" (sum of the singular
+            values), 2 and -2 (the largest and smallest of them), 1 and -1 (the largest and smallest column sum), inf
+            and -inf (row sums).  None: the square root of the sum of all squares.
+        axis: an axis for vectors, two for matrices; None for all axes of x, which are one or two unless `ord` is None.
+        keepdims: whether these axes stay, with size 1.
+
+    Raises:
+        ValueError: there is no such norm.
+
+    Source: `numpy.linalg.norm`.
+
+    Example:
+        >>> float(norm([[3., 0.], [4., 0.]])), norm([[3., 0.], [4., 1.]], 1, axis=0).numpy()
+        (5.0, array([7., 1.], dtype=float32))
+    """
+    if ord is None:
+        return euclidean_norm(x, axis, keepdims)
+    x = convert(x)
+    axes = range(len(x.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    axes = tuple(normalize_axis(a, len(x.shape)) for a in axes)
+    if len(axes) == 1 and not isinstance(ord, str):
+        return _vector_norm(x, ord, axes[0], keepdims)
+    if len(axes) == 2 and ord in _MATRIX_NORMS:
+        return _MATRIX_NORMS[ord](x, axes, keepdims)
+    raise op_error(ValueError, "Norm", f"there is no norm {ord!r} over {len(axes)} axes.")
+
+
+def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+    if ord == 2:
+        return euclidean_norm(x, axis, keepdims)
+    if ord == 0:
+        return sum(cast(not_equal(x, 0), real_dtype(x.dtype)), axis, keepdims)
+    sizes = absolute(x)
+    if math.isinf(ord):
+        return (max if ord > 0 else min)(sizes, axis, keepdims)
+    return sum(sizes, axis, keepdims) if ord == 1 else power(sum(power(sizes, ord), axis, keepdims), 1 / ord)
+
+
+def _of_sums(reduce: Any, summed: int) -> Any:
+    """The largest or smallest sum of absolute values along one of the two axes."""
+
+    def compute(x: Any, axes: tuple[int, int], keepdims: bool) -> Any:
+        result = reduce(sum(absolute(x), axes[summed], True), axes[1 - summed], True)
+        return result if keepdims else squeeze(result, axes)
+
+    return compute
+
+
+def _of_singular_values(reduce: Any) -> Any:
+    def compute(x: Any, axes: tuple[int, int], keepdims: bool) -> Any:
+        others = [i for i in range(len(x.shape)) if i not in axes]
+        result = reduce(svd(transpose(x, [*others, *axes]), compute_uv=False), -1)
+        return expand_dims(result, axes) if keepdims else result
+
+    return compute
+
+
+_MATRIX_NORMS: dict[Any, Any] = {
+    "fro": euclidean_norm,
+    "nuc": _of_singular_values(sum),
+    2: _of_singular_values(max),
+    -2: _of_singular_values(min),
+    1: _of_sums(max, 0),
+    -1: _of_sums(min, 0),
+    math.inf: _of_sums(max, 1),
+    -math.inf: _of_sums(min, 1),
+}
+
+
+# -- by singular values -----------------------------------------------------------------------------------------------
+
+
+def _pinv_spec(x: TensorSpec, rcond: Any = None) -> TensorSpec:
+    batch, rows, columns = matrix_dims(x)
+    return TensorSpec((*batch, columns, rows), x.dtype)
+
+
+@composite("Pinv", infer=_pinv_spec, samples=[sample(array(3, 2)), sample(array(2, 2, 3)), sample(array(2, 2), 1e-3)])
+def pinv(x: Inexact, rcond: Any = None) -> Tensor:
+    """Pseudo-inverse (Moore and Penrose).
+
+    Args:
+        x: of shape (..., m, n).
+        rcond: singular values up to this part of the largest count as zero; the larger of m and n times the dtype's
+            epsilon if not given.
+
+    Returns:
+        A tensor of shape (..., n, m).
+
+    Source: `numpy.linalg.pinv`, with the default `rcond` of `matrix_rank`.
+
+    Example:
+        >>> pinv([[2.], [0.]]).numpy()
+        array([[0.5, 0. ]], dtype=float32)
+    """
+    u, s, vh = svd(x, full_matrices=False)
+    counts = _is_not_zero(s, x, rcond)
+    inverse = where(counts, 1 / where(counts, s, 1), 0)
+    return matmul(matrix_transpose(adjoint(vh)) * expand_dims(inverse, -2), adjoint(u), transpose_b=True)
+
+
+@pinv.gradient
+def _(op: Any, g: Any) -> Any:
+    """Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems" (1973)."""
+    require_real(op)
+    x, p = op.inputs[0], op.outputs[0]
+    gt = matrix_transpose(g)
+    inside = matmul(matmul(p, g, transpose_a=True), p, transpose_b=True)
+    rows = gt - matmul(x, matmul(p, gt))
+    columns = gt - matmul(matmul(gt, p), x)
+    return matmul(rows, matmul(p, p, transpose_b=True)) + matmul(matmul(p, p, transpose_a=True), columns) - inside
+
+
+def _is_not_zero(s: Any, x: Any, rcond: Any) -> Any:
+    """Which singular values count as different from zero."""
+    if rcond is None:
+        *_, rows, columns = dims_of(x)
+        rcond = cast(maximum(rows, columns), s.dtype) * s.dtype.eps
+    return greater(s, rcond * max(s, -1, keepdims=True))
+
+
+def matrix_rank(x: Any, rtol: Any = None) -> Any:
+    """How many singular values are larger than `rtol` times the largest.
+
+    Args:
+        x: of shape (..., m, n).
+        rtol: the larger of m and n times the dtype's epsilon if not given.
+
+    Returns:
+        An int32 tensor of shape (...).
+
+    Source: `numpy.linalg.matrix_rank`.
+
+    Example:
+        >>> int(matrix_rank([[1., 2.], [2., 4.]]))
+        1
+    """
+    x = convert(x)
+    s = svd(x, compute_uv=False)
+    return sum(cast(_is_not_zero(s, x, rtol), "int32"), -1)
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """The x of least length among those that make the sum of squares of `a @ x - b` least.
+
+    Args:
+        a: of shape (..., m, n).
+        b: a vector of shape (m,), or right-hand sides of shape (..., m, k).
+        rcond: as for `pinv`.
+
+    Returns:
+        x, of shape (n,) or (..., n, k).
+
+    Source: the first result of `numpy.linalg.lstsq`.
+
+    Example:
+        >>> lstsq([[1.], [1.]], [1., 3.]).numpy()
+        array([2.], dtype=float32)
+    """
+    b = convert(b)
+    return (matvec if len(b.shape) == 1 else matmul)(pinv(a, rcond), b)
+
+
+# -- powers and inverses ----------------------------------------------------------------------------------------------
+
+
+def matrix_power(x: Any, n: int) -> Any:
+    """Square matrices to an integer power, by repeated squaring; negative powers are those of the inverse.
+
+    Source: `numpy.linalg.matrix_power`.
+
+    Example:
+        >>> matrix_power([[1, 1], [0, 1]], 3).numpy()
+        array([[1, 3],
+               [0, 1]], dtype=int32)
+    """
+    if n < 0:
+        return matrix_power(inv(x), -n)
+    x = convert(x)
+    result = eye(dims_of(x)[-1], dtype=x.dtype) if n == 0 else None
+    while n:
+        if n & 1:
+            result = x if result is None else matmul(result, x)
+        n >>= 1
+        x = matmul(x, x) if n else x
+    return result
+
+
+def cholesky_inverse(x: Any, upper: bool = False) -> Any:
+    """The inverse of the matrix of which `x` is the Cholesky factor.
+
+    Args:
+        x: lower triangular matrices L of L @ L.T, or upper ones U of U.T @ U.
+        upper: which of the two.
+
+    Source: `torch.cholesky_inverse`.
+
+    Example:
+        >>> cholesky_inverse([[2., 0.], [0., 1.]]).numpy()
+        array([[0.25, 0.  ],
+               [0.  , 1.  ]], dtype=float32)
+    """
+    x = convert(x)
+    whole = triangular_solve(x, eye(dims_of(x)[-1], dtype=x.dtype), not upper)
+    return matmul(whole, whole, not upper, upper)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.ops import bitwise, compare, linalg, math
+from dovetail.ops import bitwise, compare, math, products
 from dovetail.ops.op import Op
 from dovetail.tensor import Operators
 
@@ -17,7 +17,7 @@ BINARY: dict[str, Op] = {
     "floordiv": math.floor_divide,
     "mod": math.mod,
     "pow": math.power,
-    "matmul": linalg.matmul,
+    "matmul": products.matmul,
     "and": bitwise.bitwise_and,
     "or": bitwise.bitwise_or,
     "xor": bitwise.bitwise_xor,

@@ -1,0 +1,346 @@
+"""Matrix decompositions: Cholesky, LU, QR, eigenvalues, singular values.
+
+All work on the last two axes.  Where a decomposition does not exist, its elements are NaN, on every engine alike, since
+compiled programs cannot raise.  Where it is only determined up to signs, these are fixed: the first large entry (at
+least half as large as the largest) of each eigenvector and each left singular vector is positive, so that engines
+agree; R of QR keeps LAPACK's signs, on which they agree already.
+
+Gradients are those of real matrices: Giles, "Collected matrix derivative results for forward and reverse mode
+algorithmic differentiation" (2008), Murray, "Differentiation of the Cholesky decomposition" (2016), Townsend,
+"Differentiating the singular value decomposition" (2016), Walter and Lehmann, "Algorithmic differentiation of linear
+algebra functions" (2010).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.dtypes import ALL
+from dovetail.errors import op_error
+from dovetail.ops.compare import equal, where
+from dovetail.ops.diagonals import eye, tril, triu
+from dovetail.ops.join import concatenate
+from dovetail.ops.kinds import Inexact
+from dovetail.ops.op import primitive
+from dovetail.ops.products import matmul, matrix_transpose
+from dovetail.ops.samples import array, sample, spd
+from dovetail.ops.shape import dims_of, expand_dims
+from dovetail.ops.spec import TensorSpec
+from dovetail.ops.systems import _solve, matrix_dims, real_dtype, require_real, square_spec, triangular_solve
+from dovetail.tensor import Tensor
+
+
+def _smaller(rows: Any, columns: Any) -> Any:
+    return None if rows is None or columns is None else min(rows, columns)
+
+
+def half_diagonal(x: Any) -> Any:
+    """The lower triangle, with half the diagonal: Murray's Φ."""
+    return (tril(x) + tril(x, -1)) / 2
+
+
+def lower_gradient(k: Any) -> Any:
+    """The gradient for a symmetric matrix of which only the lower triangle is read."""
+    return half_diagonal(k + matrix_transpose(k))
+
+
+# -- Cholesky ---------------------------------------------------------------------------------------------------------
+
+
+@primitive("Cholesky", infer=square_spec, samples=[sample(spd(3, 3)), sample(spd(2, 1, 2, 2)), sample(spd(1, 1))])
+def cholesky(x: Inexact) -> Tensor:
+    """The lower triangular matrix L with `L @ L.T = x`, for symmetric positive definite matrices.
+
+    Args:
+        x: of shape (..., n, n); only the lower triangle is read.
+
+    Returns:
+        L, of the same shape; NaN where x is not positive definite.
+
+    Source: `numpy.linalg.cholesky`.
+
+    Example:
+        >>> cholesky([[4., 0.], [2., 2.]]).numpy()
+        array([[2., 0.],
+               [1., 1.]], dtype=float32)
+    """
+
+
+@cholesky.gradient
+def _(op: Any, g: Any) -> Any:
+    require_real(op)
+    factor = op.outputs[0]
+    inside = half_diagonal(matmul(factor, g, transpose_a=True))
+    half = triangular_solve(factor, inside, adjoint=True)
+    whole = matrix_transpose(triangular_solve(factor, matrix_transpose(half), adjoint=True))
+    return lower_gradient(whole)
+
+
+# -- LU ---------------------------------------------------------------------------------------------------------------
+
+
+def _lu_spec(x: TensorSpec) -> list[TensorSpec]:
+    batch, rows, columns = matrix_dims(x)
+    return [x, TensorSpec((*batch, _smaller(rows, columns)), ALL["int32"])]  # type: ignore[misc]
+
+
+@primitive(
+    "Lu",
+    infer=_lu_spec,
+    samples=[sample(array(3, 3)), sample(array(2, 2, 2)), sample(array(3, 2), gradient=False)],
+)
+def lu_factor(x: Inexact) -> tuple[Tensor, ...]:
+    """LU decomposition with row exchanges: `P @ x = L @ U`.
+
+    Args:
+        x: of shape (..., m, n).
+
+    Returns:
+        L, whose diagonal of ones is left out, and U in one tensor of the shape of x; and the pivots, int32: row i was
+        exchanged with row `pivots[i]`, in order.
+
+    Source: `scipy.linalg.lu_factor`.
+
+    Example:
+        >>> lu, pivots = lu_factor([[1., 2.], [2., 6.]])
+        >>> lu.numpy(), pivots.numpy()
+        (array([[ 2. ,  6. ],
+               [ 0.5, -1. ]], dtype=float32), array([1, 1], dtype=int32))
+    """
+
+
+@lu_factor.gradient
+def _(op: Any, g: Any, _: Any) -> Any:
+    """Pᵀ L⁻ᵀ (tril(Lᵀ gL, -1) + triu(gU Uᵀ)) U⁻ᵀ, in which Pᵀ L⁻ᵀ is x⁻ᵀ Uᵀ."""
+    x, lu = op.inputs[0], op.outputs[0]
+    require_real(op)
+    if x.shape[-2] != x.shape[-1]:
+        raise op_error(NotImplementedError, "Lu", "its gradient is known for square matrices only.")
+    unit, upper = tril(lu, -1) + eye(dims_of(x)[-1], dtype=x.dtype), triu(lu)
+    inside = tril(matmul(unit, tril(g, -1), transpose_a=True), -1) + triu(matmul(triu(g), upper, transpose_b=True))
+    right = matrix_transpose(triangular_solve(lu, matrix_transpose(inside), lower=False))
+    return _solve(x, matmul(upper, right, transpose_a=True), adjoint=True)
+
+
+# -- QR ---------------------------------------------------------------------------------------------------------------
+
+
+def _qr_spec(x: TensorSpec, mode: str = "reduced") -> list[TensorSpec]:
+    batch, rows, columns = matrix_dims(x)
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"the mode must be 'reduced' or 'complete', not {mode!r}.")
+    inner = rows if mode == "complete" else _smaller(rows, columns)
+    return [TensorSpec((*batch, rows, inner), x.dtype), TensorSpec((*batch, inner, columns), x.dtype)]  # type: ignore[misc]
+
+
+@primitive(
+    "Qr",
+    infer=_qr_spec,
+    samples=[
+        sample(array(3, 2)),
+        sample(array(2, 2, 3)),
+        sample(array(3, 3), "complete"),
+        sample(array(3, 2), "complete", gradient=False),
+    ],
+)
+def qr(x: Inexact, mode: str = "reduced") -> tuple[Tensor, ...]:
+    """QR decomposition `x = q @ r`: the columns of q are orthonormal, r is upper triangular.
+
+    Args:
+        x: of shape (..., m, n).
+        mode: "reduced": q is (..., m, k) and r (..., k, n), with k the smaller of m and n; "complete": q is (..., m, m)
+            and r (..., m, n).
+
+    Returns:
+        q and r.
+
+    Source: `numpy.linalg.qr`.
+
+    Example:
+        >>> q, r = qr([[3., 1.], [4., 2.]])
+        >>> matmul(q, r).numpy().round(5)
+        array([[3., 1.],
+               [4., 2.]], dtype=float32)
+    """
+
+
+@qr.gradient
+def _(op: Any, gq: Any, gr: Any) -> Any:
+    """For the first k columns, which r decomposes as a square matrix, and for the others, which are q times theirs."""
+    require_real(op)
+    x, (q, r) = op.inputs[0], op.outputs
+    rows, columns = x.shape[-2:]
+    if op.attr("mode") == "complete" and (rows is None or columns is None or rows > columns):
+        raise op_error(NotImplementedError, "Qr", "more rows than columns: only mode='reduced' has a gradient.")
+    k = dims_of(q)[-1]
+    square, g_square, g_rest = r[..., :k], gr[..., :k], gr[..., k:]
+    gq = gq + matmul(x[..., k:], g_rest, transpose_b=True)
+    inside = matmul(square, g_square, transpose_b=True) - matmul(gq, q, transpose_a=True)
+    left = gq + matmul(q, tril(inside) + matrix_transpose(tril(inside, -1)))
+    first = matrix_transpose(triangular_solve(square, matrix_transpose(left), lower=False))
+    return concatenate([first, matmul(q, g_rest)], -1)
+
+
+# -- eigenvalues ------------------------------------------------------------------------------------------------------
+
+
+def _eigh_spec(x: TensorSpec, compute_v: bool = True) -> list[TensorSpec]:
+    whole = square_spec(x)
+    values = TensorSpec(whole.shape[:-1], real_dtype(x.dtype))  # type: ignore[index]
+    return [values, whole] if compute_v else [values]
+
+
+@primitive(
+    "SelfAdjointEigV2",
+    infer=_eigh_spec,
+    samples=[sample(spd(3, 3), tolerance=1e-4), sample(spd(2, 2, 2), tolerance=1e-4), sample(spd(2, 2), False)],
+)
+def _eigh(x: Inexact, compute_v: bool = True) -> tuple[Tensor, ...]:
+    """Eigenvalues and, if wanted, eigenvectors of symmetric matrices."""
+
+
+@_eigh.gradient
+def _(op: Any, gw: Any, gv: Any = None) -> Any:
+    require_real(op)
+    w, v = op.outputs if op.attr("compute_v") else _eigh(op.inputs[0])
+    inside = expand_dims(gw, -1) * eye(dims_of(w)[-1], dtype=w.dtype)
+    if gv is not None:
+        inside = inside + _reciprocal_gaps(w) * matmul(v, gv, transpose_a=True)
+    return lower_gradient(matmul(matmul(v, inside), v, transpose_b=True))
+
+
+def _reciprocal_gaps(w: Any) -> Any:
+    """1 / (w_j - w_i) in row i and column j; 0 where the two are equal."""
+    gaps = expand_dims(w, -2) - expand_dims(w, -1)
+    same = equal(gaps, 0)
+    return where(same, 0, 1 / where(same, 1, gaps))
+
+
+def eigh(x: Any) -> tuple[Any, Any]:
+    """Eigenvalues and eigenvectors of symmetric (or Hermitian) matrices.
+
+    Args:
+        x: of shape (..., n, n); only the lower triangle is read.
+
+    Returns:
+        The eigenvalues, ascending, of shape (..., n), and the eigenvectors, as columns, of shape (..., n, n).
+
+    Source: `numpy.linalg.eigh`.
+
+    Example:
+        >>> w, v = eigh([[2., 0.], [0., 1.]])
+        >>> w.numpy(), v.numpy()
+        (array([1., 2.], dtype=float32), array([[0., 1.],
+               [1., 0.]], dtype=float32))
+    """
+    return _eigh(x)
+
+
+def eigvalsh(x: Any) -> Any:
+    """Eigenvalues of symmetric (or Hermitian) matrices, ascending.
+
+    Source: `numpy.linalg.eigvalsh`.
+
+    Example:
+        >>> eigvalsh([[2., 0.], [0., 1.]]).numpy()
+        array([1., 2.], dtype=float32)
+    """
+    return _eigh(x, compute_v=False)[0]
+
+
+def _eig_spec(x: TensorSpec) -> list[TensorSpec]:
+    whole = square_spec(x)
+    dtype = ALL["complex128" if x.dtype in ("float64", "complex128") else "complex64"]
+    return [TensorSpec(whole.shape[:-1], dtype), TensorSpec(whole.shape, dtype)]  # type: ignore[index]
+
+
+@primitive("Eig", infer=_eig_spec, samples=[sample(spd(3, 3), gradient=False, tolerance=1e-4)])
+def eig(x: Inexact) -> tuple[Tensor, ...]:
+    """Eigenvalues and eigenvectors of square matrices.
+
+    Args:
+        x: of shape (..., n, n).
+
+    Returns:
+        The eigenvalues, in no particular order, of shape (..., n), and the eigenvectors of length 1, as columns, of
+        shape (..., n, n); both complex.  There is no gradient.
+
+    Source: `numpy.linalg.eig`.
+
+    Example:
+        >>> eig([[0., 1.], [-1., 0.]])[0].numpy()
+        array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+
+
+# -- singular values --------------------------------------------------------------------------------------------------
+
+
+def _svd_spec(x: TensorSpec, full_matrices: bool = True, compute_uv: bool = True) -> list[TensorSpec]:
+    batch, rows, columns = matrix_dims(x)
+    k = _smaller(rows, columns)
+    shapes = [(rows, rows if full_matrices else k), (k,), (columns if full_matrices else k, columns)]
+    dtypes = [x.dtype, real_dtype(x.dtype), x.dtype]
+    specs = [TensorSpec((*batch, *shape), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]  # type: ignore[misc]
+    return specs if compute_uv else specs[1:2]
+
+
+@primitive(
+    "Svd",
+    infer=_svd_spec,
+    samples=[
+        sample(array(3, 2), False, tolerance=1e-4),
+        sample(array(2, 2, 3), False, tolerance=1e-4),
+        sample(spd(2, 2), True, tolerance=1e-4),
+        sample(array(3, 2), True, False),
+    ],
+)
+def _svd(x: Inexact, full_matrices: bool = True, compute_uv: bool = True) -> tuple[Tensor, ...]:
+    """Singular values and, if wanted, singular vectors."""
+
+
+@_svd.gradient
+def _(op: Any, *g: Any) -> Any:
+    require_real(op)
+    x, full_matrices, compute_uv = op.args
+    rows, columns = x.shape[-2:]
+    if not compute_uv:
+        u, _, vh = _svd(x, False)
+        return matmul(u * expand_dims(g[0], -2), vh)
+    if full_matrices and (rows is None or rows != columns):
+        raise op_error(NotImplementedError, "Svd", "not square: only full_matrices=False has a gradient.")
+    (u, s, vh), (gu, gs, gvh) = op.outputs, g
+    gaps = _reciprocal_gaps(s * s)
+    left, right = matmul(u, gu, transpose_a=True), matmul(vh, gvh, transpose_b=True)
+    inside = (
+        gaps * (left - matrix_transpose(left)) * expand_dims(s, -2)
+        + gaps * (right - matrix_transpose(right)) * expand_dims(s, -1)
+        + expand_dims(gs, -1) * eye(dims_of(s)[-1], dtype=s.dtype)
+    )
+    whole = matmul(matmul(u, inside), vh)
+    if rows is None or columns is None or rows > columns:  # what is not in the span of u
+        whole = whole + matmul((gu - matmul(u, left)) / expand_dims(s, -2), vh)
+    if rows is None or columns is None or rows < columns:
+        whole = whole + matmul(u, (gvh - matmul(right, vh, transpose_a=True)) / expand_dims(s, -1))
+    return whole
+
+
+def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """Singular value decomposition `x = u @ diag(s) @ vh`.
+
+    Args:
+        x: of shape (..., m, n).
+        full_matrices: whether u and vh are square, (..., m, m) and (..., n, n), or only as large as needed, (..., m, k)
+            and (..., k, n), with k the smaller of m and n.  Gradients need the latter, unless m = n.
+        compute_uv: whether u and vh are wanted, too.
+
+    Returns:
+        u, s and vh, with s in descending order, of shape (..., k); or s alone.
+
+    Source: `numpy.linalg.svd`.
+
+    Example:
+        >>> svd([[0., 2.], [1., 0.]], compute_uv=False).numpy()
+        array([2., 1.], dtype=float32)
+    """
+    return _svd(x, full_matrices) if compute_uv else _svd(x, False, False)[0]
