@@ -69,6 +69,10 @@ class Engine:
             accepts: frozenset(native_types[name] for name in names if name in native_types)
             for accepts, names in _DIRECT.items()
         }
+        self._absorbed = {
+            native_types[name]: kinds for names, kinds in _ABSORBED for name in names if name in native_types
+        }
+        self._numbers: dict[Any, Any] = {}
         self.native = copy.copy(self)
         self.native.eager_rules = self.rules
 
@@ -178,6 +182,25 @@ class Engine:
 
     # the same for all
 
+    def number(self, value: Any, native_dtype: Any) -> Any:
+        """A Python number as a native array without dimensions; None if it is none, or would change the dtype.
+
+        The arrays are kept and shared, so they must not leave the rules that they are given to.
+        """
+        if type(value) not in self._absorbed.get(native_dtype, ()):
+            return None
+        key = native_dtype, value or repr(value)  # 0.0 and -0.0 are equal, and so have one hash
+        found = self._numbers.get(key)
+        if found is None:
+            try:
+                found = self.asarray(value, native_to_dtype(native_dtype))
+            except OverflowError:
+                return None
+            if len(self._numbers) >= _NUMBERS_LIMIT:
+                self._numbers.clear()
+            self._numbers[key] = found
+        return found
+
     def receive(self, value: Any, sender: Engine) -> Any:
         """A value of another engine, by DLPack where both can, else by way of NumPy."""
         try:
@@ -210,3 +233,10 @@ _DIRECT = {
     "bits": ("bool", *dtypes.INTEGERS),
     "bool": ("bool",),
 }
+
+_ABSORBED = [  # dtypes, and the Python numbers that take their type
+    (dtypes.INTEGERS, (int,)),
+    (dtypes.FLOATS, (int, float)),
+    (dtypes.COMPLEXES, (int, float, complex)),
+]
+_NUMBERS_LIMIT = 1000

@@ -173,17 +173,28 @@ class UnaryOp(Op[P, R]):
 
 
 class BinaryOp(Op[P, R]):
-    """An elementwise op of two tensors, with a short way for two eager Tensors of one engine and dtype, no tape."""
+    """An elementwise op of two tensors, with a short way for the plainest call: no tape, and eager Tensors of one engine
+    and dtype, or one and a Python number."""
 
     def __call__(self, x: Any, y: Any, name: str | None = None) -> Any:  # type: ignore[override]
-        if type(x) is Tensor and type(y) is Tensor and not recording.tapes:
-            engine, value, other = x._engine, x._value, y._value
-            dtype = value.dtype
-            if y._engine is engine and other.dtype == dtype and dtype in engine.direct[self.accepts]:
+        if not recording.tapes:
+            if type(x) is Tensor:
+                engine, a = x._engine, x._value
+                dtype = a.dtype
+                b = y._value if type(y) is Tensor and y._engine is engine else engine.number(y, dtype)
+                fit = b is not None and b.dtype is dtype
+            elif type(y) is Tensor:
+                engine, b = y._engine, y._value
+                dtype = b.dtype
+                a = engine.number(x, dtype)
+                fit = a is not None
+            else:
+                fit = False
+            if fit and dtype in engine.direct[self.accepts]:
                 rule = engine.eager_rules.get(self.name)
                 if rule is not None:
                     try:
-                        return Tensor(rule(value, other), engine)
+                        return Tensor(rule(a, b), engine)
                     except Exception:  # the long way finds the words for what is wrong
                         pass
         return dispatch.apply(self, (x, y), {"name": name})
