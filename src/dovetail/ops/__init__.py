@@ -15,10 +15,12 @@ from dovetail.ops.diagonals import *
 from dovetail.ops.extend import *
 from dovetail.ops.cumulative import *
 from dovetail.ops.exponential import *
+from dovetail.ops.fused import *
 from dovetail.ops.index import *
 from dovetail.ops.join import *
 from dovetail.ops.linalg import *
 from dovetail.ops.loops import *
+from dovetail.ops.losses import *
 from dovetail.ops.math import *
 from dovetail.ops.normalization import *
 from dovetail.ops.op import OPS

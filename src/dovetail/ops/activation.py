@@ -19,6 +19,7 @@ from dovetail.ops.kinds import Float, Number
 from dovetail.ops.math import absolute
 from dovetail.ops.op import composite
 from dovetail.ops.samples import array, ints, sample, unary
+from dovetail.ops.shape import sum_like
 from dovetail.ops.special import erf
 from dovetail.ops.trigonometry import tanh
 from dovetail.tensor import Tensor
@@ -47,12 +48,13 @@ def relu_grad(g: Float, y: Float) -> Tensor:
         >>> relu_grad([5., 6.], [0., 1.]).numpy()
         array([0., 6.], dtype=float32)
     """
-    return where(greater(y, 0), g, 0)
+    return where(less_equal(y, 0), 0, g)
 
 
 @relu_grad.gradient
 def _(op: Any, h: Any) -> Any:
-    return relu_grad(h, op.inputs[1]), None
+    g, y = op.inputs
+    return sum_like(relu_grad(h, y), g), None
 
 
 @composite("Relu6", infer=elementwise, samples=[*unary(-4, 8)])
@@ -111,7 +113,8 @@ def leaky_relu_grad(g: Float, x: Float, negative_slope: float = 0.2) -> Tensor:
 
 @leaky_relu_grad.gradient
 def _(op: Any, h: Any) -> Any:
-    return leaky_relu_grad(h, op.inputs[1], op.attr("negative_slope")), None
+    g, x = op.inputs
+    return sum_like(leaky_relu_grad(h, x, op.attr("negative_slope")), g), None
 
 
 def relu(
@@ -285,7 +288,7 @@ def sigmoid_grad(g: Float, y: Float) -> Tensor:
 @sigmoid_grad.gradient
 def _(op: Any, h: Any) -> Any:
     g, y = op.inputs
-    return sigmoid_grad(h, y), h * g * (1 - 2 * y)
+    return sum_like(sigmoid_grad(h, y), g), sum_like(h * g * (1 - 2 * y), y)
 
 
 @composite("LogSigmoid", infer=elementwise, samples=unary(-5, 5))
@@ -366,7 +369,7 @@ def silu_grad(g: Float, x: Float) -> Tensor:
 def _(op: Any, h: Any) -> Any:
     g, x = op.inputs
     s = sigmoid(x)
-    return silu_grad(h, x), h * g * (s * (1 - s) * (2 + x * (1 - 2 * s)))
+    return sum_like(silu_grad(h, x), g), sum_like(h * g * (s * (1 - s) * (2 + x * (1 - 2 * s))), x)
 
 
 swish = silu
