@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+import torch.utils.checkpoint
 
 from dovetail.dtypes import DType
 from dovetail.engines import matrices, slices
@@ -267,15 +268,24 @@ def _(g: Any, shape: Any, *where: Any) -> Any:
 
 @rules("GatherV2")
 def _(x: Any, indices: Any, axis: int) -> Any:
-    shape = (*x.shape[: axis % x.ndim], *indices.shape, *x.shape[axis % x.ndim + 1 :])
-    return x.index_select(axis, _wrapped(indices, x.shape[axis]).reshape(-1)).reshape(shape)
+    axis = axis % x.ndim
+    positions = _wrapped(indices, x.shape[axis]).reshape(-1)
+    try:
+        found = x.index_select(axis, positions)
+    except RuntimeError:
+        slices.check_range(positions, x.shape[axis], axis)
+        raise
+    return found.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
 
 
 @rules("TakeAlongAxis")
 def _(x: Any, indices: Any, axis: int) -> Any:
     positions = _wrapped(indices, x.shape[axis])
-    slices.check_range(positions, x.shape[axis], axis)
-    return torch.take_along_dim(x, positions, axis)
+    try:
+        return torch.take_along_dim(x, positions, axis)
+    except RuntimeError:
+        slices.check_range(positions, x.shape[axis], axis)
+        raise
 
 
 def _wrapped(indices: Any, dim: int) -> Any:
@@ -505,6 +515,19 @@ def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> 
 out_rules["MatMul"] = rules["MatMul"]
 
 
+@rules("FusedMatMul")
+def _(bias: Any, x: Any, y: Any, transpose_a: bool, transpose_b: bool, **out: Any) -> Any:
+    return torch.addmm(bias, x.mT if transpose_a else x, y.mT if transpose_b else y, **out)
+
+
+@rules("AddScaled")
+def _(x: Any, y: Any, scale: float, **out: Any) -> Any:
+    return torch.add(x, y, alpha=scale, **out)
+
+
+out_rules |= {name: rules[name] for name in ("FusedMatMul", "AddScaled")}
+
+
 @rules("Einsum")
 def _(inputs: Any, equation: str) -> Any:
     x = inputs[0]
@@ -653,6 +676,30 @@ class TorchEngine(Engine):
 
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
         return torch.no_grad()(function)
+
+    def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
+        results, gradient = function(*args)
+        return _WithGradient.apply(gradient, len(results), *results, *args)
+
+    def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        return torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False)
+
+
+class _WithGradient(torch.autograd.Function):
+    """Gives results through, and sends the gradients that arrive at them to the arguments, by a function."""
+
+    @staticmethod
+    def forward(gradient: Callable[..., Any], count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(t.view_as(t) for t in tensors[:count])
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+        ctx.gradient, ctx.count = inputs[:2]
+        ctx.mark_non_differentiable(*[t for t in output if not (t.is_floating_point() or t.is_complex())])
+
+    @staticmethod
+    def backward(ctx: Any, *arriving: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        return (None, None, *[None] * ctx.count, *ctx.gradient(*arriving))
 
 
 engine = TorchEngine(rules, out_rules, fresh)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from dovetail.engines.base import Engine
@@ -13,6 +15,7 @@ from dovetail.passes.composites import inline_composites
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.cse import merge_common
 from dovetail.passes.dead_assignments import remove_dead_assignments
+from dovetail.passes.fuse import fuse
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import check_static, specialize
@@ -31,12 +34,30 @@ def optimized_copy(graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...
     Raises:
         ValueError: the engine needs every shape, and one depends on values.
     """
+    with no_garbage_collection():
+        return _optimized_copy(graph, engine, shapes)
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """While a graph is built nothing of it is garbage, and looking for some would take as long as the building."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _optimized_copy(graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...]] | None) -> Graph:
     copy = copy_graph(graph)
     prune(copy)
     if shapes is not None:
         specialize(copy, shapes)
     inline = partial(inline_composites, claimed=engine.rules)
     base.run(copy, [fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
+    base.run(copy, [partial(fuse, claimed=engine.rules), prune])
     if engine.static_shapes:
         check_static(copy, engine.name)
     return copy

@@ -1,0 +1,73 @@
+"""Fusion: compositions become one op where the engine claims it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from dovetail import ops
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.patterns import Match, build, match, scalar_constant, wildcards
+from dovetail.passes.base import sweep
+
+x, y, bias = wildcards("x y bias")
+ta, tb = wildcards("ta tb")
+scale = wildcards("scale", lambda value: scalar_constant(value) is not None)
+
+
+def _matrices(found: Match) -> bool:
+    product = found.tensor
+    same = found[bias].shape is not None and None not in found[bias].shape and len(found[bias].shape) <= 2
+    return found[x].ndim == found[y].ndim == product.ndim == 2 and same and product.dtype.is_floating
+
+
+def _wide(found: Match) -> bool:
+    return found[x].shape == found.tensor.shape and found.tensor.dtype.is_floating
+
+
+def _scaled(sign: int) -> Callable[[Match], GraphTensor]:
+    return lambda found: ops.add_scaled(found[x], found[y], sign * scalar_constant(found[scale]))
+
+
+# (what is looked for, what it becomes, the condition); the inner op must have no other use
+FUSIONS: list[tuple[Any, Any, Callable[[Match], bool]]] = [
+    (ops.matmul(x, y, ta, tb) + bias, ops.matmul_add(bias, x, y, ta, tb), _matrices),
+    (x + y * scale, _scaled(1), _wide),
+    (x - y * scale, _scaled(-1), _wide),
+]
+MAKES = {"AddV2": ("FusedMatMul", "AddScaled"), "Sub": ("AddScaled",)}
+
+
+def fuse(graph: Graph, claimed: Collection[str]) -> int:
+    """Puts fused ops in the place of what they compute.
+
+    Args:
+        graph: is edited.
+        claimed: the names of the ops that the engine has rules for.
+
+    Returns:
+        How many were fused; `prune` removes what is not needed any more.
+    """
+
+    def visit(op: Operation) -> int:
+        if not any(name in claimed for name in MAKES.get(op.type, ())):
+            return 0
+        for pattern, replacement, condition in FUSIONS:
+            found = match(pattern, op.outputs[0])
+            if found is None or not condition(found) or not _inner_is_free(op, found):
+                continue
+            new = replacement(found) if callable(replacement) and not hasattr(replacement, "op") else build(replacement, found)
+            if new.op.op.name in claimed and new.spec == op.outputs[0].spec:
+                graph.rewire(op.outputs[0], new)
+                return 1
+        return 0
+
+    return sweep(graph, visit)
+
+
+def _inner_is_free(op: Operation, found: Match) -> bool:
+    """Whether what is taken into the fused op is not needed elsewhere too."""
+    kept = {id(value) for value in found.values()}
+    inner = [t for t in op.inputs if id(t) not in kept]
+    returned = set(op.graph.outputs)
+    return all(len(t.uses()) == 1 and t not in returned for t in inner)

@@ -1,0 +1,59 @@
+"""Fusion."""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.passes.fuse import fuse
+from dovetail.passes.prune import prune
+
+CLAIMED = {"FusedMatMul", "AddScaled"}
+X, Y = dt.spec((2, 3)), dt.spec((3, 4))
+
+
+def fused_types(function, *specs, claimed=CLAIMED):
+    graph = dt.function(function).graph(*specs)
+    fuse(graph, claimed)
+    prune(graph)
+    graph.validate()
+    return [op.type for op in graph.operations if op.type not in ("Placeholder", "Const")]
+
+
+@pytest.mark.parametrize(
+    ("function", "specs", "expected"),
+    [
+        (lambda x, y, b: x @ y + b, [X, Y, dt.spec((4,))], ["FusedMatMul"]),
+        (lambda x, y, b: b + x @ y, [X, Y, dt.spec((2, 4))], ["FusedMatMul"]),
+        (lambda x, y: x - 0.1 * y, [X, X], ["AddScaled"]),
+        (lambda x, y: x + y * 0.1, [X, X], ["AddScaled"]),
+    ],
+)
+def test_fused(function, specs, expected):
+    assert fused_types(function, *specs) == expected
+    assert expected[0] not in fused_types(function, *specs, claimed=())
+
+
+def _also_returns_the_product(x, y, b):
+    product = x @ y
+    return product + b, product
+
+
+@pytest.mark.parametrize(
+    ("function", "specs"),
+    [
+        (_also_returns_the_product, [X, Y, dt.spec((4,))]),
+        (lambda x, y, b: x @ y + b, [dt.spec((5, 2, 3)), Y, dt.spec((4,))]),  # more than matrices
+        (lambda x, y, b: x @ y + b, [X, Y, dt.spec((5, 2, 4))]),  # the bias is wider than the product
+        (lambda x, y: x - 0.1 * y, [dt.spec((3,)), X]),  # the first is narrower than the sum
+        (lambda x, y: x - 2 * y, [dt.spec((3,), "int32")] * 2),
+    ],
+)
+def test_left_alone(function, specs):
+    assert not CLAIMED & set(fused_types(function, *specs))
+
+
+def test_numbers(engine, rng):
+    x, y, b = (rng.normal(size=s).astype("float32") for s in ((2, 3), (3, 4), (4,)))
+    found = dt.function(lambda x, y, b: ops.tanh(x @ y + b) - 0.25 * (x @ y))(x, y, b)
+    np.testing.assert_allclose(found.numpy(), np.tanh(x @ y + b) - 0.25 * (x @ y), rtol=1e-5, atol=1e-6)
