@@ -71,5 +71,6 @@ def copy_operation(operation: Operation, target: Graph, mapped: dict[GraphTensor
         operation.where,
     )
     copy.device, copy.engine = operation.device, operation.engine
+    copy.gradient_function, copy.overrides = operation.gradient_function, operation.overrides
     mapped.update(zip(operation.outputs, copy.outputs, strict=True))
     return copy

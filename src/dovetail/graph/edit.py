@@ -88,7 +88,7 @@ class Editing:
             ValueError: `new` is of another graph, depends on a user of `old`, or its shape does not fit.
             TypeError: the dtypes differ.
         """
-        self.replace_uses(old, new, [use for use in old._uses if use[0] is not new.op])
+        self.replace_uses(old, new, [use for use in old.uses() if use[0] is not new.op])
         self.outputs = [new if t is old else t for t in self.outputs]
 
     def replace_uses(self, old: GraphTensor, new: GraphTensor, uses: Sequence[tuple[Operation, int]]) -> None:
@@ -118,7 +118,7 @@ class Editing:
 
     def rewire(self, old: GraphTensor, new: GraphTensor) -> None:
         """`replace_all_uses` without the checks, for passes, whose replacements come before what they replace."""
-        for operation, index in list(old._uses):
+        for operation, index in old.uses():
             operation._set_input(index, new)
         if any(t is old for t in self.outputs):
             self.outputs = [new if t is old else t for t in self.outputs]
@@ -245,8 +245,8 @@ class Editing:
         """Takes out operations that nothing outside of them uses; for passes, which have seen to that."""
         gone = set(operations)
         for operation in gone:
-            for i, tensor in enumerate(operation.inputs):
-                tensor._uses.pop((operation, i), None)
+            for tensor in operation.inputs:
+                tensor._drop_use(operation)
             for other in operation.control_inputs:
                 operation.remove_control_input(other)
             for other in operation.control_outputs:

@@ -14,11 +14,13 @@ two in agreement.  Operations stand in program order, which is always a topologi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from dovetail.autodiff.registry import checked_overrides
 from dovetail.engines.base import native_to_dtype
 from dovetail.errors import Where, op_error, user_line
 from dovetail.graph.edit import Editing
@@ -26,7 +28,7 @@ from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import Order
 from dovetail.ops.op import OPS, Op
 from dovetail.ops.spec import TensorSpec
-from dovetail.tensor import building
+from dovetail.tensor import Tensor, building, recording
 
 __all__ = ["SINGLE", "Graph", "GraphTensor", "Operation", "State"]
 
@@ -37,13 +39,15 @@ class State:
     Attributes:
         values: variable → its value at this point of the program.
         assigned: the variables that were assigned.
-        inputs: in a subgraph, variable → the input that stands for its value at the start.
+        unread: the variables that were not read since they were assigned.
+        inputs: variable → its value at the start; in a subgraph the input that stands for it.
         last: variable → the operation that assigned it last.
     """
 
     def __init__(self) -> None:
         self.values: dict[Any, GraphTensor] = {}
         self.assigned: dict[Any, None] = {}
+        self.unread: set[Any] = set()
         self.inputs: dict[Any, GraphTensor] = {}
         self.last: dict[Any, Operation] = {}
 
@@ -53,6 +57,9 @@ class State:
         value = self.values.get(variable)
         if value is not None and value.op is operation:
             del self.values[variable]
+        value = self.inputs.get(variable)
+        if value is not None and value.op is operation:
+            del self.inputs[variable]
         if self.last.get(variable) is operation:
             del self.last[variable]
 
@@ -66,6 +73,7 @@ class Graph(Editing):
         outputs: the results, in order.
         outer: for a subgraph, the graph it is traced in.
         state: the variables it reads and assigns.
+        closures: eager Tensors that were used while it was traced → the constants that stand for them.
         captures: for a subgraph, tensors of the outer graph → the placeholders that stand for them.
 
     Example:
@@ -82,6 +90,7 @@ class Graph(Editing):
         self.outer = outer
         self.inputs: list[GraphTensor] = []
         self.outputs: list[GraphTensor] = []
+        self.closures: WeakKeyDictionary[Tensor, GraphTensor] = WeakKeyDictionary()
         self.captures: dict[GraphTensor, GraphTensor] = {}
         self.state = State()
         self._operations: dict[str, Operation] = {}
@@ -113,8 +122,8 @@ class Graph(Editing):
         layout = layout or (SINGLE,) * len(inputs)
         operation = Operation(self, op, name, inputs, layout, attrs, where or self._where or user_line())
         operation.outputs = [GraphTensor(operation, i, spec) for i, spec in enumerate(specs)]
-        for i, tensor in enumerate(inputs):
-            tensor._uses[operation, i] = None
+        for tensor in inputs:
+            tensor._add_use(operation)
         self._operations[operation.name] = operation
         self._order.insert(operation, self._cursor and self._place_for(inputs))
         return operation
@@ -179,7 +188,32 @@ class Graph(Editing):
                 self._counts[name] = count
                 return candidate
 
+    @contextmanager
+    def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
+        """Operations added to this graph inside the `with` block get their gradients by name.
+
+        Args:
+            overrides: op type → name of a gradient that is registered with `RegisterGradient`.
+
+        Raises:
+            LookupError: a key is not the type of an op; or, when a gradient is asked for, a name is not registered.
+
+        Source: `tf.Graph.gradient_override_map`.
+        """
+        outside = self._overrides
+        self._overrides = {**outside, **checked_overrides(overrides)}
+        try:
+            yield
+        finally:
+            self._overrides = outside
+
     # reading
+
+    @property
+    def gradient_overrides(self) -> Mapping[str, str]:
+        """What new operations carry: op type → name of a registered gradient."""
+        around = recording.overrides if self.outer is None else self.outer.gradient_overrides
+        return {**around, **self._overrides} if self._overrides else around
 
     @property
     def operations(self) -> list[Operation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dovetail.errors import Where, op_error
@@ -33,7 +33,7 @@ class GraphTensor(Operators):
         self.index = index
         self.shape = spec.shape
         self.dtype = spec.dtype
-        self._uses: dict[tuple[Operation, int], None] = {}
+        self._uses: dict[Operation, int] = {}  # each consumer, and how often it takes this tensor
 
     @property
     def name(self) -> str:
@@ -54,11 +54,20 @@ class GraphTensor(Operators):
 
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor as an input, each once."""
-        return list(dict.fromkeys(op for op, _ in self._uses))
+        return list(self._uses)
 
     def uses(self) -> list[tuple[Operation, int]]:
         """Every (operation, input number) that takes this tensor."""
-        return list(self._uses)
+        return [(op, i) for op in self._uses for i, tensor in enumerate(op.inputs) if tensor is self]
+
+    def _add_use(self, op: Operation) -> None:
+        self._uses[op] = self._uses.get(op, 0) + 1
+
+    def _drop_use(self, op: Operation) -> None:
+        if self._uses[op] == 1:
+            del self._uses[op]
+        else:
+            self._uses[op] -= 1
 
     def __hash__(self) -> int:
         return id(self)
@@ -107,12 +116,14 @@ class Operation:
         layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for what is in `attrs`.
         control_inputs: operations that must run before it; change them with `add_control_input`.
         device, engine: where it was asked to run, None if nobody asked.
+        gradient_function: a gradient of its own, as `custom_gradient` gives; None for that of its op.
+        overrides: op type → name of a registered gradient, for this operation and those that its body consists of.
         where: the user's line that made it.
     """
 
     __slots__ = (
         "__weakref__", "_next", "_position", "_previous", "attrs", "control_inputs", "control_outputs", "device",
-        "engine", "graph", "inputs", "layout", "name", "op", "outputs", "where",
+        "engine", "gradient_function", "graph", "inputs", "layout", "name", "op", "outputs", "overrides", "where",
     )  # fmt: skip
 
     def __init__(
@@ -129,6 +140,8 @@ class Operation:
         self.control_outputs: tuple[Operation, ...] = ()
         self.device: str | None = None
         self.engine: str | None = None
+        self.gradient_function: Callable[..., Any] | None = None
+        self.overrides: Mapping[str, str] = graph.gradient_overrides
         self.where = where
         self._position = 0
         self._previous: Operation | None = None
@@ -196,19 +209,14 @@ class Operation:
 
     def make_static(self, index: int, value: Any) -> None:
         """Gives a parameter that is a tensor now a static value instead."""
-        first = self.input_at(index)
-        for i, tensor in enumerate(self.inputs[first:], first):
-            del tensor._uses[self, i]
-        del self.inputs[first]
-        for i, tensor in enumerate(self.inputs[first:], first):
-            tensor._uses[self, i] = None
+        self.inputs.pop(self.input_at(index))._drop_use(self)
         self.layout = (*self.layout[:index], None, *self.layout[index + 1 :])
         self.attrs[self.op.params[index].name] = value
 
     def _set_input(self, index: int, tensor: GraphTensor) -> None:
-        self.inputs[index]._uses.pop((self, index), None)
+        self.inputs[index]._drop_use(self)
         self.inputs[index] = tensor
-        tensor._uses[self, index] = None
+        tensor._add_use(self)
 
     def __repr__(self) -> str:
         return f"<operation {self.name} {self.type}>"

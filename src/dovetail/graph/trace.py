@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from dovetail import engines
+from dovetail import config, engines
 from dovetail.dtypes import DType
 from dovetail.errors import op_error
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
 from dovetail.ops import dispatch
 from dovetail.ops.dispatch import EAGER, HOST, NATIVE, STATE, World
+from dovetail.ops.kinds import IntsKind, Kind
 from dovetail.ops.op import OPS, Op
 from dovetail.ops.spec import Shape, TensorSpec
 from dovetail.tensor import Tensor, recording
@@ -53,12 +54,65 @@ def not_building() -> Iterator[None]:
 def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     """Adds an op call to its graph; the result is one graph Tensor or a tuple of them."""
     graph = _graph_of(op, values)
+    key = _call_key(op, values)
+    known = _calls.get(key) if key else None
+    if known is None:
+        return _record_anew(op, values, name, graph, key)
+    dtypes, specs = known
+    inputs: list[GraphTensor] = []
+    attrs: dict[str, Any] = {}
+    layout: list[int | None] = []
+    for value, dtype, param in zip(values, dtypes, op.params, strict=True):
+        if dtype is None:
+            attrs[param.name] = value
+            layout.append(None)
+        else:
+            plain = type(value) is GraphTensor and value.dtype is dtype and value.op.graph is graph
+            inputs.append(value if plain else to_graph(value, dtype, graph, op))
+            layout.append(SINGLE)
+    return _finish(graph.add(op, inputs, attrs, specs, tuple(layout), name))
+
+
+def _finish(operation: Operation) -> Any:
+    """Shows the operation to the tapes; its results as the caller gets them."""
+    for tape in recording.tapes:
+        tape.record(operation.op, operation.args, operation.outputs, operation)
+    return tuple(operation.outputs) if operation.op.returns_tuple else operation.outputs[0]
+
+
+_calls: dict[Any, tuple[list[DType | None], tuple[TensorSpec, ...]]] = {}  # per call's key: dtypes of the inputs, specs
+_CALLS_LIMIT = 20_000
+_PLAIN = frozenset([int, float, bool, str, DType, type(None)])
+
+
+def _call_key(op: Op, values: list[Any]) -> Any:
+    """What decides the dtypes and specs of a call of single tensors and numbers; None for other calls."""
+    key: list[Any] = [op.name, config.floatx()]
+    for value, param in zip(values, op.params, strict=True):
+        kind = type(value)
+        if kind is GraphTensor:
+            if isinstance(param.kind, IntsKind):
+                return None
+            key.append(value.shape)
+            key.append(value.dtype)
+        elif isinstance(param.kind, Kind):
+            if kind is not int and kind is not float:
+                return None
+            key.append(kind)
+        elif kind in _PLAIN or (kind is tuple and all(type(v) is int for v in value)):
+            key.append(kind)
+            key.append(value)
+        else:
+            return None
+    return tuple(key)
+
+
+def _record_anew(op: Op, values: list[Any], name: str | None, graph: Graph, key: Any) -> Any:
     dynamic = [i for i in op.ints_positions if _is_dynamic(values[i])]
     if op.body is not None and dynamic:  # its body sees which dimensions are known
         with building(graph):
             return op.body(*values)
     dtypes = dispatch.promoted_dtypes(op, values)
-    tapes = recording.tapes
     values = list(values)
     for index, kind in op.tensor_positions:
         value = values[index]
@@ -78,9 +132,11 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
             values[index] = dispatch.static_ints(op, values[index])
     specs = infer_specs(op, [partial.get(i, v) if i in partial else v for i, v in enumerate(values)])
     operation = append(graph, op, values, partial, specs, name)
-    for tape in tapes:
-        tape.record(op, operation.args, operation.outputs, operation)
-    return tuple(operation.outputs) if op.returns_tuple else operation.outputs[0]
+    if key:
+        if len(_calls) > _CALLS_LIMIT:
+            _calls.clear()
+        _calls[key] = [dtypes.get(i) for i in range(len(values))], tuple(t.spec for t in operation.outputs)
+    return _finish(operation)
 
 
 def append(graph: Graph, op: Op, values: list[Any], partial: dict[int, Any], specs: Any, name: str | None) -> Operation:
@@ -129,11 +185,21 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
         world = dispatch.world_of(value)
         if world is STATE:
             tensor = read_variable(graph, value)
-        elif world in (HOST, EAGER, NATIVE):
+        elif world is EAGER:
+            tensor = _closed_over(graph, value, op)
+        elif world in (HOST, NATIVE):
             return graph.constant(_host_array(value, dtype, op))
         else:
             raise op_error(TypeError, op.name, f"{type(value).__name__} values and graph tensors cannot meet.")
     return tensor if tensor.dtype == dtype else record(OPS["Cast"], [tensor, dtype])
+
+
+def _closed_over(graph: Graph, tensor: Tensor, op: Op) -> GraphTensor:
+    """An eager Tensor as a constant, one for all its uses; `function` differentiates by it if a tape watches it."""
+    found = graph.closures.get(tensor)
+    if found is None:
+        found = graph.closures[tensor] = graph.constant(_host_array(tensor, tensor.dtype, op))
+    return found
 
 
 def _host_array(value: Any, dtype: DType, op: Op) -> np.ndarray:
@@ -236,7 +302,7 @@ _BODIES_LIMIT = 5_000
 
 def body_graph(op: Op, values: Sequence[Any]) -> Graph:
     """The body of a composite as a graph whose inputs are the op's tensors, for arguments of these specs."""
-    key = (op.name, *[_spec_key(v) for v in values])
+    key = (op.name, config.version(), *[_spec_key(v) for v in values])
     try:
         found = _bodies.get(key)
     except TypeError:
@@ -285,20 +351,43 @@ def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
 
 def read_variable(graph: Graph, variable: Any) -> GraphTensor:
     """The value of a variable at this point of the program."""
-    value = graph.state.values.get(variable)
+    state = graph.state
+    value = state.values.get(variable)
+    if value is None:
+        value = state.values[variable] = _first_value(graph, variable)
+    elif variable in state.unread:
+        value = state.values[variable] = _with_new_history(value, _first_value(graph, variable))
+    state.unread.discard(variable)
+    for tape in recording.tapes:
+        tape.record_read(variable, value)
+    return value
+
+
+def _first_value(graph: Graph, variable: Any) -> GraphTensor:
+    """The value of a variable at the start of the program."""
+    value = graph.state.inputs.get(variable)
     if value is None:
         if graph.outer is not None:
             outside = read_variable(graph.outer, variable)
             value = graph.placeholder(outside.spec, variable.name)
-            graph.state.inputs[variable] = value
         else:
             spec = TensorSpec(variable.shape, variable.dtype)
             name = f"{variable.name}/Read"
             value = graph.add(OPS["ReadVariableOp"], [], {"variable": variable}, [spec], (None,), name).outputs[0]
-        graph.state.values[variable] = value
-    for tape in recording.tapes:
-        tape.record_read(variable, value)
+        graph.state.inputs[variable] = value
     return value
+
+
+def _with_new_history(assigned: GraphTensor, first: GraphTensor) -> GraphTensor:
+    """An assigned value as it is read: state stops gradients, so they go to the variable, not to what was assigned."""
+    specs = [assigned.spec, first.spec]
+    operation = append(assigned.graph, OPS["IdentityN"], [(assigned, first)], {}, specs, None)
+    operation.gradient_function = _gradient_of_variable
+    return operation.outputs[0]
+
+
+def _gradient_of_variable(node: Operation, gradient: Any, _: Any) -> tuple[None, Any]:
+    return None, gradient
 
 
 def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> None:
@@ -311,6 +400,7 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> None:
         graph.state.last[variable] = operation
     graph.state.values[variable] = value
     graph.state.assigned[variable] = None
+    graph.state.unread.add(variable)
 
 
 # -- tracing whole functions ------------------------------------------------------------------------------------------

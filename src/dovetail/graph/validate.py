@@ -29,10 +29,10 @@ def _problems_of(op: Operation, place: dict[Operation, int]) -> Iterator[str]:
     counted = sum(1 if count == SINGLE else count or 0 for count in op.layout)
     if counted != len(op.inputs) or len(op.layout) != len(op.op.params):
         yield f"has {len(op.inputs)} inputs, but the layout {op.layout}"
-    for i, tensor in enumerate(op.inputs):
+    for tensor in op.inputs:
         if place.get(tensor.op, len(place)) >= place[op]:
             yield f"takes {tensor!r}, which is not made before it"
-        if (op, i) not in tensor._uses:
+        if tensor._uses.get(op) != sum(t is tensor for t in op.inputs):
             yield f"takes {tensor!r}, which does not know it as a consumer"
     for other in op.control_inputs:
         if place.get(other, len(place)) >= place[op] or op not in other.control_outputs:
@@ -40,8 +40,8 @@ def _problems_of(op: Operation, place: dict[Operation, int]) -> Iterator[str]:
     for i, tensor in enumerate(op.outputs):
         if tensor.op is not op or tensor.index != i:
             yield f"has the output {tensor!r}, which names {tensor.op!r} as what makes it"
-        for user, number in tensor._uses:
-            if user not in place or number >= len(user.inputs) or user.inputs[number] is not tensor:
+        for user in tensor.consumers():
+            if user not in place or not any(t is tensor for t in user.inputs):
                 yield f"has the output {tensor!r}, which counts {user!r} as a consumer"
     for tensor, shape in infer_again(op):
         if not _agree(tensor.shape, shape):

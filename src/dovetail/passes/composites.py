@@ -32,7 +32,7 @@ def _expand(graph: Graph, node: Operation) -> list[Operation]:
     added: list[Operation] = []
 
     def keep(copy: Operation) -> None:
-        copy.where = node.where
+        copy.where, copy.overrides = node.where, node.overrides
         added.append(copy)
 
     with graph.insert_before(node):

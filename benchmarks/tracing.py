@@ -1,0 +1,74 @@
+"""From Python to a program: µs of processor time per node for tracing, passes and lowering, of graphs of 1,000 to 100,000 nodes.
+
+    python benchmarks/tracing.py [engine]
+
+All three must grow linearly; tracing and passes together should take at most 50 µs a node.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from timing import table
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.engines import get_engine
+from dovetail.graph.ir import Graph
+from dovetail.plan.lower import lower
+from dovetail.plan.optimize import optimized_copy
+
+SIZES = (1_000, 10_000, 100_000)
+TARGET = 50.0  # µs per node
+
+
+def chain(x: Any, nodes: int) -> Any:
+    """Elementwise, each node on the one before."""
+    for _ in range(nodes // 2):
+        x = ops.tanh(x) + x
+    return x
+
+
+def mixed(x: Any, nodes: int) -> Any:
+    """Layers with what passes find work in: constants, shapes, common subexpressions, composites, transposes."""
+    w = ops.convert(np.eye(4, dtype="float32"))
+    for _ in range(nodes // 10):
+        y = ops.tanh(x @ ops.transpose(w) + 0.5) * 1.0
+        z = ops.square(ops.tanh(x @ ops.transpose(w) + 0.5))
+        x = ops.reshape(y + z, ops.shape(x))
+    return x
+
+
+def measure(build: Callable[[Any, int], Any], nodes: int, engine: Any) -> list[str]:
+    gc.collect()  # of the graphs before
+    graph = Graph(build.__name__)
+    x = graph.placeholder(dt.spec((None, 4)), "x")
+    times = [time.process_time()]
+    with graph.as_default():
+        graph.outputs = [build(x, nodes)]
+    times.append(time.process_time())
+    optimized = optimized_copy(graph, engine)
+    times.append(time.process_time())
+    program = lower(optimized, engine, optimized.inputs, optimized.outputs)
+    times.append(time.process_time())
+    program.function(engine.asarray(np.full((2, 4), 0.1), dt.spec(()).dtype))
+    trace, passes, lowering = ((b - a) / len(graph) * 1e6 for a, b in zip(times, times[1:], strict=False))
+    verdict = "yes" if trace + passes <= TARGET else "no"
+    numbers = [f"{n:.1f}" for n in (trace, passes, trace + passes, lowering)]
+    return [build.__name__, f"{len(graph):,}", f"{len(optimized):,}", *numbers, verdict]
+
+
+def main() -> None:
+    engine = get_engine(sys.argv[1] if len(sys.argv) > 1 else "numpy")
+    rows = [measure(build, nodes, engine) for build in (chain, mixed) for nodes in SIZES]
+    head = ["graph", "nodes", "after passes", "trace µs", "passes µs", "both µs", "lower µs", f"≤ {TARGET:.0f}"]
+    print(table(f"Building programs for {engine.name}, per traced node", head, rows))
+
+
+if __name__ == "__main__":
+    main()
