@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -63,6 +63,9 @@ def _(x: Any, y: Any) -> Any:
 @rules("Cast")
 def _(x: Any, dtype: DType) -> Any:
     return lax.convert_element_type(x, dtype.numpy)
+
+
+rules["XlaOptimizationBarrier"] = lambda xs: tuple(lax.optimization_barrier(tuple(xs)))
 
 
 # -- shape ------------------------------------------------------------------------------------------------------------
@@ -412,6 +415,10 @@ def _(x: Any, g: Any, *pool: Any) -> Any:
     return jax.linear_transpose(lambda x: _average_pool(x, *pool), jax.ShapeDtypeStruct(x.shape, x.dtype))(g)[0]
 
 
+def _zero_tangent(x: Any) -> Any:
+    return jnp.zeros_like(x) if jnp.issubdtype(x.dtype, np.inexact) else np.zeros(x.shape, jax.dtypes.float0)
+
+
 class JaxEngine(Engine):
     """JAX on its default device."""
 
@@ -466,6 +473,21 @@ class JaxEngine(Engine):
                 return compiled(*args)
 
         return program
+
+    def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
+        def with_rule(*args: Any) -> Any:
+            results, gradient = function(*args)
+
+            def rule(arriving: Any) -> Any:
+                departing = gradient(*[None if g.dtype == jax.dtypes.float0 else g for g in arriving])
+                return tuple(_zero_tangent(x) if g is None else g for x, g in zip(args, departing, strict=True))
+
+            return tuple(results), rule
+
+        return jax.custom_gradient(with_rule)(*args)
+
+    def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        return jax.checkpoint(function)(*args)
 
     def synchronize(self, value: Any) -> None:
         jax.block_until_ready(value)

@@ -451,7 +451,7 @@ class NumPyEngine(Engine):
         return issubclass(kind, np.ndarray)
 
     def asarray(self, value: Any, dtype: DType) -> Any:
-        return np.asarray(value, dtype.numpy)
+        return np.array(value, dtype.numpy)  # a copy: the array is its owner's to change
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
         return np.empty(shape, dtype.numpy)

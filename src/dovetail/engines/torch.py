@@ -84,7 +84,7 @@ def _or_numpy(*names: str) -> None:
                 if x.dtype not in _UNSIGNED:
                     raise
                 arrays = [a.numpy(force=True) if isinstance(a, torch.Tensor) else a for a in (x, *args)]
-                result = torch.from_numpy(np.asarray(numpy_engine.eager_rules[name](*arrays))).to(x.device)
+                result = torch.from_numpy(np.array(numpy_engine.eager_rules[name](*arrays))).to(x.device)
                 return out["out"].copy_(result) if out else result
 
         return rule_for_all
@@ -205,6 +205,8 @@ rules["Roll"] = lambda x, shift, axis: x.roll(shift, () if axis is None else axi
 
 @rules("SearchSorted")
 def _(sequence: Any, values: Any, side: str) -> Any:
+    if sequence.dtype == torch.bool:
+        sequence, values = sequence.byte(), values.byte()
     return torch.searchsorted(sequence.contiguous(), values.contiguous(), out_int32=True, side=side)
 
 
@@ -322,6 +324,10 @@ rules |= {
     "TensorScatterMax": _scatter_extreme("amax"),
     "TensorScatterMin": _scatter_extreme("amin"),
 }
+_or_numpy(
+    *("StridedSlice", "GatherV2", "GatherNd", "TakeAlongAxis", "Where", "SearchSorted"),
+    *("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin"),
+)
 
 
 # -- convolution ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from dovetail.ops import compare, infer
 from dovetail.ops.create import full, iota, zeros_like
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.join import stack
-from dovetail.ops.kinds import Anything, Integer, Number
+from dovetail.ops.kinds import Anything, Integer, Number, Real
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shape import broadcast_to, cast, convert, dims_of, expand_dims, reshape, sum_like, transpose
@@ -294,7 +294,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 @primitive("TensorScatterMax", infer=_scatter_spec, samples=SCATTERS)
-def tensor_scatter_max(x: Number, indices: Integer, updates: Number) -> Tensor:
+def tensor_scatter_max(x: Real, indices: Integer, updates: Real) -> Tensor:
     """`x` with slices replaced by the maximum of what is there and what is given for their position.
 
     Source: `tf.tensor_scatter_nd_max`.
@@ -306,7 +306,7 @@ def tensor_scatter_max(x: Number, indices: Integer, updates: Number) -> Tensor:
 
 
 @primitive("TensorScatterMin", infer=_scatter_spec, samples=SCATTERS)
-def tensor_scatter_min(x: Number, indices: Integer, updates: Number) -> Tensor:
+def tensor_scatter_min(x: Real, indices: Integer, updates: Real) -> Tensor:
     """`x` with slices replaced by the minimum of what is there and what is given for their position.
 
     Source: `tf.tensor_scatter_nd_min`.

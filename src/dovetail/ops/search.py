@@ -31,7 +31,11 @@ def _positions_spec(x: TensorSpec) -> TensorSpec:
     "Where",
     infer=_positions_spec,
     differentiable=False,
-    samples=[sample(bools(2, 3)), sample(ints(4, low=-1, high=2)), sample(bools(0))],
+    samples=[
+        sample(bools(2, 3), dynamic=True),
+        sample(ints(4, low=-1, high=2), dynamic=True),
+        sample(array(0, 2), dynamic=True),
+    ],
 )
 def positions(x: Each) -> Tensor:
     """The positions of the elements that are not zero, in row-major order.
@@ -140,7 +144,12 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, length: int | None
 
 @composite(
     "Unique",
-    samples=[sample(ints(6, high=3)), sample([1.0, float("nan"), 1.0, float("nan")]), sample(array(0))],
+    samples=[
+        sample(ints(6, high=3), dynamic=True),
+        sample([1.0, float("nan"), 1.0, float("nan")], dynamic=True),
+        sample(array(2, 2, gap=0.1), dynamic=True),
+        sample(array(0), dynamic=True),
+    ],
 )
 def unique(x: Each) -> tuple[Tensor, ...]:
     """The different values of a tensor.

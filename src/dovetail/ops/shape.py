@@ -8,9 +8,9 @@ from dovetail.dtypes import ALL, as_dtype
 from dovetail.engines import get_engine
 from dovetail.ops import dispatch, infer
 from dovetail.ops.infer import normalize_axes, normalize_axis
-from dovetail.ops.kinds import Anything, Each, Ints
+from dovetail.ops.kinds import Anything, Each, Eachs, Ints
 from dovetail.ops.op import composite, primitive
-from dovetail.ops.samples import array, sample
+from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor, building
 
@@ -190,6 +190,41 @@ def identity(x: Anything) -> Tensor:
 @identity.gradient
 def _(op: Any, g: Any) -> Any:
     return g
+
+
+@composite("IdentityN", infer=list, samples=[sample([array(2), ints(3)])])
+def identity_n(xs: Eachs) -> tuple[Tensor, ...]:
+    """The values themselves, several at once; what a custom gradient is attached to.
+
+    Source: `tf.identity_n`.
+
+    Example:
+        >>> identity_n([1, 2.])[1].numpy()
+        array(2., dtype=float32)
+    """
+    return tuple(identity(x) for x in xs)
+
+
+@identity_n.gradient
+def _(op: Any, *gs: Any) -> Any:
+    return gs
+
+
+@primitive("XlaOptimizationBarrier", infer=list, samples=[sample([array(2), ints(3)])])
+def optimization_barrier(xs: Eachs) -> tuple[Tensor, ...]:
+    """The values themselves, all of them computed first; what is computed from them is not merged with what was before.
+
+    Source: `jax.lax.optimization_barrier`.
+
+    Example:
+        >>> optimization_barrier([1, 2.])[1].numpy()
+        array(2., dtype=float32)
+    """
+
+
+@optimization_barrier.gradient
+def _(op: Any, *gs: Any) -> Any:
+    return gs
 
 
 @primitive("StopGradient", infer=infer.same, differentiable=False, samples=[sample(array(2), gradient=False)])
