@@ -63,12 +63,14 @@ class Sample:
         gradient: whether the gradient with respect to the float arrays is checked by finite differences.
         tolerance: the relative difference allowed between engines, in float32.
         exact: whether engines may differ not at all (integers, moves of data).
+        dynamic: whether the result's shape depends on values, so that engines with static shapes refuse to compile it.
     """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=dict)
     gradient: bool = True
     tolerance: float = 1e-5
+    dynamic: bool = False
 
 
 def array(*shape: int, low: float = -2.0, high: float = 2.0, dtype: str = "float32", gap: float = 0.0) -> Array:
@@ -95,9 +97,11 @@ def triangular(*shape: int) -> Array:
     return Array(shape, kind="triangular")
 
 
-def sample(*args: Any, gradient: bool = True, tolerance: float = 1e-5, **kwargs: Any) -> Sample:
-    """One example call of an op."""
-    return Sample(args, kwargs, gradient, tolerance)
+def sample(
+    *args: Any, gradient: bool = True, tolerance: float = 1e-5, dynamic: bool = False, **kwargs: Any
+) -> Sample:
+    """One example call of an op; see `Sample`."""
+    return Sample(args, kwargs, gradient, tolerance, dynamic)
 
 
 def unary(low: float = -2.0, high: float = 2.0, **options: Any) -> list[Sample]:
