@@ -61,7 +61,9 @@ def test_compare(tmp_path, capsys):
 
 
 def test_compare_fails_where_engines_differ(tmp_path, capsys):
-    runs = [History(name, [1.0, loss], [0.5, 0.5], [0.01, 0.01], [(2, 0.5)]) for name, loss in [("a", 0.5), ("b", 0.51)]]
+    runs = [
+        History(name, [1.0, loss], [0.5, 0.5], [0.01, 0.01], [(2, 0.5)]) for name, loss in [("a", 0.5), ("b", 0.51)]
+    ]
     assert command.report_comparison(runs, tmp_path) == 1
     assert "The losses DIFFER: at most 2.0e-02 apart" in capsys.readouterr().out
     runs[1].losses[1] = math.nan
@@ -86,12 +88,12 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path):
     assert (tmp_path / "learning_curve.png").exists()
 
 
-def test_activation_learns_its_slope(engine):
+def test_activation_learns_its_height(engine):
     x, alpha = dt.ops.constant([-2.0, 0.0, 2.0]), dt.Variable(0.5)
     with dt.GradientTape() as tape:
         y = model.activation(x, alpha)
     sigmoid = 1 / (1 + np.exp([2.0, 0.0, -2.0]))
-    np.testing.assert_allclose(y.numpy(), [0, 0, 2] + 0.5 * sigmoid, rtol=1e-6)
+    np.testing.assert_allclose(y.numpy(), np.array([-1.5, 0.5, 2.5]) * sigmoid, rtol=1e-6)
     np.testing.assert_allclose(tape.gradient(y, alpha).numpy(), sigmoid.sum(), rtol=1e-6)
 
 

@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
         "--engine", choices=known_engines(), help="the engine to train on (default: $DOVETAIL_ENGINE, else numpy)"
     )
     where.add_argument("--compare", action="store_true", help="train on every engine installed and compare them")
-    demo.add_argument("--epochs", type=_at_least_one, default=15, help="passes over the data (default: %(default)s)")
+    demo.add_argument("--epochs", type=_at_least_one, default=20, help="passes over the data (default: %(default)s)")
     demo.add_argument("--seed", type=int, default=0, help="initial values, split and batches (default: %(default)s)")
     demo.add_argument(
         "--out", type=Path, default=Path("dovetail-demo"), metavar="DIR", help="where results go (default: %(default)s)"

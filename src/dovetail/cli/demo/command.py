@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 import dovetail as dt
 from dovetail.cli import INTERRUPTED
 from dovetail.cli.demo import data, report
@@ -20,7 +22,8 @@ def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path)
     names = dt.engines() if compare else [engine or current().name]
     histories: list[History] = []
     for name in names:
-        with dt.engine(name):
+        # The matrices are small: several BLAS threads would mostly wait for each other.
+        with dt.engine(name), threadpool_limits(1):
             histories.append(_train(epochs, seed, folder / name if compare else folder))
         if histories[-1].interrupted:
             break

@@ -19,9 +19,10 @@ from dovetail import ops
 from dovetail.cli.demo.data import Digits
 from dovetail.cli.demo.model import Classifier, accuracy, clip_by_global_norm, smoothed_cross_entropy
 
-LEARNING_RATE = 0.1
+LEARNING_RATE = 0.2
 MOMENTUM = 0.9
 GRADIENT_NORM = 1.0
+SHOWN_STEPS = 40  # the progress bar shows the accuracy over this many
 
 
 @dataclass
@@ -55,9 +56,10 @@ class Trainer:
         self.model = model
         self.parameters = list(model.parameters.values())
         self.velocities = [dt.Variable(np.zeros(p.shape, np.float32), trainable=False) for p in self.parameters]
+        self.step = dt.function(self._step)
+        self.predict = dt.function(self._predict)
 
-    @dt.function
-    def step(self, images: Any, labels: Any, rate: Any) -> tuple[Any, Any]:
+    def _step(self, images: Any, labels: Any, rate: Any) -> tuple[Any, Any]:
         """One step down the gradient; the loss and the accuracy on the batch, before it."""
         with dt.GradientTape() as tape:
             logits = self.model(images)
@@ -68,8 +70,7 @@ class Trainer:
             parameter.assign_add(velocity)
         return loss, accuracy(labels, logits)
 
-    @dt.function
-    def predict(self, images: Any) -> Any:
+    def _predict(self, images: Any) -> Any:
         """The class of each image."""
         return ops.argmax(self.model(images), axis=-1)
 
@@ -105,7 +106,7 @@ def train(trainer: Trainer, data: Digits, test: Digits, epochs: int, seed: int, 
 
 def _progress(history: History) -> str:
     test = f", test accuracy {history.test[-1][1]:.1%}" if history.test else ""
-    return f"loss {history.losses[-1]:.3f}, accuracy {np.mean(history.accuracies[-45:]):.1%}{test}"
+    return f"loss {history.losses[-1]:.3f}, accuracy {np.mean(history.accuracies[-SHOWN_STEPS:]):.1%}{test}"
 
 
 @contextmanager
