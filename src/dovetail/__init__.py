@@ -1,9 +1,12 @@
 """Dovetail: one graph, every engine."""
 
-from dovetail import ops
+from dovetail import config, ops
+from dovetail.autodiff.custom import custom_gradient
 from dovetail.autodiff.graph_gradients import gradients
+from dovetail.autodiff.jacobian import hvp, jvp
+from dovetail.autodiff.recompute import recompute_grad
+from dovetail.autodiff.registry import RegisterGradient, gradient_override_map
 from dovetail.autodiff.tape import GradientTape
-from dovetail import config
 from dovetail.engines import engine, engines, set_engine
 from dovetail.function import function
 from dovetail.graph.ir import Graph

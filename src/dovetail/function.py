@@ -48,6 +48,7 @@ class Concrete:
         self.graph = graph
         self._open_shapes = any(not t.spec.is_static for t in graph.inputs)
         self._plans: dict[Any, Plan] = {}
+        self._functionals: dict[tuple[Tensor, ...], Functional] = {}
         self._lock = threading.Lock()
 
     def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None) -> Plan:
@@ -71,9 +72,11 @@ class Concrete:
         return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
-        functional = self._functional
-        inputs = [*tensors, *(v.read(engine) for v in functional.variables)]
         op = OPS["Call"]
+        closures = tuple(t for t in self.graph.closures if any(tape.follows(t) for tape in recording.tapes))
+        functional = self._functional(closures)
+        moved = [dispatch.move(t, engine) for t in closures]
+        inputs = [*tensors, *moved, *(v.read(engine) for v in functional.variables)]
         tapes = [tape for tape in recording.tapes if tape.watches(op, inputs)]
         if not tapes:
             return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
@@ -87,13 +90,19 @@ class Concrete:
             variable.assign(value)
         return results[: len(self.graph.outputs)]
 
-    @functools.cached_property
-    def _functional(self) -> Functional:
-        return Functional(self.graph)
+    def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
+        with self._lock:
+            if closures not in self._functionals:
+                self._functionals[closures] = Functional(self.graph, closures)
+            return self._functionals[closures]
 
 
 class Functional:
     """A graph with its variables as inputs and outputs, and its gradient.
+
+    Args:
+        graph: what was traced.
+        closures: Tensors that it closes over, to be inputs too, after its own.
 
     Attributes:
         variables: the variables that are read, the last inputs.
@@ -101,9 +110,11 @@ class Functional:
         forward: all of that, and then the tensors that the backward program needs.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, closures: tuple[Tensor, ...]) -> None:
         self._pure = pure = Graph(graph.name)
-        mapped = {t: pure.placeholder(t.spec, t.op.name) for t in graph.inputs}
+        given = [*graph.inputs, *(graph.closures[t] for t in closures)]
+        mapped = {t: pure.placeholder(t.spec, t.op.name) for t in given}
+        done = {t.op for t in given}
         self.variables: list[Variable] = []
         writes: dict[Variable, GraphTensor] = {}
         for op in graph.operations:
@@ -112,7 +123,7 @@ class Functional:
                 mapped[op.outputs[0]] = pure.placeholder(op.outputs[0].spec, op.name)
             elif op.type == "AssignVariableOp":
                 writes[op.attrs["variable"]] = mapped[op.outputs[0]] = mapped[op.inputs[0]]
-            elif op.type != "Placeholder":
+            elif op not in done:
                 copy_operation(op, pure, mapped)
         self.assigned = list(writes)
         pure.outputs = [*(mapped[t] for t in graph.outputs), *writes.values()]

@@ -55,6 +55,34 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     return kind(*values) if hasattr(kind, "_fields") else kind(values)
 
 
+def flatten_like(structure: Structure, value: Any) -> list[Any]:
+    """The leaves of a value that stand where the structure has leaves; None may stand for any part, as that many Nones.
+
+    Raises:
+        ValueError: the value has another structure.
+
+    Example:
+        >>> flatten_like(flatten((1, [2, 3]))[1], (4, None))
+        [4, None, None]
+    """
+    if structure is None:
+        return []
+    if structure == LEAF:
+        return [value]
+    kind, keys, children = structure
+    if value is None:
+        parts: Any = [None] * len(children)
+    elif keys is not None:
+        if not isinstance(value, dict) or set(value) != set(keys):
+            raise ValueError(f"needs a dict with the keys {', '.join(map(repr, keys))}, not {value!r}.")
+        parts = [value[key] for key in keys]
+    elif isinstance(value, (list, tuple)) and len(value) == len(children):
+        parts = value
+    else:
+        raise ValueError(f"needs a {kind.__name__} of {len(children)}, not {value!r}.")
+    return [leaf for child, part in zip(children, parts, strict=True) for leaf in flatten_like(child, part)]
+
+
 def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any:
     """The structure with the function applied to its leaves (and those of other structures of the same shape).
 

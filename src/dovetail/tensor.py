@@ -7,6 +7,8 @@ them when it is imported, since ops are written in terms of tensors and tensors'
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +20,15 @@ if TYPE_CHECKING:
 
 
 class _Recording(threading.local):
-    """The gradient tapes that record in this thread, outermost first."""
+    """What records in this thread.
+
+    Attributes:
+        tapes: the gradient tapes, outermost first.
+        overrides: op type → name of the registered gradient that new nodes use in the place of the op's own.
+    """
 
     tapes: tuple[Any, ...] = ()
+    overrides: Mapping[str, str] = MappingProxyType({})
 
 
 class _Building(threading.local):

@@ -50,10 +50,9 @@ class Variable(Operators):
     def __init__(self, value: Any, dtype: Any = None, name: str | None = None, trainable: bool = True) -> None:
         if isinstance(value, Variable):
             value = value.read()
-        wanted = as_dtype(dtype) if dtype is not None else dispatch.native_dtype(dispatch.dtype_of(value))
+        self.dtype: DType = as_dtype(dtype) if dtype is not None else dispatch.native_dtype(dispatch.dtype_of(value))
         with trace.not_building():
-            tensor = dispatch.as_tensor(value, wanted, dispatch.engine_for(value))
-        self.dtype: DType = wanted
+            tensor = self._tensor_of(value)
         self.shape: tuple[int, ...] = tensor.shape
         self.trainable = trainable
         self.number = next(_numbers)
@@ -155,10 +154,17 @@ class Variable(Operators):
         elif dispatch.world_of(value) is trace.GRAPH:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
         else:
-            tensor = dispatch.as_tensor(value, self.dtype, dispatch.engine_for(value))
+            tensor = self._tensor_of(value)
             with self.lock:
                 self._tensor, self._shared, self._spare = tensor, True, None
         return self
+
+    def _tensor_of(self, value: Any) -> Tensor:
+        """A value as this variable holds it: in memory that its giver cannot change, and with no history on a tape."""
+        tensor = dispatch.as_tensor(value, self.dtype, dispatch.engine_for(value))
+        if dispatch.world_of(value) is dispatch.NATIVE:
+            return Tensor(tensor._engine.copy(tensor._value), tensor._engine)
+        return Tensor(tensor._value, tensor._engine)
 
     def _check_shape(self, value: Any) -> None:
         shape = value.shape if hasattr(value, "shape") else np.shape(value)

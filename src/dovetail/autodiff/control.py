@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dovetail.autodiff.graph_gradients import descendants
-from dovetail.autodiff.reverse import zeros_like
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.graph import trace
 from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.ops.control import cond, scan, while_loop
+from dovetail.ops.create import zeros_like
 from dovetail.ops.kinds import Eachs
 from dovetail.ops.op import composite
 from dovetail.ops.spec import TensorSpec

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail import ops
 from dovetail.autodiff import reverse
 from dovetail.errors import op_error
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.structure import flatten
+from dovetail.structure import flatten, flatten_like
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
@@ -17,30 +18,29 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
     Args:
         ys: a graph Tensor or several.
         xs: graph Tensors or variables of the same graph.
-        grad_ys: gradients that arrive at `ys`; ones if not given.
+        grad_ys: gradients that arrive at `ys`, in their structure; ones where it is None.
 
     Returns:
         A list as long as `xs`, with None where `ys` do not depend on it.
 
     Raises:
-        TypeError: an x is of an integer dtype, or a y is not a graph Tensor.
+        TypeError: an x or a y is of an integer dtype, or a y is not a graph Tensor.
     """
-    targets, sources = flatten(ys)[0], flatten(xs)[0]
+    (targets, structure), sources = flatten(ys), flatten(xs)[0]
     for y in targets:
         if type(y) is not GraphTensor:
-            raise op_error(TypeError, "gradients", f"ys must be graph tensors, not {y!r}; for eager values use GradientTape.")
+            raise op_error(TypeError, "gradients", f"{y!r} is not in a graph; for eager values use GradientTape.")
     current = trace.current_graph()
     graph = targets[0].graph if current is None else current
-    for x in sources:
-        if not x.dtype.is_differentiable:
-            raise op_error(TypeError, "gradients", f"{x!r} is {x.dtype}, which has no gradient; cast it to a float.")
+    for tensor in (*sources, *targets):
+        if not tensor.dtype.is_differentiable:
+            raise op_error(TypeError, "gradients", f"{tensor!r} has no gradient; cast it to a float.")
     points = [x if type(x) is GraphTensor else _read_of(graph, x) for x in sources]
-    seeds = flatten(grad_ys)[0] if grad_ys is not None else [None] * len(targets)
+    seeds = list(zip(targets, flatten_like(structure, grad_ys), strict=True))
     with trace.building(graph):
         nodes = between(targets, [p for p in points if p is not None])
-        pairs = [(y, reverse.ones_like(y) if s is None else s) for y, s in zip(targets, seeds, strict=True)]
-        found = reverse.backward(nodes, pairs)
-    return [None if p is None else found.get(id(p)) for p in points]
+        pairs = [(y, ops.ones_like(y) if s is None else ops.convert(s, y.dtype)) for y, s in seeds]
+        return reverse.backward(reversed(nodes), pairs, points)
 
 
 def _read_of(graph: Graph, variable: Any) -> Any:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from dovetail import ops
-from dovetail.tensor import recording
+from dovetail.errors import user_line
+from dovetail.ops import dispatch
+from dovetail.tensor import Tensor, recording
 from dovetail.variable import Variable
 
 
 class Record:
     """One op call on a tape."""
 
-    __slots__ = ("args", "gradient_function", "inputs", "op", "outputs")
+    __slots__ = ("args", "gradient_function", "inputs", "op", "outputs", "overrides", "where")
 
     def __init__(self, op: Any, args: list[Any], outputs: list[Any], gradient_function: Any = None) -> None:
         self.op = op
@@ -20,6 +22,12 @@ class Record:
         self.inputs = tensors_in(args)
         self.outputs = outputs
         self.gradient_function = gradient_function
+        self.overrides = recording.overrides
+        self.where = user_line() if self.overrides else None
+
+    @property
+    def type(self) -> str:
+        return self.op.name
 
     def attr(self, name: str) -> Any:
         return self.args[self.op.index_of(name)]
@@ -36,20 +44,31 @@ def tensors_in(args: Any) -> list[Any]:
     return found
 
 
-class _Leaf:
+class _Link:
     """The node that links a variable to a value read from it, or a moved tensor to its origin."""
 
     __slots__ = ("inputs", "outputs")
     op = ops.identity
-    gradient_function = staticmethod(lambda node, g: g)
+    where = None
+    overrides: ClassVar[dict[str, str]] = {}
 
     def __init__(self, source: Any, value: Any) -> None:
         self.inputs = [source]
         self.outputs = [value]
 
+    @staticmethod
+    def gradient_function(node: Any, gradient: Any) -> Any:
+        """The same gradient, on the engine of a moved tensor's origin."""
+        source = node.inputs[0]
+        if type(source) is Tensor and type(gradient) is Tensor:
+            return dispatch.move(gradient, source._engine)
+        return gradient
+
 
 class Recorder:
     """Follows tensors through ops while its `with` block runs, and keeps the nodes.
+
+    Whatever is known by its id is also held, so that no other object can come by the same id.
 
     Attributes:
         nodes: what was recorded, in program order; see `reverse` for what a node is.
@@ -68,8 +87,12 @@ class Recorder:
         recording.tapes = tuple(t for t in recording.tapes if t is not self)
 
     def follow(self, tensor: Any) -> None:
-        """Records the ops that this tensor goes through from here on."""
+        """Records the ops that this tensor or variable goes through from here on."""
         self._watched[id(tensor)] = tensor
+
+    def follows(self, tensor: Any) -> bool:
+        """Whether it is watched or depends on what is."""
+        return id(tensor) in self._watched
 
     def watches(self, op: Any, args: list[Any]) -> bool:
         return any(id(t) in self._watched for t in tensors_in(args))
@@ -91,8 +114,8 @@ class Recorder:
                 return
             self._watched[id(variable)] = variable
         if id(value) not in self._watched:
-            self.add(_Leaf(variable, value))
+            self.add(_Link(variable, value))
 
     def record_move(self, source: Any, moved: Any) -> None:
         if id(source) in self._watched:
-            self.add(_Leaf(source, moved))
+            self.add(_Link(source, moved))

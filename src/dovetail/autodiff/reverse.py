@@ -1,8 +1,9 @@
 """Reverse mode, written once: the tape runs it over what it recorded, `gradients` over the operations of a graph.
 
-Both are lists of nodes in program order.  A node has `.op`, `.inputs`, `.outputs`, `.args` and `.attr(name)`; walking
-the list backwards, each node's gradient function turns the gradients of its outputs into those of its inputs.  The
-functions are written in ops, so what they compute is recorded or taped in turn, and gradients of gradients come free.
+Both are lists of nodes in program order.  A node has `.op`, `.inputs`, `.outputs`, `.args`, `.attr(name)`,
+`.gradient_function` (its own, or None), `.overrides` and `.where`; walking the list backwards, each node's gradient
+function turns the gradients of its outputs into those of its inputs.  The functions are written in ops, so what they
+compute is recorded or taped in turn, and gradients of gradients come free.
 """
 
 from __future__ import annotations
@@ -10,70 +11,90 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dovetail import ops
+from dovetail import engines, ops
 from dovetail.autodiff.recorder import Recorder, tensors_in
+from dovetail.autodiff.registry import gradient_override_map, registered_gradient
 from dovetail.errors import op_error
 from dovetail.graph.ir import Operation
-from dovetail.ops.shape import shape_of
-
-Gradients = dict[int, Any]
+from dovetail.tensor import Tensor
 
 
-def backward(nodes: Sequence[Any], seeds: Iterable[tuple[Any, Any]]) -> Gradients:
-    """The gradients of everything that the nodes' seeds depend on.
+def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Sequence[Any]) -> list[Any]:
+    """The gradients of the seeds' tensors with respect to the sources.
 
     Args:
-        nodes: in program order.
+        nodes: the last one first; none is held longer than it is needed.
         seeds: pairs of an output tensor and the gradient that arrives there.
+        sources: the tensors and variables whose gradients are wanted.
 
     Returns:
-        id of a tensor → its gradient.  Only tensors that are reached are in it.
+        A gradient for each source, None for those that are not reached.
     """
-    found: Gradients = {}
+    wanted = {id(source) for source in sources}
+    found: dict[int, Any] = {}  # id of a tensor → its gradient; only tensors that nodes and sources hold are looked up
     for tensor, gradient in seeds:
         _add(found, tensor, gradient)
-    for node in reversed(nodes):
-        arriving = [found.get(id(output)) for output in node.outputs]
+    for node in nodes:
+        arriving = [found.get(id(t)) if id(t) in wanted else found.pop(id(t), None) for t in node.outputs]
         if all(g is None for g in arriving):
             continue
         function = gradient_function(node)
         if function is None:
             continue
         if node.op.fills_gradients:
-            arriving = [_or_zeros(g, output) for g, output in zip(arriving, node.outputs, strict=True)]
-        for tensor, gradient in zip(arguments(node), _as_tuple(function(node, *arriving), node), strict=True):
+            arriving = or_zeros(arriving, node.outputs)
+        departing = _run(function, node, arriving)
+        for tensor, gradient in zip(arguments(node), departing, strict=True):
             if gradient is not None and tensor.dtype.is_differentiable:
                 _add(found, tensor, gradient)
-    return found
+    return [found.get(id(source)) for source in sources]
 
 
 def gradient_function(node: Any) -> Callable[..., Any] | None:
-    """The gradient function of a node: its own, that of its op; None where the derivative is zero.
+    """The gradient function of a node: its own, the one an override map names, that of its op; None where it is zero.
 
     Raises:
         LookupError: the op should have a gradient and has none.
     """
-    own = getattr(node, "gradient_function", None)
-    if own is not None:
-        return own
+    if node.gradient_function is not None:
+        return node.gradient_function
     op = node.op
-    if op.gradient_function is None and op.body is not None:
-        return through_body
-    if op.gradient_function is None and op.differentiable:
+    name = node.overrides.get(op.name)
+    if name is not None:
+        return registered_gradient(name, node)
+    if op.gradient_function is not None or not op.differentiable:
+        return op.gradient_function
+    if op.body is None:
         problem = "it has no gradient; give it one with custom_gradient, or stop the gradient with stop_gradient."
-        raise op_error(LookupError, op.name, problem, where=getattr(node, "where", None))
-    return op.gradient_function
+        raise op_error(LookupError, op.name, problem, where=node.where)
+    return through_body
 
 
 def through_body(node: Any, *arriving: Any) -> list[Any]:
     """The gradient of a composite that has none of its own: that of its body, which is run again."""
+    with gradient_override_map(node.overrides):
+        return through(lambda: node.op.body(*node.args), arguments(node), arriving)
+
+
+def through(function: Callable[[], Any], sources: Sequence[Any], arriving: Sequence[Any]) -> list[Any]:
+    """The gradient by the sources of a tensor or tuple of tensors that a function computes, by running it.
+
+    Args:
+        function: computes with the sources.
+        sources: tensors and variables.
+        arriving: a gradient for each result, or None.
+
+    Returns:
+        A gradient for each source; for one that is given twice, once.
+    """
     with Recorder() as recorder:
-        for tensor in node.inputs:
-            recorder.follow(tensor)
-        result = node.op.body(*node.args)
-    outputs = result if isinstance(result, tuple) else (result,)
-    found = backward(recorder.nodes, [(y, g) for y, g in zip(outputs, arriving, strict=True) if g is not None])
-    return [found.get(id(tensor)) for tensor in arguments(node)]
+        for source in sources:
+            recorder.follow(source)
+        result = function()
+    results = result if isinstance(result, tuple) else (result,)
+    seeds = [(y, g) for y, g in zip(results, arriving, strict=True) if g is not None]
+    found = dict(zip(map(id, sources), backward(reversed(recorder.nodes), seeds, sources), strict=True))
+    return [found.pop(id(source), None) for source in sources]
 
 
 def arguments(node: Any) -> list[Any]:
@@ -84,30 +105,27 @@ def arguments(node: Any) -> list[Any]:
     return tensors_in([args[index] for index, _ in node.op.tensor_positions])
 
 
-def _as_tuple(result: Any, node: Any) -> Sequence[Any]:
+def _run(function: Callable[..., Any], node: Any, arriving: list[Any]) -> Sequence[Any]:
+    first = node.outputs[0]
+    token = engines.push(first._engine) if type(first) is Tensor else None
+    try:
+        result = function(node, *arriving)
+    finally:
+        if token is not None:
+            engines.pop(token)
     result = result if isinstance(result, (tuple, list)) else (result,)
     if len(result) != len(arguments(node)):
         problem = f"its gradient function returned {len(result)} gradients for {len(arguments(node))} inputs."
-        raise op_error(ValueError, node.op.name, problem)
+        raise op_error(ValueError, node.op.name, problem, where=node.where)
     return result
 
 
-def _or_zeros(gradient: Any, output: Any) -> Any:
-    if gradient is None and output.dtype.is_differentiable:
-        return zeros_like(output)
-    return gradient
+def or_zeros(gradients: Iterable[Any], tensors: Iterable[Any]) -> list[Any]:
+    """The gradients of tensors, with zeros in the place of None; None stays for what is not of a float dtype."""
+    pairs = zip(gradients, tensors, strict=True)
+    return [ops.zeros_like(t) if g is None and t.dtype.is_differentiable else g for g, t in pairs]
 
 
-def _add(found: Gradients, tensor: Any, gradient: Any) -> None:
+def _add(found: dict[int, Any], tensor: Any, gradient: Any) -> None:
     before = found.get(id(tensor))
     found[id(tensor)] = gradient if before is None else before + gradient
-
-
-def zeros_like(x: Any) -> Any:
-    """Zeros in the shape and dtype of a tensor."""
-    return ops.broadcast_to(ops.cast(0, x.dtype), shape_of(x))
-
-
-def ones_like(x: Any) -> Any:
-    """Ones in the shape and dtype of a tensor."""
-    return ops.broadcast_to(ops.cast(1, x.dtype), shape_of(x))

@@ -7,25 +7,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from dovetail import ops
-from dovetail.autodiff import reverse
+from dovetail.autodiff import jacobian, reverse
 from dovetail.autodiff.recorder import Recorder
 from dovetail.errors import op_error
-from dovetail.structure import flatten, unflatten
+from dovetail.ops.dispatch import HOST, NATIVE, world_of
+from dovetail.ops.shape import dims_of
+from dovetail.structure import flatten, flatten_like, unflatten
 from dovetail.tensor import recording
 from dovetail.variable import Variable
 
 
 class GradientTape(Recorder):
-    """Records ops for reverse-mode differentiation, as `tf.GradientTape`.
+    """Records ops for reverse-mode differentiation.
 
     Args:
-        persistent: whether `gradient` may be asked more than once.
+        persistent: whether it may be asked more than once, and records gradients that are asked for inside its block.
         watch_accessed_variables: whether trainable variables are watched when they are read.
+
+    Source: `tf.GradientTape`.  State stops gradients: what is assigned to a variable starts a new history.
 
     Example:
         >>> x = ops.constant(3.)
@@ -41,19 +45,23 @@ class GradientTape(Recorder):
         self._persistent = persistent
         self._used = False
 
+    def __enter__(self) -> GradientTape:
+        if self in recording.tapes:
+            raise ValueError("GradientTape: this tape is recording already.")
+        return super().__enter__()
+
     def watch(self, tensors: Any) -> None:
         """Follows tensors or variables (or a structure of them) from here on.
 
         Raises:
-            TypeError: one is not of a float or complex dtype, so it has no gradient.
+            TypeError: one is not a tensor, or not of a float or complex dtype, so it has no gradient.
         """
         for tensor in flatten(tensors)[0]:
-            if not tensor.dtype.is_differentiable:
-                raise op_error(TypeError, "GradientTape.watch", f"{tensor.dtype} has no gradient; cast it to a float first.")
+            _check(tensor, "GradientTape.watch")
             self.follow(tensor)
 
     def watched_variables(self) -> list[Variable]:
-        """The variables that were read while the tape recorded."""
+        """The variables that were read while the tape recorded, or watched."""
         return [t for t in self._watched.values() if isinstance(t, Variable)]
 
     @contextmanager
@@ -80,7 +88,7 @@ class GradientTape(Recorder):
         Args:
             target: a tensor or a structure of tensors; several are added.
             sources: a tensor or variable, or a structure of them.
-            output_gradients: what to multiply with from the left, in the structure of `target`; ones if not given.
+            output_gradients: what to multiply with from the left, in the structure of `target`; ones where it is None.
             unconnected_gradients: "none" or "zero": what stands for sources that the target does not depend on.
 
         Returns:
@@ -88,39 +96,125 @@ class GradientTape(Recorder):
 
         Raises:
             RuntimeError: a tape that is not persistent was asked before.
-            TypeError: a source is of an integer dtype.
+            TypeError: a source is not a tensor, or of an integer dtype.
         """
+        flat, structure = self._question("gradient", sources, unconnected_gradients)
+        targets, form = flatten(target)
+        given = flatten_like(form, output_gradients)
+        seeds = [
+            (t, ops.ones_like(t) if g is None else ops.convert(g, t.dtype))
+            for t, g in zip(targets, given, strict=True)
+            if self.follows(t)
+        ]
+        found = reverse.backward(self._playback(), seeds, flat)
+        if unconnected_gradients == "zero":
+            found = reverse.or_zeros(found, flat)
+        return unflatten(structure, found)
+
+    def jacobian(self, target: Any, sources: Any, unconnected_gradients: str = "none") -> Any:
+        """The derivative of every element of the target by every element of each source.
+
+        Args:
+            target: a tensor whose shape is known.
+            sources: a tensor or variable, or a structure of them.
+            unconnected_gradients: as for `gradient`.
+
+        Returns:
+            Tensors of shape `target.shape + source.shape`, in the structure of `sources`.
+
+        Raises:
+            RuntimeError, TypeError: as `gradient`.
+            ValueError: the target's shape is not known.
+
+        Example:
+            >>> x = ops.constant([1., 2.])
+            >>> with GradientTape() as tape:
+            ...     tape.watch(x)
+            ...     y = x * x
+            >>> tape.jacobian(y, x).numpy()
+            array([[2., 0.],
+                   [0., 4.]], dtype=float32)
+        """
+        flat, structure = self._question("jacobian", sources, unconnected_gradients)
+        found = jacobian.jacobian(self._pullback(target, flat), target, flat)
+        if unconnected_gradients == "zero":
+            found = [
+                ops.broadcast_to(ops.zeros_like(x), (*target.shape, *dims_of(x))) if j is None else j
+                for j, x in zip(found, flat, strict=True)
+            ]
+        return unflatten(structure, found)
+
+    def batch_jacobian(self, target: Any, source: Any, unconnected_gradients: str = "none") -> Any:
+        """The jacobian of each example of a batch, where no example depends on another.
+
+        Args:
+            target: a tensor of shape (batch, …), known but for the batch.
+            source: a tensor of shape (batch, …).
+            unconnected_gradients: as for `gradient`.
+
+        Returns:
+            A tensor of shape `(batch, *target.shape[1:], *source.shape[1:])`.
+
+        Raises:
+            RuntimeError, TypeError: as `gradient`.
+            ValueError: the batches differ in size, or the shape of an example's target is not known.
+
+        Example:
+            >>> x = ops.constant([[1., 2.], [3., 4.]])
+            >>> with GradientTape() as tape:
+            ...     tape.watch(x)
+            ...     y = x * x
+            >>> tape.batch_jacobian(y, x)[1].numpy()
+            array([[6., 0.],
+                   [0., 8.]], dtype=float32)
+        """
+        flat, _ = self._question("batch_jacobian", source, unconnected_gradients)
+        found = jacobian.batch_jacobian(self._pullback(target, flat), target, flat[0])
+        if found is None and unconnected_gradients == "zero":
+            dims = dims_of(source)
+            return ops.zeros((dims[0], *target.shape[1:], *dims[1:]), source.dtype)
+        return found
+
+    def _question(self, method: str, sources: Any, unconnected_gradients: str) -> tuple[list[Any], Any]:
+        """Checks what is asked; the sources, flat, and their structure.  A tape that is not persistent stops now."""
         if self._used and not self._persistent:
             raise RuntimeError(
-                "GradientTape.gradient: this tape was asked already; make it GradientTape(persistent=True) to ask again."
+                f"GradientTape.{method}: this tape was asked already; make it with persistent=True to ask again."
             )
         if unconnected_gradients not in ("none", "zero"):
             raise ValueError(f"unconnected_gradients must be 'none' or 'zero', not {unconnected_gradients!r}.")
-        targets = flatten(target)[0]
-        flat_sources, structure = flatten(sources)
-        for source in flat_sources:
-            if not source.dtype.is_differentiable:
-                raise op_error(TypeError, "GradientTape.gradient", f"a source is {source.dtype}, which has no gradient.")
-        seeds = [None] * len(targets) if output_gradients is None else flatten(output_gradients)[0]
-        pairs = [
-            (t, reverse.ones_like(t) if s is None else ops.convert(s, dtype=t.dtype))
-            for t, s in zip(targets, seeds, strict=True)
-            if id(t) in self._watched
-        ]
-        nodes = list(self.nodes)
-        with self._paused():
-            found = reverse.backward(nodes, pairs)
-            results = [found.get(id(s)) for s in flat_sources]
-            if unconnected_gradients == "zero":
-                results = [reverse.zeros_like(s) if r is None else r for r, s in zip(results, flat_sources, strict=True)]
+        flat, structure = flatten(sources)
+        for source in flat:
+            _check(source, f"GradientTape.{method}")
         if not self._persistent:
-            self._used, self.nodes = True, []
-        return unflatten(structure, results)
+            self._used = True
+            recording.tapes = tuple(t for t in recording.tapes if t is not self)
+        return flat, structure
 
-    @contextmanager
-    def _paused(self) -> Iterator[None]:
-        if self._persistent:  # inside its own `with` block, a persistent tape records its gradients, for higher orders
-            yield
-        else:
-            with self.stop_recording():
-                yield
+    def _playback(self) -> Iterator[Any]:
+        """The nodes, the last one first; a tape that is not persistent lets go of each."""
+        if self._persistent:
+            yield from list(reversed(self.nodes))
+            return
+        nodes, self.nodes = self.nodes, []
+        self._watched = {id(v): v for v in self.watched_variables()}
+        while nodes:
+            yield nodes.pop()
+
+    def _pullback(self, target: Any, sources: list[Any]) -> Callable[[Any], list[Any]]:
+        """A function from a gradient of the target to those of the sources."""
+        followed = self.follows(target)
+        nodes = list(self._playback())
+        return lambda gradient: reverse.backward(nodes, [(target, gradient)] if followed else [], sources)
+
+
+def _check(tensor: Any, method: str) -> None:
+    world = world_of(tensor)
+    if world is HOST:
+        raise op_error(TypeError, method, f"{tensor!r} is no tensor; make it one with ops.convert before it is used.")
+    if world is NATIVE:
+        kind = type(tensor).__name__
+        problem = f"a {kind} is differentiated by its own library; for a tape make it a Tensor with ops.convert."
+        raise op_error(TypeError, method, problem)
+    if not tensor.dtype.is_differentiable:
+        raise op_error(TypeError, method, f"{tensor!r} has no gradient, being {tensor.dtype}; cast it to a float.")

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -108,11 +108,21 @@ def engine(name: str) -> Iterator[None]:
         ...     current().name
         'numpy'
     """
-    token = _local.set(get_engine(name))
+    token = push(get_engine(name))
     try:
         yield
     finally:
-        _local.reset(token)
+        pop(token)
+
+
+def push(found: Engine) -> Token[Engine | None]:
+    """Makes an engine current in this thread or task until `pop` is given the token."""
+    return _local.set(found)
+
+
+def pop(token: Token[Engine | None]) -> None:
+    """Makes the engine current that was so before `push`."""
+    _local.reset(token)
 
 
 def current() -> Engine:

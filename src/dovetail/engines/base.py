@@ -7,7 +7,7 @@ and the few methods below.  Everything else (promotion, checks, gradients, graph
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,7 +60,7 @@ class Engine:
 
     def __init__(self, rules: Rules, out_rules: dict[str, Rule] | None = None, fresh: Iterable[str] = ()) -> None:
         self.control = self.make_control()
-        self.rules = Rules({**self.control.rules(), **rules})
+        self.rules = Rules({"XlaOptimizationBarrier": tuple, **self.control.rules(), **rules})
         self.out_rules = out_rules or {}
         self.fresh = frozenset(fresh)
         self.eager_rules = {name: self.eager_rule(rule) for name, rule in self.rules.items()}
@@ -176,9 +176,19 @@ class Engine:
 
     # gradients of the library's own, for `custom_gradient` and friends on its users' values
 
-    def custom_gradient(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Runs `function(*args) → (result, gradient function)` so that the library's autodiff uses that gradient."""
+    def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
+        """Runs a function so that the library's autodiff uses the gradient that comes with it.
+
+        Args:
+            function: takes native arrays; returns a list of them, and a function from a gradient for each of these to
+                a gradient for each argument.  Gradients of what is not of a float dtype are None.
+            args: the native arrays.
+        """
         return function(*args)[0]
+
+    def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """Runs a function so that the library's autodiff keeps only the arguments and runs it again for the gradient."""
+        return function(*args)
 
     # the same for all
 

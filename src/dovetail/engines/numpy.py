@@ -145,8 +145,8 @@ def _(g: Any, like: Any) -> Any:
 
 # -- joining, slicing, indexing ---------------------------------------------------------------------------------------
 
-rules["ConcatV2"] = np.concatenate
-rules["Pack"] = np.stack
+rules["ConcatV2"] = out_rules["ConcatV2"] = np.concatenate
+rules["Pack"] = out_rules["Pack"] = np.stack
 rules["ExpandDims"] = np.expand_dims
 rules["Squeeze"] = np.squeeze
 

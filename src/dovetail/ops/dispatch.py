@@ -123,8 +123,11 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
     values = to_tensors(op, values, engine)
     taped = recording.tapes and any(tape.watches(op, values) for tape in recording.tapes)
     rule = engine.eager_rules.get(op.name)
-    if op.body is not None and (rule is None or (taped and op.gradient_function is None)):
-        return _run_body(op, values, record=taped and op.gradient_function is not None)
+    if op.body is not None:
+        # Whether its gradient is not that of its body.
+        whole = op.gradient_function is not None or not op.differentiable or op.name in recording.overrides
+        if rule is None or (taped and not whole):
+            return _run_body(op, values, engine, record=taped and whole)
     if rule is None:
         raise op_error(NotImplementedError, op.name, f"the engine {engine.name!r} has no rule for it.")
     if op.infer is not None:
@@ -133,7 +136,7 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
         result = rule(*natives(values))
     except Exception as error:
         if op.body is not None:
-            _run_body(op, values, record=False)  # says what is wrong in Dovetail's words, if it can
+            _run_body(op, values, engine, record=False)  # says what is wrong in Dovetail's words, if it can
         if getattr(error, "dovetail", False):
             raise
         kind = type(error) if isinstance(error, (ValueError, TypeError, IndexError, NotImplementedError)) else ValueError
@@ -147,21 +150,25 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
     return tuple(outputs) if op.returns_tuple else outputs[0]
 
 
-def _run_body(op: Op, values: list[Any], record: bool) -> Any:
+def _run_body(op: Op, values: list[Any], engine: Engine, record: bool) -> Any:
     tapes = recording.tapes
     if record:  # the op has a gradient of its own: its inside is not recorded
         recording.tapes = ()
+    token = engines.push(engine)  # what the body makes of nothing, it makes there
     try:
         result = op.body(*values)  # type: ignore[misc]
     except Exception as error:
         raise inside(op, error) from error.__cause__
     finally:
+        engines.pop(token)
         recording.tapes = tapes
-    if record:
-        outputs = list(result) if isinstance(result, tuple) else [result]
-        for tape in tapes:
-            tape.record(op, values, outputs)
-    return result
+    if not record:
+        return result
+    # New Tensors, since the body may have returned an argument, and a tape tells tensors apart by identity.
+    outputs = [Tensor(t._value, t._engine) for t in (result if op.returns_tuple else (result,))]
+    for tape in tapes:
+        tape.record(op, values, outputs)
+    return tuple(outputs) if op.returns_tuple else outputs[0]
 
 
 def inside(op: Op, error: Exception) -> Exception:

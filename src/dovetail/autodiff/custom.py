@@ -1,0 +1,326 @@
+"""Functions with gradients of their own: `custom_gradient`.
+
+A function with a custom gradient runs as usual; its results then pass an `IdentityN` that also takes the arguments.
+The gradient of that node sends nothing back into the results, and to the arguments what the gradient function says.
+In a graph the gradient function is traced at once, to a graph of its own, so that the node can be copied elsewhere.
+On an engine's own values the engine's own way to give a function a gradient is used.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dovetail import engines, ops
+from dovetail.autodiff.recorder import Record, Recorder
+from dovetail.engines.base import Engine
+from dovetail.errors import op_error
+from dovetail.graph import trace
+from dovetail.graph.copying import copy_into
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.ops import dispatch
+from dovetail.ops.dispatch import HOST, NATIVE, STATE, world_of
+from dovetail.structure import flatten, flatten_like, unflatten
+from dovetail.tensor import Tensor, recording
+from dovetail.variable import Variable
+
+Rule = Callable[..., list[Any]]  # gradients of the results → those of the tensors and variables that were used
+
+
+def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: gives a function a gradient of its own.
+
+    Args:
+        function: returns its result, a tensor or a structure of them, and a gradient function.  That takes a gradient
+            for each tensor of the result, and returns one for each argument, None where there is none.  If `function`
+            uses trainable variables, the gradient function also takes `variables=`, the list of them, and returns a
+            pair: the gradients of the arguments and the list of gradients of the variables.
+
+    Returns:
+        A function of the same arguments that returns the result; keyword arguments are not differentiated.
+
+    Raises:
+        TypeError: when called, if variables are used and the gradient function does not take them.
+
+    Source: `tf.custom_gradient`.
+
+    Example:
+        >>> from dovetail import GradientTape, ops
+        >>> @custom_gradient
+        ... def steep_tanh(x):
+        ...     y = ops.tanh(x)
+        ...     return y, lambda g: g * 2
+        >>> x = ops.constant(3.)
+        >>> with GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = steep_tanh(x)
+        >>> float(tape.gradient(y, x))
+        2.0
+    """
+
+    @functools.wraps(function)
+    def with_gradient(*args: Any, **kwargs: Any) -> Any:
+        return CustomCall(function, args, kwargs).result()
+
+    return with_gradient
+
+
+class CustomCall:
+    """One call of a function that returns its result and a gradient function."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.function = function
+        self.name = getattr(function, "__name__", "custom_gradient")
+        self.kwargs = kwargs
+        given, self.structure = flatten(args)
+        self.leaves = [_as_tensor(leaf) for leaf in given]
+        self.engine = native_engine(given)
+        counts = is_tensor if self.engine is None else is_native
+        self.moving = [i for i, leaf in enumerate(self.leaves) if counts(leaf)]
+        self.variables: list[Variable] = [leaf for leaf in given if world_of(leaf) is STATE]
+
+    def result(self) -> Any:
+        """The function's result, with its gradient attached."""
+        if self.engine is not None:
+            return self._native(self.engine)
+        result, rule = self._run(self.leaves)
+        leaves, structure = flatten(result)
+        if not leaves:
+            return result
+        results = [leaf if is_tensor(leaf) else ops.convert(leaf) for leaf in leaves]
+        sources = [*(self.leaves[i] for i in self.moving), *(v.read() for v in self.variables)]
+        in_graph = next((t.graph for t in (*results, *sources) if type(t) is GraphTensor), None)
+        attach = self._taped if in_graph is None else functools.partial(self._recorded, in_graph)
+        return unflatten(structure, attach(results, sources, rule))
+
+    def _run(self, leaves: Sequence[Any]) -> tuple[Any, Rule]:
+        """The result, and its rule."""
+        passed = {id(v) for v in self.variables}
+        with ReadVariables() as reads:
+            result, gradient = self.function(*unflatten(self.structure, leaves), **self.kwargs)
+        self.variables = variables = [v for v in reads.variables.values() if id(v) not in passed]
+        if variables and not _takes_variables(gradient):
+            names = ", ".join(v.name for v in variables)
+            problem = f"{self.name} uses the variables {names}, so its gradient function must take `variables=` too."
+            raise op_error(TypeError, "custom_gradient", problem)
+
+        def rule(*arriving: Any) -> list[Any]:
+            if not variables:
+                return self._of_arguments(gradient(*arriving))
+            of_arguments, of_variables = gradient(*arriving, variables=variables)
+            if len(of_variables) != len(variables):
+                problem = f"its gradient function returned {len(of_variables)} gradients of {len(variables)} variables."
+                raise op_error(ValueError, self.name, problem)
+            fitted = [self._fitted(g, v) for g, v in zip(of_variables, variables, strict=True)]
+            return [*self._of_arguments(of_arguments), *fitted]
+
+        return result, rule
+
+    def _of_arguments(self, gradients: Any) -> list[Any]:
+        """What a gradient function returned, flat: one gradient for each tensor among the arguments."""
+        given = gradients if isinstance(gradients, (tuple, list)) else (gradients,)
+        nested = any(isinstance(g, (tuple, list, dict)) for g in given)
+        if nested or len(given) not in (len(self.leaves), len(self.moving)):
+            try:
+                given = flatten_like(self.structure, tuple(given))
+            except ValueError as error:
+                problem = f"the gradient function must return a gradient for each argument; it {error}"
+                raise op_error(ValueError, self.name, problem) from None
+        of_tensors = given if len(given) == len(self.moving) else [given[i] for i in self.moving]
+        return [self._fitted(g, self.leaves[i]) for g, i in zip(of_tensors, self.moving, strict=True)]
+
+    def _fitted(self, gradient: Any, source: Any) -> Any:
+        if gradient is None or not dispatch.native_dtype(source.dtype).is_differentiable:
+            return None
+        if world_of(gradient) is HOST:
+            gradient = ops.convert(gradient)
+        shapes = gradient.shape, source.shape
+        if all(s is not None and None not in s for s in shapes) and tuple(shapes[0]) != tuple(shapes[1]):
+            problem = f"its gradient function returned a gradient of shape {shapes[0]} for one of shape {shapes[1]}."
+            raise op_error(ValueError, self.name, problem)
+        return gradient if gradient.dtype == source.dtype else ops.cast(gradient, source.dtype)
+
+    # how the gradient is attached
+
+    def _taped(self, results: list[Any], sources: list[Any], rule: Rule) -> list[Any]:
+        outputs = [Tensor(t._value, t._engine) for t in results]
+        nothing = [None] * len(results)
+        node = Record(ops.identity_n, [(*results, *sources)], outputs, lambda _, *arriving: nothing + rule(*arriving))
+        for tape in recording.tapes:
+            if tape.watches(node.op, node.args):
+                tape.add(node)
+        return outputs
+
+    def _recorded(self, graph: Graph, results: list[Any], sources: list[Any], rule: Rule) -> list[Any]:
+        current = trace.current_graph()
+        graph = graph if current is None else current
+        gradient: Callable[..., Any]
+        if self.function in _being_traced.functions:  # its gradient uses the function itself: only when it is asked for
+            gradient, captured = self._run_again, []
+        else:
+            with _tracing(self.function):
+                gradient, captured = _trace_gradient(rule, graph, results, sources, self.name)
+        outputs = trace.record(ops.identity_n, [(*results, *sources, *captured)])
+        outputs[0].op.gradient_function = gradient
+        return list(outputs[: len(results)])
+
+    def _run_again(self, node: Operation, *arriving: Any) -> list[Any]:
+        count = len(arriving) - len(self.moving) - len(self.variables)
+        leaves = replaced(self.leaves, self.moving, node.inputs[count:])
+        return [*[None] * count, *self._run(leaves)[1](*arriving[:count])]
+
+    def _native(self, engine: Engine) -> Any:
+        form: list[Any] = []
+
+        def run(*natives: Any) -> Any:
+            result, rule = self._run(replaced(self.leaves, self.moving, natives))
+            values, form[:] = native_leaves(result, engine)
+            return values, lambda *arriving: rule(*arriving)[: len(natives)]
+
+        values = engine.custom_gradient(run, [self.leaves[i] for i in self.moving])
+        return unflatten(form[0], values)
+
+
+# -- gradient functions as graphs -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _TracedGradient:
+    """The gradient function of a node: a graph, which is copied to where the gradient is asked for.
+
+    Attributes:
+        graph: takes the gradients of the float results, then what it captured, the last inputs of the node.
+        arriving: the numbers of the float results.
+        departing: for each output of the graph the number of the node's input whose gradient it is.
+    """
+
+    graph: Graph
+    arriving: list[int]
+    departing: list[int]
+
+    def __call__(self, node: Operation, *arriving: Any) -> list[Any]:
+        current = trace.current_graph()
+        target = node.graph if current is None else current
+        captured = len(self.graph.inputs) - len(self.arriving)
+        tensors = [arriving[i] for i in self.arriving] + node.inputs[len(node.inputs) - captured :]
+        gradients: list[Any] = [None] * len(node.inputs)
+        with trace.building(target):
+            inputs = [trace.to_graph(t, t.dtype, target, node.op) for t in tensors]
+            for i, tensor in zip(self.departing, copy_into(self.graph, target, inputs, _on_tapes), strict=True):
+                gradients[i] = tensor
+        return gradients
+
+
+def _on_tapes(operation: Operation) -> None:
+    for tape in recording.tapes:
+        tape.record(operation.op, operation.args, operation.outputs, operation)
+
+
+def _trace_gradient(
+    rule: Rule, around: Graph, results: list[Any], sources: list[Any], name: str
+) -> tuple[_TracedGradient, list[GraphTensor]]:
+    """The gradient function as a graph, and the tensors that it captured from the graph around."""
+    graph = Graph(f"{name}_gradient", around)
+    tapes, recording.tapes = recording.tapes, ()
+    try:
+        with trace.building(graph):
+            floats = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
+            arriving: list[Any] = [None] * len(results)
+            for i in floats:
+                arriving[i] = graph.placeholder(results[i].spec, "gradient")
+            found = rule(*arriving)
+            reached = [i for i, g in enumerate(found) if g is not None]
+            graph.outputs = [trace.to_graph(found[i], sources[i].dtype, graph, ops.identity_n) for i in reached]
+    finally:
+        recording.tapes = tapes
+    if graph.state.assigned:
+        names = ", ".join(v.name for v in graph.state.assigned)
+        raise op_error(ValueError, name, f"its gradient function assigns {names}, which it cannot in a graph.")
+    origins = {inner: outer for outer, inner in graph.captures.items()}
+    origins |= {inner: trace.read_variable(around, variable) for variable, inner in graph.state.inputs.items()}
+    departing = [len(results) + i for i in reached]
+    return _TracedGradient(graph, floats, departing), [origins[t] for t in graph.inputs[len(floats) :]]
+
+
+class _BeingTraced(threading.local):
+    """The functions whose gradients are being traced in this thread."""
+
+    functions: tuple[Any, ...] = ()
+
+
+_being_traced = _BeingTraced()
+
+
+@contextmanager
+def _tracing(function: Any) -> Iterator[None]:
+    outside = _being_traced.functions
+    _being_traced.functions = (*outside, function)
+    try:
+        yield
+    finally:
+        _being_traced.functions = outside
+
+
+# -- arguments and variables ------------------------------------------------------------------------------------------
+
+
+class ReadVariables(Recorder):
+    """Notes which trainable variables are read, and records nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.variables: dict[int, Variable] = {}
+
+    def record_read(self, variable: Variable, value: Any) -> None:
+        if variable.trainable and variable.dtype.is_differentiable:
+            self.variables[id(variable)] = variable
+
+
+def _takes_variables(gradient: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(gradient).parameters.values()
+    return any(p.name == "variables" or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+
+
+def is_tensor(value: Any) -> bool:
+    return world_of(value) is not HOST
+
+
+def is_native(value: Any) -> bool:
+    return world_of(value) is NATIVE
+
+
+def _as_tensor(value: Any) -> Any:
+    """An argument as the function gets it: variables are read, arrays become tensors, the rest stays."""
+    if world_of(value) is STATE:
+        return value.read()
+    return ops.convert(value) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def native_engine(leaves: Sequence[Any]) -> Engine | None:
+    """The engine whose own values are among the arguments, if no graph tensor is."""
+    worlds = [world_of(leaf) for leaf in leaves]
+    if NATIVE not in worlds or trace.GRAPH in worlds:
+        return None
+    return engines.owner_of_type(type(leaves[worlds.index(NATIVE)]))
+
+
+def native_leaves(result: Any, engine: Engine) -> tuple[list[Any], list[Any]]:
+    """The tensors of a result as an engine's own values, and its structure, in a list."""
+    leaves, structure = flatten(result)
+    tensors = [dispatch.as_tensor(v, dispatch.promote([dispatch.dtype_of(v)]), engine.native) for v in leaves]
+    return [t._value for t in tensors], [structure]
+
+
+def replaced(values: Sequence[Any], positions: Sequence[int], new: Sequence[Any]) -> list[Any]:
+    """The values, with new ones at these positions."""
+    replaced = list(values)
+    for position, value in zip(positions, new, strict=False):
+        replaced[position] = value
+    return replaced

@@ -1,0 +1,94 @@
+"""`recompute_grad`: trades time for memory, by running a function again when its gradient is needed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dovetail import ops
+from dovetail.autodiff.custom import (
+    CustomCall,
+    ReadVariables,
+    is_native,
+    is_tensor,
+    native_engine,
+    native_leaves,
+    replaced,
+)
+from dovetail.autodiff.reverse import through
+from dovetail.engines.base import Engine
+from dovetail.structure import flatten, unflatten
+from dovetail.tensor import recording
+from dovetail.variable import Variable
+
+
+def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: runs a function again when its gradient is needed, instead of keeping what is between.
+
+    Args:
+        function: computes tensors from tensors and variables, and the same ones when it is run again.
+
+    Returns:
+        A function of the same arguments; keyword arguments are not differentiated.
+
+    Source: Chen et al., "Training deep nets with sublinear memory cost" (2016); `tf.recompute_grad`.
+
+    Example:
+        >>> from dovetail import GradientTape, ops
+        >>> block = recompute_grad(lambda x: ops.exp(ops.tanh(x)))
+        >>> x = ops.constant(0.)
+        >>> with GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = block(x)
+        >>> float(tape.gradient(y, x))
+        1.0
+    """
+
+    @functools.wraps(function)
+    def forgetting(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten(args)
+        forgetful = _Forgetful(lambda leaves: function(*unflatten(structure, leaves), **kwargs))
+        engine = native_engine(leaves)
+        return CustomCall(forgetful, tuple(leaves), {}).result() if engine is None else forgetful.native(engine, leaves)
+
+    return forgetting
+
+
+class _Forgetful:
+    """A function of flat arguments, in the form that `CustomCall` takes; its gradient runs it again."""
+
+    def __init__(self, run: Callable[[Sequence[Any]], Any]) -> None:
+        self._run = run
+
+    def __call__(self, *leaves: Any) -> Any:
+        tapes = recording.tapes
+        recording.tapes = tuple(t for t in tapes if isinstance(t, ReadVariables))
+        try:
+            return self._run(leaves), functools.partial(self._gradient, leaves)
+        finally:
+            recording.tapes = tapes
+
+    def _gradient(self, leaves: Sequence[Any], *arriving: Any, variables: Sequence[Variable] = ()) -> Any:
+        moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+        # Behind a barrier, lest an optimiser finds that all this was computed before and keeps it.
+        flat, structure = flatten(([leaves[i] for i in moving], arriving))
+        again, arriving = unflatten(structure, ops.optimization_barrier(flat))
+        results = functools.partial(self._results, replaced(leaves, moving, again))
+        found = through(results, [*again, *variables], arriving)
+        gradients = replaced([None] * len(leaves), moving, found)
+        return (gradients, found[len(moving) :]) if variables else gradients
+
+    def _results(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(flatten(self._run(leaves))[0])
+
+    def native(self, engine: Engine, leaves: Sequence[Any]) -> Any:
+        """The result on an engine's own values, by the engine's own means."""
+        moving = [i for i, leaf in enumerate(leaves) if is_native(leaf)]
+        form: list[Any] = []
+
+        def run(*natives: Any) -> Any:
+            values, form[:] = native_leaves(self._run(replaced(leaves, moving, natives)), engine)
+            return tuple(values)
+
+        return unflatten(form[0], engine.recompute(run, [leaves[i] for i in moving]))

@@ -1,0 +1,117 @@
+"""Gradients by name: `RegisterGradient` gives a gradient function a name, an override map puts it in an op's place.
+
+    @RegisterGradient("GuidedRelu")
+    def _(op, g):
+        return ops.where(g > 0, g, 0) * ops.cast(op.outputs[0] > 0, g.dtype)
+
+    with gradient_override_map({"Relu": "GuidedRelu"}):
+        y = model(x)
+
+Operations carry the map under which they were made; the name is looked up when a gradient is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
+
+from dovetail.errors import op_error
+from dovetail.ops.op import OPS
+from dovetail.tensor import recording
+
+GradientFunction = Callable[..., Any]
+
+_registered: dict[str, GradientFunction] = {}
+
+
+class RegisterGradient:
+    """Decorator: registers a gradient function under a name, for use in override maps.
+
+    The function is called with the operation (`.inputs`, `.outputs`, `.type`, `.attr(name)`) and one gradient per
+    output; it returns one gradient per input, None where there is none.  A single one need not be in a list.
+
+    Raises:
+        KeyError: the name is taken, by another registration or by an op of the table.
+
+    Source: `tf.RegisterGradient`.
+
+    Example:
+        >>> from dovetail import GradientTape, ops
+        >>> @RegisterGradient("TwiceAsSteep")
+        ... def _(op, g):
+        ...     return 2 * g
+        >>> x = ops.constant(3.)
+        >>> with GradientTape() as tape, gradient_override_map({"Tanh": "TwiceAsSteep"}):
+        ...     tape.watch(x)
+        ...     y = ops.tanh(x)
+        >>> float(tape.gradient(y, x))
+        2.0
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"a gradient is registered under a name, a str, not {name!r}.")
+        self._name = name
+
+    def __call__(self, function: GradientFunction) -> GradientFunction:
+        taken = OPS.get(self._name) or _registered.get(self._name)
+        if taken is not None:
+            problem = f"there is a gradient named {self._name!r}, that of {_place_of(taken)}; choose another name,"
+            raise KeyError(f"{problem} and put it in an op's place with an override map.")
+        _registered[self._name] = function
+        return function
+
+
+def _place_of(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
+
+
+def registered_gradient(name: str, node: Any) -> GradientFunction:
+    """The gradient function that a node's override map names.
+
+    Raises:
+        LookupError: nothing is registered under the name.
+    """
+    found = _registered.get(name)
+    if found is None:
+        close = get_close_matches(name, _registered, 3)
+        hint = f"did you mean {' or '.join(close)}?" if close else "register it with RegisterGradient(name)."
+        raise op_error(LookupError, node.op.name, f"no gradient is registered as {name!r}; {hint}", where=node.where)
+    return found
+
+
+def checked_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
+    """The override map as a dict.
+
+    Raises:
+        LookupError: a key is not the type of an op.
+    """
+    for op_type in overrides:
+        if op_type not in OPS:
+            close = get_close_matches(str(op_type), OPS, 3)
+            hint = f"; did you mean {' or '.join(close)}?" if close else "."
+            raise LookupError(f"gradient_override_map: there is no op of the type {op_type!r}{hint}")
+    return dict(overrides)
+
+
+@contextmanager
+def gradient_override_map(overrides: Mapping[str, str]) -> Iterator[None]:
+    """Ops used inside the `with` block, in any graph or on a tape, get their gradients by name.
+
+    Args:
+        overrides: op type → name of a registered gradient.
+
+    Raises:
+        LookupError: a key is not the type of an op; or, when a gradient is asked for, a name is not registered.
+
+    Source: `tf.Graph.gradient_override_map`.
+    """
+    outside = recording.overrides
+    recording.overrides = {**outside, **checked_overrides(overrides)}
+    try:
+        yield
+    finally:
+        recording.overrides = outside
