@@ -445,7 +445,7 @@ def _pool_window(x: Any, size: Any, strides: Any, padding: str) -> tuple[list[An
     """The size, strides and symmetric padding of a pool for torch, and how many windows too many that gives in front.
 
     torch pads both sides alike, but in its ceil mode a window may reach over the end.  That covers one element more of
-    padding behind, unless the stride is 1; then all axes are padded by the larger side, and the first window is dropped.
+    padding behind, unless the stride is 1; then both sides get the larger padding, and the first window is dropped.
     """
     windows = _windows(size, strides, (1,) * len(size), padding)
     pads = windows.pads(x.shape[2:])
@@ -461,7 +461,9 @@ def _pool(kernel: Any, x: Any, size: Any, strides: Any, padding: str, data_forma
     return _restored(y[:, :, *(slice(n, None) for n in extra)], len(size), data_format)
 
 
-def _pool_gradient(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> tuple[Any, Any, list[Any]]:
+def _pool_gradient(
+    x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str
+) -> tuple[Any, Any, list[Any]]:
     """`x` and `g` as torch's backward kernels take them, and the window."""
     x, g = _first(x, data_format), _first(g, data_format)
     window, extra = _pool_window(x, size, strides, padding)
@@ -795,4 +797,4 @@ class _WithGradient(torch.autograd.Function):
         return (None, None, *[None] * ctx.count, *ctx.gradient(*arriving))
 
 
-engine = TorchEngine(rules, out_rules, fresh)
+engine = TorchEngine(rules, out_rules, (*fresh, *slices.COPIES))

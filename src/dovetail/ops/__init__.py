@@ -27,6 +27,7 @@ from dovetail.ops.op import OPS
 from dovetail.ops.pool import *
 from dovetail.ops.products import *
 from dovetail.ops.rearrange import *
+from dovetail.ops.rectifier import *
 from dovetail.ops.reduce import *
 from dovetail.ops.search import *
 from dovetail.ops.rounding import *

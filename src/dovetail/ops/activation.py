@@ -1,4 +1,4 @@
-"""Activation functions: the nonlinearities of neural networks.
+"""Activation functions: the smooth nonlinearities of neural networks, and their piecewise linear stand-ins.
 
 Bodies and gradients stay finite for inputs of any size: nothing is exponentiated that could overflow, and where two
 branches meet, the one that is not taken is kept finite too, so that its zero gradient stays zero.  Gradients that
@@ -11,151 +11,16 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from dovetail.ops.bitwise import logical_and
-from dovetail.ops.compare import clip, greater, less, less_equal, maximum, minimum, where
+from dovetail.ops.compare import clip, greater, less, maximum, minimum, where
 from dovetail.ops.exponential import exp, expm1, log1p
 from dovetail.ops.infer import elementwise
-from dovetail.ops.kinds import Float, Number
+from dovetail.ops.kinds import Float
 from dovetail.ops.math import absolute
 from dovetail.ops.op import composite
-from dovetail.ops.samples import array, ints, sample, unary
+from dovetail.ops.samples import array, sample, unary
 from dovetail.ops.shape import sum_like
 from dovetail.ops.special import erf
-from dovetail.ops.trigonometry import tanh
 from dovetail.tensor import Tensor
-
-# -- rectifiers -------------------------------------------------------------------------------------------------------
-
-
-@composite("Relu", infer=elementwise, samples=[*unary(), sample(ints(4, low=-3, high=3))])
-def _relu(x: Number) -> Tensor:
-    """Rectified linear unit `max(x, 0)`."""
-    return maximum(x, 0)
-
-
-@_relu.gradient
-def _(op: Any, g: Any) -> Any:
-    return relu_grad(g, op.outputs[0])
-
-
-@composite("ReluGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3))])
-def relu_grad(g: Float, y: Float) -> Tensor:
-    """The gradient of `relu` where `g` arrives at its output `y`.
-
-    Source: `tf.raw_ops.ReluGrad`.
-
-    Example:
-        >>> relu_grad([5., 6.], [0., 1.]).numpy()
-        array([0., 6.], dtype=float32)
-    """
-    return where(less_equal(y, 0), 0, g)
-
-
-@relu_grad.gradient
-def _(op: Any, h: Any) -> Any:
-    g, y = op.inputs
-    return sum_like(relu_grad(h, y), g), None
-
-
-@composite("Relu6", infer=elementwise, samples=[*unary(-4, 8)])
-def relu6(x: Number) -> Tensor:
-    """Rectified linear unit with a ceiling: `min(max(x, 0), 6)`.
-
-    Source: Krizhevsky, "Convolutional deep belief networks on CIFAR-10", 2010.
-
-    Example:
-        >>> relu6([-1., 3., 8.]).numpy()
-        array([0., 3., 6.], dtype=float32)
-    """
-    return clip(x, 0, 6)
-
-
-@relu6.gradient
-def _(op: Any, g: Any) -> Any:
-    y = op.outputs[0]
-    return where(logical_and(greater(y, 0), less(y, 6)), g, 0)
-
-
-@composite("LeakyRelu", infer=elementwise, samples=[*unary(), sample(array(2, 3), negative_slope=0.5)])
-def leaky_relu(x: Float, negative_slope: float = 0.2) -> Tensor:
-    """Rectified linear unit with a slope below zero: `x` above, `negative_slope * x` below.
-
-    Args:
-        x: a tensor of floats.
-        negative_slope: the slope for negative `x`.
-
-    Source: Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013.
-
-    Example:
-        >>> leaky_relu([-10., 3.]).numpy()
-        array([-2.,  3.], dtype=float32)
-    """
-    return where(greater(x, 0), x, x * negative_slope)
-
-
-@leaky_relu.gradient
-def _(op: Any, g: Any) -> Any:
-    return leaky_relu_grad(g, op.inputs[0], op.attr("negative_slope"))
-
-
-@composite("LeakyReluGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3), 0.1)])
-def leaky_relu_grad(g: Float, x: Float, negative_slope: float = 0.2) -> Tensor:
-    """The gradient of `leaky_relu` where `g` arrives at its output.
-
-    Source: `tf.raw_ops.LeakyReluGrad`.
-
-    Example:
-        >>> leaky_relu_grad([5., 6.], [-1., 1.]).numpy()
-        array([1., 6.], dtype=float32)
-    """
-    return where(greater(x, 0), g, g * negative_slope)
-
-
-@leaky_relu_grad.gradient
-def _(op: Any, h: Any) -> Any:
-    g, x = op.inputs
-    return sum_like(leaky_relu_grad(h, x, op.attr("negative_slope")), g), None
-
-
-def relu(
-    x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0, name: str | None = None
-) -> Any:
-    """Rectified linear unit: `max(x, 0)`, and its variants.
-
-    Args:
-        x: a tensor of numbers.
-        negative_slope: below the threshold the result is `negative_slope * (x - threshold)`.
-        max_value: the ceiling of the result, None for none.
-        threshold: where the result becomes `x` itself.
-        name: the name of the node in a graph.
-
-    Source: `keras.backend.relu`; Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", 2010.
-
-    Example:
-        >>> relu([-2., 0.5, 3.]).numpy()
-        array([0. , 0.5, 3. ], dtype=float32)
-        >>> relu([-2., 0.5, 3.], negative_slope=0.1, max_value=2., threshold=1.).numpy()
-        array([-0.3 , -0.05,  2.  ], dtype=float32)
-    """
-    if threshold == 0 and max_value is None:
-        return _relu(x, name=name) if negative_slope == 0 else leaky_relu(x, negative_slope, name=name)
-    if threshold == 0 and negative_slope == 0 and max_value == 6:
-        return relu6(x, name=name)
-    return _general_relu(x, negative_slope, max_value, threshold, name=name)
-
-
-@composite(
-    "ThresholdedRelu",
-    samples=[sample(array(2, 3), 0.1, 1.0, 0.5), sample(array(2, 3), 0.0, None, -0.5), sample(array(0, 3), 0.2, 3.0)],
-)
-def _general_relu(
-    x: Float, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
-) -> Tensor:
-    """`relu` with all its variants."""
-    below = (x - threshold) * negative_slope if negative_slope else 0
-    y = where(less_equal(x, threshold), below, x)
-    return y if max_value is None else minimum(y, max_value)
-
 
 # -- exponentials -----------------------------------------------------------------------------------------------------
 
@@ -179,8 +44,20 @@ def elu(x: Float, alpha: float = 1.0) -> Tensor:
 
 @elu.gradient
 def _(op: Any, g: Any) -> Any:
-    x = op.inputs[0]
-    return where(greater(x, 0), g, g * exp(minimum(x, 0)) * op.attr("alpha"))
+    return elu_grad(g, op.inputs[0], op.attr("alpha"))
+
+
+@composite("EluGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3), a) for a in (1.0, 0.5)])
+def elu_grad(g: Float, x: Float, alpha: float = 1.0) -> Tensor:
+    """The gradient of `elu` where `g` arrives at its output.
+
+    Source: Clevert et al., 2015.
+
+    Example:
+        >>> elu_grad([4., 5.], [0., 1.]).numpy()
+        array([4., 5.], dtype=float32)
+    """
+    return where(greater(x, 0), g, g * exp(minimum(x, 0)) * alpha)
 
 
 SELU_ALPHA = 1.6732632423543772
@@ -391,31 +268,58 @@ def hard_silu(x: Float) -> Tensor:
 hard_swish = hard_silu
 
 
-@composite("Gelu", infer=elementwise, samples=[*unary(-3, 3), sample(array(2, 3), approximate=False)])
-def gelu(x: Float, approximate: bool = True) -> Tensor:
+def gelu(x: Any, approximate: bool = True, name: str | None = None) -> Any:
     """Gaussian error linear unit: `x` times the probability that a standard normal variable is below it.
 
     Args:
         x: a tensor of floats.
-        approximate: whether the probability is approximated by a tanh; else it is computed with `erf`.
+        approximate: whether the probability is approximated by a logistic function; else it is computed with `erf`.
+        name: the name of the node in a graph.
 
     Source: `keras.ops.gelu`; Hendrycks and Gimpel, "Gaussian error linear units", 2016.
 
     Example:
         >>> gelu([-1., 0., 2.]).numpy().round(4)
         array([-0.1588,  0.    ,  1.9546], dtype=float32)
+        >>> gelu([-1., 0., 2.], approximate=False).numpy().round(4)
+        array([-0.1587,  0.    ,  1.9545], dtype=float32)
     """
-    return x * _normal_cdf(x, approximate)
+    return (_approximate_gelu if approximate else _gelu)(x, name=name)
 
 
-@gelu.gradient
+# 1 / 2 + tanh(u) / 2 is the logistic function of 2 u, which is cheaper: 2 u = (LINEAR + CUBIC * x * x) * x
+_GELU_LINEAR = 2 * (2 / pi) ** 0.5
+_GELU_CUBIC = 0.044715 * _GELU_LINEAR
+
+
+@composite("ApproximateGelu", infer=elementwise, samples=unary(-3, 3))
+def _approximate_gelu(x: Float) -> Tensor:
+    """`gelu` with the approximation."""
+    return x * sigmoid((x * x * _GELU_CUBIC + _GELU_LINEAR) * x)
+
+
+@_approximate_gelu.gradient
 def _(op: Any, g: Any) -> Any:
-    return gelu_grad(g, op.inputs[0], op.attr("approximate"))
+    x = clip(op.inputs[0], -20, 20)  # further out the slope is 0 or 1, and squares must not overflow
+    square = x * x
+    p = sigmoid((square * _GELU_CUBIC + _GELU_LINEAR) * x)
+    return g * (p + x * (p * (1 - p)) * (square * (3 * _GELU_CUBIC) + _GELU_LINEAR))
 
 
-@composite("GeluGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3), a) for a in (True, False)])
-def gelu_grad(g: Float, x: Float, approximate: bool = True) -> Tensor:
-    """The gradient of `gelu` where `g` arrives at its output.
+@composite("Gelu", infer=elementwise, samples=unary(-3, 3))
+def _gelu(x: Float) -> Tensor:
+    """`gelu` without the approximation."""
+    return x * _normal_cdf(x)
+
+
+@_gelu.gradient
+def _(op: Any, g: Any) -> Any:
+    return gelu_grad(g, op.inputs[0])
+
+
+@composite("GeluGrad", infer=elementwise, samples=[sample(array(2, 3), array(2, 3))])
+def gelu_grad(g: Float, x: Float) -> Tensor:
+    """The gradient of `gelu`, not approximated, where `g` arrives at its output.
 
     Source: Hendrycks and Gimpel, 2016.
 
@@ -423,25 +327,11 @@ def gelu_grad(g: Float, x: Float, approximate: bool = True) -> Tensor:
         >>> gelu_grad([4.], [0.]).numpy()
         array([2.], dtype=float32)
     """
-    near = clip(x, -20, 20)  # further out the slope of the probability is zero
-    if approximate:
-        t = tanh(_gelu_inner(near))
-        slope = (1 - t * t) * ((3 * _GELU_CUBIC * near * near + 1) * (0.5 * _GELU_SCALE))
-    else:
-        slope = exp(near * near * -0.5) * ((2 * pi) ** -0.5)
-    return g * (_normal_cdf(x, approximate) + near * slope)
+    return g * (_normal_cdf(x) + x * exp(x * x * -0.5) * (2 * pi) ** -0.5)
 
 
-_GELU_SCALE = (2 / pi) ** 0.5
-_GELU_CUBIC = 0.044715
-
-
-def _gelu_inner(x: Any) -> Any:
-    return (x + _GELU_CUBIC * x * x * x) * _GELU_SCALE
-
-
-def _normal_cdf(x: Any, approximate: bool) -> Any:
-    return (tanh(_gelu_inner(x)) if approximate else erf(x * 0.5**0.5)) * 0.5 + 0.5
+def _normal_cdf(x: Any) -> Any:
+    return erf(x * 0.5**0.5) * 0.5 + 0.5
 
 
 @composite("Mish", infer=elementwise, samples=unary(-5, 5))
@@ -454,11 +344,18 @@ def mish(x: Float) -> Tensor:
         >>> mish([-1., 0., 1.]).numpy().round(4)
         array([-0.3034,  0.    ,  0.8651], dtype=float32)
     """
-    return x * tanh(softplus(x))
+    return x * _tanh_of_softplus(exp(minimum(x, 20)))
 
 
 @mish.gradient
 def _(op: Any, g: Any) -> Any:
     x = op.inputs[0]
-    t = tanh(softplus(x))
-    return g * (t + x * (1 - t * t) * sigmoid(x))
+    e = exp(minimum(x, 20))
+    t = _tanh_of_softplus(e)
+    return g * (t + x * (1 - t * t) * (e / (e + 1)))
+
+
+def _tanh_of_softplus(e: Any) -> Any:
+    """From the exponential: with `n = e * (e + 2)` it is `n / (n + 2)`, which from e = exp(20) on is 1."""
+    n = e * (e + 2)
+    return n / (n + 2)

@@ -10,9 +10,9 @@ from math import log as _log
 from typing import Any
 
 from dovetail import config
-from dovetail.ops.activation import relu, sigmoid, softplus
+from dovetail.ops.activation import sigmoid, softplus
 from dovetail.ops.bitwise import logical_or
-from dovetail.ops.compare import clip, equal, where
+from dovetail.ops.compare import clip, equal, maximum, where
 from dovetail.ops.exponential import exp, log, log1p
 from dovetail.ops.index import take_along_axis
 from dovetail.ops.infer import elementwise, normalize_axis, require_shape
@@ -20,6 +20,7 @@ from dovetail.ops.kinds import Float, Integer
 from dovetail.ops.math import absolute, squared_difference
 from dovetail.ops.normalization import l2_normalize
 from dovetail.ops.op import composite
+from dovetail.ops.rectifier import relu
 from dovetail.ops.reduce import all, max, mean, sum
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.search import one_hot
@@ -134,7 +135,7 @@ def sigmoid_cross_entropy_with_logits(labels: Float, logits: Float) -> Tensor:
         >>> sigmoid_cross_entropy_with_logits([1., 0.], [-1000., 0.]).numpy()
         array([1.000000e+03, 6.931472e-01], dtype=float32)
     """
-    return relu(logits) - logits * labels + log1p(exp(-absolute(logits)))
+    return maximum(logits, 0) - logits * labels + log1p(exp(-absolute(logits)))
 
 
 @sigmoid_cross_entropy_with_logits.gradient
