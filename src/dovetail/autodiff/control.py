@@ -256,8 +256,8 @@ def _calls_of_while_gradient(
     init: Any, constants: Any, carry: Any, condition: Any, body: Any, backward: Any, maximum_iterations: Any
 ) -> Iterator[Any]:
     yield "body", init, constants
-    yield "condition", (), (*init, *constants)
-    yield "backward", (), (*init, *constants, *carry)
+    yield "condition", init, constants
+    yield "backward", init, (*constants, *(TensorSpec(t.shape, t.dtype) for t in carry))
 
 
 SUBGRAPH_CALLS["WhileGrad"] = _calls_of_while_gradient
