@@ -1,0 +1,115 @@
+"""Random programs for hypothesis, and an interpreter that runs a graph operation by operation, without any pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.engines import get_engine
+from dovetail.graph.ir import Graph
+from dovetail.graph.trace import not_building
+from dovetail.ops import dispatch
+
+ROWS, COLUMNS = 2, 3
+
+
+def _dims(x: Any) -> Any:
+    return ops.shape(x)
+
+
+# Each takes two tensors of shape [ROWS, COLUMNS] and a number, and makes one of that shape.
+STEPS = [
+    lambda x, y, c: x + y,
+    lambda x, y, c: x - y,
+    lambda x, y, c: x * y,
+    lambda x, y, c: x / (2.0 + y * y),
+    lambda x, y, c: x + c,
+    lambda x, y, c: c - x,
+    lambda x, y, c: (x * c) * 2.0,
+    lambda x, y, c: x * 1,
+    lambda x, y, c: x + 0,
+    lambda x, y, c: -(-x),
+    lambda x, y, c: x + -y,
+    lambda x, y, c: ops.maximum(x, y) ** 2,
+    lambda x, y, c: ops.tanh(x),
+    lambda x, y, c: ops.mean(x) + y,
+    lambda x, y, c: ops.sum(x, axis=0) * y,
+    lambda x, y, c: ops.transpose(ops.transpose(x)),
+    lambda x, y, c: ops.reshape(ops.reshape(x, (-1,)), _dims(y)),
+    lambda x, y, c: ops.broadcast_to(ops.sum(x), _dims(y)) * y,
+    lambda x, y, c: ops.ones_like(x) * y,
+    lambda x, y, c: ops.matmul(ops.matmul(x, ops.transpose(y)), y),
+    lambda x, y, c: ops.where(x > y, x, c),
+    lambda x, y, c: ops.cast(ops.cast(x, "float64"), "float32") + ops.cast(ops.shape(y)[1], "float32"),
+    lambda x, y, c: ops.stop_gradient(ops.identity(x)),
+    lambda x, y, c: x + ops.constant(np.arange(6, dtype="float32").reshape(2, 3)) * c,
+    lambda x, y, c: ops.cond(ops.sum(x) > 0, lambda: x * 1.0 + y, lambda: y + 0.0),
+    lambda x, y, c: ops.softmax(x) + y,
+]
+NUMBERS = [0.0, 1.0, -1.0, 2.0, 0.5, -3.0]
+
+
+@st.composite
+def graphs(draw: Any) -> Graph:
+    """A graph of two inputs, with the first dimension known or not, that reads and assigns variables now and then."""
+    steps = draw(st.lists(st.tuples(*[st.integers(0, 99)] * 4), min_size=1, max_size=14))
+    rows = draw(st.sampled_from([ROWS, None]))
+    variable = dt.Variable(np.full((ROWS, COLUMNS), 0.5, "float32"), name="v")
+    graph = Graph("random")
+    tensors = [graph.placeholder(dt.spec((rows, COLUMNS)), name) for name in "xy"]
+    with graph.as_default():
+        for which, first, second, number in steps:
+            x, y = tensors[first % len(tensors)], tensors[second % len(tensors)]
+            if which % 10 == 9:
+                variable.assign(ops.reshape(x, (ROWS, COLUMNS)))
+                tensors.append(variable.read())
+            else:
+                tensors.append(STEPS[which % len(STEPS)](x, y, NUMBERS[number % len(NUMBERS)]))
+    graph.outputs = tensors[-2:]
+    return graph
+
+
+def arguments() -> list[np.ndarray]:
+    rng = np.random.default_rng(7)
+    return [rng.uniform(-2, 2, (ROWS, COLUMNS)).astype("float32") for _ in "xy"]
+
+
+def interpret(graph: Graph, values: list[Any]) -> tuple[list[np.ndarray], dict[Any, np.ndarray]]:
+    """The outputs of a graph, and what its variables are assigned, computed eagerly one operation after the other."""
+    engine = get_engine("numpy")
+    known = {t: dispatch.as_tensor(v, t.dtype, engine) for t, v in zip(graph.inputs, values, strict=True)}
+    assigned: dict[Any, np.ndarray] = {}
+    for op in graph.operations:
+        if op.outputs and op.outputs[0] in known:
+            continue
+        inputs = [known[t] for t in op.inputs]
+        if op.type == "Const":
+            results = [dispatch.as_tensor(op.attrs["value"], op.outputs[0].dtype, engine)]
+        elif op.type == "ReadVariableOp":
+            results = [op.attrs["variable"].read()]
+        elif op.type == "AssignVariableOp":
+            assigned[op.attrs["variable"]] = inputs[0].numpy()
+            results = inputs
+        elif op.type == "If":
+            branch = op.attrs["then_branch" if bool(inputs[0]) else "else_branch"]
+            results = [dispatch.as_tensor(v, dispatch.dtype_of(v), engine) for v in interpret(branch, inputs[1:])[0]]
+        else:
+            with not_building():
+                results = dispatch.run(op.op, op.arguments(inputs), engine)
+            results = list(results) if isinstance(results, tuple) else [results]
+        known.update(zip(op.outputs, results, strict=True))
+    return [known[t].numpy() for t in graph.outputs], assigned
+
+
+def check_same(found: Any, expected: Any) -> None:
+    """Two results of `interpret` are equal but for rounding."""
+    for f, e in zip(found[0], expected[0], strict=True):
+        assert f.dtype == e.dtype
+        np.testing.assert_allclose(f, e, rtol=1e-4, atol=1e-4)
+    assert found[1].keys() <= expected[1].keys()
+    for variable, value in expected[1].items():
+        np.testing.assert_allclose(found[1].get(variable, variable.numpy()), value, rtol=1e-4, atol=1e-4)
