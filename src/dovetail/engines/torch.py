@@ -283,11 +283,9 @@ def _(x: Any, indices: Any, axis: int) -> Any:
 @rules("TakeAlongAxis")
 def _(x: Any, indices: Any, axis: int) -> Any:
     positions = _wrapped(indices, x.shape[axis])
-    try:
-        return torch.take_along_dim(x, positions, axis)
-    except RuntimeError:
+    if not positions.is_cuda:  # where it would mean to wait; and CUDA checks by itself
         slices.check_range(positions, x.shape[axis], axis)
-        raise
+    return torch.take_along_dim(x, positions, axis)
 
 
 def _wrapped(indices: Any, dim: int) -> Any:
@@ -391,7 +389,7 @@ def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_form
 @rules(*CONVOLUTIONS["BackpropInput"])
 def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
     windows = _windows(kernel.shape[:-2], strides, dilations, padding)
-    x = _first(g.new_empty(1).expand(input_sizes), data_format)  # only its shape is used
+    x = _first(g.new_empty(input_sizes), data_format)  # only its shape and memory format are used
     sizes = x.shape[2:]
     x, pad = _padded(x, windows.pads(sizes))
     dx = _conv_gradients(x, _kernel_first(kernel), _first(g, data_format), windows, pad, [True, False])[0]
@@ -405,7 +403,7 @@ def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: 
     windows = _windows(filter_sizes[:-2], strides, dilations, padding)
     x = _first(x, data_format)
     x, pad = _padded(x, windows.pads(x.shape[2:]))
-    kernel = _kernel_first(g.new_empty(1).expand(filter_sizes))
+    kernel = _kernel_first(g.new_empty(filter_sizes))
     dk = _conv_gradients(x, kernel, _first(g, data_format), windows, pad, [False, True])[1]
     return dk.permute(*range(2, dk.ndim), 1, 0).reshape(filter_sizes)
 
