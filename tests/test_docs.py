@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.errors import EngineNotInstalled
+pytest.importorskip("torch", reason="the pages show every engine")
+pytest.importorskip("jax", reason="the pages show every engine")
+
 from dovetail.ops.op import OPS
 
 ROOT = Path(__file__).parent.parent
@@ -44,23 +46,24 @@ def test_page(page, undisturbed):
     names: dict[str, object] = {"__name__": page.stem}
     for found in BLOCK.finditer(text):
         language, code, expected = found.groups()
+        line = text.count("\n", 0, found.start()) + 1
         if language == "toml":
             install(tomllib.loads(code), undisturbed)
         elif language == "python" and (file := FILE.match(code)):
             (undisturbed / f"{file[1]}.py").write_text(code)
         elif language == "python":
-            printed = run(code, names, page, text.count("\n", 0, found.start(2)))
-            assert expected is None or printed == expected
+            try:
+                printed = run(code, names)
+                assert expected is None or printed == expected
+            except Exception as error:
+                error.add_note(f"in the block at line {line} of {page.name}")
+                raise
 
 
-def run(code: str, names: dict[str, object], page: Path, line: int) -> str:
-    """Runs a block that starts at a line of a page; what it prints."""
-    program = compile("\n" * line + code, str(page), "exec")
+def run(code: str, names: dict[str, object]) -> str:
+    """Runs a block; what it prints."""
     with contextlib.redirect_stdout(io.StringIO()) as output:
-        try:
-            exec(program, names)
-        except EngineNotInstalled as error:
-            pytest.skip(str(error))
+        exec(compile(code, "example.py", "exec"), names)
     return output.getvalue()
 
 

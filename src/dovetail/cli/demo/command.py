@@ -55,5 +55,8 @@ def report_comparison(histories: list[History], folder: Path) -> int:
     difference = largest_difference(histories)
     agree = difference <= LIMIT
     print(f"\n{summary(histories)}\n")
+    if len(histories) == 1:
+        print("Only one engine ran, so there is nothing to compare; `dovetail engines` says how to install more.")
+        return 0
     print(f"The losses {'agree' if agree else 'DIFFER'}: at most {difference:.1e} apart, allowed {LIMIT:.0e}.")
     return 0 if agree else 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
 
 from dovetail.cli.demo.compare import LIMIT, relative_differences
 from dovetail.cli.demo.data import Digits
@@ -16,6 +18,8 @@ from dovetail.cli.demo.train import History
 from dovetail.files import replacing
 
 INK, FAINT, BLUE, ORANGE, GREEN = "#222222", "#c8cdd3", "#2b6cb0", "#dd6b20", "#2f855a"
+# How the engines' curves look, which lie on each other: color, line style, width.
+LINES = [("#90b8e0", "-", 6.0), (ORANGE, "-", 2.0), (GREEN, (0, (2, 2)), 2.0), (INK, ":", 1.5)]
 SMOOTHING = 20  # steps over which curves are averaged
 SHOWN = 40  # test images in the picture
 
@@ -29,8 +33,8 @@ def write_parameters(path: Path, model: Classifier) -> None:
 
 def draw_training(path: Path, history: History, test: Digits, predictions: np.ndarray) -> None:
     """The learning curve, and test images with what the classifier takes them for."""
-    figure = Figure(figsize=(11, 6.4), layout="constrained")
-    rows = figure.subfigures(2, 1, height_ratios=(1.35, 1))
+    figure = Figure(figsize=(11, 6), layout="constrained")
+    rows = figure.subfigures(2, 1, height_ratios=(2.1, 1))
     loss, accuracy = rows[0].subplots(1, 2)
     steps = np.arange(1, len(history.losses) + 1)
     loss.plot(steps, history.losses, color=FAINT, linewidth=0.8, label="each batch")
@@ -39,6 +43,7 @@ def draw_training(path: Path, history: History, test: Digits, predictions: np.nd
     at, right = zip(*history.test, strict=True)
     accuracy.plot(at, right, color=ORANGE, linewidth=2, marker="o", markersize=4, label="test images")
     accuracy.set_ylim(min(0.8, *right), 1.005)
+    accuracy.yaxis.set_major_locator(MultipleLocator(0.05))
     accuracy.yaxis.set_major_formatter("{x:.0%}")
     _dress(loss, "Loss", "step")
     _dress(accuracy, f"Accuracy: {right[-1]:.1%} of the test images at the end", "step")
@@ -51,21 +56,21 @@ def draw_comparison(path: Path, histories: Sequence[History]) -> None:
     """The engines' losses, how far they are apart, and how long their steps take."""
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     loss, difference, time = figure.subplots(1, 3, width_ratios=(1.2, 1.2, 1))
-    colors = dict(zip((h.engine for h in histories), (BLUE, ORANGE, GREEN, INK) * len(histories), strict=False))
-    for i, history in enumerate(histories):
-        style = {"color": colors[history.engine], "label": history.engine}
-        loss.plot(_smooth(history.losses), linewidth=5 - 1.5 * min(i, 2), alpha=0.8, **style)
-        if i:
-            difference.plot(relative_differences(history, histories[0]), linewidth=1.2, **style)
+    styles = [dict(zip(("color", "linestyle", "linewidth"), style, strict=True)) for style in LINES]
+    for history, style in zip(histories, itertools.cycle(styles), strict=False):
+        loss.plot(_smooth(history.losses), label=history.engine, **style)
+        if history is not histories[0]:
+            worst = np.maximum.accumulate(relative_differences(history, histories[0]))
+            difference.plot(worst, label=history.engine, **style)
     difference.axhline(LIMIT, color=INK, linewidth=1, linestyle="--", label="allowed")
     difference.set_yscale("log")
     milliseconds = [1e3 * h.step_time for h in histories]
-    bars = time.barh([h.engine for h in histories], milliseconds, color=list(colors.values()), height=0.55)
-    time.bar_label(bars, fmt="%.1f ms", padding=4, color=INK)
+    bars = time.barh([h.engine for h in histories], milliseconds, color=[line[0] for line in LINES], height=0.5)
+    time.bar_label(bars, fmt="%.2f ms", padding=4, color=INK)
     time.set_xlim(0, max(milliseconds) * 1.25)
     time.invert_yaxis()
     _dress(loss, "Loss", "step")
-    _dress(difference, f"Relative difference of the losses from {histories[0].engine}'s", "step")
+    _dress(difference, f"Largest relative difference from {histories[0].engine} so far", "step")
     _dress(time, "Median time of a step", "ms", legend=False)
     _save(figure, path)
 
