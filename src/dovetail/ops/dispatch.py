@@ -123,6 +123,8 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
     values = to_tensors(op, values, engine)
     taped = recording.tapes and any(tape.watches(op, values) for tape in recording.tapes)
     rule = engine.eager_rules.get(op.name)
+    if op.infer is not None:
+        checked_specs(op, values)
     if op.body is not None:
         # Whether its gradient is not that of its body.
         whole = op.gradient_function is not None or not op.differentiable or op.name in recording.overrides
@@ -130,8 +132,6 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
             return _run_body(op, values, engine, record=taped and whole)
     if rule is None:
         raise op_error(NotImplementedError, op.name, f"the engine {engine.name!r} has no rule for it.")
-    if op.infer is not None:
-        checked_specs(op, values)
     try:
         result = rule(*natives(values))
     except Exception as error:
@@ -329,6 +329,7 @@ _REPAIR = {  # what is done with a dtype that is not accepted: accepts → (from
     "integer": (lambda d: d.is_bool, lambda: promote([int])),
     "bool": (lambda d: True, lambda: promote([bool])),
 }
+_IN_WORDS = {"integer": ("integer", "int32"), "bits": ("integer or bool", "int32")}  # and a dtype that would do
 
 
 def promoted_dtypes(op: Op, values: list[Any]) -> dict[int, Any]:
@@ -363,9 +364,10 @@ def _wanted(op: Op, kind: Kind, value: Any, common: dict[str, DType]) -> Any:
 def _accepted(op: Op, accepts: str, dtype: DType) -> DType:
     if _ACCEPTED[accepts](dtype):
         return dtype
-    applies, repaired = _REPAIR.get(accepts, (lambda d: False, None))
-    if not applies(dtype):
-        raise op_error(TypeError, op.name, f'needs {accepts} tensors, got {dtype}; cast first, as in cast(x, "float32").')
+    applies, repaired = _REPAIR.get(accepts, (None, None))
+    if applies is None or not applies(dtype):
+        wanted, example = _IN_WORDS.get(accepts, (accepts, "float32"))
+        raise op_error(TypeError, op.name, f'needs {wanted} tensors, got {dtype}; cast first, as in cast(x, "{example}").')
     return repaired()
 
 
