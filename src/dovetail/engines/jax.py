@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.extend.random import threefry_2x32
 from jax.scipy import linalg as jsp
 
 from dovetail.dtypes import DType
@@ -200,6 +201,22 @@ def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
     if not compute_uv:
         return [jnp.linalg.svd(x, compute_uv=False)]
     return matrices.aligned(jnp, *jnp.linalg.svd(x, full_matrices))
+
+
+# -- random numbers ---------------------------------------------------------------------------------------------------
+
+
+@rules("StatelessRandomUniformFullInt")
+def _(key: Any, shape: Any, counter: Any) -> Any:
+    size = math.prod(shape)
+    x0 = lax.iota(np.uint32, (size + 1) // 2)
+    x1 = jnp.zeros_like(x0)
+    if counter is not None:
+        first, second = lax.bitcast_convert_type(counter, np.uint32)
+        x0, x1 = x0 + first, x1 + second
+    pair = tuple(lax.bitcast_convert_type(key, np.uint32))
+    words = threefry_2x32(pair, jnp.concatenate([x0, x1]))
+    return lax.bitcast_convert_type(words[:size], np.int32).reshape(shape)
 
 
 class LaxControl(Control):

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from dovetail.dtypes import DType
-from dovetail.engines import matrices, slices
+from dovetail.engines import matrices, slices, threefry
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
 from dovetail.engines.numpy_like import by_name, infinite_bounds, integer_power, reduction, running
 from dovetail.ops.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
@@ -424,6 +424,11 @@ def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
     return matrices.aligned(np, u, s, vh)
 
 
+# -- random numbers ---------------------------------------------------------------------------------------------------
+
+rules["StatelessRandomUniformFullInt"] = threefry.on_host
+
+
 class _Quiet(threading.local):
     """A context in which NumPy does not warn, which ufuncs run in: faster to enter than `np.errstate`.
 
@@ -472,4 +477,4 @@ class NumPyEngine(Engine):
         return np.errstate(all="ignore")(function)
 
 
-engine = NumPyEngine(rules, out_rules)
+engine = NumPyEngine(rules, out_rules, slices.COPIES)

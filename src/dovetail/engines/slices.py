@@ -7,6 +7,13 @@ from typing import Any
 
 Index = slice | int
 
+# Ops that move elements and return new memory, never a view of an argument, in every library.
+COPIES = (
+    *("StridedSliceGrad", "PadV2", "XlaDynamicUpdateSlice", "GatherV2", "TakeAlongAxis", "Tile", "Roll"),
+    *("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin"),
+    *("Sort", "ArgSort", "SearchSorted", "Where"),
+)
+
 
 def entries(
     begin: Sequence[int], end: Sequence[int], strides: Sequence[int], begin_mask: int, end_mask: int, shrink_axis_mask: int

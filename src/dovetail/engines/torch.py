@@ -12,7 +12,7 @@ import torch
 import torch.utils.checkpoint
 
 from dovetail.dtypes import DType
-from dovetail.engines import matrices, slices
+from dovetail.engines import matrices, slices, threefry
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
 from dovetail.engines.numpy import engine as numpy_engine
 from dovetail.engines.numpy_like import by_name, infinite_bounds, running
@@ -713,6 +713,21 @@ def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
     if not compute_uv:
         return [torch.linalg.svdvals(x)]
     return matrices.aligned(torch, *torch.linalg.svd(x, full_matrices))
+
+
+# -- random numbers ---------------------------------------------------------------------------------------------------
+
+
+@rules("StatelessRandomUniformFullInt")
+def _(key: Any, shape: Any, counter: Any) -> Any:
+    if not key.is_cuda:  # the processor is faster with blocks that stay in its cache
+        return torch.from_numpy(threefry.on_host(key.numpy(), shape, None if counter is None else counter.numpy()))
+    size = math.prod(shape)
+    x0 = torch.arange((size + 1) // 2, dtype=torch.int32, device=key.device)
+    x1 = torch.zeros_like(x0)
+    if counter is not None:
+        x0, x1 = x0 + counter[0], x1 + counter[1]
+    return torch.cat(threefry.encrypt(key, x0, x1, signed=True))[:size].reshape(shape)
 
 
 class TorchEngine(Engine):

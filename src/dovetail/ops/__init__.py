@@ -1,6 +1,7 @@
 """The ops: every function here computes on eager values, records on graph tensors, and works on engines' own values."""
 
 from dovetail.ops import operators as _operators
+from dovetail.ops import random
 from dovetail.ops.activation import *
 from dovetail.ops.basic import *
 from dovetail.ops.blocks import *

@@ -16,7 +16,7 @@ from dovetail.ops.join import stack
 from dovetail.ops.kinds import Anything, Integer, Number, Real
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, ints, sample
-from dovetail.ops.shape import broadcast_to, cast, convert, dims_of, expand_dims, reshape, sum_like, transpose
+from dovetail.ops.shape import broadcast_to, cast, convert, dims_of, expand_dims, reorder, reshape, sum_like
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
@@ -49,11 +49,11 @@ def _(op: Any, g: Any) -> Any:
     x, indices, axis = op.args
     axis = normalize_axis(axis, len(x.shape))
     front = [axis, *(i for i in range(len(x.shape)) if i != axis)]
-    zeros = transpose(zeros_like(x, g.dtype), front)
+    zeros = reorder(zeros_like(x, g.dtype), front)
     rank = len(indices.shape)
-    moved = transpose(g, [*range(axis, axis + rank), *range(axis), *range(axis + rank, len(g.shape))])
+    moved = reorder(g, [*range(axis, axis + rank), *range(axis), *range(axis + rank, len(g.shape))])
     back = sorted(range(len(front)), key=front.__getitem__)
-    return transpose(tensor_scatter_add(zeros, expand_dims(indices, -1), moved), back), None
+    return reorder(tensor_scatter_add(zeros, expand_dims(indices, -1), moved), back), None
 
 
 def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
@@ -85,11 +85,11 @@ def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
     rank, count = len(x.shape), len(indices.shape) - batch_dims
     if axis < batch_dims:
         raise ValueError(f"gather: the axis {axis} must not be one of the {batch_dims} batch axes.")
-    x = transpose(x, [*range(batch_dims), axis, *(i for i in range(batch_dims, rank) if i != axis)])
+    x = reorder(x, [*range(batch_dims), axis, *(i for i in range(batch_dims, rank) if i != axis)])
     found = gather_nd(x, stack([*coordinates(indices, batch_dims), indices], -1))
     middle = range(batch_dims + count, count + axis)
     chosen = range(batch_dims, batch_dims + count)
-    return transpose(found, [*range(batch_dims), *middle, *chosen, *range(count + axis, rank + count - 1)])
+    return reorder(found, [*range(batch_dims), *middle, *chosen, *range(count + axis, rank + count - 1)])
 
 
 def coordinates(indices: Any, axes: int) -> list[Any]:

@@ -9,7 +9,7 @@ from dovetail.ops.join import concatenate
 from dovetail.ops.kinds import Anything
 from dovetail.ops.op import composite
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import convert, dims_of, reshape, shape_of, transpose
+from dovetail.ops.shape import convert, dims_of, reorder, reshape, shape_of
 from dovetail.ops.slicing import along, strided_slice
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
@@ -32,7 +32,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     order = [i for i in range(rank) if i not in moved]
     for to, axis in sorted(zip(places, moved, strict=True)):
         order.insert(to, axis)
-    return transpose(x, order)
+    return reorder(x, order)
 
 
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
@@ -48,7 +48,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     order = list(range(len(x.shape)))
     a, b = normalize_axis(axis1, len(order)), normalize_axis(axis2, len(order))
     order[a], order[b] = b, a
-    return transpose(x, order)
+    return reorder(x, order)
 
 
 def _flip_spec(x: TensorSpec, axis: Any = None) -> TensorSpec:

@@ -175,6 +175,11 @@ def _(op: Any, g: Any) -> Any:
     return transpose(g, [[a % rank for a in axes].index(i) for i in range(rank)])
 
 
+def reorder(x: Any, axes: Any) -> Any:
+    """`transpose`, which is left out where the order is the present one; axes are not negative."""
+    return x if list(axes) == list(range(len(axes))) else transpose(x, axes)
+
+
 @primitive("Identity", infer=infer.same, samples=[sample(array(2))])
 def identity(x: Anything) -> Tensor:
     """The value itself.

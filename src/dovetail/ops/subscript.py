@@ -18,7 +18,7 @@ from dovetail.ops import dispatch, infer
 from dovetail.ops.index import gather, gather_nd
 from dovetail.ops.join import stack, unstack
 from dovetail.ops.search import positions
-from dovetail.ops.shape import cast, convert, expand_dims, transpose
+from dovetail.ops.shape import cast, convert, expand_dims, reorder
 from dovetail.ops.slicing import strided_slice
 from dovetail.tensor import Operators
 
@@ -69,10 +69,10 @@ def _picked(x: Any, axes: list[int], indices: list[Any]) -> Any:
     indices = _broadcast(indices)
     rank = len(indices[0].shape)
     rest = [i for i in range(len(x.shape)) if i not in axes]
-    picked = gather_nd(transpose(x, [*axes, *rest]), stack(indices, -1))
+    picked = gather_nd(reorder(x, [*axes, *rest]), stack(indices, -1))
     first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
     after = range(rank, rank + len(rest))
-    return transpose(picked, [*after[:first], *range(rank), *after[first:]]) if first else picked
+    return reorder(picked, [*after[:first], *range(rank), *after[first:]])
 
 
 def _broadcast(indices: list[Any]) -> list[Any]:
