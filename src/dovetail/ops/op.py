@@ -162,22 +162,23 @@ class Op(Generic[P, R]):
 class UnaryOp(Op[P, R]):
     """An elementwise op of one tensor, with a short way for the plainest call: an eager Tensor, no tape."""
 
-    def __call__(self, x: Any, name: str | None = None) -> Any:  # type: ignore[override]
-        if type(x) is Tensor and not recording.tapes:
-            engine, value = x._engine, x._value
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and type(args[0]) is Tensor and not kwargs and not recording.tapes:
+            engine, value = args[0]._engine, args[0]._value
             if value.dtype in engine.direct[self.accepts]:
                 rule = engine.eager_rules.get(self.name)
                 if rule is not None:
                     return Tensor(rule(value), engine)
-        return dispatch.apply(self, (x,), {"name": name})
+        return dispatch.apply(self, args, kwargs)
 
 
 class BinaryOp(Op[P, R]):
     """An elementwise op of two tensors, with a short way for the plainest call: no tape, and eager Tensors of one engine
     and dtype, or one and a Python number."""
 
-    def __call__(self, x: Any, y: Any, name: str | None = None) -> Any:  # type: ignore[override]
-        if not recording.tapes:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and not kwargs and not recording.tapes:
+            x, y = args
             if type(x) is Tensor:
                 engine, a = x._engine, x._value
                 dtype = a.dtype
@@ -197,7 +198,7 @@ class BinaryOp(Op[P, R]):
                         return Tensor(rule(a, b), engine)
                     except Exception:  # the long way finds the words for what is wrong
                         pass
-        return dispatch.apply(self, (x, y), {"name": name})
+        return dispatch.apply(self, args, kwargs)
 
 
 def primitive(name: str, *, infer: Callable[..., Any], **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:
