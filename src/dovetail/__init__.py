@@ -9,6 +9,7 @@ from dovetail.autodiff.registry import RegisterGradient, gradient_override_map
 from dovetail.autodiff.tape import GradientTape
 from dovetail.engines import engine, engines, set_engine
 from dovetail.function import function
+from dovetail.generator import Generator
 from dovetail.graph.ir import Graph
 from dovetail.graph.patterns import wildcards
 from dovetail.ops.spec import TensorSpec, spec

@@ -384,6 +384,7 @@ def _(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
 rules["Relu"] = jax.nn.relu
 rules["Elu"] = jax.nn.elu
 rules["Sigmoid"] = lax.logistic
+rules["Softplus"] = jax.nn.softplus
 
 
 # -- windows and pooling ----------------------------------------------------------------------------------------------

@@ -277,7 +277,7 @@ def _(x: Any, indices: Any, axis: int) -> Any:
     except RuntimeError:
         slices.check_range(positions, x.shape[axis], axis)
         raise
-    return found.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    return found.reshape((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
 @rules("TakeAlongAxis")

@@ -24,9 +24,10 @@ from dovetail.ops.loops import *
 from dovetail.ops.losses import *
 from dovetail.ops.math import *
 from dovetail.ops.normalization import *
-from dovetail.ops.op import OPS
+from dovetail.ops.op import OPS, Op
 from dovetail.ops.pool import *
 from dovetail.ops.products import *
+from dovetail.ops.passing import *
 from dovetail.ops.rearrange import *
 from dovetail.ops.rectifier import *
 from dovetail.ops.reduce import *
@@ -37,6 +38,16 @@ from dovetail.ops.slicing import *
 from dovetail.ops.sort import *
 from dovetail.ops.softmax import *
 from dovetail.ops.special import *
+from dovetail.ops.statistics import *
 from dovetail.ops.systems import *
 from dovetail.ops.trigonometry import *
 from dovetail.ops.subscript import getitem
+
+
+def _is_public(name: str, value: object) -> bool:
+    """Ops and functions that name their source are for everyone; what they are made with is not."""
+    documented = callable(value) and "Source: " in (value.__doc__ or "")
+    return not name.startswith("_") and (isinstance(value, Op) or documented)
+
+
+__all__ = [name for name, value in sorted(globals().items()) if _is_public(name, value)]

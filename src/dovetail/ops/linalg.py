@@ -224,7 +224,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     Source: the first result of `numpy.linalg.lstsq`.
 
     Example:
-        >>> lstsq([[1.], [1.]], [1., 3.]).numpy()
+        >>> lstsq([[1.], [1.]], [1., 3.]).numpy().round(4)
         array([2.], dtype=float32)
     """
     b = convert(b)

@@ -1,0 +1,38 @@
+"""Generator: a source of keys that remembers which it has given away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.ops import random
+from dovetail.variable import Variable
+
+
+class Generator:
+    """Gives another key each time one is wanted; the functions of `ops.random` take it in place of a key.
+
+    It holds a variable that counts the keys, so it also does so in compiled functions and loops.
+
+    Args:
+        seed: an integer; generators of one seed give the same keys in the same order.
+
+    Example:
+        >>> from dovetail import ops
+        >>> generator = Generator(42)
+        >>> x, y = ops.random.normal(generator, (2,)), ops.random.normal(generator, (2,))
+        >>> bool((x.numpy() != y.numpy()).all())
+        True
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.count = Variable(0, "int32", name="generator/count", trainable=False)
+
+    def next_key(self) -> Any:
+        """A key that was not given before."""
+        found = random.fold_in(self.seed, self.count.read())
+        self.count.assign_add(1)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Generator of seed {self.seed}>"

@@ -1,0 +1,24 @@
+"""Random numbers without state: a function of a key, which gives the same numbers on every engine.
+
+    key = random.key(42)
+    first, second = random.split(key)
+    x = random.normal(first, (3,))
+    y = random.uniform(second, (3,))
+
+One key gives one set of numbers, eagerly and compiled: to draw again, take another key, from `split` or `fold_in`.
+Wherever a key is wanted, an integer seed or a `dovetail.Generator`, which gives another key each time, will also do.
+The bits are those of the cipher Threefry (see `StatelessRandomUniformFullInt`); floats made of them by logarithms and
+the like agree between engines up to rounding.
+
+Gradients pass to parameters such as `low` and `mean`, as far as the docstrings say nothing else.
+"""
+
+from dovetail.ops.random.choices import bernoulli, categorical, dropout, permutation, randint, shuffle
+from dovetail.ops.random.counts import binomial, poisson
+from dovetail.ops.random.floats import beta, exponential, gamma, normal, truncated_normal, uniform
+from dovetail.ops.random.keys import bits, fold_in, key, split
+
+__all__ = [
+    "bernoulli", "beta", "binomial", "bits", "categorical", "dropout", "exponential", "fold_in", "gamma", "key",
+    "normal", "permutation", "poisson", "randint", "shuffle", "split", "truncated_normal", "uniform",
+]  # fmt: skip

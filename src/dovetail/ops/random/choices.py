@@ -1,0 +1,144 @@
+"""Random integers, and choices made at random."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.dtypes import ALL
+from dovetail.errors import op_error
+from dovetail.ops.bitwise import bitwise_and
+from dovetail.ops.compare import less, where
+from dovetail.ops.create import full
+from dovetail.ops.exponential import log
+from dovetail.ops.index import take
+from dovetail.ops.math import mod
+from dovetail.ops.random.floats import lead, parameter, random_uniform, unit_exponential
+from dovetail.ops.random.keys import as_key, random_bits
+from dovetail.ops.reduce import argmax
+from dovetail.ops.shape import cast, convert, dims_of, reshape, shape_of
+from dovetail.ops.sort import argsort
+
+
+def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = "int32") -> Any:
+    """Integers in [low, high), all with the same chance (up to the range divided by 2**62).
+
+    Args:
+        key: a key, a seed or a Generator.
+        shape: the shape of the result.
+        low, high: the first number, and the one after the last; tensors broadcast to the shape.
+        dtype: an integer dtype.
+
+    Source: `numpy.random.Generator.integers`.
+
+    Example:
+        >>> sorted(set(randint(0, (100,), 2, 5).tolist()))
+        [2, 3, 4]
+    """
+    if isinstance(low, int) and isinstance(high, int) and low >= high:
+        raise op_error(ValueError, "random.randint", f"there is no integer in [{low}, {high}).")
+    words = random_bits(as_key(key), lead(2, shape))
+    upper, lower = (cast(bitwise_and(words[i], 2**31 - 1), "int64") for i in range(2))
+    low, high = (parameter(value, shape, ALL["int64"]) for value in (low, high))
+    return cast(mod(upper * 2**31 + lower, high - low) + low, dtype)
+
+
+def bernoulli(key: Any, shape: Any = (), p: Any = 0.5) -> Any:
+    """Booleans that are true with the chance `p`.
+
+    Args:
+        key: a key, a seed or a Generator.
+        shape: the shape of the result.
+        p: the chance; a tensor broadcasts to the shape.
+
+    Source: `jax.random.bernoulli`.
+
+    Example:
+        >>> bernoulli(0, (3,), 1.0).numpy()
+        array([ True,  True,  True])
+    """
+    if not isinstance(p, (int, float)):
+        dtype = p.dtype if getattr(p, "dtype", None) == "float64" else ALL["float32"]
+        return less(random_uniform(as_key(key), shape, dtype), parameter(p, shape, dtype))
+    words = round(p * 2**32) - 2**31  # compared with the words as they are, which is faster
+    return less(random_bits(as_key(key), shape), words) if words < 2**31 else full(shape, True)
+
+
+def categorical(key: Any, logits: Any, shape: Any = (), dtype: Any = "int32") -> Any:
+    """Positions drawn with the chances softmax(logits) along the last axis.
+
+    Args:
+        key: a key, a seed or a Generator.
+        logits: of shape (..., classes).
+        shape: what is drawn for each row of logits.
+        dtype: an integer dtype.
+
+    Returns:
+        A tensor of shape (..., *shape).
+
+    Source: `tf.random.categorical`, by the Gumbel-max trick.
+
+    Example:
+        >>> categorical(0, [[0., -1e9], [-1e9, 0.]], (2,)).numpy()
+        array([[0, 0],
+               [1, 1]], dtype=int32)
+    """
+    logits = convert(logits)
+    *batch, classes = dims_of(logits)
+    rows = reshape(logits, [*batch, *(1 for _ in shape), classes])
+    noise = unit_exponential(as_key(key), [*batch, *shape, classes], logits.dtype)
+    return cast(argmax(rows - log(noise), -1), dtype)
+
+
+def permutation(key: Any, n: Any) -> Any:
+    """The numbers 0 … n - 1 in random order.
+
+    Args:
+        key: a key, a seed or a Generator.
+        n: how many.
+
+    Source: `numpy.random.Generator.permutation`.
+
+    Example:
+        >>> sorted(permutation(0, 4).tolist())
+        [0, 1, 2, 3]
+    """
+    words = cast(random_bits(as_key(key), (2, n)), "int64")
+    return argsort(words[0] * 2**32 + words[1])
+
+
+def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
+    """The slices of `x` along an axis in random order.
+
+    Source: `numpy.random.Generator.permutation`.
+
+    Example:
+        >>> sorted(shuffle(0, [3, 1, 2]).tolist())
+        [1, 2, 3]
+    """
+    x = convert(x)
+    return take(x, permutation(key, dims_of(x)[axis]), axis)
+
+
+def dropout(key: Any, x: Any, rate: Any, noise_shape: Any = None) -> Any:
+    """Zero for some elements, chosen at random; the others are scaled so that the expected sum stays.
+
+    Args:
+        key: a key, a seed or a Generator.
+        x: floats.
+        rate: the chance of an element to become zero, in [0, 1).
+        noise_shape: the shape of the choices, which broadcasts to that of `x`; None for an axis stands for its size.
+
+    Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
+
+    Example:
+        >>> sorted(set(dropout(0, [1.] * 100, 0.5).tolist()))
+        [0.0, 2.0]
+    """
+    if isinstance(rate, (int, float)) and not 0 <= rate < 1:
+        raise op_error(ValueError, "random.dropout", f"the rate must be in [0, 1), not {rate}.")
+    x = convert(x)
+    if noise_shape is None:
+        noise_shape = shape_of(x)
+    else:
+        noise_shape = [dim if size is None else size for size, dim in zip(noise_shape, dims_of(x), strict=True)]
+    return where(bernoulli(key, noise_shape, 1 - rate), x / (1 - rate), 0)

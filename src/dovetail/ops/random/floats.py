@@ -1,0 +1,305 @@
+"""Random floats."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dovetail.dtypes import ALL, DType, as_dtype
+from dovetail.errors import op_error
+from dovetail.ops.bitwise import bitwise_and, logical_and
+from dovetail.ops.compare import clip, less, where
+from dovetail.ops.exponential import exp, log, rsqrt, sqrt
+from dovetail.ops.index import take_along_axis
+from dovetail.ops.join import concatenate
+from dovetail.ops.kinds import Float, Integer, Ints
+from dovetail.ops.op import composite
+from dovetail.ops.random.keys import KEY, as_key, bits_spec, random_bits, split
+from dovetail.ops.reduce import argmax, prod
+from dovetail.ops.samples import array, sample
+from dovetail.ops.shape import broadcast_to, cast, expand_dims, reshape, squeeze
+from dovetail.ops.spec import TensorSpec
+from dovetail.ops.special import erfinv
+from dovetail.ops.trigonometry import cos, sin
+from dovetail.tensor import Tensor
+
+# -- without parameters -----------------------------------------------------------------------------------------------
+
+DIGITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # of the significand
+LOW = 26  # the bits of a float64 that come from the second of its two words
+
+
+def _float_spec(key: TensorSpec, shape: Any, dtype: Any) -> TensorSpec:
+    if dtype not in DIGITS:
+        raise TypeError(f"random floats are {', '.join(DIGITS)}, not {dtype}.")
+    return TensorSpec(bits_spec(key, shape).shape, dtype)
+
+
+FLOATS = {
+    "infer": _float_spec,
+    "differentiable": False,
+    "samples": [sample(KEY, (3, 5), "float32"), sample(KEY, (4,), "float64"), sample(KEY, (), "float16")],
+}
+
+
+def lead(count: int, shape: Any) -> Any:
+    """A shape with one more axis in front."""
+    if isinstance(shape, (list, tuple)):
+        return (count, *shape)
+    return concatenate([np.array([count], np.int32), cast(shape, "int32")])
+
+
+@composite("StatelessRandomUniform", **FLOATS)
+def random_uniform(key: Integer, shape: Ints, dtype: Any) -> Tensor:
+    """Floats in [0, 1): the multiples of 2**-8 for bfloat16, 2**-11, 2**-24 and 2**-53 for the larger types.
+
+    Source: `tf.raw_ops.StatelessRandomUniform`.
+
+    Example:
+        >>> random_uniform(as_key(0), (2,), "float32").shape
+        (2,)
+    """
+    digits = DIGITS[dtype]
+    if dtype != "float64":
+        return cast(bitwise_and(random_bits(key, shape), 2**digits - 1), dtype) * 2.0**-digits
+    words = random_bits(key, lead(2, shape))
+    high, low = bitwise_and(words[0], 2 ** (digits - LOW) - 1), bitwise_and(words[1], 2**LOW - 1)
+    return (cast(high, dtype) * 2.0**LOW + cast(low, dtype)) * 2.0**-digits
+
+
+def positive(words: Any, dtype: Any) -> Any:
+    """int32 words as floats in (0, 1], as fine as the dtype allows near 0."""
+    return (cast(bitwise_and(words, 2**31 - 1), dtype) + 0.5) * 2.0**-31
+
+
+@composite("StatelessRandomNormal", **FLOATS)
+def random_normal(key: Integer, shape: Ints, dtype: Any) -> Tensor:
+    """Normally distributed floats of mean 0 and variance 1.
+
+    Source: `tf.raw_ops.StatelessRandomNormal`; Box and Muller, "A note on the generation of random normal deviates"
+    (1958).
+
+    Example:
+        >>> random_normal(as_key(0), (2,), "float32").shape
+        (2,)
+    """
+    wide = as_dtype("float64" if dtype == "float64" else "float32")
+    size = math.prod(shape) if isinstance(shape, (list, tuple)) else prod(shape)
+    half = (size + 1) // 2
+    words = random_bits(key, (2, half))
+    radius = sqrt(-2 * log(positive(words[0], wide)))
+    angle = cast(words[1], wide) * (math.pi * 2.0**-31)
+    numbers = concatenate([radius * cos(angle), radius * sin(angle)])
+    return cast(reshape(numbers if isinstance(size, int) and size == 2 * half else numbers[:size], shape), dtype)
+
+
+# -- with parameters --------------------------------------------------------------------------------------------------
+
+
+def _float(dtype: Any) -> DType:
+    """The dtype, `floatx` if none is given.
+
+    Raises:
+        TypeError: it is not a type of floats.
+    """
+    found = as_dtype(float if dtype is None else dtype)
+    if found not in DIGITS:
+        raise op_error(TypeError, "random", f"the numbers are of {', '.join(DIGITS)}, not {found}.")
+    return found
+
+
+def uniform(key: Any, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: Any = None) -> Any:
+    """Floats, uniform in [low, high).
+
+    Args:
+        key: a key, a seed or a Generator.
+        shape: the shape of the result.
+        low, high: where the numbers lie; tensors broadcast to the shape.
+        dtype: a float dtype; `floatx` if not given.
+
+    Source: `numpy.random.Generator.uniform`.
+
+    Example:
+        >>> x = uniform(0, (100,), low=-1, high=1)
+        >>> bool((x.numpy() >= -1).all() and (x.numpy() < 1).all())
+        True
+    """
+    dtype = _float(dtype)
+    unit = random_uniform(as_key(key), shape, dtype)
+    low, high = (parameter(value, shape, dtype) for value in (low, high))
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (low, high) == (0, 1):
+        return unit
+    numbers = unit * (high - low) + low
+    return where(less(numbers, high), numbers, low)  # rounding may have reached `high`
+
+
+def normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None) -> Any:
+    """Normally distributed floats.
+
+    Args:
+        key: a key, a seed or a Generator.
+        shape: the shape of the result.
+        mean, stddev: mean and standard deviation; tensors broadcast to the shape.
+        dtype: a float dtype; `floatx` if not given.
+
+    Source: `numpy.random.Generator.normal`.
+
+    Example:
+        >>> x = normal(0, (10_000,), mean=5)
+        >>> abs(float(x.numpy().mean()) - 5) < 0.05
+        True
+    """
+    return _moved(random_normal(as_key(key), shape, _float(dtype)), shape, mean, stddev)
+
+
+def parameter(value: Any, shape: Any, dtype: DType) -> Any:
+    """A parameter of a distribution: a Python number as it is, a tensor in the shape and dtype of the result.
+
+    So a tensor that does not fit is refused: adding it to fewer random numbers would use one of them several times.
+    """
+    return value if isinstance(value, (int, float)) else broadcast_to(cast(value, dtype), shape)
+
+
+def _moved(x: Any, shape: Any, mean: Any, stddev: Any) -> Any:
+    """x * stddev + mean, without the steps that change nothing."""
+    mean, stddev = (parameter(value, shape, x.dtype) for value in (mean, stddev))
+    if not (isinstance(stddev, (int, float)) and stddev == 1):
+        x = x * stddev
+    return x if isinstance(mean, (int, float)) and mean == 0 else x + mean
+
+
+def truncated_normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None) -> Any:
+    """Normally distributed floats of which those further than two standard deviations from the mean are left out.
+
+    Args:
+        key: a key, a seed or a Generator.
+        shape: the shape of the result.
+        mean, stddev: of the distribution before it is cut; tensors broadcast to the shape.
+        dtype: a float dtype; `floatx` if not given.
+
+    Source: `tf.random.truncated_normal`, by inverting the distribution function.
+
+    Example:
+        >>> x = truncated_normal(0, (10_000,))
+        >>> bool((abs(x.numpy()) <= 2).all())
+        True
+    """
+    dtype = _float(dtype)
+    edge = math.erf(math.sqrt(2))
+    wide = dtype if dtype == "float64" else ALL["float32"]
+    numbers = erfinv((random_uniform(as_key(key), shape, wide) * 2 - 1) * edge) * math.sqrt(2)
+    return _moved(cast(clip(numbers, -2, 2), dtype), shape, mean, stddev)
+
+
+def exponential(key: Any, shape: Any = (), scale: Any = 1.0, dtype: Any = None) -> Any:
+    """Exponentially distributed floats.
+
+    Args:
+        key: a key, a seed or a Generator.
+        shape: the shape of the result.
+        scale: the mean; a tensor broadcasts to the shape.
+        dtype: a float dtype; `floatx` if not given.
+
+    Source: `numpy.random.Generator.exponential`.
+
+    Example:
+        >>> x = exponential(0, (10_000,))
+        >>> abs(float(x.numpy().mean()) - 1) < 0.05
+        True
+    """
+    dtype = _float(dtype)
+    return _moved(cast(unit_exponential(as_key(key), shape, dtype), dtype), shape, 0, scale)
+
+
+def unit_exponential(key: Any, shape: Any, dtype: DType) -> Any:
+    """Exponentials of mean 1; float32 for the smaller dtypes."""
+    return -log(positive(random_bits(key, shape), dtype if dtype == "float64" else ALL["float32"]))
+
+
+def gamma(key: Any, shape: Any = (), alpha: Any = 1.0, beta: Any = 1.0, dtype: Any = None) -> Any:
+    """Gamma-distributed floats.
+
+    Args:
+        key: a key, a seed or a Generator.
+        shape: the shape of the result.
+        alpha: the shape parameter, above 0; a tensor broadcasts to the shape.  No gradient passes to it.
+        beta: the rate; a tensor broadcasts to the shape.
+        dtype: a float dtype; `floatx` if not given.
+
+    Source: `tf.random.gamma`.
+
+    Example:
+        >>> x = gamma(0, (10_000,), alpha=3.0)
+        >>> abs(float(x.numpy().mean()) - 3) < 0.1
+        True
+    """
+    dtype = _float(dtype)
+    return random_gamma(as_key(key), shape, cast(alpha, dtype)) / parameter(beta, shape, dtype)
+
+
+def _gamma_spec(key: TensorSpec, shape: Any, alpha: TensorSpec) -> TensorSpec:
+    return TensorSpec(bits_spec(key, shape).shape, alpha.dtype)
+
+
+def first_accepted(candidates: Any, accepted: Any, otherwise: Any) -> Any:
+    """Along the first axis, the first of the candidates that are accepted, or another value where none is."""
+    position = expand_dims(argmax(cast(accepted, "int32"), 0), 0)
+    return squeeze(take_along_axis(where(accepted, candidates, otherwise), position, 0), 0)
+
+
+CANDIDATES = 6  # of each at least 95% are accepted, so one number in 10**8 has none and becomes the mode
+
+
+@composite(
+    "StatelessRandomGammaV2",
+    infer=_gamma_spec,
+    differentiable=False,
+    samples=[sample(KEY, (3, 4), array(3, 1, low=0.2, high=4), tolerance=1e-4), sample(KEY, (), array(low=1, high=9))],
+)
+def random_gamma(key: Integer, shape: Ints, alpha: Float) -> Tensor:
+    """Gamma-distributed floats of rate 1, in the dtype of `alpha`.
+
+    Source: `tf.raw_ops.StatelessRandomGammaV2`; Marsaglia and Tsang, "A simple method for generating gamma variables"
+    (2000).
+
+    Example:
+        >>> random_gamma(as_key(0), (2,), 3.0).shape
+        (2,)
+    """
+    dtype = alpha.dtype
+    wide = dtype if dtype == "float64" else ALL["float32"]
+    alpha = broadcast_to(cast(alpha, wide), shape)
+    for_x, for_test, for_small = (split(key, 3)[i] for i in range(3))
+    candidates = lead(CANDIDATES, shape)
+    d = where(alpha < 1, alpha + 1, alpha) - 1 / 3
+    x = random_normal(for_x, candidates, wide)
+    v = (1 + x * rsqrt(9 * d)) ** 3
+    in_range = v > 0
+    log_v = log(where(in_range, v, 1))
+    enough = x * x / 2 + d * (1 - v + log_v) + unit_exponential(for_test, candidates, wide) > 0
+    accepted = logical_and(in_range, enough)
+    shrunk = exp(-unit_exponential(for_small, shape, wide) / alpha)  # from alpha + 1 back to an alpha below 1
+    return cast(d * first_accepted(v, accepted, 1) * where(alpha < 1, shrunk, 1), dtype)
+
+
+def beta(key: Any, shape: Any = (), alpha: Any = 1.0, beta: Any = 1.0, dtype: Any = None) -> Any:
+    """Beta-distributed floats.
+
+    Args:
+        key: a key, a seed or a Generator.
+        shape: the shape of the result.
+        alpha, beta: the two parameters, above 0; tensors broadcast to the shape.  No gradient passes to them.
+        dtype: a float dtype; `floatx` if not given.
+
+    Source: `numpy.random.Generator.beta`.
+
+    Example:
+        >>> x = beta(0, (10_000,), 2.0, 2.0)
+        >>> abs(float(x.numpy().mean()) - 0.5) < 0.01
+        True
+    """
+    keys = split(key)
+    x = gamma(keys[0], shape, alpha, dtype=dtype)
+    return x / (x + gamma(keys[1], shape, beta, dtype=dtype))

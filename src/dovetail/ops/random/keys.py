@@ -1,0 +1,149 @@
+"""Random bits, and the keys they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail.dtypes import ALL
+from dovetail.ops.bitwise import right_shift
+from dovetail.ops.infer import size_of
+from dovetail.ops.join import stack
+from dovetail.ops.kinds import Integer, Ints, MaybeEach
+from dovetail.ops.op import primitive
+from dovetail.ops.samples import ints, sample
+from dovetail.ops.shape import cast, convert, transpose
+from dovetail.ops.spec import TensorSpec
+from dovetail.tensor import Tensor
+
+KEYS = 1  # the second word of the counters from which keys are made; that of numbers is 0
+FOLDED = 2
+KEY = ints(2, low=-(2**31), high=2**31)
+
+# -- bits -------------------------------------------------------------------------------------------------------------
+
+
+def bits_spec(key: TensorSpec, shape: Any, counter: TensorSpec | None = None) -> TensorSpec:
+    """int32 of the shape, after a look at the key."""
+    for words in (key, counter):
+        if words is not None and (words.dtype != "int32" or words.shape != (2,)):
+            raise ValueError(f"a key is made by random.key: two int32 words, not {words!r}.")
+    size = size_of(shape)
+    if size is not None and (size > 2**33 or min(shape, default=0) < 0):
+        raise ValueError(f"the shape {shape} must have dimensions of 0 or more, and at most 2**33 elements.")
+    return TensorSpec(tuple(shape), ALL["int32"])
+
+
+@primitive(
+    "StatelessRandomUniformFullInt",
+    infer=bits_spec,
+    differentiable=False,
+    samples=[sample(KEY, (3, 5)), sample(KEY, ()), sample(KEY, (0, 2)), sample(KEY, (7,), ints(2, low=-9, high=9))],
+)
+def random_bits(key: Integer, shape: Ints, counter: MaybeEach = None) -> Tensor:
+    """Random int32 words, each of the 2**32 with the same chance.
+
+    With h half the number of words, rounded up, word i is the first word of what Threefry-2x32-20 makes of the counter
+    (i, 0), and word h + i the second.
+
+    Args:
+        key: two int32 words.
+        shape: the shape of the result.
+        counter: two int32 words to count from, in place of (0, 0).
+
+    Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011).
+
+    Example:
+        >>> hex(int(random_bits(key(0), (2,))[0]))
+        '0x6b200159'
+    """
+
+
+def bits(key: Any, shape: Any = ()) -> Any:
+    """Random int32 numbers, over the whole range.
+
+    Args:
+        key: a key, a seed or a Generator.
+        shape: the shape of the result.
+
+    Example:
+        >>> bits(0, (2,)).shape
+        (2,)
+    """
+    return random_bits(as_key(key), shape)
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
+def key(seed: Any) -> Any:
+    """The key of a seed.
+
+    Args:
+        seed: an integer, of which the lower 64 bits count, or a scalar integer tensor.
+
+    Returns:
+        A tensor of two int32 words.
+
+    Source: `jax.random.PRNGKey`.
+
+    Example:
+        >>> key(2**32 + 7).numpy()
+        array([1, 7], dtype=int32)
+    """
+    if isinstance(seed, (int, np.integer)):
+        words = [int(seed) >> 32 & 0xFFFFFFFF, int(seed) & 0xFFFFFFFF]
+        return convert(np.array(words, np.uint32).view(np.int32))
+    high = right_shift(cast(seed, "int64"), 32)
+    return stack([cast(high, "int32"), cast(seed, "int32")])
+
+
+def as_key(key_or_seed: Any) -> Any:
+    """A key itself, the key of a seed, or the next key of a Generator."""
+    if hasattr(key_or_seed, "next_key"):
+        return key_or_seed.next_key()
+    if isinstance(key_or_seed, (int, np.integer)) or getattr(key_or_seed, "shape", None) == ():
+        return key(key_or_seed)
+    return key_or_seed
+
+
+def split(key: Any, num: int = 2) -> Any:
+    """Keys that are independent of each other, and of the numbers made with `key` itself.
+
+    Args:
+        key: a key, a seed or a Generator.
+        num: how many.
+
+    Returns:
+        An int32 tensor of shape (num, 2): a key in each row.
+
+    Source: `jax.random.split`.
+
+    Example:
+        >>> first, second = split(key(0))
+        >>> first.shape
+        (2,)
+    """
+    return transpose(random_bits(as_key(key), (2, num), np.array([0, KEYS], np.int32)))
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A key made of a key and an integer, as of an epoch's key and the number of a step.
+
+    Args:
+        key: a key, a seed or a Generator.
+        data: an integer or a scalar integer tensor, of which the lower 32 bits count.
+
+    Returns:
+        A tensor of two int32 words.
+
+    Source: `jax.random.fold_in`.
+
+    Example:
+        >>> fold_in(0, 1).shape
+        (2,)
+    """
+    if isinstance(data, (int, np.integer)):
+        data = np.array(int(data) & 0xFFFFFFFF, np.uint32).view(np.int32)
+    return random_bits(as_key(key), (2,), stack([cast(data, "int32"), FOLDED]))
