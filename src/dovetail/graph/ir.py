@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from dovetail.autodiff.registry import checked_overrides
 from dovetail.engines.base import native_to_dtype
@@ -90,7 +89,7 @@ class Graph(Editing):
         self.outer = outer
         self.inputs: list[GraphTensor] = []
         self.outputs: list[GraphTensor] = []
-        self.closures: WeakKeyDictionary[Tensor, GraphTensor] = WeakKeyDictionary()
+        self.closures: dict[Tensor, GraphTensor] = {}
         self.captures: dict[GraphTensor, GraphTensor] = {}
         self.state = State()
         self._operations: dict[str, Operation] = {}

@@ -15,7 +15,7 @@ import numpy as np
 
 from dovetail import config, engines
 from dovetail.dtypes import DType
-from dovetail.errors import op_error
+from dovetail.errors import Where, op_error
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
 from dovetail.ops import dispatch
@@ -186,7 +186,7 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
         if world is STATE:
             tensor = read_variable(graph, value)
         elif world is EAGER:
-            tensor = _closed_over(graph, value, op)
+            tensor = _closed_over(graph, value)
         elif world in (HOST, NATIVE):
             return graph.constant(_host_array(value, dtype, op))
         else:
@@ -194,11 +194,11 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
     return tensor if tensor.dtype == dtype else record(OPS["Cast"], [tensor, dtype])
 
 
-def _closed_over(graph: Graph, tensor: Tensor, op: Op) -> GraphTensor:
+def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
     """An eager Tensor as a constant, one for all its uses; `function` differentiates by it if a tape watches it."""
     found = graph.closures.get(tensor)
     if found is None:
-        found = graph.closures[tensor] = graph.constant(_host_array(tensor, tensor.dtype, op))
+        found = graph.closures[tensor] = graph.constant(np.asarray(tensor._engine.to_numpy(tensor._value)))
     return found
 
 
@@ -277,10 +277,10 @@ def constant_ints(tensor: GraphTensor) -> tuple[int | None, ...]:
 # -- inference --------------------------------------------------------------------------------------------------------
 
 
-def infer_specs(op: Op, values: list[Any]) -> Any:
+def infer_specs(op: Op, values: list[Any], where: Where = None) -> Any:
     """The spec of the result, or a tuple of them, for graph Tensors and static values."""
     if op.infer is not None:
-        return dispatch.infer(op, values)
+        return dispatch.infer(op, values, where)
     specs = [t.spec for t in body_graph(op, values).outputs]
     return tuple(specs) if op.returns_tuple else specs[0]
 
@@ -291,7 +291,7 @@ def infer_again(operation: Operation) -> list[tuple[GraphTensor, Shape]]:
     for index in op.ints_positions:  # of a shape that is a tensor, `attrs` has what is known
         if operation.layout[index] is not None:
             args[index] = operation.attrs[op.params[index].name]
-    specs = infer_specs(op, args)
+    specs = infer_specs(op, args, operation.where)
     pairs = zip(operation.outputs, specs if op.returns_tuple else (specs,), strict=True)
     return [(tensor, spec.shape) for tensor, spec in pairs if spec.shape != tensor.shape]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dovetail.graph.ir import Graph, Operation
+from dovetail.ops.basic import EFFECTS
 
 Pass = Callable[[Graph], int]
 
@@ -35,7 +36,7 @@ def run(graph: Graph, passes: Sequence[Pass], rounds: int = 1) -> int:
 
 
 def sweep(graph: Graph, visit: Callable[[Operation], int]) -> int:
-    """Visits each operation in program order.
+    """Visits each operation that is needed, in program order.
 
     What a visit adds comes to stand before the operation it visits, as of the same line of the user's.
 
@@ -43,9 +44,12 @@ def sweep(graph: Graph, visit: Callable[[Operation], int]) -> int:
         The sum of what the visits return.
     """
     changes = 0
+    kept = {t.op for t in graph.outputs}
     with graph.as_default():
         try:
             for op in graph.operations:
+                if op not in kept and op.op.name not in EFFECTS and not any(t._uses for t in op.outputs):
+                    continue
                 graph._cursor, graph._where = op, op.where
                 changes += visit(op)
         finally:

@@ -7,11 +7,13 @@ shape-like argument that turns out constant becomes static, which makes more sha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dovetail.engines import get_engine
+from dovetail.graph.copying import copy_graph
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.partial import CARRIES_NAN, PartialInts
 from dovetail.graph.trace import infer_again, not_building
@@ -91,16 +93,32 @@ def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
     for name, carried, others in SUBGRAPH_CALLS[op.op.name](*op.args):
         inner = op.attrs[name]
         news: set[GraphTensor] = set()
-        for own, given in zip(inner.inputs, (*carried, *others), strict=True):
+        for own, given in zip(inner.inputs[len(carried) :], others, strict=True):
             if given in refined or type(given) is TensorSpec:
                 news |= _refine(own, given.shape)
-        for own, given in zip(inner.inputs[len(carried) :], others, strict=True):
-            if type(given) is GraphTensor and given.op.op.name == "Const" and own._uses:
+            elif given.op.op.name == "Const" and own._uses:
                 with inner.insert_after(own.op):
                     inner.rewire(own, inner.constant(given.op.attrs["value"]))
                 changes += 1
         changes += propagate(inner, news) if news else 0
+        news = _refine_carried(inner, carried)
+        changes += propagate(inner, news) if news else 0
     return changes
+
+
+def _refine_carried(body: Graph, carried: Sequence[GraphTensor]) -> set[GraphTensor]:
+    """Tells a loop's body the shapes that a loop starts with, if they stay; the inputs that changed."""
+    shapes = [given.shape for given in carried]
+    if all(shape in (None, own.shape) for own, shape in zip(body.inputs, shapes, strict=False)):
+        return set()
+    trial = copy_graph(body)
+    propagate(trial, _refine_all(trial, shapes))
+    stay = all(a.shape == b.shape for a, b in zip(trial.inputs[: len(shapes)], trial.outputs, strict=False))
+    return _refine_all(body, shapes) if stay else set()
+
+
+def _refine_all(body: Graph, shapes: Sequence[Shape]) -> set[GraphTensor]:
+    return set().union(*(_refine(own, shape) for own, shape in zip(body.inputs, shapes, strict=False)))
 
 
 def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:

@@ -85,6 +85,7 @@ def simplify(graph: Graph) -> int:
     shapes = SameShape()
 
     def visit(op: Operation) -> int:
+        shapes.note(op)
         changes = _drop_broadcasts(op, shapes) if len(op.inputs) > 1 and is_elementwise(op) else 0
         makers = {tensor.op.op.name for tensor in op.inputs}
         for needs, rule in _RULES.get(op.op.name, ()):
@@ -107,7 +108,10 @@ def _same(shape: Any, old: Any) -> bool:
 
 
 class SameShape:
-    """Which tensors have equal shapes, also where dimensions are unknown."""
+    """Which tensors have equal shapes, also where dimensions are unknown.
+
+    A tensor has the shape of its root: the one from which it was made by operations that keep shapes.
+    """
 
     def __init__(self) -> None:
         self._roots: dict[GraphTensor, GraphTensor] = {}
@@ -118,30 +122,31 @@ class SameShape:
         return self.root(one) is self.root(other)
 
     def root(self, tensor: GraphTensor) -> GraphTensor:
-        """The tensor from which another has its shape, through elementwise operations and `BroadcastTo(c, Shape(x))`."""
-        path = []
-        while tensor not in self._roots:
-            path.append(tensor)
-            source = _shape_source(tensor)
-            if source is None:
-                self._roots[tensor] = tensor
-            else:
-                tensor = source
-        root = self._roots[tensor]
-        self._roots.update(dict.fromkeys(path, root))
-        return root
+        return self._roots.get(tensor, tensor)
+
+    def note(self, op: Operation) -> None:
+        """Learns what an operation says; to be called in program order."""
+        name = op.op.name
+        if is_elementwise(op):
+            sources = {self.root(t) for t in op.inputs if t.shape != ()}
+        elif name in _SHAPED_BY:
+            like = op.inputs[_SHAPED_BY[name]]
+            sources = {self.root(like)}
+        elif name in _SHAPED_TO and (shape := _dynamic_shape(op)) is not None and shape.op.op.name == "Shape":
+            sources = {self.root(shape.op.inputs[0])}
+        else:
+            return
+        if len(sources) == 1:
+            self._roots[op.outputs[0]] = sources.pop()
 
 
-def _shape_source(tensor: GraphTensor) -> GraphTensor | None:
-    op = tensor.op
-    if is_elementwise(op):
-        wide = [t for t in op.inputs if t.shape != ()]
-        return wide[0] if wide and all(t is wide[0] for t in wide) else None
-    if op.op.name == "Cast":
-        return op.inputs[0]
-    if op.op.name == "BroadcastTo" and len(op.inputs) == 2 and op.inputs[1].op.op.name == "Shape":
-        return op.inputs[1].op.inputs[0]
-    return None
+_SHAPED_BY = {"Cast": 0, "OnesLike": 0, "ZerosLike": 0, "FullLike": 0, "SumLike": 1}  # the input whose shape it has
+_SHAPED_TO = ("BroadcastTo", "Reshape", "Fill")  # they have the parameter `shape`
+
+
+def _dynamic_shape(op: Operation) -> GraphTensor | None:
+    index = op.op.index_of("shape")
+    return None if op.layout[index] is None else op.inputs[op.input_at(index)]
 
 
 # -- broadcasting that elementwise operations do by themselves -----------------------------------------------------------

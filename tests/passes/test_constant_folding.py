@@ -1,0 +1,86 @@
+"""Constant folding."""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.graph.trace import building
+from dovetail.passes.constant_folding import LARGEST, fold_constants
+from dovetail.passes.prune import prune
+from tests.passes.checks import keeps_random_graphs, optimized, types
+
+BY = [fold_constants, prune]
+test_random_graphs = keeps_random_graphs(fold_constants)
+
+
+def constant(value):
+    """A constant that is not computed already while the function is traced."""
+    from dovetail.graph.trace import current_graph
+
+    return current_graph().constant(np.asarray(value, "float32"))
+
+
+def test_operations_on_constants_are_computed():
+    graph = optimized(lambda x: x * ops.tanh(constant(0.5) + 1) * ops.sum(constant([1, 2])), dt.spec((2,)), by=BY)
+    assert types(graph) == ["Mul", "Mul"]
+
+
+def test_operations_with_several_results():
+    graph = optimized(lambda x: ops.split(constant([1, 2, 3, 4]), 2)[1] * x, dt.spec((2,)), by=BY)
+    assert types(graph) == ["Mul"]
+
+
+def test_known_shapes_are_constants_even_if_others_are_not():
+    def function(x):
+        rows, columns = ops.shape(x)[0], ops.shape(x)[1]
+        return ops.reshape(x, (columns * 2, -1)), rows * 1, columns + 1
+
+    graph = optimized(function, dt.spec((None, 4)), by=BY, unknown=6)
+    assert graph.outputs[0].shape == (8, None)
+    assert graph.outputs[2].op.type == "Const"
+    assert graph.outputs[1].op.type != "Const"
+
+
+def test_shapes_become_static_inputs():
+    graph = optimized(lambda x, y: ops.broadcast_to(x, ops.shape(y)), dt.spec(()), dt.spec((2, 3)), by=BY)
+    assert types(graph) == ["BroadcastTo"]
+    assert graph.outputs[0].op.attrs["shape"] == (2, 3)
+    assert len(graph.outputs[0].op.inputs) == 1
+
+
+def test_large_results_are_not_held():
+    graph = optimized(lambda x: ops.broadcast_to(constant(1.0), (100, 100)) + x, dt.spec(()), by=BY)
+    assert types(graph) == ["BroadcastTo", "AddV2"]
+    held = [op.attrs["value"].size for op in graph.operations if op.type == "Const"]
+    assert max(held) <= LARGEST
+
+
+def test_effects_and_state_are_not_folded():
+    v = dt.Variable(1.0)
+
+    def function(x):
+        v.assign(constant(2.0))
+        return v * x
+
+    assert "AssignVariableOp" in types(optimized(function, dt.spec(()), by=BY))
+
+
+def test_errors_of_folded_operations_name_the_line():
+    graph = dt.Graph()
+    with building(graph):
+        shape = graph.constant(np.array([2, 3], "int32"))
+        x = graph.placeholder(dt.spec((None,)))
+        graph.outputs = [ops.reshape(x, shape)]
+    graph.inputs[0].shape = (5,)
+    with pytest.raises(ValueError, match=r"Reshape at test_constant_folding.py:\d+"):
+        from dovetail.passes.constant_folding import propagate
+
+        propagate(graph, {graph.inputs[0]})
+
+
+def test_constants_go_into_branches():
+    graph = optimized(
+        lambda x, flag: ops.cond(flag, lambda: ops.reshape(x, ops.shape(x) * 1), lambda: x), dt.spec((2, 3)), dt.spec((), "bool"), by=BY
+    )
+    assert graph.outputs[0].shape == (2, 3)

@@ -1,0 +1,175 @@
+"""Simplification."""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.passes.base import run
+from dovetail.passes.constant_folding import fold_constants
+from dovetail.passes.cse import merge_common
+from dovetail.passes.prune import prune
+from dovetail.passes.simplify import simplify
+from tests.passes.checks import keeps_random_graphs, optimized, types
+
+test_random_graphs = keeps_random_graphs(simplify)
+X, OPEN = dt.spec((2, 3)), dt.spec((None, 3))
+BY = [lambda graph: run(graph, [fold_constants, simplify, merge_common, prune], 4)]
+
+
+@pytest.mark.parametrize(
+    ("function", "left"),
+    [
+        (lambda x: x + 0, []),
+        (lambda x: 0.0 + x, []),
+        (lambda x: x - 0, []),
+        (lambda x: 0 - x, ["Neg"]),
+        (lambda x: x * 1, []),
+        (lambda x: x / 1, []),
+        (lambda x: x * -1, ["Neg"]),
+        (lambda x: x / -1, ["Neg"]),
+        (lambda x: -(-x), []),
+        (lambda x: x**1, []),
+        (lambda x: x**2, ["Square"]),
+        (lambda x: (-x) ** 2, ["Square"]),
+        (lambda x: ops.tanh(x) + -x, ["Tanh", "Sub"]),
+        (lambda x: ops.tanh(x) - -x, ["Tanh", "AddV2"]),
+        (lambda x: -(ops.tanh(x) - x), ["Tanh", "Sub"]),
+        (lambda x: -(x * 2.0), ["Mul"]),
+        (lambda x: (x * 2.0) * 3.0, ["Mul"]),
+        (lambda x: (x / 2.0) * 3.0 / 5.0, ["Mul"]),
+        (lambda x: ops.maximum(x, x), []),
+        (lambda x: ops.identity(ops.stop_gradient(x)), []),
+        (lambda x: ops.cast(x, "float32"), []),
+        (lambda x: ops.cast(ops.cast(x, "float64"), "int32"), ["Cast"]),
+        (lambda x: ops.cast(ops.cast(x, "int32"), "float32"), ["Cast", "Cast"]),  # it rounds
+        (lambda x: ops.cast(ops.cast(x, "float16"), "float32"), ["Cast", "Cast"]),
+        (lambda x: ops.reshape(ops.reshape(x, (6,)), (3, 2)), ["Reshape"]),
+        (lambda x: ops.broadcast_to(ops.broadcast_to(x, (4, 2, 3)), (5, 4, 2, 3)), ["BroadcastTo"]),
+        (lambda x: ops.transpose(ops.transpose(x)), []),
+        (lambda x: ops.transpose(x, (0, 1)), []),
+        (lambda x: ops.transpose(ops.expand_dims(x, 0), (0, -1, 1)), ["ExpandDims", "Transpose"]),
+        (lambda x: ops.where(False, x, ops.tanh(x)), ["Tanh"]),
+        (lambda x: ops.where(np.array([True, False, True]), x, 0.0), ["SelectV2"]),
+    ],
+)
+@pytest.mark.parametrize("spec", [X, OPEN], ids=["static", "open"])
+def test_identities(function, left, spec):
+    assert types(optimized(function, spec, by=BY)) == left
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: ops.reshape(x, (2, 3)),
+        lambda x: ops.reshape(ops.reshape(x, (6,)), (2, -1)),
+        lambda x: ops.broadcast_to(x, (2, 3)),
+        lambda x: ops.where(np.full((2, 3), True), x, -x),
+    ],
+)
+def test_identities_of_known_shapes(function):
+    assert types(optimized(function, X, by=BY)) == []
+    assert types(optimized(function, OPEN, by=BY)) != []  # it checks that there are two rows
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 0,  # NaN and infinity stay
+        lambda x: x - x,
+        lambda x: x / x,
+        lambda x: 0 / x,
+        lambda x: (x + 1e8) - 1e8,  # rounding is what is meant
+        lambda x: (x * 1e-30) * 1e30,  # so is underflow
+        lambda x: x + np.zeros((4, 2, 3), "float32"),  # the result is wider than x
+        lambda x: x * np.ones((2, 1), "int32") * np.array([[2.0, 1.0, 1.0]], "float32"),
+        lambda x: ops.sum(x) + np.zeros((2, 3), "float32"),
+    ],
+)
+def test_left_alone(function):
+    graph = optimized(function, X, by=[simplify, prune])
+    assert {"Mul", "Sub", "RealDiv", "AddV2"} & set(types(graph))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float16", "float64", "complex64"])
+def test_dtypes_stay(dtype):
+    def function(x):
+        return x + 0, x * 1, x * -1, -(-x), (x + 1) + 2, (x * 2) * 3, x + -x
+
+    graph = optimized(function, dt.spec((3,), dtype), by=BY)
+    assert {t.dtype for t in graph.outputs} == {dtype}
+
+
+def test_integer_chains_wrap_as_before():
+    def function(x):
+        return (x + 100) + 100, (x * 100) * 100, (x - 100) - 100, (100 + x) - 50
+
+    graph = optimized(function, dt.spec((3,), "int8"), by=BY)
+    assert sorted(types(graph)) == ["AddV2", "AddV2", "Mul", "Sub"]
+
+
+@pytest.mark.parametrize("spec", [X, OPEN], ids=["static", "open"])
+def test_broadcast_scalars_are_used_as_they_are(spec):
+    """The gradient of a mean, and products with ones."""
+
+    def function(x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            loss = ops.mean(ops.square(x))
+        return tape.gradient(loss, x), ops.ones_like(x) * x, x + ops.broadcast_to(ops.sum(x), ops.shape(x))
+
+    from dovetail.passes.composites import inline_composites
+
+    graph = optimized(function, spec, by=[lambda g: inline_composites(g, ("Square", "Mean")), *BY])
+    assert "BroadcastTo" not in types(graph)
+    assert graph.outputs[1] is graph.inputs[0]
+
+
+def test_uniform_constants_become_scalars():
+    graph = optimized(lambda x: ops.maximum(x, np.full((2, 3), 0.5, "float32")), X, by=BY)
+    assert [op.outputs[0].shape for op in graph.operations if op.type == "Const"] == [()]
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_matmul_takes_transposes_in(transpose_a, transpose_b):
+    def function(x, y):
+        x = x if transpose_a else ops.transpose(x, (0, 2, 1))
+        y = y if transpose_b else ops.transpose(y, (0, 2, 1))
+        return ops.matmul(x, y, transpose_a, transpose_b), ops.matmul(ops.transpose(x, (0, 2, 1)), y, not transpose_a, transpose_b)
+
+    graph = optimized(function, dt.spec((4, 3, 2)), dt.spec((4, 5, 3)), by=BY)
+    assert types(graph) == ["MatMul"]
+    assert len(set(graph.outputs)) == 1
+
+
+def test_transposes_of_other_axes_stay():
+    graph = optimized(lambda x: ops.matmul(ops.transpose(x, (2, 1, 0)), x), dt.spec((3, 3, 3)), by=BY)
+    assert types(graph) == ["Transpose", "MatMul"]
+
+
+def test_shapes_of_elementwise_results_are_those_of_the_arguments():
+    graph = optimized(lambda x: ops.shape(ops.tanh(x * 2.0)), dt.spec((None, None)), by=BY)
+    assert types(graph) == ["Shape"]
+
+
+def test_sums_like_what_was_not_broadcast_vanish():
+    def function(x, g):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = ops.tanh(x * 2.0) + 1.0
+        return tape.gradient(y, x, g * ops.ones_like(x))
+
+    assert "SumLike" not in types(optimized(function, dt.spec((None, 2)), dt.spec(()), by=BY))
+
+
+def test_nan_and_infinity_come_through():
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -1.0], "float32")
+
+    def function(x):
+        return x * 0, x - x, x / x, x + 0, (x * 2.0) * 3.0, ops.maximum(x, x), (-x) ** 2
+
+    compiled = dt.function(function)
+    with dt.engine("numpy"):
+        for found, expected in zip(compiled(special), function(ops.convert(special)), strict=True):
+            np.testing.assert_array_equal(found.numpy(), expected.numpy())
