@@ -16,7 +16,9 @@ def test_gather_with_batch_axes(engine, rng):
     np.testing.assert_array_equal(ops.gather(x, indices, axis=2, batch_dims=2).numpy(), expected)
     last = np.stack([x[i][..., indices[i]] for i in range(2)])
     np.testing.assert_array_equal(ops.gather(x, indices, axis=3, batch_dims=1).numpy(), last)
-    compiled = dt.function(lambda x, i: ops.gather(x, i, 3, 1), input_signature=[dt.spec((None,) * 4), dt.spec((None,) * 3, "int64")])
+    compiled = dt.function(
+        lambda x, i: ops.gather(x, i, 3, 1), input_signature=[dt.spec((None,) * 4), dt.spec((None,) * 3, "int64")]
+    )
     np.testing.assert_array_equal(compiled(x, indices).numpy(), last)
 
 

@@ -77,7 +77,12 @@ def test_gradient_with_unknown_dimensions_is_that_with_known_ones(engine, name):
 
 
 def test_creation(engine):
-    for call in (lambda o: o.arange(5), lambda o: o.arange(1, 7, 2), lambda o: o.arange(3, -4, -2), lambda o: o.arange(3, 1)):
+    for call in (
+        lambda o: o.arange(5),
+        lambda o: o.arange(1, 7, 2),
+        lambda o: o.arange(3, -4, -2),
+        lambda o: o.arange(3, 1),
+    ):
         np.testing.assert_array_equal(call(ops).numpy(), call(np))
     for args in ((0.0, 1.0, 0.1), (1, 2, 0.25)):
         found = ops.arange(*args)

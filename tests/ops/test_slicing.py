@@ -37,7 +37,9 @@ def advanced(draw):
 
 
 def as_tensors(index):
-    return tuple(ops.convert(i) if isinstance(i, np.ndarray) else i for i in index) if isinstance(index, tuple) else index
+    return (
+        tuple(ops.convert(i) if isinstance(i, np.ndarray) else i for i in index) if isinstance(index, tuple) else index
+    )
 
 
 def check(index, x=X):
@@ -171,7 +173,9 @@ def test_step_zero(engine):
         ops.convert(X)[::0]
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int64", "float16", "bfloat16", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int64", "float16", "bfloat16", "complex64"]
+)
 def test_dtypes(engine, dtype):
     x = ops.cast(X[:, :, 0] % 7, dtype)
     for index in (slice(None, None, -2), (0, 0), [2, 0], ([0, 1], [1, 2])):

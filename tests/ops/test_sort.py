@@ -65,7 +65,9 @@ def test_second_order_through_sort_and_top_k(engine):
 def test_searchsorted(engine, side):
     sequence = np.array([0.0, 1.0, 1.0, 2.0], "float32")
     values = np.array([[-1.0, 0.0, 1.0], [1.5, 2.0, 9.0]], "float32")
-    np.testing.assert_array_equal(ops.searchsorted(sequence, values, side).numpy(), np.searchsorted(sequence, values, side))
+    np.testing.assert_array_equal(
+        ops.searchsorted(sequence, values, side).numpy(), np.searchsorted(sequence, values, side)
+    )
     with pytest.raises(ValueError, match="one axis"):
         ops.searchsorted(values, values)
 

@@ -16,7 +16,12 @@ COPIES = (
 
 
 def entries(
-    begin: Sequence[int], end: Sequence[int], strides: Sequence[int], begin_mask: int, end_mask: int, shrink_axis_mask: int
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
+    begin_mask: int,
+    end_mask: int,
+    shrink_axis_mask: int,
 ) -> tuple[Index, ...]:
     """The slice as Python writes it: an int for an axis that goes away, a `slice` for one that stays."""
     return tuple(

@@ -8,8 +8,9 @@ from dovetail.ops.bitwise import logical_not, logical_or
 from dovetail.ops.infer import elementwise, elementwise_as
 from dovetail.ops.kinds import Anything, Bool, Inexact, MaybeReal, Number, Real
 from dovetail.ops.op import composite, primitive
+from dovetail.ops.passing import identity
 from dovetail.ops.samples import array, binary, bools, ints, sample, unary
-from dovetail.ops.shape import identity, sum_like
+from dovetail.ops.shape import sum_like
 from dovetail.tensor import Tensor
 
 NAN, INFINITY = float("nan"), float("inf")

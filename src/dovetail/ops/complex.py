@@ -8,8 +8,9 @@ from dovetail.dtypes import ALL
 from dovetail.ops.infer import elementwise
 from dovetail.ops.kinds import Float, Number
 from dovetail.ops.op import composite, primitive
+from dovetail.ops.passing import identity
 from dovetail.ops.samples import array, binary, sample
-from dovetail.ops.shape import identity, sum_like
+from dovetail.ops.shape import sum_like
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.ops import infer
 from dovetail.ops.create import iota
 from dovetail.ops.cumulative import cumsum
 from dovetail.ops.index import gather
@@ -111,7 +110,9 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
 
 def _pad_spec(x: TensorSpec, low: Any, high: Any, value: Any = 0) -> TensorSpec:
     if any(n is not None and n < 0 for n in (*low, *high)):
-        raise ValueError(f"a border must be 0 or more wide, but they are {low} before and {high} after; slice to cut off.")
+        raise ValueError(
+            f"a border must be 0 or more wide, but they are {low} before and {high} after; slice to cut off."
+        )
     if x.shape is None:
         return TensorSpec((None,) * len(low), x.dtype)
     if not len(low) == len(high) == len(x.shape):

@@ -93,7 +93,7 @@ def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
 
 
 def coordinates(indices: Any, axes: int) -> list[Any]:
-    """Where each element stands: for each of the first axes of `indices`, a tensor of its shape with each element's position on that axis."""
+    """Where each element of `indices` stands: for each of its first axes, a tensor of its shape with the position."""
     dims = dims_of(indices)
     numbers = [iota((dims[i],), indices.dtype) for i in range(axes)]
     return [broadcast_to(reshape(n, (-1, *(1,) * (len(dims) - i - 1))), dims) for i, n in enumerate(numbers)]
@@ -117,7 +117,9 @@ def _indexed_rank(x: TensorSpec, indices: TensorSpec) -> int | None:
         raise ValueError("indices must have a last axis, with a position for each axis that is indexed.")
     depth = None if indices.shape is None else indices.shape[-1]
     if depth is not None and x.shape is not None and not 1 <= depth <= len(x.shape):
-        raise ValueError(f"the last axis of indices must be of size 1 to {len(x.shape)}, the rank, but is of size {depth}.")
+        raise ValueError(
+            f"the last axis of indices must be of size 1 to {len(x.shape)}, the rank, but is of size {depth}."
+        )
     return depth
 
 
@@ -164,7 +166,9 @@ def _along_axis_spec(x: TensorSpec, indices: TensorSpec, axis: int) -> TensorSpe
     if x.shape is None or indices.shape is None:
         return TensorSpec(None, x.dtype)
     if len(x.shape) != len(indices.shape):
-        raise ValueError(f"the tensor and the indices must have the same rank, not {len(x.shape)} and {len(indices.shape)}.")
+        raise ValueError(
+            f"the tensor and the indices must have the same rank, not {len(x.shape)} and {len(indices.shape)}."
+        )
     axis = normalize_axis(axis, len(x.shape))
     shape = list(infer.broadcast(_one_at(x.shape, axis), _one_at(indices.shape, axis)))  # type: ignore[arg-type]
     shape[axis] = indices.shape[axis]

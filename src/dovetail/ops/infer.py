@@ -130,11 +130,21 @@ def matmul(x: TensorSpec, y: TensorSpec, transpose_a: bool = False, transpose_b:
     return TensorSpec((*batch, rows, columns), x.dtype)  # type: ignore[misc]
 
 
+def fits(a: Shape, b: Shape) -> bool:
+    """Whether two shapes can be the same one; unknown dimensions fit any.
+
+    Example:
+        >>> fits((2, None), (2, 3)), fits((2,), (2, 1))
+        (True, False)
+    """
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(None in pair or pair[0] == pair[1] for pair in zip(a, b, strict=True))
+
+
 def require_shape(x: TensorSpec, shape: Shape) -> None:
     """Raises ValueError where a tensor cannot have this shape; unknown dimensions fit any."""
-    if x.shape is None or shape is None:
-        return
-    if len(x.shape) != len(shape) or any(None not in (a, b) and a != b for a, b in zip(x.shape, shape, strict=True)):
+    if not fits(x.shape, shape):
         raise ValueError(f"a tensor of shape {x.shape} stands where the shape must be {tuple(shape)}.")
 
 

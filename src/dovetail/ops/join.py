@@ -221,15 +221,17 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     Source: `numpy.split`.
 
     Example:
-        >>> [t.numpy() for t in split([1, 2, 3, 4], 2)], [t.numpy() for t in split([1, 2, 3, 4], [1])]
-        ([array([1, 2], dtype=int32), array([3, 4], dtype=int32)], [array([1], dtype=int32), array([2, 3, 4], dtype=int32)])
+        >>> [t.tolist() for t in split([1, 2, 3, 4], 2)], [t.tolist() for t in split([1, 2, 3, 4], [1])]
+        ([[1, 2], [3, 4]], [[1], [2, 3, 4]])
     """
     x = convert(x)
     dim = dims_of(x)[normalize_axis(axis, len(x.shape))]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
         if count < 1 or (isinstance(dim, int) and dim % count):
-            raise op_error(ValueError, "Split", f"axis {axis} has the size {dim}, which cannot be cut into {count} equal parts.")
+            raise op_error(
+                ValueError, "Split", f"axis {axis} has the size {dim}, which cannot be cut into {count} equal parts."
+            )
         sizes = [dim // count] * count
     else:
         cuts = [0, *indices_or_sections, dim]

@@ -26,9 +26,13 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     """
     x = convert(x)
     rank = len(x.shape)
-    moved, places = ([normalize_axis(i, rank) for i in ([a] if isinstance(a, int) else a)] for a in (source, destination))
+    moved, places = (
+        [normalize_axis(i, rank) for i in ([a] if isinstance(a, int) else a)] for a in (source, destination)
+    )
     if not len(set(moved)) == len(set(places)) == len(moved) == len(places):
-        raise ValueError(f"moveaxis: source and destination must name as many axes, each once, not {source} and {destination}.")
+        raise ValueError(
+            f"moveaxis: source and destination must name as many axes, each once, not {source} and {destination}."
+        )
     order = [i for i in range(rank) if i not in moved]
     for to, axis in sorted(zip(places, moved, strict=True)):
         order.insert(to, axis)

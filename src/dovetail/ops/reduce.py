@@ -6,6 +6,7 @@ axes stay, with size 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dovetail.dtypes import ALL
@@ -17,8 +18,9 @@ from dovetail.ops.exponential import exp, log
 from dovetail.ops.infer import normalize_axes, normalize_axis, reduced_shape, size_of
 from dovetail.ops.kinds import Anything, Bool, Float, Inexact, Number, Real
 from dovetail.ops.op import composite, primitive
+from dovetail.ops.passing import stop_gradient
 from dovetail.ops.samples import array, bools, ints, sample
-from dovetail.ops.shape import broadcast_to, cast, dims_of, reshape, shape_of, stop_gradient, transpose
+from dovetail.ops.shape import broadcast_to, cast, dims_of, reshape, shape_of, transpose
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
@@ -85,15 +87,20 @@ def prod(x: Number, axis: Any = None, keepdims: bool = False) -> Tensor:
 @prod.gradient
 def _(op: Any, g: Any) -> Any:
     x, axis, keepdims = op.args
+    lines, undo = axes_last(x, axis)
+    # The product of all others: of those before and those behind; no division, so zeros do no harm.
+    others = cumprod(lines, -1, exclusive=True) * cumprod(lines, -1, exclusive=True, reverse=True)
+    return restore_axes(g, x, axis, keepdims) * undo(others)
+
+
+def axes_last(x: Any, axis: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The tensor with the axes moved behind the others and flattened to one, and the function that undoes it."""
     rank = len(x.shape)
     axes = normalize_axes(axis, rank)
     order = [*(i for i in range(rank) if i not in axes), *axes]
     moved = transpose(x, order)
-    flat = reshape(moved, [*dims_of(moved)[: rank - len(axes)], count_along(x, axis)])
-    # The product of all others: of those before and those behind; no division, so zeros do no harm.
-    others = cumprod(flat, -1, exclusive=True) * cumprod(flat, -1, exclusive=True, reverse=True)
-    back = transpose(reshape(others, shape_of(moved)), [order.index(i) for i in range(rank)])
-    return restore_axes(g, x, axis, keepdims) * back
+    lines = reshape(moved, [*dims_of(moved)[: rank - len(axes)], count_along(x, axis)])
+    return lines, lambda y: transpose(reshape(y, shape_of(moved)), [order.index(i) for i in range(rank)])
 
 
 @composite("Mean", infer=infer.reduction, samples=SAMPLES)

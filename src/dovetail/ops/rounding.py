@@ -6,8 +6,9 @@ from dovetail.ops.compare import less, where
 from dovetail.ops.infer import elementwise
 from dovetail.ops.kinds import Float, Number
 from dovetail.ops.op import composite, primitive
+from dovetail.ops.passing import identity
 from dovetail.ops.samples import array, sample, unary
-from dovetail.ops.shape import cast, identity
+from dovetail.ops.shape import cast
 from dovetail.tensor import Tensor
 
 SAMPLES = [*unary(-5, 5), sample([-2.5, -1.5, -0.5, -0.0, 0.5, 1.5, 2.5, 1e10, float("inf"), float("nan")])]

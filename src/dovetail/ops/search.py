@@ -132,12 +132,13 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, length: int | None
     """
     x = convert(x)
     weights = ones_like(x, "int32") if weights is None else convert(weights)
+    size: Any = length
     if length is None:
         highest = reduce.max(concatenate([reshape(x, (-1,)), cast([0], x.dtype)]))
-        length = compare.maximum(cast(highest, "int32") + 1, minlength) if dims_of(x)[-1] != 0 else minlength
-    counted = logical_and(x >= 0, x < length)
+        size = compare.maximum(cast(highest, "int32") + 1, minlength) if dims_of(x)[-1] != 0 else minlength
+    counted = logical_and(x >= 0, x < size)
     rows = len(x.shape) - 1
-    counts = full([*dims_of(x)[:rows], length], 0, weights.dtype)
+    counts = full([*dims_of(x)[:rows], size], 0, weights.dtype)
     where = stack([*coordinates(x, rows), compare.where(counted, x, 0)], -1)
     return tensor_scatter_add(counts, where, compare.where(counted, weights, 0))
 

@@ -7,10 +7,11 @@ from typing import Any
 from dovetail.dtypes import ALL, as_dtype
 from dovetail.engines import get_engine
 from dovetail.ops import dispatch, infer
-from dovetail.ops.infer import normalize_axes, normalize_axis
-from dovetail.ops.kinds import Anything, Each, Eachs, Ints
+from dovetail.ops.infer import normalize_axes
+from dovetail.ops.kinds import Anything, Each, Ints
 from dovetail.ops.op import composite, primitive
-from dovetail.ops.samples import array, ints, sample
+from dovetail.ops.passing import identity
+from dovetail.ops.samples import array, sample
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor, building
 
@@ -38,7 +39,12 @@ def _bitcast_spec(x: TensorSpec, dtype: Any) -> TensorSpec:
     return infer.cast(x, dtype)
 
 
-@primitive("Bitcast", infer=_bitcast_spec, differentiable=False, samples=[sample(array(2, 3), "int32"), sample(array(), "uint32")])
+@primitive(
+    "Bitcast",
+    infer=_bitcast_spec,
+    differentiable=False,
+    samples=[sample(array(2, 3), "int32"), sample(array(), "uint32")],
+)
 def bitcast(x: Each, dtype: Any) -> Tensor:
     """The bits of the elements read as another dtype of the same size.
 
@@ -121,7 +127,7 @@ def sum_like(g: Any, like: Any) -> Any:
 
 def _broadcast_to_spec(x: TensorSpec, shape: Any) -> TensorSpec:
     result = infer.broadcast(x.shape, shape)
-    if x.shape is not None and (len(result) != len(shape) or any(r != s for r, s in zip(result, shape) if s is not None)):
+    if result is not None and not infer.fits(result, tuple(shape)):
         raise ValueError(f"the shape {x.shape} does not broadcast to {shape}.")
     return TensorSpec(tuple(shape), x.dtype)
 
@@ -178,70 +184,6 @@ def _(op: Any, g: Any) -> Any:
 def reorder(x: Any, axes: Any) -> Any:
     """`transpose`, which is left out where the order is the present one; axes are not negative."""
     return x if list(axes) == list(range(len(axes))) else transpose(x, axes)
-
-
-@primitive("Identity", infer=infer.same, samples=[sample(array(2))])
-def identity(x: Anything) -> Tensor:
-    """The value itself.
-
-    Source: `tf.identity`.
-
-    Example:
-        >>> identity(3.).numpy()
-        array(3., dtype=float32)
-    """
-
-
-@identity.gradient
-def _(op: Any, g: Any) -> Any:
-    return g
-
-
-@composite("IdentityN", infer=list, samples=[sample([array(2), ints(3)])])
-def identity_n(xs: Eachs) -> tuple[Tensor, ...]:
-    """The values themselves, several at once; what a custom gradient is attached to.
-
-    Source: `tf.identity_n`.
-
-    Example:
-        >>> identity_n([1, 2.])[1].numpy()
-        array(2., dtype=float32)
-    """
-    return tuple(identity(x) for x in xs)
-
-
-@identity_n.gradient
-def _(op: Any, *gs: Any) -> Any:
-    return gs
-
-
-@primitive("XlaOptimizationBarrier", infer=list, samples=[sample([array(2), ints(3)])])
-def optimization_barrier(xs: Eachs) -> tuple[Tensor, ...]:
-    """The values themselves, all of them computed first; what is computed from them is not merged with what was before.
-
-    Source: `jax.lax.optimization_barrier`.
-
-    Example:
-        >>> optimization_barrier([1, 2.])[1].numpy()
-        array(2., dtype=float32)
-    """
-
-
-@optimization_barrier.gradient
-def _(op: Any, *gs: Any) -> Any:
-    return gs
-
-
-@primitive("StopGradient", infer=infer.same, differentiable=False, samples=[sample(array(2), gradient=False)])
-def stop_gradient(x: Anything) -> Tensor:
-    """The value itself, which gradients do not pass.
-
-    Source: `tf.stop_gradient`.
-
-    Example:
-        >>> stop_gradient(3.).numpy()
-        array(3., dtype=float32)
-    """
 
 
 def _expanded(shape: Any, axis: Any) -> tuple[int | None, ...]:

@@ -56,7 +56,13 @@ def _strided_slice_spec(
     ],
 )
 def strided_slice(
-    x: Anything, begin: Ints, end: Ints, strides: Ints, begin_mask: int = 0, end_mask: int = 0, shrink_axis_mask: int = 0
+    x: Anything,
+    begin: Ints,
+    end: Ints,
+    strides: Ints,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    shrink_axis_mask: int = 0,
 ) -> Tensor:
     """The slice `x[begin[0]:end[0]:strides[0], …]`, by NumPy's rules; what `x[...]` with slices and ints becomes.
 

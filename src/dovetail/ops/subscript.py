@@ -150,7 +150,9 @@ def _positions(mask: Any, shape: tuple[int | None, ...]) -> list[Any]:
     """Where a mask is True: for each of its axes an integer tensor."""
     for dim, size in zip(shape, mask.shape, strict=False):
         if None not in (dim, size) and dim != size:
-            raise _index_error(f"a mask of shape {mask.shape} does not fit the axes of shape {shape[: len(mask.shape)]}.")
+            raise _index_error(
+                f"a mask of shape {mask.shape} does not fit the axes of shape {shape[: len(mask.shape)]}."
+            )
     return list(np.nonzero(mask)) if isinstance(mask, np.ndarray) else unstack(positions(mask), axis=-1)
 
 
@@ -160,23 +162,24 @@ def _index_error(problem: str) -> Exception:
 
 def _sliced(x: Any, entries: list[Any]) -> Any:
     """Applies the ints and the slices among the entries."""
-    if all(entry == WHOLE for entry in entries if isinstance(entry, (int, slice))):
+    bounds = [_bounds(entry) for entry in entries]
+    if all(bound is None for each in bounds for bound in each):
         return x
-    begin, end, strides = [], [], []
-    begin_mask = end_mask = shrink_axis_mask = 0
-    for i, entry in enumerate(entries):
-        bit = 1 << i
-        if isinstance(entry, int):
-            start, stop, step = entry, 0, 1
-            shrink_axis_mask |= bit
-        else:
-            start, stop, step = (entry.start, entry.stop, entry.step) if isinstance(entry, slice) else (None, None, None)
-            begin_mask |= bit * (start is None)
-            end_mask |= bit * (stop is None)
-        begin.append(0 if start is None else start)
-        end.append(0 if stop is None else stop)
-        strides.append(1 if step is None else step)
+    begin, end, strides = (
+        [default if bound is None else bound for bound in column]
+        for default, column in zip((0, 0, 1), zip(*bounds, strict=True), strict=True)
+    )
+    begin_mask = sum(1 << i for i, (start, _, _) in enumerate(bounds) if start is None)
+    end_mask = sum(1 << i for i, (_, stop, _) in enumerate(bounds) if stop is None)
+    shrink_axis_mask = sum(1 << i for i, entry in enumerate(entries) if isinstance(entry, int))
     return strided_slice(x, begin, end, strides, begin_mask, end_mask, shrink_axis_mask)
+
+
+def _bounds(entry: Any) -> tuple[Any, Any, Any]:
+    """Start, stop and step of an entry; an axis for a tensor of positions stays whole for now."""
+    if isinstance(entry, int):
+        return entry, 0, 1
+    return (entry.start, entry.stop, entry.step) if isinstance(entry, slice) else (None, None, None)
 
 
 Operators.__getitem__ = getitem  # type: ignore[method-assign]
