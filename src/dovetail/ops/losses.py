@@ -12,8 +12,8 @@ from typing import Any
 from dovetail import config
 from dovetail.ops.activation import sigmoid, softplus
 from dovetail.ops.bitwise import logical_or
-from dovetail.ops.compare import clip, equal, maximum, where
-from dovetail.ops.exponential import exp, log, log1p
+from dovetail.ops.compare import clip, equal, where
+from dovetail.ops.exponential import exp, log
 from dovetail.ops.index import take_along_axis
 from dovetail.ops.infer import elementwise, normalize_axis, require_shape
 from dovetail.ops.kinds import Float, Integer
@@ -135,7 +135,7 @@ def sigmoid_cross_entropy_with_logits(labels: Float, logits: Float) -> Tensor:
         >>> sigmoid_cross_entropy_with_logits([1., 0.], [-1000., 0.]).numpy()
         array([1.000000e+03, 6.931472e-01], dtype=float32)
     """
-    return maximum(logits, 0) - logits * labels + log1p(exp(-absolute(logits)))
+    return labels * softplus(-logits) + (1 - labels) * softplus(logits)
 
 
 @sigmoid_cross_entropy_with_logits.gradient
