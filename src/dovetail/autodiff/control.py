@@ -178,11 +178,9 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     step, reached = gradient_graph(body, around)
     summed = [i for i in reached if i >= carried]
     backward = Graph("backward")
+    carry = _placeholders(backward, [body.inputs[i] for i in around])
+    totals = _placeholders(backward, [body.inputs[i] for i in summed])
     state = _placeholders(backward, body.inputs)
-    carry, totals = (
-        _placeholders(backward, [body.inputs[i] for i in around]),
-        _placeholders(backward, [body.inputs[i] for i in summed]),
-    )
     found = dict(zip(reached, copy_into(step, backward, [*state, *carry]), strict=True))
     with trace.building(backward):
         backward.outputs = _round(found, around, carry, summed, totals)
@@ -194,7 +192,7 @@ def _while_gradient_spec(
     init: Any, constants: Any, carry: Any, condition: Any, body: Any, backward: Any, maximum_iterations: Any
 ) -> list[TensorSpec]:
     carried_specs(body, init)
-    return [t.spec for t in backward.inputs[len(init) + len(constants) :]]
+    return carried_specs(backward, carry)
 
 
 @composite("WhileGrad", infer=_while_gradient_spec)
@@ -215,7 +213,7 @@ def while_gradient(
     Args:
         init, constants, condition, body, maximum_iterations: those of the loop.
         carry: the gradients that arrive at the end of the loop, and sums of gradients.
-        backward: (a state, constants, carry) → the next carry, for the state before.
+        backward: (carry, a state, constants) → the next carry, for the state before.
     """
     walk = _walk_recomputed if maximum_iterations is None else _walk_kept
     return tuple(
@@ -224,7 +222,7 @@ def while_gradient(
             carry,
             lambda state: call(condition, state, constants)[0],
             lambda state: tuple(call(body, state, constants)),
-            lambda state, carry: tuple(call(backward, state, constants, carry)),
+            lambda state, carry: tuple(call(backward, carry, state, constants)),
             maximum_iterations,
         )
     )
@@ -256,8 +254,9 @@ def _calls_of_while_gradient(
     init: Any, constants: Any, carry: Any, condition: Any, body: Any, backward: Any, maximum_iterations: Any
 ) -> Iterator[Any]:
     yield "body", init, constants
-    yield "condition", init, constants
-    yield "backward", init, (*constants, *(TensorSpec(t.shape, t.dtype) for t in carry))
+    state = [t.spec for t in body.inputs[: len(init)]]
+    yield "condition", (), (*state, *constants)
+    yield "backward", carry, (*state, *constants)
 
 
 SUBGRAPH_CALLS["WhileGrad"] = _calls_of_while_gradient

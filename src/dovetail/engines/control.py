@@ -130,5 +130,5 @@ def _while_gradient(
     while (limit is None or len(states) <= limit) and condition(*states[-1], *constants)[0]:
         states.append(body(*states[-1], *constants))
     for state in states[-2::-1]:
-        carry = backward(*state, *constants, *carry)
+        carry = backward(*carry, *state, *constants)
     return carry

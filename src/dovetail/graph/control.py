@@ -41,7 +41,9 @@ class GraphControl(Control):
     ) -> Values:
         graph = _graph_of(state)
         init, step = _loop_body("While", graph, state, [], lambda carry, _: body(*carry))
-        test = _subgraph("condition", graph, [t.spec for t in step.inputs[: len(init)]], lambda *carry: [condition(*carry)])
+        test = _subgraph(
+            "condition", graph, [t.spec for t in step.inputs[: len(init)]], lambda *carry: [condition(*carry)]
+        )
         if test.state.assigned:
             names = ", ".join(v.name for v in test.state.assigned)
             raise op_error(ValueError, "While", f"the condition must not assign variables, but it assigns {names}.")

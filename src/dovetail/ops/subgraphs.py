@@ -123,7 +123,7 @@ def _calls_of_if(condition: Any, inputs: Any, then_branch: Any, else_branch: Any
 
 def _calls_of_while(init: Any, constants: Any, condition: Any, body: Any, maximum_iterations: Any) -> Iterator[Any]:
     yield "body", init, constants
-    yield "condition", init, constants
+    yield "condition", (), (*(t.spec for t in body.inputs[: len(init)]), *constants)
 
 
 def _calls_of_scan(init: Any, xs: Any, constants: Any, body: Any, length: Any, reverse: Any) -> Iterator[Any]:
@@ -131,8 +131,8 @@ def _calls_of_scan(init: Any, xs: Any, constants: Any, body: Any, length: Any, r
     yield "body", init, (*slices, *constants)
 
 
-# op name → (its arguments) → for each subgraph its parameter, its first inputs, which change from step to step, in the
-# first one, and its other inputs: tensors that are the same in each step, or specs of what is not
+# op name → (its arguments) → for each subgraph its parameter, the values at first of what goes round (from its first
+# outputs to its first inputs), and its other inputs: tensors that are the same in each step, or specs of what is not
 SUBGRAPH_CALLS: dict[str, Callable[..., Iterator[tuple[str, Sequence[Any], Sequence[Any]]]]] = {
     "If": _calls_of_if,
     "While": _calls_of_while,

@@ -8,7 +8,6 @@ shape-like argument that turns out constant becomes static, which makes more sha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,9 @@ from dovetail.graph.partial import CARRIES_NAN, PartialInts
 from dovetail.graph.trace import infer_again, not_building
 from dovetail.ops import dispatch
 from dovetail.ops.basic import NOT_COMPUTED
-from dovetail.ops.subgraphs import SUBGRAPH_CALLS
 from dovetail.ops.infer import size_of
 from dovetail.ops.spec import Shape, TensorSpec
+from dovetail.ops.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import sweep
 from dovetail.tensor import Tensor, recording
 
