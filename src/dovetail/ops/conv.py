@@ -240,15 +240,16 @@ def conv_transpose(
         array([ 1., 10.,  2., 20.], dtype=float32)
     """
     x, kernel = shaped(x), shaped(kernel)
-    strides, padding, dilations, data_format = _window(kernel, strides, padding, dilation_rate, data_format)
+    window = _window(kernel, strides, padding, dilation_rate, data_format)
     if output_shape is None:
-        batch, sizes, _ = split_shape(dims_of(x), data_format)
+        steps, padding, dilations, layout = window
+        batch, sizes, _ = split_shape(dims_of(x), layout)
         *size, filters, _ = _known(kernel)
         extra = (None,) * len(size) if output_padding is None else per_axis(output_padding, len(size))
-        axes = zip(sizes, size, strides, dilations, extra, strict=True)
-        output_shape = join_shape(batch, [_transposed_size(padding, *axis) for axis in axes], filters, data_format)
-    backprop_input = _FAMILIES[len(strides)][1]
-    return backprop_input(output_shape, kernel, x, strides, padding, dilations, data_format, name=name)
+        axes = zip(sizes, size, steps, dilations, extra, strict=True)
+        output_shape = join_shape(batch, [_transposed_size(padding, *axis) for axis in axes], filters, layout)
+    backprop_input = _FAMILIES[_rank_of(kernel)][1]
+    return backprop_input(output_shape, kernel, x, *window, name=name)
 
 
 def _transposed_size(padding: Any, n: Any, k: int, stride: int, dilation: int, extra: int | None) -> Any:

@@ -31,6 +31,29 @@ from dovetail.tensor import Tensor
 
 _PAIR = [sample(array(3, 4), array(3, 4)), sample(array(2, 3, 2), array(3, 1))]
 
+# -- targets ----------------------------------------------------------------------------------------------------------
+
+
+def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = float) -> Any:
+    """Ones at all the classes of each sample, zeros elsewhere.
+
+    Args:
+        x: class numbers, (samples, classes of the sample), or those of one sample; what is no class is ignored.
+        num_classes: how many classes there are.
+        axis: where the axis of the classes stands in `one_hot` of `x`.
+        dtype: of the result; `floatx` if not given.
+
+    Source: `keras.ops.multi_hot`.
+
+    Example:
+        >>> multi_hot([[0, 2], [1, -1]], 3).numpy()
+        array([[1., 0., 1.],
+               [0., 1., 0.]], dtype=float32)
+    """
+    x = shaped(x)
+    return max(one_hot(x, num_classes, axis, dtype), 1 if len(x.shape) > 1 else 0)
+
+
 # -- cross-entropy from scores ----------------------------------------------------------------------------------------
 
 

@@ -209,7 +209,7 @@ def _average_pool_grad(x: Float, g: Float, size: Any, strides: Any, padding: str
     return _restored(_from_patches(patches, x, size, strides, padding), data_format)
 
 
-_SHAPES = {  # rank → per sample: spatial sizes, window, strides, padding, number of windows
+_SHAPES: dict[int, list[Any]] = {  # rank → per sample: spatial sizes, window, strides, padding, number of windows
     1: [((6,), (2,), (2,), "valid", (3,)), ((5,), (3,), (2,), "same", (3,))],
     2: [((4, 5), (2, 2), (2, 1), "valid", (2, 4)), ((5, 4), (3, 2), (2, 1), "same", (3, 4))],
     3: [((2, 4, 3), (1, 2, 2), (1, 2, 1), "valid", (2, 2, 2)), ((3, 3, 2), (2, 2, 2), (1, 2, 1), "same", (3, 2, 2))],
