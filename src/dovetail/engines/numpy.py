@@ -63,7 +63,7 @@ rules |= {
     "Erf": _scipy("erf"),
     "Erfc": _scipy("erfc"),
     "Erfinv": _scipy("erfinv"),
-    "Lgamma": lambda x: _scipy("gammaln")(np.where(x == -np.inf, np.inf, x)),  # SciPy gives -inf there, C's lgamma inf
+    "Lgamma": lambda x: _scipy("gammaln")(np.where(x == -np.inf, -x, x)),  # SciPy gives -inf there, C's lgamma inf
     "Polygamma": _scipy("polygamma"),
 }
 

@@ -36,7 +36,7 @@ rules = Rules(
     }
 )
 del rules["Sign"]  # torch's gives 0 for NaN
-fresh = ("IsNan", "IsInf", "IsFinite", "FloorDiv", "FloorMod", "ClipByValue", "Polygamma")
+fresh = ("IsNan", "IsInf", "IsFinite", "FloorDiv", "FloorMod", "Polygamma")
 
 
 @rules("FloorDiv")
@@ -53,13 +53,6 @@ def _unless_zero(divide: Rule, x: Any, y: Any) -> Any:
     """Integer division, 0 where torch would raise an error: where `y` is 0."""
     zero = y == 0
     return divide(x, torch.where(zero, 1, y)).masked_fill(zero, 0)
-
-
-@rules("ClipByValue")
-def _(x: Any, low: Any, high: Any) -> Any:
-    if low is not None and high is not None:
-        high = torch.maximum(low, high)
-    return torch.clamp(x, low, high)
 
 
 @rules("Imag")
@@ -212,8 +205,16 @@ def _(sequence: Any, values: Any, side: str) -> Any:
 
 @rules("TopKV2")
 def _(x: Any, k: int) -> Any:
-    values, indices = torch.sort(x, dim=-1, descending=True, stable=True)  # torch.topk takes any of several equal elements
-    return values[..., :k], indices[..., :k].int()
+    values, indices = torch.topk(x, k)
+    if k and _has_ties(x, values):  # of which torch.topk takes any
+        values, indices = (t[..., :k] for t in torch.sort(x, dim=-1, descending=True, stable=True))
+    return values, indices.int()
+
+
+def _has_ties(x: Any, largest: Any) -> bool:
+    """Whether the order of the largest elements is not settled by their values alone."""
+    repeated = (x == largest[..., -1:]).sum(-1) != 1  # none is equal to NaN
+    return bool(repeated.any() or (largest[..., 1:] == largest[..., :-1]).any() or largest.isnan().any())
 
 
 @rules("PadV2")

@@ -274,7 +274,8 @@ def sign(x: Number) -> Tensor:
     """
     if x.dtype.is_complex:
         return divide_no_nan(x, cast(absolute(x), x.dtype))
-    return where(greater(x, 0), 1, where(less(x, 0), -1, x))
+    unsigned = x.dtype.is_integer and not x.dtype.is_signed_integer
+    return where(greater(x, 0), 1, x if unsigned else where(less(x, 0), -1, x))
 
 
 @composite("Reciprocal", infer=elementwise, samples=unary(0.5, 2))
