@@ -316,7 +316,7 @@ def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: 
 
 # -- linear algebra ---------------------------------------------------------------------------------------------------
 
-_in_float32 = matrices.in_float32(np.ndarray.astype, _WIDE, np.dtype(np.float32))
+_in_float32 = matrices.in_float32(np.asarray, _WIDE, np.dtype(np.float32))
 
 
 @rules("MatMul")
@@ -477,4 +477,5 @@ class NumPyEngine(Engine):
         return np.errstate(all="ignore")(function)
 
 
-engine = NumPyEngine(rules, out_rules, slices.COPIES)
+fresh = (*slices.COPIES, "OverlapAdd", *(name for names in CONVOLUTIONS.values() for name in names))
+engine = NumPyEngine(rules, out_rules, fresh)
