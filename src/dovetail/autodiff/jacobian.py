@@ -26,10 +26,7 @@ def jacobian(pullback: Pullback, target: Any, sources: Sequence[Any]) -> list[An
         ValueError: the target's shape is not known.
     """
     rows = [pullback(seed) for seed in _basis(target.shape, target.dtype, "jacobian")]
-    return [
-        _stacked(list(column), 0, (*target.shape, *dims_of(source)))
-        for column, source in zip(zip(*rows, strict=True), sources, strict=True)
-    ]
+    return [_stacked([row[i] for row in rows], 0, (*target.shape, *dims_of(x))) for i, x in enumerate(sources)]
 
 
 def batch_jacobian(pullback: Pullback, target: Any, source: Any) -> Any:

@@ -91,4 +91,5 @@ class _Forgetful:
             values, form[:] = native_leaves(self._run(replaced(leaves, moving, natives)), engine)
             return tuple(values)
 
-        return unflatten(form[0], engine.recompute(run, [leaves[i] for i in moving]))
+        values = engine.recompute(run, [leaves[i] for i in moving])
+        return unflatten(form[0], values)

@@ -135,9 +135,10 @@ class Graph(Editing):
 
     def placeholder(self, spec: TensorSpec, name: str | None = None) -> GraphTensor:
         """A new input."""
-        tensor = self.add(OPS["Placeholder"], [], {"dtype": spec.dtype, "shape": spec.shape}, [spec], (None, None), name)
-        self.inputs.append(tensor.outputs[0])
-        return tensor.outputs[0]
+        attrs = {"dtype": spec.dtype, "shape": spec.shape}
+        operation = self.add(OPS["Placeholder"], [], attrs, [spec], (None, None), name)
+        self.inputs.append(operation.outputs[0])
+        return operation.outputs[0]
 
     def constant(self, value: Any, name: str | None = None) -> GraphTensor:
         """A NumPy array as a tensor of the graph."""
@@ -236,7 +237,8 @@ class Graph(Editing):
         """
         if name not in self._operations:
             close = get_close_matches(name, self._operations, 3)
-            raise KeyError(f"no operation {name!r} in {self.name!r}" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+            hint = f"; did you mean {' or '.join(close)}?" if close else ""
+            raise KeyError(f"no operation {name!r} in {self.name!r}{hint}")
         return self._operations[name]
 
     def get_tensor(self, name: str) -> GraphTensor:
@@ -265,7 +267,7 @@ class Graph(Editing):
         return other in self.ancestors([operation], since=other)
 
     def validate(self) -> None:
-        """Checks that producers and consumers agree, that the order is topological and that types follow the type rules.
+        """Checks that producers and consumers agree, that the order is topological, that types follow the rules.
 
         Raises:
             ValueError: says everything that is wrong; then a pass or an edit has a bug.
@@ -282,4 +284,5 @@ class Graph(Editing):
         return graph_text(self)
 
     def __repr__(self) -> str:
-        return f"<graph {self.name}: {len(self.inputs)} inputs, {len(self._operations)} operations, {len(self.outputs)} outputs>"
+        counts = f"{len(self.inputs)} inputs, {len(self)} operations, {len(self.outputs)} outputs"
+        return f"<graph {self.name}: {counts}>"

@@ -122,7 +122,7 @@ def _record_anew(op: Op, values: list[Any], name: str | None, graph: Graph, key:
             values[index] = to_graph(value, dtypes[index], graph, op)
         elif not kind.optional:
             raise op_error(TypeError, op.name, f"{op.params[index].name} must be a tensor, not None.")
-    partial = dict.fromkeys(dynamic)
+    partial: dict[int, Any] = dict.fromkeys(dynamic)
     for index in op.ints_positions:
         if index in partial:
             values[index], partial[index] = _dynamic_ints(op, values[index], graph)
@@ -210,7 +210,7 @@ def _host_array(value: Any, dtype: DType, op: Op) -> np.ndarray:
         try:
             value = engine.to_numpy(value)
         except Exception as error:
-            problem = f"a {engine.name} value that has no numbers yet (a tracer) cannot go into a Dovetail graph: {error}"
+            problem = f"a {engine.name} value without numbers yet (a tracer) cannot go into a Dovetail graph: {error}"
             raise op_error(TypeError, op.name, problem) from error
     elif isinstance(value, (list, tuple)):
         value = [_host_array(v, dtype, op) for v in value]
@@ -234,7 +234,7 @@ def capture(graph: Graph, tensor: GraphTensor, op: Op | None = None) -> GraphTen
             raise op_error(
                 ValueError,
                 op.name if op else "Capture",
-                f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {graph.name!r}, which is being built; "
+                f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {graph.name!r}, which is built now; "
                 "a tensor cannot leave the function that made it except as its result.",
             )
         if tensor.op.type == "Const":
@@ -270,7 +270,8 @@ def constant_ints(tensor: GraphTensor) -> tuple[int | None, ...]:
     """What is known now of a 1-D integer tensor that will be used as a shape."""
     known = PartialInts().ints(tensor)
     if known is None:
-        raise op_error(ValueError, "Shape", f"the length of the shape {tensor!r} is not known, so the rank would not be.")
+        problem = f"the length of the shape {tensor!r} is not known, so the rank would not be."
+        raise op_error(ValueError, "Shape", problem)
     return known
 
 
@@ -393,8 +394,8 @@ def _gradient_of_variable(node: Operation, gradient: Any, _: Any) -> tuple[None,
 def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> None:
     """Gives a variable a value from this point of the program on."""
     if graph.outer is None:
-        attrs = {"variable": variable}
-        operation = graph.add(OPS["AssignVariableOp"], [value], attrs, [value.spec], (SINGLE, None), f"{variable.name}/Assign")
+        attrs, name = {"variable": variable}, f"{variable.name}/Assign"
+        operation = graph.add(OPS["AssignVariableOp"], [value], attrs, [value.spec], (SINGLE, None), name)
         if variable in graph.state.last:
             operation.add_control_input(graph.state.last[variable])
         graph.state.last[variable] = operation
@@ -406,7 +407,9 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> None:
 # -- tracing whole functions ------------------------------------------------------------------------------------------
 
 
-def trace(function: Callable[..., Any], specs: Sequence[TensorSpec], name: str, outer: Graph | None = None) -> tuple[Graph, Any]:
+def trace(
+    function: Callable[..., Any], specs: Sequence[TensorSpec], name: str, outer: Graph | None = None
+) -> tuple[Graph, Any]:
     """Runs a function on placeholders; the graph, and the function's result made of graph Tensors."""
     graph = Graph(name, outer)
     with building(graph):

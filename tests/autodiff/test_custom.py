@@ -1,0 +1,382 @@
+"""`custom_gradient` and `recompute_grad`: eager, in graphs, compiled, and on engines' own values."""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+
+
+@dt.custom_gradient
+def log1pexp(x):
+    e = ops.exp(x)
+
+    def gradient(g):
+        return g * (1 - 1 / (1 + e))
+
+    return ops.log(1 + e), gradient
+
+
+@dt.custom_gradient
+def loud(x, y):
+    """The gradient is not the true one, so that nothing else can have made it."""
+    return x * y, lambda g: (g * 10.0, g * x)
+
+
+def taped_gradient(function, *xs):
+    with dt.GradientTape() as tape:
+        tape.watch(list(xs))
+        y = function(*xs)
+    return tape.gradient(y, list(xs))
+
+
+def ways(function):
+    """The gradient of a function as a tape gives it: eager, in a compiled function, and around one."""
+    yield lambda *xs: taped_gradient(function, *xs)
+    yield dt.function(lambda *xs: taped_gradient(function, *xs))
+    yield lambda *xs: taped_gradient(dt.function(function), *xs)
+    yield dt.function(lambda *xs: dt.gradients(function(*xs), list(xs)))
+
+
+def test_gradient(engine):
+    x, y = ops.constant(3.0), ops.constant(4.0)
+    for way in ways(lambda x, y: loud(x, y) * 2.0):
+        assert [float(g) for g in way(x, y)] == [20, 6]
+    for way in ways(log1pexp):
+        assert float(way(ops.constant(100.0))[0]) == 1  # where the true formula gives NaN
+
+
+def test_value_and_identity(engine):
+    """The result is the function's, a tensor of its own even where the function gives back its argument."""
+    same = dt.custom_gradient(lambda x: (x, lambda g: g * 3.0))
+    x = ops.constant([1.0, 2.0])
+    assert same(x) is not x and same(x).numpy().tolist() == [1, 2]
+    for way in ways(lambda x: same(x) + x):
+        assert way(x)[0].numpy().tolist() == [4, 4]
+    assert same([1.0, 2.0]) is not None
+
+
+def test_higher_orders(engine):
+    """The gradient function is differentiated in turn, also through what it took from the function."""
+
+    def second(x):
+        with dt.GradientTape() as outer:
+            outer.watch(x)
+            slope = taped_gradient(log1pexp, x)[0]
+        return outer.gradient(slope, x)
+
+    expected = np.exp(0.5) / (1 + np.exp(0.5)) ** 2
+    for way in (second, dt.function(second)):
+        np.testing.assert_allclose(float(way(ops.constant(0.5))), expected, rtol=1e-5)
+    compiled = dt.function(log1pexp)
+    x = ops.constant(0.5)
+    with dt.GradientTape() as outer:
+        outer.watch(x)
+        slope = taped_gradient(compiled, x)[0]
+    np.testing.assert_allclose(float(outer.gradient(slope, x)), expected, rtol=1e-5)
+
+
+def test_structures(engine):
+    @dt.custom_gradient
+    def f(batch, scale, mode="plain"):
+        assert mode == "loud"
+        result = {"b": batch["x"] * scale, "a": [batch["y"][0], ops.cast(scale, "int32")]}
+
+        def gradient(*arriving):
+            ga, gi, gb = arriving  # as the leaves of the result: by sorted keys
+            assert gi is None
+            return {"x": gb * 2.0, "y": [ga * 3.0]}, None
+
+        return result, gradient
+
+    def use(x, y, scale):
+        result = f({"x": x, "y": [y]}, scale, mode="loud")
+        return result["b"] + result["a"][0] * 5.0
+
+    for way in ways(use):
+        found = way(ops.constant(1.0), ops.constant(2.0), ops.constant(4.0))
+        assert [g if g is None else float(g) for g in found[:2]] == [2, 15] and found[2] is None
+
+
+def test_arguments_that_are_no_tensors(engine):
+    @dt.custom_gradient
+    def power(x, n, name):
+        assert (type(n), name) == (int, "cube")
+        return x**n, lambda g: g * n
+
+    class Layer:
+        @dt.custom_gradient
+        def __call__(self, x):
+            return x * 2.0, lambda g: g * 7.0
+
+    for way in ways(lambda x: power(x, 3, "cube") + Layer()(x)):
+        assert float(way(ops.constant(2.0))[0]) == 10
+
+
+def test_arrays_become_tensors(engine):
+    x = np.array([1.0, 2.0], "float32")
+    w = ops.constant([3.0, 4.0])
+    for way in ways(lambda w: loud(x, w)):
+        assert way(w)[0].numpy().tolist() == [1, 2]
+
+
+def test_variables(engine):
+    v = dt.Variable(5.0, name="v")
+
+    @dt.custom_gradient
+    def f(x):
+        def gradient(g, variables=None):
+            assert variables == [v]
+            return g * 100.0, [g * 1000.0]
+
+        return x * v, gradient
+
+    def found(x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, [x, v])
+
+    x = ops.constant(2.0)
+    assert [float(g) for g in found(x)] == [100, 1000]
+    assert [float(g) for g in dt.function(found)(x)] == [100, 1000]
+    compiled = dt.function(f)
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = compiled(x)
+    assert [float(g) for g in tape.gradient(y, [x, v])] == [100, 1000]
+
+
+def test_a_variable_as_argument(engine):
+    v = dt.Variable(5.0)
+
+    def found():
+        with dt.GradientTape() as tape:
+            y = loud(v, ops.constant(2.0))
+        return tape.gradient(y, v)
+
+    assert float(found()) == 10 and float(dt.function(found)()) == 10
+
+
+def test_variables_that_the_gradient_does_not_take():
+    v = dt.Variable(1.0, name="forgotten")
+    f = dt.custom_gradient(lambda x: (x * v, lambda g: g))
+    with pytest.raises(TypeError, match=r"uses the variables forgotten.*variables="):
+        f(ops.constant(1.0))
+    frozen = dt.Variable(2.0, trainable=False)
+    assert float(dt.custom_gradient(lambda x: (x * frozen, lambda g: g))(ops.constant(1.0))) == 2
+
+
+@pytest.mark.parametrize(
+    ("gradient", "words"),
+    [
+        (lambda g: (g, g, g), "tuple of 2"),
+        (lambda g: (g, np.ones(3)), r"shape \(3,\) for one of shape \(\)"),
+        (lambda g: None, "tuple of 2"),
+    ],
+)
+def test_gradients_that_do_not_fit(gradient, words):
+    f = dt.custom_gradient(lambda x, y: (x * y, gradient))
+    with pytest.raises(ValueError, match=words):
+        taped_gradient(f, ops.constant(1.0), ops.constant(2.0))
+    with pytest.raises(ValueError, match=words):
+        dt.function(f)(ops.constant(1.0), ops.constant(2.0))
+
+
+def test_gradients_are_cast(engine):
+    f = dt.custom_gradient(lambda x: (ops.cast(x, "float64"), lambda g: g * 2.0))
+    for way in ways(f):
+        assert way(ops.constant(1.0))[0].dtype == "float32"
+
+
+def test_tensors_from_around(engine):
+    """Function and gradient use tensors of the function that is being traced around them."""
+
+    def use(x, y):
+        scale = ops.exp(y)
+
+        @dt.custom_gradient
+        def f(x):
+            return x * scale, lambda g: g * scale * scale
+
+        return f(x) + y
+
+    for way in ways(use):
+        np.testing.assert_allclose([float(g) for g in way(ops.constant(1.0), ops.constant(0.5))], [np.exp(1.0), 1], rtol=1e-5)
+
+
+def test_recursion(engine):
+    """A gradient that is written with the function itself, and two that use each other."""
+
+    @dt.custom_gradient
+    def exp(x):
+        return ops.exp(x), lambda g: g * exp(x)
+
+    @dt.custom_gradient
+    def sine(x):
+        return ops.sin(x), lambda g: g * cosine(x)
+
+    @dt.custom_gradient
+    def cosine(x):
+        return ops.cos(x), lambda g: -g * sine(x)
+
+    def third(function):
+        def found(x):
+            with dt.GradientTape(persistent=True) as tape:
+                tape.watch(x)
+                y = tape.gradient(tape.gradient(function(x), x), x)
+            return tape.gradient(y, x)
+
+        return found
+
+    x = ops.constant(0.3)
+    for function, expected in ((exp, np.exp(0.3)), (sine, -np.cos(0.3))):
+        for way in (third(function), dt.function(third(function)), third(dt.function(function))):
+            np.testing.assert_allclose(float(way(x)), expected, rtol=1e-5)
+
+
+def test_inside_loops_and_branches(engine):
+    def use(x):
+        y = ops.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, loud(y, ops.constant(2.0))), (0, x))[1]
+        return ops.cond(x > 0, lambda: loud(y, x), lambda: y)
+
+    for way in ways(use):  # y = 8x, z = xy; dz/dy is said to be 10, dy/dx 1000, and dz/dx directly y
+        assert float(way(ops.constant(1.0))[0]) == 10 * 1000 + 8
+
+
+def test_the_graph_holds_no_python(engine):
+    """A traced gradient outlives copying, pruning and optimising."""
+    graph = dt.Graph()
+    with graph.as_default():
+        x = graph.placeholder(dt.spec(()), "x")
+        unused = ops.exp(x)
+        y = log1pexp(x)
+        graph.outputs = dt.gradients(y, x)
+    assert unused.op in graph
+    copied = dt.Graph()
+    with copied.as_default():
+        z = copied.placeholder(dt.spec(()), "z")
+        from dovetail.graph.copying import copy_into
+
+        inner = dt.Graph()
+        with inner.as_default():
+            x = inner.placeholder(dt.spec(()), "x")
+            inner.outputs = [log1pexp(x)]
+        (y,) = copy_into(inner, copied, [z])
+        copied.outputs = dt.gradients(y * 2.0, z)
+    from dovetail.engines import get_engine
+    from dovetail.plan.plan import Plan
+
+    value = get_engine(engine).asarray(100.0, ops.constant(0.0).dtype)
+    for program, expected in ((graph, 1), (copied, 2)):
+        (found,) = Plan(program, get_engine(engine))([value])
+        assert float(found) == expected
+
+
+# -- recomputing ------------------------------------------------------------------------------------------------------
+
+
+def test_recompute(engine):
+    w = dt.Variable([[0.5, -0.3], [0.2, 0.7]])
+    runs = []
+
+    def block(x, scale=1.0):
+        runs.append(1)
+        return {"y": ops.tanh(ops.matmul(x, w)) * scale, "x": x}
+
+    def loss(f):
+        def found(x):
+            with dt.GradientTape() as outer:
+                outer.watch(x)
+                with dt.GradientTape() as tape:
+                    tape.watch(x)
+                    result = f(x, scale=2.0)
+                    y = ops.sum(result["y"] * result["x"])
+                slope = tape.gradient(y, [x, w])
+                size = ops.sum(slope[0] * slope[0]) + ops.sum(slope[1])
+            return [y, *slope, *outer.gradient(size, [x, w])]
+
+        return found
+
+    x = ops.constant([[0.1, 0.2]])
+    expected = loss(block)(x)
+    runs.clear()
+    again = dt.recompute_grad(block)
+    for way in (loss(again), dt.function(loss(again)), loss(dt.function(again))):
+        for f, e in zip(way(x), expected, strict=True):
+            np.testing.assert_allclose(f.numpy(), e.numpy(), rtol=1e-5, atol=1e-6)
+    assert len(runs) > 3
+
+
+def test_recompute_keeps_little():
+    """A tape on recomputed blocks holds their arguments, not what is inside."""
+    x = ops.constant(np.ones((8,), "float32"))
+
+    def block(x):
+        for _ in range(20):
+            x = ops.tanh(x)
+        return x
+
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        dt.recompute_grad(block)(x)
+    assert len(tape.nodes) == 1
+
+
+# -- engines' own values ----------------------------------------------------------------------------------------------
+
+
+def test_on_jax_values():
+    jax = pytest.importorskip("jax")
+    import jax.numpy as jnp
+
+    assert float(jax.grad(log1pexp)(100.0 * jnp.ones(()))) == 1
+    assert float(jax.jit(jax.grad(log1pexp))(jnp.float32(100.0))) == 1
+    np.testing.assert_allclose(jax.vmap(jax.grad(log1pexp))(jnp.array([0.0, 100.0])), [0.5, 1])
+    np.testing.assert_allclose(jax.grad(jax.grad(log1pexp))(0.5 * jnp.ones(())), 0.2350037, rtol=1e-5)
+    assert [float(g) for g in jax.grad(loud, (0, 1))(jnp.float32(3), jnp.float32(4))] == [10, 3]
+
+    @dt.custom_gradient
+    def structured(batch, n):
+        return {"y": batch["x"] * 2.0, "n": n + 1}, lambda gn, gy: ({"x": gy * 5.0}, None)
+
+    def use(x, n):
+        result = structured({"x": x}, n)
+        return jnp.sum(result["y"]) * result["n"]
+
+    for way in (jax.grad(use), jax.jit(jax.grad(use))):
+        np.testing.assert_allclose(way(jnp.ones(2), jnp.int32(2)), [15, 15])
+
+    block = dt.recompute_grad(lambda x: ops.sum(ops.tanh(ops.tanh(x))))
+    x = jnp.array([0.1, 0.2])
+    np.testing.assert_allclose(jax.grad(block)(x), jax.grad(lambda x: jnp.tanh(jnp.tanh(x)).sum())(x), rtol=1e-6)
+    assert "remat" in str(jax.make_jaxpr(block)(x)) or "checkpoint" in str(jax.make_jaxpr(block)(x))
+    np.testing.assert_allclose(jax.grad(lambda x: ops.sum(ops.stop_gradient(x) * x))(x), x)
+
+
+def test_on_torch_values():
+    torch = pytest.importorskip("torch")
+
+    x = torch.tensor([0.5, 100.0], requires_grad=True)
+    (slope,) = torch.autograd.grad(log1pexp(x).sum(), x, create_graph=True)
+    np.testing.assert_allclose(slope.detach(), [0.62245935, 1])
+    (curvature,) = torch.autograd.grad(slope[0], x)
+    np.testing.assert_allclose(curvature[0], 0.2350037, rtol=1e-5)
+    a, b = torch.tensor(3.0, requires_grad=True), torch.tensor(4.0, requires_grad=True)
+    assert [float(g) for g in torch.autograd.grad(loud(a, b), (a, b))] == [10, 3]
+    assert float(torch.func.grad(loud)(torch.tensor(3.0), torch.tensor(4.0))) == 10
+
+    @dt.custom_gradient
+    def structured(batch, n):
+        return {"y": batch["x"] * 2.0, "n": n + 1}, lambda gn, gy: ({"x": gy * 5.0}, None)
+
+    result = structured({"x": x}, torch.tensor(2))
+    (result["y"].sum() * result["n"]).backward()
+    np.testing.assert_allclose(x.grad, [15, 15])
+
+    block = dt.recompute_grad(lambda x: ops.sum(ops.tanh(ops.tanh(x))))
+    (found,) = torch.autograd.grad(block(x), x)
+    (expected,) = torch.autograd.grad(torch.tanh(torch.tanh(x)).sum(), x)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    (found,) = torch.autograd.grad(ops.sum(ops.stop_gradient(x) * x), x)
+    np.testing.assert_allclose(found, x.detach())
