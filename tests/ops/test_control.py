@@ -261,9 +261,8 @@ def test_carried_dtypes_and_shapes_settle(engine):
     """An integer 0 is a fine start for a sum of floats."""
 
     def run(x):
-        return ops.scan(lambda c, t: (c + t, None), 0, x)[0], ops.while_loop(
-            lambda n, _: n < 3, lambda n, y: (n + 1, y * 0.5), (0, 8)
-        )
+        halved = ops.while_loop(lambda n, _: n < 3, lambda n, y: (n + 1, y * 0.5), (0, 8))
+        return ops.scan(lambda c, t: (c + t, None), 0, x)[0], halved
 
     for call in (run, dt.function(run)):
         total, (count, y) = call(ops.convert([1.5, 2.0]))

@@ -29,6 +29,7 @@ Gradient = Any  # a tensor, or None
 def call(graph: Graph, *groups: Sequence[Any]) -> list[GraphTensor]:
     """Adds the operations of a subgraph to the graph that is being built; its outputs."""
     current = trace.current_graph()
+    assert current is not None  # gradients of graphs are built in one
 
     def record(copy: Operation) -> None:
         for tape in recording.tapes:
@@ -51,7 +52,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     gradients = [gradient_graph(branch, targets) for branch in branches]
     reached = sorted({i for _, numbers in gradients for i in numbers})
     for graph, numbers in gradients:
-        found = dict(zip(numbers, graph.outputs, strict=True))
+        found: dict[int, Any] = dict(zip(numbers, graph.outputs, strict=True))
         with trace.building(graph):
             graph.outputs = [found[i] if i in found else zeros_like(graph.inputs[i]) for i in reached]
     given = [*inputs, *(arriving[i] for i in targets)]
@@ -63,7 +64,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
 
 
 def _targets(body: Graph, carried: int, arriving: Sequence[Gradient]) -> list[int]:
-    """The outputs of a loop's body at which gradients arrive in some step, those that go round with the carry included."""
+    """The outputs of a loop's body at which gradients arrive in some step, from outside or from the step after."""
     targets = {i for i, g in enumerate(arriving) if g is not None}
     while True:
         _, reached = gradient_graph(body, sorted(targets))
@@ -107,18 +108,15 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
         slices[body.inputs[carried]] = xs[0]
 
     backward = Graph("backward")
-    inputs = _placeholders(backward, [body.inputs[i] for i in (*around, *summed)] + [body.outputs[i] for i in stacked])
-    carry, totals, ys = (
-        inputs[: len(around)],
-        inputs[len(around) : len(targets) + len(summed) - len(stacked)],
-        inputs[len(around) + len(summed) :],
-    )
+    carry = _placeholders(backward, [body.inputs[i] for i in around])
+    totals = _placeholders(backward, [body.inputs[i] for i in summed])
+    ys = _placeholders(backward, [body.outputs[i] for i in stacked])
     given = {t: backward.placeholder(t.spec) for t in (*slices, *constants)}
-    found = copy_into(work.backward, backward, [*(given[t] for t in kept), *carry, *ys])
-    by_input = dict(zip(work.inputs, found, strict=True))
+    inputs = [*(given[t] for t in kept), *carry, *ys]
+    found = dict(zip(work.inputs, copy_into(work.backward, backward, inputs), strict=True))
     with trace.building(backward):
-        backward.outputs = _round(by_input, around, carry, summed, totals) + [by_input[i] for i in sliced]
-    found = scan_op(
+        backward.outputs = _round(found, around, carry, summed, totals) + [found[i] for i in sliced]
+    results = scan_op(
         _carry(op, arriving, around, summed),
         [*(arriving[i] for i in stacked), *slices.values()],
         list(constants.values()),
@@ -126,7 +124,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
         length,
         not reverse,
     )
-    return _placed(op, [*around, *summed, *sliced], found)
+    return _placed(op, [*around, *summed, *sliced], results)
 
 
 def _keep(op: Operation, forward: Graph, kept: list[GraphTensor]) -> tuple[dict[Any, Any], dict[Any, Any]]:
@@ -158,11 +156,10 @@ def _keep(op: Operation, forward: Graph, kept: list[GraphTensor]) -> tuple[dict[
 
 def _extend(op: Operation, body: Graph) -> list[GraphTensor]:
     """Gives a scan a body with more outputs; the outputs that the scan has more for it."""
-    length = next((t.shape[0] for t in op.args[1] if t.shape), op.attr("length"))
     op.attrs["body"] = body
     start = len(op.outputs)
-    for y in body.outputs[start:]:
-        op.outputs.append(GraphTensor(op, len(op.outputs), TensorSpec((length, *y.shape), y.dtype)))
+    for spec in trace.infer_specs(op.op, op.args)[start:]:
+        op.outputs.append(GraphTensor(op, len(op.outputs), spec))
     for tape in recording.tapes:  # a tape that follows the scan follows its new outputs
         if tape.watches(op.op, op.args):
             for tensor in op.outputs[start:]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 Values = Sequence[Any]
-Program = Callable[..., tuple[Any, ...]]
+Program = Callable[..., Values]
 
 
 class Control:

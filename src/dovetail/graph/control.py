@@ -41,9 +41,8 @@ class GraphControl(Control):
     ) -> Values:
         graph = _graph_of(state)
         init, step = _loop_body("While", graph, state, [], lambda carry, _: body(*carry))
-        test = _subgraph(
-            "condition", graph, [t.spec for t in step.inputs[: len(init)]], lambda *carry: [condition(*carry)]
-        )
+        specs = [t.spec for t in step.inputs[: len(init)]]
+        test = _subgraph("condition", graph, specs, lambda *carry: [condition(*carry)])
         if test.state.assigned:
             names = ", ".join(v.name for v in test.state.assigned)
             raise op_error(ValueError, "While", f"the condition must not assign variables, but it assigns {names}.")
@@ -99,7 +98,7 @@ def _as_graph_tensor(value: Any, graph: Graph) -> GraphTensor:
 
 
 def _subgraph(name: str, outer: Graph | None, specs: Sequence[TensorSpec], function: Callable[..., Values]) -> Graph:
-    """A function of flat values as a graph; its operations are on no tape, the operation that holds the graph will be."""
+    """A function of flat values as a graph; no tape sees its operations, but the operation that will hold the graph."""
     graph = Graph(name, outer)
     tapes, recording.tapes = recording.tapes, ()
     try:

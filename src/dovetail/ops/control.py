@@ -164,8 +164,8 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
     """One of two values, by a scalar condition, or elementwise.
 
     Args:
-        condition: if it is a scalar or has one element, only the chosen expression is evaluated.  Otherwise it has at most
-            the rank of the expressions; from rank 2 on it is extended by trailing axes, so that it picks whole slices.
+        condition: if it is a scalar or has one element, only the chosen expression is evaluated.  Otherwise it has at
+            most the rank of the expressions; from rank 2 on trailing axes are added, so that it picks whole slices.
         then_expression, else_expression: tensors, or functions that return them.
 
     Raises:
@@ -227,8 +227,8 @@ def while_loop(
 ) -> Any:
     """Applies a function to variables of a loop while a condition holds.
 
-    In a graph, the gradient of a loop with `maximum_iterations` keeps the states of that many iterations; without it, jax
-    computes each state again from the start, in time quadratic in the number of iterations.
+    In a graph, the gradient of a loop with `maximum_iterations` keeps the states of that many iterations; without it,
+    jax computes each state again from the start, in time quadratic in the number of iterations.
 
     Args:
         condition: (*loop_vars) → whether to go on, a scalar.

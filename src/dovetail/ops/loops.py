@@ -47,6 +47,7 @@ def map_fn(f: Callable[[Any], Any], elems: Any, dtype: Any = None) -> Any:
     Source: `tf.map_fn`.
 
     Example:
+        >>> from dovetail.ops import convert
         >>> map_fn(lambda x: x * x, convert([1., 2., 3.])).numpy()
         array([1., 4., 9.], dtype=float32)
     """
@@ -66,6 +67,7 @@ def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
     Source: `tf.vectorized_map`.
 
     Example:
+        >>> from dovetail.ops import convert
         >>> vectorized_map(lambda pair: pair[0] + pair[1], (convert([1., 2.]), convert([3., 4.]))).numpy()
         array([4., 6.], dtype=float32)
     """
@@ -83,6 +85,7 @@ def foldl(f: Callable[[Any, Any], Any], elems: Any, initializer: Any = None) -> 
     Source: `tf.foldl`.
 
     Example:
+        >>> from dovetail.ops import convert
         >>> foldl(lambda total, x: total * 10 + x, convert([1, 2, 3])).numpy()
         array(123, dtype=int32)
     """
@@ -95,6 +98,7 @@ def foldr(f: Callable[[Any, Any], Any], elems: Any, initializer: Any = None) -> 
     Source: `tf.foldr`.
 
     Example:
+        >>> from dovetail.ops import convert
         >>> foldr(lambda total, x: total * 10 + x, convert([1, 2, 3])).numpy()
         array(321, dtype=int32)
     """
@@ -122,6 +126,7 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
     Source: `jax.lax.associative_scan`.
 
     Example:
+        >>> from dovetail.ops import convert
         >>> associative_scan(lambda a, b: a + b, convert([1., 2., 3., 4.])).numpy()
         array([ 1.,  3.,  6., 10.], dtype=float32)
     """

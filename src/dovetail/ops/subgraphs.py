@@ -52,8 +52,8 @@ def carried_specs(body: Any, init: Sequence[TensorSpec]) -> list[TensorSpec]:
         for other in (first, after.spec):
             if other.dtype != spec.dtype or not _fits(other.shape, spec.shape):
                 raise ValueError(
-                    f"what a loop carries must keep its dtype and shape, but {spec!r} becomes {other!r}; start with a value "
-                    "of the final shape, or pad or slice in the body."
+                    f"what a loop carries must keep its dtype and shape, but {spec!r} becomes {other!r}; start with a "
+                    "value of the final shape, or pad or slice in the body."
                 )
     return specs
 
