@@ -1,4 +1,4 @@
-"""From Python to a program: µs of processor time per node for tracing, passes and lowering, of graphs of 1,000 to 100,000 nodes.
+"""From Python to a program: µs of processor time per node for tracing, passes and lowering, up to 100,000 nodes.
 
     python benchmarks/tracing.py [engine]
 
@@ -11,6 +11,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def measure(build: Callable[[Any, int], Any], nodes: int, engine: Any) -> list[s
     program = lower(optimized, engine, optimized.inputs, optimized.outputs)
     times.append(time.process_time())
     program.function(engine.asarray(np.full((2, 4), 0.1), dt.spec(()).dtype))
-    trace, passes, lowering = ((b - a) / len(graph) * 1e6 for a, b in zip(times, times[1:], strict=False))
+    trace, passes, lowering = ((b - a) / len(graph) * 1e6 for a, b in pairwise(times))
     verdict = "yes" if trace + passes <= TARGET else "no"
     numbers = [f"{n:.1f}" for n in (trace, passes, trace + passes, lowering)]
     return [build.__name__, f"{len(graph):,}", f"{len(optimized):,}", *numbers, verdict]

@@ -32,7 +32,7 @@ STEPS = [
     lambda x, y, c: (x * c) * 2.0,
     lambda x, y, c: x * 1,
     lambda x, y, c: x + 0,
-    lambda x, y, c: -(-x),
+    lambda x, y, c: ops.negative(-x),
     lambda x, y, c: x + -y,
     lambda x, y, c: ops.maximum(x, y) ** 2,
     lambda x, y, c: ops.tanh(x),

@@ -60,12 +60,12 @@ def test_errors_name_the_op_the_line_and_the_arguments(graph):
             x @ x
 
 
-# -- graphs that do not meet --------------------------------------------------------------------------------------------
+# -- graphs that do not meet ------------------------------------------------------------------------------------------
 
 
 def test_tensors_of_two_graphs(graph):
     x, y = graph.placeholder(dt.spec(()), "x"), dt.Graph("other").placeholder(dt.spec(()), "y")
-    with pytest.raises(ValueError, match="AddV2.*two graphs.*'other'.*'test'.*import"):
+    with pytest.raises(ValueError, match=r"AddV2.*two graphs.*'other'.*'test'.*import"):
         x + y
 
 
@@ -89,7 +89,7 @@ def test_a_failed_trace_leaves_nothing_behind():
     assert type(ops.add(1, 2)) is dt.Tensor
 
 
-# -- captures -----------------------------------------------------------------------------------------------------------
+# -- captures ---------------------------------------------------------------------------------------------------------
 
 
 def test_subgraphs_capture():
@@ -126,7 +126,7 @@ def test_variables_are_read_once_and_assigned_in_order():
     graph.validate()
 
 
-# -- shapes -------------------------------------------------------------------------------------------------------------
+# -- shapes -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,9 @@ def test_errors_of_folded_operations_name_the_line():
 
 def test_constants_go_into_branches():
     graph = optimized(
-        lambda x, flag: ops.cond(flag, lambda: ops.reshape(x, ops.shape(x) * 1), lambda: x), dt.spec((2, 3)), dt.spec((), "bool"), by=BY
+        lambda x, flag: ops.cond(flag, lambda: ops.reshape(x, ops.shape(x) * 1), lambda: x),
+        dt.spec((2, 3)),
+        dt.spec((), "bool"),
+        by=BY,
     )
     assert graph.outputs[0].shape == (2, 3)

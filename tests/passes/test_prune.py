@@ -1,9 +1,12 @@
 """Pruning."""
 
+import numpy as np
+
 import dovetail as dt
 from dovetail import ops
+from dovetail.graph.copying import copy_graph
 from dovetail.passes.prune import prune
-from tests.passes.checks import keeps_random_graphs, traced, types
+from tests.passes.checks import keeps_random_graphs, optimized, traced, types
 
 test_random_graphs = keeps_random_graphs(prune)
 
@@ -28,3 +31,51 @@ def test_effects_stay():
     graph = traced(function, dt.spec(()))
     prune(graph)
     assert "AssignVariableOp" in types(graph)
+
+
+def control_flow(graph):
+    """The one operation of control flow, after pruning."""
+    prune(graph)
+    graph.validate()
+    (op,) = [op for op in graph.operations if op.type in ("If", "While", "Scan")]
+    return op
+
+
+def test_results_and_inputs_of_branches():
+    def function(x, y, flag):
+        return ops.cond(flag, lambda: (x + 1.0, ops.exp(y)), lambda: (x, y))[0]
+
+    op = control_flow(optimized(function, dt.spec(()), dt.spec(()), dt.spec((), "bool"), by=[prune]))
+    assert len(op.outputs) == 1
+    assert [t.op.name for t in op.inputs] == ["arg2", "arg0"]
+    assert [types(part) for part in (op.attrs["then_branch"], op.attrs["else_branch"])] == [["AddV2"], []]
+
+
+def test_results_of_a_scan():
+    def function(x):
+        return ops.scan(lambda c, row: (c + row, {"a": ops.exp(row), "b": row * 2.0}), ops.zeros((3,)), x)[1]["b"]
+
+    op = control_flow(traced(function, dt.spec((5, 3))))
+    assert len(op.outputs) == 2  # what is carried stays
+    assert [t.index for t in op.outputs] == [0, 1]
+    assert "Exp" not in types(op.attrs["body"])
+    found = dt.function(function)(np.ones((5, 3), "float32"))
+    np.testing.assert_array_equal(found.numpy(), np.full((5, 3), 2))
+
+
+def test_what_a_loop_only_reads():
+    def function(x, y, z):
+        def body(i, total):
+            y * 3.0
+            return i + 1, total + z
+
+        return ops.while_loop(lambda i, total: i < 3, body, (0, x))[1]
+
+    graph = traced(function, *[dt.spec(())] * 3)
+    graph_before = len(next(op for op in graph.operations if op.type == "While").inputs)
+    op = control_flow(copy_graph(graph))
+    prune(op.attrs["body"])
+    op = control_flow(op.graph)
+    assert len(op.inputs) == graph_before - 1
+    found = dt.function(function)(*np.ones((3, 1), "float32")[:, 0])
+    assert float(found) == 4

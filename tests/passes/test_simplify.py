@@ -1,5 +1,7 @@
 """Simplification."""
 
+# ruff: noqa: B002
+
 import numpy as np
 import pytest
 
@@ -136,7 +138,9 @@ def test_matmul_takes_transposes_in(transpose_a, transpose_b):
     def function(x, y):
         x = x if transpose_a else ops.transpose(x, (0, 2, 1))
         y = y if transpose_b else ops.transpose(y, (0, 2, 1))
-        return ops.matmul(x, y, transpose_a, transpose_b), ops.matmul(ops.transpose(x, (0, 2, 1)), y, not transpose_a, transpose_b)
+        return ops.matmul(x, y, transpose_a, transpose_b), ops.matmul(
+            ops.transpose(x, (0, 2, 1)), y, not transpose_a, transpose_b
+        )
 
     graph = optimized(function, dt.spec((4, 3, 2)), dt.spec((4, 5, 3)), by=BY)
     assert types(graph) == ["MatMul"]

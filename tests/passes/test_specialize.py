@@ -79,7 +79,7 @@ def test_jax_runs_open_signatures():
 
 def test_shapes_that_depend_on_values_are_refused():
     graph = traced(lambda x: ops.sum(x[x > 0]), dt.spec((4,)))
-    with pytest.raises(ValueError, match=r"Where at test_specialize.py:\d+: the shape of .* depends on the values.*jax"):
+    with pytest.raises(ValueError, match=r"Where at test_specialize.py:\d+: the shape .* depends on the values"):
         check_static(graph, "jax")
 
 

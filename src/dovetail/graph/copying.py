@@ -60,7 +60,7 @@ def copy_operations(
 
 
 def copy_operation(operation: Operation, target: Graph, mapped: dict[GraphTensor, GraphTensor]) -> Operation:
-    """Adds a copy of one operation to a graph; `mapped` says what its inputs are there, and learns what its outputs are."""
+    """Adds a copy of one operation to a graph; `mapped` says what its inputs are there, and learns its outputs."""
     copy = target.add(
         operation.op,
         [mapped[t] for t in operation.inputs],

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.ops.basic import EFFECTS
@@ -30,11 +30,12 @@ class Editing:
         inputs: list[GraphTensor]
         outputs: list[GraphTensor]
         state: State
-        operations: list[Operation]
         _operations: dict[str, Operation]
         _order: Order
         _cursor: Operation | None
 
+        @property
+        def operations(self) -> list[Operation]: ...
         def as_default(self) -> Any: ...
         def name_scope(self, name: str) -> Any: ...
         def placeholder(self, spec: Any, name: str | None = None) -> GraphTensor: ...
@@ -82,7 +83,7 @@ class Editing:
     # replacing
 
     def replace_all_uses(self, old: GraphTensor, new: GraphTensor) -> None:
-        """Every operation and graph output that takes `old` takes `new` instead; what makes `new` may go on taking `old`.
+        """Every operation and graph output that takes `old` takes `new` instead; what makes `new` may still take `old`.
 
         Raises:
             ValueError: `new` is of another graph, depends on a user of `old`, or its shape does not fit.
@@ -236,7 +237,8 @@ class Editing:
         """
         self._check_member(operation)
         results = set(self.outputs)
-        users = [t.name for t in operation.outputs if t._uses or t in results] + [op.name for op in operation.control_outputs]
+        users = [t.name for t in operation.outputs if t._uses or t in results]
+        users += [op.name for op in operation.control_outputs]
         if users:
             raise ValueError(f"{operation.name!r} cannot be removed: {', '.join(users)} would be missing it.")
         self.discard([operation])
@@ -299,7 +301,7 @@ class Editing:
         """
         from dovetail.graph.copying import copy_operations
 
-        part = type(self)(f"{self.name}_part")
+        part = cast("type[Graph]", type(self))(f"{self.name}_part")
         mapped = {t: part.placeholder(t.spec, t.op.name) for t in inputs}
         needed = self._needed(outputs, mapped)
         missing = [op.name for op in needed if op.op.name == "Placeholder"]
@@ -321,7 +323,9 @@ class Editing:
                 todo += operation.control_inputs
         return sorted(found, key=_position)
 
-    def import_graph(self, graph: Graph, input_map: Mapping[Any, GraphTensor] | None = None, name: str = "") -> list[GraphTensor]:
+    def import_graph(
+        self, graph: Graph, input_map: Mapping[Any, GraphTensor] | None = None, name: str = ""
+    ) -> list[GraphTensor]:
         """Copies another graph's program, with its assignments of variables, into this one.
 
         Args:
@@ -355,13 +359,14 @@ class Editing:
         part._infer_from([op for tensor in part.inputs[: len(given)] for op in tensor.consumers()])
         with self.name_scope(name) if name else nullcontext():
             inputs = [*given.values(), *(self.placeholder(t.spec, t.op.name) for t in open_inputs)]
-            return copy_into(part, self, inputs)[: len(graph.outputs)]
+            return copy_into(part, cast("Graph", self), inputs)[: len(graph.outputs)]
 
     def _input_map(self, graph: Graph, input_map: Mapping[Any, GraphTensor]) -> dict[GraphTensor, GraphTensor]:
         given = {graph.get_tensor(k) if isinstance(k, str) else k: tensor for k, tensor in input_map.items()}
         for old, tensor in given.items():
             if old.graph is not graph or tensor.graph is not self:
-                raise ValueError(f"input_map must map tensors of {graph.name!r} to tensors of {self.name!r}, not {old!r} to {tensor!r}.")
+                problem = f"input_map must map tensors of {graph.name!r} to tensors of {self.name!r}"
+                raise ValueError(f"{problem}, not {old!r} to {tensor!r}.")
             if old.dtype != tensor.dtype:
                 raise TypeError(f"{tensor!r} cannot stand for {old!r}: the dtypes differ; cast it first.")
         return given

@@ -91,7 +91,7 @@ class GraphTensor(Operators):
     def numpy(self) -> Any:
         raise self._no_value("numpy() needs a value", "the function's result, or run the code outside `function`")
 
-    __int__ = __float__ = __index__ = __complex__ = lambda self: self._fail_number()  # noqa: E731
+    __int__ = __float__ = __index__ = __complex__ = lambda self: self._fail_number()
 
     def _fail_number(self) -> Any:
         raise self._no_value("a Python number needs a value", "ops on the tensor itself")
@@ -212,6 +212,11 @@ class Operation:
         self.inputs.pop(self.input_at(index))._drop_use(self)
         self.layout = (*self.layout[:index], None, *self.layout[index + 1 :])
         self.attrs[self.op.params[index].name] = value
+
+    def drop_input(self, index: int, number: int) -> None:
+        """Takes one tensor out of a parameter that is a list of tensors."""
+        self.inputs.pop(self.input_at(index) + number)._drop_use(self)
+        self.layout = (*self.layout[:index], (self.layout[index] or 0) - 1, *self.layout[index + 1 :])
 
     def _set_input(self, index: int, tensor: GraphTensor) -> None:
         self.inputs[index]._drop_use(self)

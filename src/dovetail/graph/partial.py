@@ -16,11 +16,11 @@ from dovetail.ops import dispatch
 from dovetail.ops.infer import size_of
 from dovetail.tensor import Tensor, building, recording
 
-CARRIES_NAN = frozenset(
-    ["AddV2", "Sub", "Mul", "Neg", "FloorDiv", "FloorMod", "Maximum", "Minimum", "Square", "Identity", "Cast"]
-    + ["Sum", "Prod", "Max", "Min", "Cumsum", "Cumprod", "Pack", "ConcatV2", "StridedSlice", "GatherV2", "ReverseV2"]
-    + ["Reshape", "ExpandDims", "Squeeze"]
-)  # fmt: skip
+CARRIES_NAN = frozenset((
+    "AddV2", "Sub", "Mul", "Neg", "FloorDiv", "FloorMod", "Maximum", "Minimum", "Square", "Identity", "Cast", "Sum",
+    "Prod", "Max", "Min", "Cumsum", "Cumprod", "Pack", "ConcatV2", "StridedSlice", "GatherV2", "ReverseV2", "Reshape",
+    "ExpandDims", "Squeeze",
+))  # fmt: skip
 LARGEST = 64  # elements: shapes and what is computed from them are small
 DEEPEST = 64  # operations between a shape and its use
 

@@ -21,10 +21,10 @@ from dovetail.ops import dispatch
 from dovetail.ops.op import Op
 from dovetail.tensor import Operators
 
-COMMUTATIVE = frozenset(
-    ["AddV2", "Mul", "Maximum", "Minimum", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "LogicalXor"]
-    + ["BitwiseAnd", "BitwiseOr", "BitwiseXor"]
-)  # fmt: skip
+COMMUTATIVE = frozenset((
+    "AddV2", "Mul", "Maximum", "Minimum", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "BitwiseAnd",
+    "BitwiseOr", "BitwiseXor",
+))  # fmt: skip
 
 
 class Wildcard(Operators):
@@ -141,7 +141,8 @@ def rewrite(graph: Graph, pattern: Pattern, replacement: Any) -> int:
 def _fits(pattern: Any, value: Any, found: Match) -> bool:
     if isinstance(pattern, Wildcard):
         if pattern in found:
-            return found[pattern] is value or (type(value) is not GraphTensor and found[pattern] == value)
+            before = found[pattern]
+            return before is value or (GraphTensor not in (type(before), type(value)) and before == value)
         if pattern.accepts is not None and not pattern.accepts(value):
             return False
         found[pattern] = value

@@ -34,7 +34,7 @@ NAMES, CALLS, SPECS = 24, 64, 16  # columns are at most so wide
 
 
 def graph_text(graph: Graph, indent: str = "", title: str = "graph") -> str:
-    """The graph, an operation a line: its name, what it computes, dtype and shape, the user's line; subgraphs indented."""
+    """The graph, an operation a line: name, what it computes, dtype and shape, the user's line; subgraphs indented."""
     inputs = ", ".join(f"{_ref(t)}: {t.spec!r}" for t in graph.inputs)
     lines = [f"{title} {graph.name}({inputs})", *_head(graph)]
     operations = [op for op in graph.operations if op.type not in HIDDEN]
@@ -71,7 +71,7 @@ def _summary(op: Operation) -> str:
 
 
 def _places(operations: list[Operation]) -> Iterator[str]:
-    """Each operation's line of the user's, right-aligned; nothing where it is the one before, no file where it stays."""
+    """Each operation's line of the user's, right-aligned; nothing where it is the one before, no file if it stays."""
     texts = []
     before: Where = None
     for op in operations:
@@ -129,5 +129,5 @@ def _show(value: Any) -> str:
     if isinstance(value, tuple) and any(isinstance(v, GraphTensor) for v in value):
         return f"[{', '.join(map(_show, value))}]"
     if callable(value) or isinstance(value, Graph):
-        return getattr(value, "name", None) or getattr(value, "__name__", repr(value))
+        return str(getattr(value, "name", None) or getattr(value, "__name__", value))
     return repr(value)

@@ -68,7 +68,7 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
 
 
 def _freeze_ints(op: Operation, known: PartialInts) -> int:
-    """Shape-like tensor arguments that are known become static; of others, what is known is noted.  The changes made."""
+    """Makes shape-like tensor arguments that are known static, and notes what is known of others.  The changes made."""
     changes = 0
     for index in op.op.ints_positions:
         if op.layout[index] is None:

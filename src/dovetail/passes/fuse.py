@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from dovetail import ops
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.patterns import Match, build, match, scalar_constant, wildcards
 from dovetail.passes.base import sweep
 
@@ -25,7 +25,7 @@ def _wide(found: Match) -> bool:
     return found[x].shape == found.tensor.shape and found.tensor.dtype.is_floating
 
 
-def _scaled(sign: int) -> Callable[[Match], GraphTensor]:
+def _scaled(sign: int) -> Callable[[Match], Any]:
     return lambda found: ops.add_scaled(found[x], found[y], sign * scalar_constant(found[scale]))
 
 
@@ -56,7 +56,11 @@ def fuse(graph: Graph, claimed: Collection[str]) -> int:
             found = match(pattern, op.outputs[0])
             if found is None or not condition(found) or not _inner_is_free(op, found):
                 continue
-            new = replacement(found) if callable(replacement) and not hasattr(replacement, "op") else build(replacement, found)
+            new = (
+                replacement(found)
+                if callable(replacement) and not hasattr(replacement, "op")
+                else build(replacement, found)
+            )
             if new.op.op.name in claimed and new.spec == op.outputs[0].spec:
                 graph.rewire(op.outputs[0], new)
                 return 1

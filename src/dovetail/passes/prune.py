@@ -1,14 +1,64 @@
-"""Pruning: takes out what neither an output nor an effect needs."""
+"""Pruning: takes out what neither an output nor an effect needs, also of what control flow takes and gives."""
 
 from __future__ import annotations
 
-from dovetail.graph.ir import Graph
+from dovetail.graph.ir import Graph, Operation
+
+# op type → the parameter with what its subgraphs only read, their last inputs; the parameter of which the first results
+# come, if those must stay
+CONTROL_FLOW = {"If": ("inputs", None), "While": ("constants", "init"), "Scan": ("constants", "init")}
 
 
 def prune(graph: Graph) -> int:
-    """Removes dead operations; inputs stay, used or not.
+    """Removes dead operations, and inputs and results of control flow that nobody uses; the graph's inputs stay.
 
     Returns:
         How many were removed.
     """
-    return graph.prune()
+    control_flow = [op for op in graph.operations if op.op.name in CONTROL_FLOW]
+    returned = set(graph.outputs) if control_flow else set()
+    changes = 0
+    for op in control_flow:
+        read, carried = CONTROL_FLOW[op.op.name]
+        unused = [i for i in range(_count(op, carried), len(op.outputs)) if not op.outputs[i]._uses]
+        changes += _drop_results(op, [i for i in unused if op.outputs[i] not in returned])
+        changes += _drop_inputs(op, op.op.index_of(read))
+    return changes + graph.prune()
+
+
+def _count(op: Operation, param: str | None) -> int:
+    return 0 if param is None else op.layout[op.op.index_of(param)] or 0
+
+
+def _subgraphs(op: Operation) -> list[Graph]:
+    return [value for value in op.attrs.values() if type(value) is Graph]
+
+
+def _drop_results(op: Operation, numbers: list[int]) -> int:
+    if not numbers or len(numbers) == len(op.outputs):  # with no result in use, the operation goes as a whole
+        return 0
+    width = len(op.outputs)
+    op.outputs = [t for i, t in enumerate(op.outputs) if i not in numbers]
+    for i, tensor in enumerate(op.outputs):
+        tensor.index = i
+    for part in _subgraphs(op):
+        if len(part.outputs) == width:  # the condition of a loop has a result of its own
+            part.outputs = [t for i, t in enumerate(part.outputs) if i not in numbers]
+            part.prune()
+    return len(numbers)
+
+
+def _drop_inputs(op: Operation, param: int) -> int:
+    count = op.layout[param] or 0
+    parts = _subgraphs(op)
+    returned = {t for part in parts for t in part.outputs}
+    dropped = 0
+    for number in reversed(range(count)):
+        given = [part.inputs[number - count + dropped] for part in parts]
+        if any(t._uses or t in returned for t in given):
+            continue
+        for tensor, part in zip(given, parts, strict=True):
+            part.discard([tensor.op])
+        op.drop_input(param, number)
+        dropped += 1
+    return dropped

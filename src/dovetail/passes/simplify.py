@@ -35,7 +35,7 @@ def _stays_finite(found: Match) -> bool:
     return dtype.is_integer or (dtype.is_floating and all(1e-3 < value < 1e3 for value in (one, other)))
 
 
-IDENTITIES: list[tuple[Call, Any]] = [
+IDENTITIES: list[tuple[Any, Any]] = [
     (x + 0, x),
     (x - 0, x),
     (0 - x, -x),
@@ -43,7 +43,7 @@ IDENTITIES: list[tuple[Call, Any]] = [
     (x / 1, x),
     (x * -1, -x),
     (x / -1, -x),
-    (-(-x), x),
+    (ops.negative(-x), x),
     (x + -y, x - y),
     (x - -y, x + y),
     (-x * -y, x * y),
@@ -64,7 +64,7 @@ IDENTITIES: list[tuple[Call, Any]] = [
     (ops.reshape(ops.reshape(x, s), t), ops.reshape(x, t)),
     (ops.broadcast_to(ops.broadcast_to(x, s), t), ops.broadcast_to(x, t)),
 ]
-CONDITIONAL: list[tuple[Call, Any, Callable[[Match], bool]]] = [
+CONDITIONAL: list[tuple[Any, Any, Callable[[Match], bool]]] = [
     ((x * a) * b, x * (a * b), _stays_finite),
     ((x * a) / b, x * (a / b), _stays_finite),
     ((x / a) * b, x * (b / a), _stays_finite),
@@ -149,7 +149,7 @@ def _dynamic_shape(op: Operation) -> GraphTensor | None:
     return None if op.layout[index] is None else op.inputs[op.input_at(index)]
 
 
-# -- broadcasting that elementwise operations do by themselves -----------------------------------------------------------
+# -- broadcasting that elementwise operations do by themselves -----------------------------------------------------
 
 
 def _drop_broadcasts(op: Operation, shapes: SameShape) -> int:
@@ -181,14 +181,14 @@ def _others_fill(op: Operation, index: int, narrow: Any, shapes: SameShape) -> b
     return result is not None and None not in result and result == op.outputs[0].shape
 
 
-# -- rules that a pattern cannot say -------------------------------------------------------------------------------------
+# -- rules that a pattern cannot say ----------------------------------------------------------------------------------
 
-Rule = Callable[[Operation, SameShape], GraphTensor | None]
+Rule = Callable[[Operation, SameShape], Any]  # the tensor to take instead, or None
 _RULES: dict[str, list[tuple[frozenset[str], Rule]]] = {}
 
 
 def _rule(*names: str, needs: tuple[str, ...] = ()) -> Callable[[Rule], Rule]:
-    """Decorator: adds a rule for operations of these types, some of whose inputs come from operations of those types."""
+    """Decorator: adds a rule for operations of these types that have inputs from operations of the types `needs`."""
 
     def add(rule: Rule) -> Rule:
         for name in names:
@@ -199,11 +199,11 @@ def _rule(*names: str, needs: tuple[str, ...] = ()) -> Callable[[Rule], Rule]:
 
 
 def _add_identity(pattern: Call, template: Any, condition: Callable[[Match], bool] | None = None) -> None:
-    children = [c for c in pattern.arguments if not isinstance(c, (str, bytes))]
-    needs = {c.op.name for c in children if isinstance(c, Call)} | {"Const" for c in children if _is_scalar(c)}
+    parts = pattern.arguments
+    needs = {p.op.name for p in parts if isinstance(p, Call)} | {"Const" for p in parts if _is_scalar(p)}
 
     @_rule(pattern.op.name, needs=tuple(needs))
-    def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+    def _(op: Operation, shapes: SameShape) -> Any:
         found = match(pattern, op.outputs[0])
         if found is None or (condition is not None and not condition(found)):
             return None
@@ -215,7 +215,7 @@ def _is_scalar(part: Any) -> bool:
 
 
 @_rule("Cast")
-def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+def _(op: Operation, shapes: SameShape) -> Any:
     source, dtype = op.args
     if source.dtype == dtype:
         return source
@@ -235,25 +235,26 @@ _MANTISSA = {"float16": 8, "bfloat16": 8, "float32": 16, "float64": 32}  # bits 
 
 
 @_rule("Reshape")
-def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+def _(op: Operation, shapes: SameShape) -> Any:
     shape = op.inputs[0].shape
     same = shape is not None and shape == op.outputs[0].shape and shape.count(None) <= 1
     return op.inputs[0] if same else None
 
 
 @_rule("BroadcastTo", "SumLike")
-def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
-    return op.inputs[0] if shapes(op.inputs[0], op.outputs[0] if op.op.name == "BroadcastTo" else op.inputs[1]) else None
+def _(op: Operation, shapes: SameShape) -> Any:
+    wanted = op.outputs[0] if op.op.name == "BroadcastTo" else op.inputs[1]
+    return op.inputs[0] if shapes(op.inputs[0], wanted) else None
 
 
 @_rule("Shape")
-def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+def _(op: Operation, shapes: SameShape) -> Any:
     root = shapes.root(op.inputs[0])
     return None if root is op.inputs[0] else ops.shape(root)
 
 
 @_rule("Transpose")
-def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+def _(op: Operation, shapes: SameShape) -> Any:
     order = _axes(op)
     if order == tuple(range(len(order))):
         return op.inputs[0]
@@ -271,7 +272,7 @@ def _axes(op: Operation) -> tuple[int, ...]:
 
 
 @_rule("MatMul", needs=("Transpose",))
-def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+def _(op: Operation, shapes: SameShape) -> Any:
     sides = [(t.op.inputs[0], True) if _swaps_last_axes(t.op) else (t, False) for t in op.inputs]
     if not any(swapped for _, swapped in sides):
         return None
@@ -287,7 +288,7 @@ def _swaps_last_axes(op: Operation) -> bool:
 
 
 @_rule("SelectV2", needs=("Const",))
-def _(op: Operation, shapes: SameShape) -> GraphTensor | None:
+def _(op: Operation, shapes: SameShape) -> Any:
     condition = uniform_constant(op.inputs[0])
     if condition is None:
         return None

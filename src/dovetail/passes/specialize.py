@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from dovetail.errors import op_error
 from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.ops.spec import TensorSpec
 from dovetail.passes.constant_folding import propagate
 
 
@@ -39,7 +38,7 @@ def check_static(graph: Graph, engine: str) -> None:
         for tensor in op.outputs:
             if not tensor.spec.is_static:
                 problem = (
-                    f"the shape of {tensor.name!r}, {tensor.spec!r}, depends on the values of tensors, but {engine} compiles "
-                    f"only programs whose shapes are known. Run this outside of `function`, or on another engine."
+                    f"the shape of {tensor.name!r}, {tensor.spec!r}, depends on the values of tensors, but {engine} "
+                    f"compiles only programs of known shapes. Run it outside of `function`, or on another engine."
                 )
                 raise op_error(ValueError, op.type, problem, where=op.where)
