@@ -167,6 +167,13 @@ def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
     return _nan_where_zero(jnp.diagonal(matrix, axis1=-2, axis2=-1), lax.linalg.triangular_solve(matrix, rhs, **options))
 
 
+@rules("Cholesky")
+@_in_float32
+def _(x: Any) -> Any:
+    result = lax.linalg.cholesky(x, symmetrize_input=False)
+    return jnp.where(jnp.any(jnp.isnan(result), (-2, -1), keepdims=True), jnp.nan, result)
+
+
 @rules("Lu")
 @_in_float32
 def _(x: Any) -> Any:
@@ -175,7 +182,6 @@ def _(x: Any) -> Any:
 
 rules["MatrixDeterminant"] = _in_float32(jnp.linalg.det)
 rules["LogMatrixDeterminant"] = _in_float32(jnp.linalg.slogdet)
-rules["Cholesky"] = _in_float32(functools.partial(lax.linalg.cholesky, symmetrize_input=False))
 rules["Qr"] = _in_float32(jnp.linalg.qr)
 
 
@@ -307,41 +313,44 @@ def _windows(index: Any, shape: Any) -> tuple[list[int], list[int], list[int], l
     return [w.start for w in windows], [w.stop for w in windows], [w.step for w in windows], shape
 
 
-def _check_positions(indices: Any, dims: Any) -> None:
+def _check_positions(indices: Any, *dims: int) -> None:
     """Raises IndexError where one is out of range and the values can be seen, which is not so inside `jit`."""
     if not isinstance(indices, jax.core.Tracer):
-        slices.rows(np.asarray(indices).astype(np.int64), dims)
+        slices.rows(np.asarray(indices).astype(np.int64).reshape(-1, len(dims)), dims)
 
 
 @rules("GatherV2")
 def _(x: Any, indices: Any, axis: int) -> Any:
-    _check_positions(indices[..., None], [x.shape[axis]])
+    _check_positions(indices, x.shape[axis])
     return jnp.take(x, indices, axis, mode="fill")
 
 
 @rules("TakeAlongAxis")
 def _(x: Any, indices: Any, axis: int) -> Any:
-    _check_positions(indices[..., None], [x.shape[axis]])
+    _check_positions(indices, x.shape[axis])
     return jnp.take_along_axis(x, indices, axis, mode="fill")
 
 
-@rules("GatherNd")
-def _(x: Any, indices: Any) -> Any:
-    return x.at[_positions(x, indices)].get(mode="fill")
+def _at(method: str) -> Rule:
+    @jax.jit
+    def compiled(x: Any, indices: Any, *updates: Any) -> Any:
+        positions = tuple(indices[..., i] for i in range(indices.shape[-1]))
+        return getattr(x.at[positions], method)(*updates, mode="drop")  # reads NaN, writes nothing out of range
 
+    def rule(x: Any, indices: Any, *updates: Any) -> Any:
+        _check_positions(indices, *x.shape[: indices.shape[-1]])
+        return compiled(x, indices, *updates)
 
-def _positions(x: Any, indices: Any) -> tuple[Any, ...]:
-    depth = indices.shape[-1]
-    _check_positions(indices, x.shape[:depth])
-    return tuple(indices[..., i] for i in range(depth))
+    return rule
 
 
 rules |= {
-    f"TensorScatter{name}": lambda x, indices, updates, method=method: getattr(
-        x.at[_positions(x, indices)], method
-    )(updates, mode="drop")
-    for name, method in (("Update", "set"), ("Add", "add"), ("Max", "max"), ("Min", "min"))
-}  # fmt: skip
+    "GatherNd": _at("get"),
+    "TensorScatterUpdate": _at("set"),
+    "TensorScatterAdd": _at("add"),
+    "TensorScatterMax": _at("max"),
+    "TensorScatterMin": _at("min"),
+}
 
 
 # -- convolution ------------------------------------------------------------------------------------------------------

@@ -45,8 +45,8 @@ def phases(library: Any, vectors: Any) -> Any:
     Returns:
         Signs, or numbers on the unit circle for complex vectors, of shape (..., 1, k).
     """
-    if 0 in vectors.shape:
-        return library.ones_like(vectors[..., :1, :])
+    if vectors.shape[-2] == 0:
+        return library.sum(vectors, axis=-2, keepdims=True) + 1
     sizes = library.abs(vectors)
     large = sizes >= library.amax(sizes, axis=-2, keepdims=True) / 2
     first = large & (library.cumsum(large, axis=-2) == 1)
@@ -58,6 +58,5 @@ def aligned(library: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
     """A singular value decomposition in which the first large entry of each column of u is positive."""
     k = s.shape[-1]
     signs = phases(library, u)
-    rest = library.ones_like(vh[..., k:, :1])
-    turned = library.concatenate([(1 / signs[..., 0, :k])[..., None], rest], -2)
-    return u * signs, s, vh * turned
+    rows = vh[..., :k, :] / signs[..., :k].swapaxes(-1, -2)
+    return u * signs, s, library.concatenate([rows, vh[..., k:, :]], -2)

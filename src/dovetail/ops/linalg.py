@@ -18,7 +18,7 @@ from dovetail.ops.op import composite
 from dovetail.ops.products import matmul, matrix_transpose, matvec
 from dovetail.ops.reduce import max, min, restore_axes, sum
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import cast, convert, dims_of, expand_dims, squeeze, transpose
+from dovetail.ops.shape import broadcast_to, cast, convert, dims_of, expand_dims, shape_of, squeeze, transpose
 from dovetail.ops.spec import TensorSpec
 from dovetail.ops.systems import inv, matrix_dims, real_dtype, require_real, triangular_solve
 from dovetail.tensor import Tensor
@@ -247,7 +247,7 @@ def matrix_power(x: Any, n: int) -> Any:
     if n < 0:
         return matrix_power(inv(x), -n)
     x = convert(x)
-    result = eye(dims_of(x)[-1], dtype=x.dtype) if n == 0 else None
+    result = broadcast_to(eye(dims_of(x)[-1], dtype=x.dtype), shape_of(x)) if n == 0 else None
     while n:
         if n & 1:
             result = x if result is None else matmul(result, x)
