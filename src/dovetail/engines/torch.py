@@ -15,7 +15,7 @@ from dovetail.dtypes import DType
 from dovetail.engines import matrices, slices, threefry
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
 from dovetail.engines.numpy import engine as numpy_engine
-from dovetail.engines.numpy_like import by_name, infinite_bounds, running
+from dovetail.engines.numpy_like import FRESH, by_name, infinite_bounds, running
 from dovetail.ops.infer import normalize_axes
 from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, overlap_add
 
@@ -36,7 +36,8 @@ rules = Rules(
     }
 )
 del rules["Sign"]  # torch's gives 0 for NaN
-fresh = ("IsNan", "IsInf", "IsFinite", "FloorDiv", "FloorMod", "Polygamma")
+_NO_OUT = ("IsNan", "IsInf", "IsFinite", "FloorDiv", "FloorMod", "Polygamma")
+fresh = (*_NO_OUT, *FRESH)
 
 
 @rules("FloorDiv")
@@ -89,7 +90,7 @@ _or_numpy(
     *("AddV2", "Sub", "FloorDiv", "FloorMod", "Pow", "Neg", "Abs", "Square", "Maximum", "Minimum"),
     *("Less", "LessEqual", "Greater", "GreaterEqual", "Invert", "LeftShift", "RightShift"),
 )
-out_rules: dict[str, Rule] = {name: rule for name, rule in rules.items() if name not in (*fresh, "Real", "Imag")}
+out_rules: dict[str, Rule] = {name: rule for name, rule in rules.items() if name not in (*_NO_OUT, "Real", "Imag")}
 
 
 @rules("Cast")
@@ -123,31 +124,13 @@ def _(g: Any, like: Any) -> Any:
 # -- reductions -------------------------------------------------------------------------------------------------------
 
 
-@rules("Sum")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    if axis == ():
-        return x
-    return torch.sum(x, axis, keepdim=keepdims, dtype=x.dtype)
-
-
-@rules("Prod")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    for i in reversed(_axes(x, axis)):
-        x = torch.prod(x, i, keepdims, dtype=x.dtype)
-    return x
-
-
-def _axes(x: Any, axis: Any) -> tuple[int, ...]:
-    return normalize_axes(axis, x.ndim)
-
-
 def _reduce(reduce: Rule, start: Callable[[DType], Any] | None = None) -> Rule:
     """A reduction that in torch takes no empty list of axes and, if `start` is given, no axis of length 0."""
 
     def rule(x: Any, axis: Any, keepdims: bool) -> Any:
-        axes = _axes(x, axis)
+        axes = normalize_axes(axis, x.ndim)
         if not axes:
-            return x
+            return x.clone()
         if start is not None and not x.numel() and 0 in [x.shape[i] for i in axes]:
             shape = [1 if i in axes else dim for i, dim in enumerate(x.shape) if keepdims or i not in axes]
             return torch.full(shape, start(native_to_dtype(x.dtype)), dtype=x.dtype, device=x.device)
@@ -156,7 +139,15 @@ def _reduce(reduce: Rule, start: Callable[[DType], Any] | None = None) -> Rule:
     return rule
 
 
+def _prod(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    for i in reversed(axes):
+        x = torch.prod(x, i, keepdims, dtype=x.dtype)
+    return x
+
+
 rules |= {
+    "Sum": _reduce(lambda x, axes, keepdims: torch.sum(x, axes, keepdims, dtype=x.dtype)),
+    "Prod": _reduce(_prod),
     "Mean": _reduce(torch.mean),
     "LogSumExp": _reduce(torch.logsumexp, lambda dtype: -math.inf),
     "Any": _reduce(torch.any),
@@ -181,7 +172,7 @@ def _position(find: Rule) -> Rule:
 rules["ArgMax"] = _position(torch.argmax)
 rules["ArgMin"] = _position(torch.argmin)
 
-_or_numpy("Max", "Min", "ArgMax", "ArgMin")
+_or_numpy("Sum", "Prod", "Max", "Min", "ArgMax", "ArgMin", "Cumsum", "Cumprod")
 
 
 # -- joining, slicing, indexing ---------------------------------------------------------------------------------------
@@ -205,10 +196,12 @@ def _(sequence: Any, values: Any, side: str) -> Any:
 
 @rules("TopKV2")
 def _(x: Any, k: int) -> Any:
-    values, indices = torch.topk(x, k)
-    if k and _has_ties(x, values):  # of which torch.topk takes any
-        values, indices = (t[..., :k] for t in torch.sort(x, dim=-1, descending=True, stable=True))
-    return values, indices.int()
+    if x.is_floating_point() and k:
+        values, indices = torch.topk(x, k)
+        if not _has_ties(x, values):  # of which torch.topk takes any
+            return values, indices.int()
+    values, indices = torch.sort(x, dim=-1, descending=True, stable=True)
+    return values[..., :k], indices[..., :k].int()
 
 
 def _has_ties(x: Any, largest: Any) -> bool:
@@ -593,7 +586,7 @@ WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 def _has_products(x: Any) -> bool:
-    """Whether torch multiplies matrices of this dtype there: not of integers on CUDA, nor of the wider unsigned ones."""
+    """Whether torch multiplies such matrices: not those of integers on CUDA, nor of the wider unsigned ones."""
     return x.is_floating_point() or x.is_complex() or not (x.is_cuda or x.dtype in WIDE_UNSIGNED)
 
 

@@ -81,7 +81,7 @@ def _(op: Any, g: Any) -> Any:
 
 def _lu_spec(x: TensorSpec) -> list[TensorSpec]:
     batch, rows, columns = matrix_dims(x)
-    return [x, TensorSpec((*batch, _smaller(rows, columns)), ALL["int32"])]  # type: ignore[misc]
+    return [x, TensorSpec((*batch, _smaller(rows, columns)), ALL["int32"])]
 
 
 @primitive(
@@ -130,7 +130,7 @@ def _qr_spec(x: TensorSpec, mode: str = "reduced") -> list[TensorSpec]:
     if mode not in ("reduced", "complete"):
         raise ValueError(f"the mode must be 'reduced' or 'complete', not {mode!r}.")
     inner = rows if mode == "complete" else _smaller(rows, columns)
-    return [TensorSpec((*batch, rows, inner), x.dtype), TensorSpec((*batch, inner, columns), x.dtype)]  # type: ignore[misc]
+    return [TensorSpec((*batch, rows, inner), x.dtype), TensorSpec((*batch, inner, columns), x.dtype)]
 
 
 @primitive(
@@ -216,7 +216,7 @@ def _reciprocal_gaps(w: Any) -> Any:
     return where(same, 0, 1 / where(same, 1, gaps))
 
 
-def eigh(x: Any) -> tuple[Any, Any]:
+def eigh(x: Any) -> tuple[Any, ...]:
     """Eigenvalues and eigenvectors of symmetric (or Hermitian) matrices.
 
     Args:
@@ -281,7 +281,7 @@ def _svd_spec(x: TensorSpec, full_matrices: bool = True, compute_uv: bool = True
     k = _smaller(rows, columns)
     shapes = [(rows, rows if full_matrices else k), (k,), (columns if full_matrices else k, columns)]
     dtypes = [x.dtype, real_dtype(x.dtype), x.dtype]
-    specs = [TensorSpec((*batch, *shape), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]  # type: ignore[misc]
+    specs = [TensorSpec((*batch, *shape), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
     return specs if compute_uv else specs[1:2]
 
 

@@ -16,17 +16,17 @@ from dovetail.ops.complex import PARTS
 from dovetail.ops.complex import adjoint as conjugate
 from dovetail.ops.diagonals import eye, tril, triu
 from dovetail.ops.exponential import exp
-from dovetail.ops.infer import broadcast
+from dovetail.ops.infer import Dims, broadcast
 from dovetail.ops.kinds import Inexact
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.products import matmul, matrix_transpose
 from dovetail.ops.samples import array, sample, spd, triangular
 from dovetail.ops.shape import dims_of, expand_dims, squeeze, sum_like
-from dovetail.ops.spec import Shape, TensorSpec
+from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
 
-def matrix_dims(x: TensorSpec, square: bool = False) -> tuple[Shape, Any, Any]:
+def matrix_dims(x: TensorSpec, square: bool = False) -> tuple[Dims, Any, Any]:
     """The shape before the last two axes, and these two; unknown ones as None.
 
     Raises:
@@ -58,7 +58,7 @@ def real_dtype(dtype: DType) -> DType:
 def square_spec(x: TensorSpec) -> TensorSpec:
     """Square matrices to matrices of that size."""
     batch, rows, columns = matrix_dims(x, square=True)
-    return TensorSpec((*batch, rows, columns), x.dtype)  # type: ignore[misc]
+    return TensorSpec((*batch, rows, columns), x.dtype)
 
 
 def solve_spec(matrix: TensorSpec, rhs: TensorSpec, *static: Any) -> TensorSpec:
