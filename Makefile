@@ -10,7 +10,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 .PHONY: help demo test lint bench clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*##/make \1 /p' Makefile
+	@awk -F ':.*## *' '/^[a-z]+:.*##/ {printf "make %-6s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/demo.done  ## trains the demo's classifier and shows what it learned
 	$(PY) -m dovetail demo $(ARGS)
@@ -24,7 +24,7 @@ lint: $(VENV)/test.done  ## style and types
 	$(PY) -m mypy
 
 bench: $(VENV)/test.done  ## the measurements of benchmarks/README.md
-	$(PY) -m benchmarks
+	@for name in imports dispatch tracing steps; do $(PY) benchmarks/$$name.py || exit 1; done
 
 clean:  ## forgets the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -23,13 +23,19 @@ from dovetail.cli.main import main
 PARAMETERS = sorted(model.Classifier(0).parameters)
 
 
+def parameters(folder):
+    """What a run wrote, by name."""
+    with np.load(folder / "parameters.npz") as archive:
+        return dict(archive)
+
+
 def test_learns_on_each_engine(engine, tmp_path, capsys):
     assert main(["demo", "--engine", engine, "--epochs", "3", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines()[-1] == f"Results are in {tmp_path / 'out'}"
     assert float(printed.out.split("test accuracy ")[1].split()[0]) > 0.93
     assert "100%" in printed.err
-    assert sorted(np.load(tmp_path / "out" / "parameters.npz")) == PARAMETERS
+    assert sorted(parameters(tmp_path / "out")) == PARAMETERS
     assert (tmp_path / "out" / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert len(list((tmp_path / "out").iterdir())) == 2
 
@@ -55,7 +61,7 @@ def test_compare(tmp_path, capsys):
     rows = [line.split() for line in printed.splitlines()]
     for name in dt.engines():
         assert any(row[:1] == [name] and "ms" in row for row in rows)
-        assert sorted(np.load(tmp_path / name / "parameters.npz")) == PARAMETERS
+        assert sorted(parameters(tmp_path / name)) == PARAMETERS
     assert "The losses agree" in printed
     assert (tmp_path / "comparison.png").exists()
 
@@ -83,7 +89,7 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path):
     assert process.returncode == INTERRUPTED
     assert "what was learned so far is kept" in err
     assert out.splitlines()[-1] == f"Results are in {tmp_path}"
-    learned = np.load(tmp_path / "parameters.npz")
+    learned = parameters(tmp_path)
     assert not np.array_equal(learned["dense/kernel"], model.Classifier(0).parameters["dense/kernel"].numpy())
     assert (tmp_path / "learning_curve.png").exists()
 
