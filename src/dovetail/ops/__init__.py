@@ -32,6 +32,7 @@ from dovetail.ops.rearrange import *
 from dovetail.ops.rectifier import *
 from dovetail.ops.reduce import *
 from dovetail.ops.search import *
+from dovetail.ops.rnn import *
 from dovetail.ops.rounding import *
 from dovetail.ops.shape import *
 from dovetail.ops.slicing import *
