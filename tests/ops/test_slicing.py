@@ -205,6 +205,14 @@ def test_blocks(engine):
         ops.slice(x, (0, 0, 0), (5, 1, 1))
 
 
+def test_scalars(engine):
+    x = ops.convert(7.0)
+    assert x[...].numpy() == x[()].numpy() == ops.flip(x).numpy() == 7
+    assert x[None].shape == (1,)
+    with pytest.raises(IndexError, match="1 axes are indexed, but the tensor has 0"):
+        x[0]
+
+
 def test_second_order_through_a_slice(engine):
     x = ops.convert([1.0, 2.0, 3.0])
     with dt.GradientTape() as outer:

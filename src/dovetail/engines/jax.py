@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -93,7 +93,23 @@ def _(g: Any, like: Any) -> Any:
 # -- reductions -------------------------------------------------------------------------------------------------------
 
 
+def _total(reduce: Rule) -> Rule:
+    return lambda x, axis, keepdims: reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+def _extreme(reduce: Rule, bound: int) -> Rule:
+    def rule(x: Any, axis: Any, keepdims: bool) -> Any:
+        start = np.asarray(infinite_bounds(native_to_dtype(x.dtype))[bound], x.dtype)
+        return reduce(x, axis=axis, keepdims=keepdims, initial=start)
+
+    return rule
+
+
 rules |= {
+    "Sum": _total(jnp.sum),
+    "Prod": _total(jnp.prod),
+    "Max": _extreme(jnp.max, 0),
+    "Min": _extreme(jnp.min, 1),
     "Mean": reduction(jnp.mean),
     "ArgMax": reduction(jnp.argmax),
     "ArgMin": reduction(jnp.argmin),
@@ -103,29 +119,6 @@ rules |= {
     "Cumprod": running(jnp, lax.cumprod, 1),
     "CumulativeLogsumexp": running(jnp, lax.cumlogsumexp, -math.inf),
 }
-
-
-@rules("Sum")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    return jnp.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
-
-
-@rules("Prod")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    return jnp.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
-
-
-@rules("Max")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    return jnp.max(x, axis=axis, keepdims=keepdims, initial=infinite_bounds(native_to_dtype(x.dtype))[0])
-
-
-@rules("Min")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    return jnp.min(x, axis=axis, keepdims=keepdims, initial=infinite_bounds(native_to_dtype(x.dtype))[1])
-
-
-# -- control flow -----------------------------------------------------------------------------------------------------
 
 
 # -- linear algebra ---------------------------------------------------------------------------------------------------
@@ -270,16 +263,6 @@ def _(x: Any, low: Any, high: Any, value: Any) -> Any:
     return lax.pad(x, jnp.array(value, x.dtype), [(*pair, 0) for pair in zip(low, high, strict=True)])
 
 
-@rules("Slice")
-def _(x: Any, start: Any, size: Any) -> Any:
-    return lax.dynamic_slice(x, start, size, allow_negative_indices=False)
-
-
-@rules("XlaDynamicUpdateSlice")
-def _(x: Any, start: Any, updates: Any) -> Any:
-    return lax.dynamic_update_slice(x, updates, start, allow_negative_indices=False)
-
-
 rules["Squeeze"] = jnp.squeeze
 
 
@@ -288,29 +271,62 @@ def _(size: tuple[int], dtype: DType) -> Any:
     return lax.iota(dtype.numpy, size[0])
 
 
+@rules("Slice")
+@functools.partial(jax.jit, static_argnums=2)
+def _read_block(x: Any, start: Any, size: tuple[int, ...]) -> Any:
+    return lax.dynamic_slice(x, start, size, allow_negative_indices=False)
+
+
+@rules("XlaDynamicUpdateSlice")
+@jax.jit
+def _write_block(x: Any, start: Any, updates: Any) -> Any:
+    return lax.dynamic_update_slice(x, updates, start, allow_negative_indices=False)
+
+
+class _Window(NamedTuple):
+    """A strided slice as XLA takes it: with a number for every axis, and with axes to flip and to remove afterwards."""
+
+    starts: tuple[int, ...]
+    sizes: tuple[int, ...]
+    steps: tuple[int, ...]
+    shape: tuple[int, ...]
+    flipped: tuple[int, ...]
+
+    @classmethod
+    def of(cls, shape: Any, where: Any) -> _Window:
+        index, flipped = slices.forward(slices.entries(*where), shape)
+        index = (*index, *(slice(0, dim, 1) for dim in shape[len(index) :]))
+        ranges = [range(i, i + 1) if isinstance(i, int) else range(i.start, i.stop, i.step) for i in index]
+        return cls(
+            starts=tuple(r.start for r in ranges),
+            sizes=tuple(map(len, ranges)),
+            steps=tuple(r.step for r in ranges),
+            shape=tuple(len(r) for r, i in zip(ranges, index, strict=True) if not isinstance(i, int)),
+            flipped=flipped,
+        )
+
+    def is_block_of(self, x: Any) -> bool:
+        """Whether it is better read by a program that takes the starts as values, so that it fits all starts."""
+        return not (self.flipped or any(s != 1 for s in self.steps) or isinstance(x, jax.core.Tracer))
+
+
 @rules("StridedSlice")
 def _(x: Any, *where: Any) -> Any:
-    index, flipped = slices.forward(slices.entries(*where), x.shape)
-    starts, stops, steps, shape = _windows(index, x.shape)
+    window = starts, sizes, steps, shape, flipped = _Window.of(x.shape, where)
+    if window.is_block_of(x):
+        return _read_block(x, np.array(starts), sizes).reshape(shape)
+    stops = [a + (n - 1) * step + 1 if n else a for a, n, step in zip(starts, sizes, steps, strict=True)]
     return lax.rev(lax.slice(x, starts, stops, steps).reshape(shape), flipped)
 
 
 @rules("StridedSliceGrad")
 def _(g: Any, shape: Any, *where: Any) -> Any:
-    index, flipped = slices.forward(slices.entries(*where), shape)
-    starts, stops, steps, _ = _windows(index, shape)
-    kept = [len(range(*window)) for window in zip(starts, stops, steps, strict=True)]
-    zero = jnp.zeros((), g.dtype)
-    whole = [(a, dim - a - (n - 1) * s - 1, s - 1) if n else (0, dim, 0) for a, s, n, dim in zip(starts, steps, kept, shape)]
-    return lax.pad(lax.rev(g, flipped).reshape(kept), zero, whole)
-
-
-def _windows(index: Any, shape: Any) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Starts, stops and steps for each axis, and the shape that is left when the axes indexed by ints are gone."""
-    rest = [slice(0, dim, 1) for dim in shape[len(index) :]]
-    windows = [slice(i, i + 1, 1) if isinstance(i, int) else i for i in (*index, *rest)]
-    shape = [len(range(w.start, w.stop, w.step)) for i, w in zip((*index, *rest), windows) if not isinstance(i, int)]
-    return [w.start for w in windows], [w.stop for w in windows], [w.step for w in windows], shape
+    window = starts, sizes, steps, _, flipped = _Window.of(shape, where)
+    if window.is_block_of(g):
+        return _write_block(jnp.zeros(shape, g.dtype), np.array(starts), g.reshape(sizes))
+    parts = zip(starts, sizes, steps, shape, strict=True)
+    padding = [(a, dim - a - (n - 1) * s - 1, s - 1) if n else (0, dim, 0) for a, n, s, dim in parts]
+    return lax.pad(lax.rev(g, flipped).reshape(sizes), jnp.zeros((), g.dtype), padding)
 
 
 def _check_positions(indices: Any, *dims: int) -> None:

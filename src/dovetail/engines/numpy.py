@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.dtypes import DType
 from dovetail.engines import matrices, slices, threefry
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
-from dovetail.engines.numpy_like import by_name, infinite_bounds, integer_power, reduction, running
+from dovetail.engines.numpy_like import FRESH, by_name, infinite_bounds, integer_power, reduction, running
 from dovetail.ops.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -91,38 +91,21 @@ def _(x: Any) -> Any:
 
 # -- reductions -------------------------------------------------------------------------------------------------------
 
-rules |= {
-    "ArgMax": reduction(np.argmax),
-    "ArgMin": reduction(np.argmin),
-    "Any": reduction(np.any),
-    "All": reduction(np.all),
-}
+def _total(ufunc: np.ufunc) -> Rule:
+    return lambda x, axis, keepdims: ufunc.reduce(x, axis, _wide(x.dtype), keepdims=keepdims).astype(x.dtype, copy=False)
 
 
-@rules("Sum")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    return np.add.reduce(x, axis, _wide(x.dtype), None, keepdims).astype(x.dtype, copy=False)
+def _extreme(ufunc: np.ufunc, bound: int) -> Rule:
+    def rule(x: Any, axis: Any, keepdims: bool) -> Any:
+        return ufunc.reduce(x, axis, keepdims=keepdims, initial=infinite_bounds(native_to_dtype(x.dtype))[bound])
 
-
-@rules("Prod")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    return np.multiply.reduce(x, axis, _wide(x.dtype), None, keepdims).astype(x.dtype, copy=False)
+    return rule
 
 
 @rules("Mean")
 def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    total = np.add.reduce(x, axis, _wide(x.dtype), None, keepdims)
+    total = np.add.reduce(x, axis, _wide(x.dtype), keepdims=keepdims)
     return (total / (x.size // total.size if total.size else 1)).astype(x.dtype, copy=False)
-
-
-@rules("Max")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    return np.maximum.reduce(x, axis, None, None, keepdims, infinite_bounds(native_to_dtype(x.dtype))[0])
-
-
-@rules("Min")
-def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    return np.minimum.reduce(x, axis, None, None, keepdims, infinite_bounds(native_to_dtype(x.dtype))[1])
 
 
 def _accumulate(ufunc: np.ufunc) -> Rule:
@@ -130,6 +113,14 @@ def _accumulate(ufunc: np.ufunc) -> Rule:
 
 
 rules |= {
+    "Sum": _total(np.add),
+    "Prod": _total(np.multiply),
+    "Max": _extreme(np.maximum, 0),
+    "Min": _extreme(np.minimum, 1),
+    "ArgMax": reduction(np.argmax),
+    "ArgMin": reduction(np.argmin),
+    "Any": reduction(np.any),
+    "All": reduction(np.all),
     "Cumsum": running(np, _accumulate(np.add), 0),
     "Cumprod": running(np, _accumulate(np.multiply), 1),
     "CumulativeLogsumexp": running(np, _accumulate(np.logaddexp), -np.inf),
@@ -477,5 +468,5 @@ class NumPyEngine(Engine):
         return np.errstate(all="ignore")(function)
 
 
-fresh = (*slices.COPIES, "OverlapAdd", *(name for names in CONVOLUTIONS.values() for name in names))
+fresh = (*FRESH, *slices.COPIES, "OverlapAdd", *(name for names in CONVOLUTIONS.values() for name in names))
 engine = NumPyEngine(rules, out_rules, fresh)

@@ -37,7 +37,7 @@ rules = Rules(
 )
 del rules["Sign"]  # torch's gives 0 for NaN
 _NO_OUT = ("IsNan", "IsInf", "IsFinite", "FloorDiv", "FloorMod", "Polygamma")
-fresh = (*_NO_OUT, *FRESH)
+fresh: tuple[str, ...] = (*_NO_OUT, "LogSumExp", *FRESH)
 
 
 @rules("FloorDiv")
