@@ -151,7 +151,7 @@ def _(size: tuple[int], dtype: DType) -> Any:
 def _(x: Any, low: Any, high: Any, value: Any) -> Any:
     ends = [before + dim for before, dim in zip(low, x.shape, strict=True)]
     padded = np.full([end + after for end, after in zip(ends, high, strict=True)], value, x.dtype)
-    padded[(*map(slice, low, ends), ...)] = x
+    padded[tuple(map(slice, low, ends))] = x
     return padded
 
 
