@@ -1,6 +1,8 @@
 """`function`: signatures, structures, state, nesting, retracing, and what cannot be traced."""
 
+import gc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -92,6 +94,11 @@ def test_methods():
     a, b = Model(), Model()
     b.w.assign(5.0)
     assert float(a(ops.constant(3.0))) == 6 and float(b(ops.constant(3.0))) == 15
+    assert type(a).__call__ is not a.__call__ and len(type(a).__call__._methods) == 2
+    gone = weakref.ref(a)
+    del a
+    gc.collect()
+    assert gone() is None and len(type(b).__call__._methods) == 1
 
 
 def test_gradient_through(engine):

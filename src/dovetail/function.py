@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -165,9 +166,20 @@ class Function(Generic[P, R]):
         self._signature = None if input_signature is None else flatten(tuple(input_signature))
         self._traces: dict[Any, tuple[Concrete, Any]] = {}
         self._lock = threading.RLock()
+        self._methods: dict[int, Function[Any, Any]] = {}
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        """As a method: a function of its own for each instance, which lives as long as the instance does."""
+        if instance is None:
+            return self
+        key = id(instance)
+        bound = self._methods.get(key)
+        if bound is None:
+            alive = weakref.ref(instance, lambda _: self._methods.pop(key, None))
+            method = functools.wraps(self._python)(lambda *args, **kwargs: self._python(alive(), *args, **kwargs))
+            bound = self._methods[key] = Function(method, name=self._name)
+            bound._signature = self._signature
+        return bound
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         leaves, structure = flatten((args, kwargs) if kwargs else args)
