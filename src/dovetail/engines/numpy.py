@@ -91,8 +91,13 @@ def _(x: Any) -> Any:
 
 # -- reductions -------------------------------------------------------------------------------------------------------
 
+
+def _wide_total(ufunc: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return ufunc.reduce(x, axis, _wide(x.dtype), keepdims=keepdims)
+
+
 def _total(ufunc: np.ufunc) -> Rule:
-    return lambda x, axis, keepdims: ufunc.reduce(x, axis, _wide(x.dtype), keepdims=keepdims).astype(x.dtype, copy=False)
+    return lambda x, axis, keepdims: _wide_total(ufunc, x, axis, keepdims).astype(x.dtype, copy=False)
 
 
 def _extreme(ufunc: np.ufunc, bound: int) -> Rule:
@@ -104,7 +109,7 @@ def _extreme(ufunc: np.ufunc, bound: int) -> Rule:
 
 @rules("Mean")
 def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    total = np.add.reduce(x, axis, _wide(x.dtype), keepdims=keepdims)
+    total = _wide_total(np.add, x, axis, keepdims)
     return (total / (x.size // total.size if total.size else 1)).astype(x.dtype, copy=False)
 
 

@@ -69,6 +69,13 @@ NAMES = {
     "SelectV2": "where",
 }
 
+# Ops besides those whose rules return new memory, never a view of an argument, in every library.
+FRESH = (
+    *("Pow", "Complex", "Erf", "Erfc", "Erfinv", "Lgamma", "Polygamma"),
+    *("Sum", "Prod", "Mean", "Max", "Min", "Any", "All", "ArgMax", "ArgMin"),
+    *("Cumsum", "Cumprod", "CumulativeLogsumexp"),
+)
+
 
 def by_name(library: Any) -> dict[str, Rule]:
     """The rules that are functions of the library as they are."""
@@ -105,9 +112,9 @@ def running(library: Any, accumulate: Rule, start: float) -> Rule:
     return rule
 
 
-def reduction(reduce: Rule, **options: Any) -> Rule:
+def reduction(reduce: Rule) -> Rule:
     """The rule of a reduction that takes NumPy's keywords."""
-    return lambda x, axis, keepdims: reduce(x, axis=axis, keepdims=keepdims, **options)
+    return lambda x, axis, keepdims: reduce(x, axis=axis, keepdims=keepdims)
 
 
 def infinite_bounds(dtype: DType) -> tuple[Any, Any]:

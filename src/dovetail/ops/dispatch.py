@@ -135,6 +135,8 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
     try:
         result = rule(*natives(values))
     except Exception as error:
+        if engine is engine.native:
+            raise  # a library's transformations may find their way by exceptions
         if op.body is not None:
             _run_body(op, values, engine, record=False)  # says what is wrong in Dovetail's words, if it can
         if getattr(error, "dovetail", False):
@@ -364,11 +366,11 @@ def _wanted(op: Op, kind: Kind, value: Any, common: dict[str, DType]) -> Any:
 def _accepted(op: Op, accepts: str, dtype: DType) -> DType:
     if _ACCEPTED[accepts](dtype):
         return dtype
-    applies, repaired = _REPAIR.get(accepts, (None, None))
-    if applies is None or not applies(dtype):
+    repair = _REPAIR.get(accepts)
+    if repair is None or not repair[0](dtype):
         wanted, example = _IN_WORDS.get(accepts, (accepts, "float32"))
         raise op_error(TypeError, op.name, f'needs {wanted} tensors, got {dtype}; cast first, as in cast(x, "{example}").')
-    return repaired()
+    return repair[1]()
 
 
 # -- shape checks -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dovetail.ops.complex import adjoint
 from dovetail.ops.infer import elementwise
 from dovetail.ops.kinds import Float, Inexact
 from dovetail.ops.op import composite, primitive
-from dovetail.ops.samples import array, binary, sample, unary
+from dovetail.ops.samples import binary, sample, unary
 from dovetail.ops.shape import sum_like
 from dovetail.tensor import Tensor
 

@@ -63,7 +63,13 @@ def _alone(op: Op) -> Callable[[Any], Any]:
     return operator
 
 
-_FORMS = [("", BINARY, _forward), ("r", BINARY, _reflected), ("", ORDER, _forward), ("", EQUALITY, _equality), ("", UNARY, _alone)]
+_FORMS = [
+    ("", BINARY, _forward),
+    ("r", BINARY, _reflected),
+    ("", ORDER, _forward),
+    ("", EQUALITY, _equality),
+    ("", UNARY, _alone),
+]
 
 
 def install() -> None:

@@ -24,7 +24,7 @@ from dovetail.ops.shape import broadcast_to, cast, dims_of, reshape, shape_of, t
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
-AXES = [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}]
+AXES: list[dict[str, Any]] = [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}]
 SAMPLES = [*(sample(array(2, 3, 4), **axes) for axes in AXES), sample(array(3, 0), axis=-1), sample(array())]
 DISTINCT = [*(sample(array(2, 3, 4, gap=0.1), **axes) for axes in AXES), sample(array(3, 0), axis=-1), sample(array())]
 TRUTHS = [*(sample(bools(2, 2, 3), **axes) for axes in AXES), sample(bools(0))]
@@ -247,7 +247,10 @@ def argmin(x: Real, axis: int | None = None, keepdims: bool = False) -> Tensor:
 
 
 @composite(
-    "CountNonzero", infer=infer.reduction_as("int32"), differentiable=False, samples=[*TRUTHS, sample(ints(3, 4, high=2))]
+    "CountNonzero",
+    infer=infer.reduction_as("int32"),
+    differentiable=False,
+    samples=[*TRUTHS, sample(ints(3, 4, high=2))],
 )
 def count_nonzero(x: Anything, axis: Any = None, keepdims: bool = False) -> Tensor:
     """How many are not 0, as int32.

@@ -68,7 +68,12 @@ def rint(x: Float) -> Tensor:
     "Round",
     infer=elementwise,
     differentiable=False,
-    samples=[sample(array(2, 3)), sample(array(2, 3), 2), sample(array(4, low=-999, high=999), -1), sample([15, 25, -7], -1)],
+    samples=[
+        sample(array(2, 3)),
+        sample(array(2, 3), 2),
+        sample(array(4, low=-999, high=999), -1),
+        sample([15, 25, -7], -1),
+    ],
 )
 def round(x: Number, decimals: int = 0) -> Tensor:
     """The nearest number with so many decimals, of two equally near ones the even one.
@@ -87,5 +92,5 @@ def round(x: Number, decimals: int = 0) -> Tensor:
         return identity(x) if decimals >= 0 else cast(round(cast(x, "float64"), decimals), x.dtype)
     if decimals == 0:
         return rint(x)
-    unit = 10.0 ** -decimals if decimals < 0 else 10.0**decimals
+    unit = 10.0**-decimals if decimals < 0 else 10.0**decimals
     return rint(x / unit) * unit if decimals < 0 else rint(x * unit) / unit

@@ -108,7 +108,9 @@ _SHARES = {  # the share of the upper neighbour, by the position and the positio
 }
 
 
-def _quantile_spec(x: TensorSpec, q: TensorSpec, axis: Any = None, method: str = "linear", keepdims: bool = False) -> TensorSpec:
+def _quantile_spec(
+    x: TensorSpec, q: TensorSpec, axis: Any = None, method: str = "linear", keepdims: bool = False
+) -> TensorSpec:
     if method not in _SHARES:
         raise ValueError(f"the method must be one of {', '.join(_SHARES)}, not {method!r}.")
     if q.shape is None or len(q.shape) > 1:

@@ -130,7 +130,9 @@ def _(op: Any, g: Any) -> Any:
 
 
 @primitive(
-    "Atan2", infer=elementwise, samples=[*binary(0.5, 2), *binary(-2, -0.5)[:1], sample([0.0, -0.0, 0.0], [-1.0, -1.0, 0.0])]
+    "Atan2",
+    infer=elementwise,
+    samples=[*binary(0.5, 2), *binary(-2, -0.5)[:1], sample([0.0, -0.0, 0.0], [-1.0, -1.0, 0.0])],
 )
 def arctan2(y: Float, x: Float) -> Tensor:
     """The angle of the point (x, y), in [-π, π].  Its gradient at the origin is 0.
