@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,6 +57,12 @@ def forward(index: tuple[Index, ...], shape: Sequence[int]) -> tuple[tuple[Index
         found.append(slice(positions.start, positions[-1] + 1, positions.step) if positions else slice(0, 0, 1))
         axis += 1
     return tuple(found), tuple(flipped)
+
+
+@functools.lru_cache(4096)
+def located(shape: tuple[int, ...], *where: Any) -> tuple[tuple[Index, ...], tuple[int, ...]]:
+    """`forward` of the `entries`, remembered: in a loop the same slices come again and again."""
+    return forward(entries(*where), shape)
 
 
 def block(start: Any, size: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:

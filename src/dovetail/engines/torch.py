@@ -249,14 +249,19 @@ def _(size: tuple[int], dtype: DType) -> Any:
 
 @rules("StridedSlice")
 def _(x: Any, *where: Any) -> Any:
-    index, flipped = slices.forward(slices.entries(*where), x.shape)
+    index, flipped = slices.located(x.shape, *where)
     part = x[index]
     return part.flip(flipped) if flipped else part
 
 
+@rules("SplitV")
+def _(x: Any, sizes: Any, axis: int) -> Any:
+    return x.split(sizes, axis)
+
+
 @rules("StridedSliceGrad")
 def _(g: Any, shape: Any, *where: Any) -> Any:
-    index, flipped = slices.forward(slices.entries(*where), shape)
+    index, flipped = slices.located(shape, *where)
     whole = g.new_zeros(shape)
     whole[index] = g.flip(flipped) if flipped else g
     return whole
