@@ -75,6 +75,7 @@ class Engine:
         self._numbers: dict[Any, Any] = {}
         self.native = copy.copy(self)
         self.native.eager_rules = self.rules
+        self.native.native = self.native
 
     # what a library differs in
 

@@ -173,7 +173,8 @@ def _(x: Any) -> Any:
     return lax.linalg.lu(x)[:2]
 
 
-rules["MatrixDeterminant"] = _in_float32(jnp.linalg.det)
+# jax differentiates no determinant of 0 by 0 matrices.
+rules["MatrixDeterminant"] = _in_float32(lambda x: jnp.linalg.det(x) if x.shape[-1] else jnp.ones(x.shape[:-2], x.dtype))
 rules["LogMatrixDeterminant"] = _in_float32(jnp.linalg.slogdet)
 rules["Qr"] = _in_float32(jnp.linalg.qr)
 

@@ -10,7 +10,7 @@ from dovetail.ops.join import stack
 from dovetail.ops.kinds import Anything, Integer, Ints
 from dovetail.ops.op import primitive
 from dovetail.ops.samples import array, ints, sample
-from dovetail.ops.shape import convert, dims_of, shape_of
+from dovetail.ops.shape import dims_of, shape_of, shaped
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
@@ -62,7 +62,7 @@ def slice(x: Any, start_indices: Any, shape: Any) -> Any:
         array([[2, 3],
                [5, 6]], dtype=int32)
     """
-    x = convert(x)
+    x = shaped(x)
     if any(type(size) is int and size == -1 for size in shape):
         dims = dims_of(x)
         shape = [dims[i] - start_indices[i] if size == -1 else size for i, size in enumerate(shape)]

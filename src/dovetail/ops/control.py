@@ -22,7 +22,7 @@ from dovetail.ops import dispatch
 from dovetail.ops.compare import where
 from dovetail.ops.create import zeros
 from dovetail.ops.join import stack, unstack
-from dovetail.ops.shape import convert, dims_of, reshape
+from dovetail.ops.shape import convert, dims_of, reshape, shaped
 from dovetail.ops.subgraphs import scan_length
 from dovetail.structure import LEAF, Structure, flatten, unflatten
 from dovetail.tensor import building
@@ -190,7 +190,7 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
         problem = f"the condition's rank {len(shape)} is larger than the rank {rank} of the expressions."
         raise op_error(ValueError, "Switch", problem)
     if len(shape) > 1:
-        condition = reshape(condition, [*dims_of(convert(condition)), *[1] * (rank - len(shape))])
+        condition = reshape(condition, [*dims_of(shaped(condition)), *[1] * (rank - len(shape))])
     return where(condition, then_value, else_value)
 
 

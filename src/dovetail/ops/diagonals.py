@@ -11,7 +11,7 @@ from dovetail.ops.op import composite
 from dovetail.ops.rearrange import moveaxis
 from dovetail.ops.reduce import sum
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import cast, convert, dims_of, expand_dims, reshape
+from dovetail.ops.shape import cast, dims_of, expand_dims, reshape, shaped
 from dovetail.ops.slicing import along, strided_slice_grad
 from dovetail.tensor import Tensor
 
@@ -184,7 +184,7 @@ def diag(x: Any, k: int = 0) -> Any:
         >>> diag([[1, 2], [3, 4]]).numpy()
         array([1, 4], dtype=int32)
     """
-    x = convert(x)
+    x = shaped(x)
     return matrix_diag(x, k) if len(x.shape) == 1 else diagonal(x, k)
 
 

@@ -369,7 +369,8 @@ def _accepted(op: Op, accepts: str, dtype: DType) -> DType:
     repair = _REPAIR.get(accepts)
     if repair is None or not repair[0](dtype):
         wanted, example = _IN_WORDS.get(accepts, (accepts, "float32"))
-        raise op_error(TypeError, op.name, f'needs {wanted} tensors, got {dtype}; cast first, as in cast(x, "{example}").')
+        problem = f'needs {wanted} tensors, got {dtype}; cast first, as in cast(x, "{example}").'
+        raise op_error(TypeError, op.name, problem)
     return repair[1]()
 
 

@@ -17,7 +17,7 @@ from dovetail.ops.op import composite, primitive
 from dovetail.ops.rearrange import flip
 from dovetail.ops.reduce import sum
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import broadcast_to, convert, dims_of, expand_dims, reshape, shape_of
+from dovetail.ops.shape import broadcast_to, dims_of, expand_dims, reshape, shape_of, shaped
 from dovetail.ops.slicing import along, strided_slice
 from dovetail.ops.sort import searchsorted
 from dovetail.ops.spec import TensorSpec
@@ -93,7 +93,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    x = convert(x)
+    x = shaped(x)
     axis = normalize_axis(axis, len(x.shape))
     dims = dims_of(x)
     if isinstance(repeats, int):
@@ -195,7 +195,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
         >>> pad([1, 2, 3], (1, 2), "reflect").numpy()
         array([2, 1, 2, 3, 2, 1], dtype=int32)
     """
-    x = convert(x)
+    x = shaped(x)
     if isinstance(pad_width, int):
         pad_width = (pad_width, pad_width)
     if len(pad_width) == 2 and not any(isinstance(n, (list, tuple)) or getattr(n, "shape", ()) for n in pad_width):

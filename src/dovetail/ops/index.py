@@ -16,7 +16,7 @@ from dovetail.ops.join import stack
 from dovetail.ops.kinds import Anything, Integer, Number, Real
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, ints, sample
-from dovetail.ops.shape import broadcast_to, cast, convert, dims_of, expand_dims, reorder, reshape, sum_like
+from dovetail.ops.shape import broadcast_to, cast, dims_of, expand_dims, reorder, reshape, shaped, sum_like
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
@@ -80,7 +80,7 @@ def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
     """
     if not batch_dims:
         return _gather(x, indices, axis)
-    x, indices = convert(x), convert(indices)
+    x, indices = shaped(x), shaped(indices)
     axis = normalize_axis(axis, len(x.shape))
     rank, count = len(x.shape), len(indices.shape) - batch_dims
     if axis < batch_dims:
@@ -347,5 +347,5 @@ def scatter_nd(indices: Any, values: Any, shape: Any) -> Any:
         >>> scatter_nd([[1], [1]], [10, 100], (3,)).numpy()
         array([  0, 110,   0], dtype=int32)
     """
-    values = convert(values)
+    values = shaped(values)
     return tensor_scatter_add(full(shape, 0, values.dtype), indices, values)

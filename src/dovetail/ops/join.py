@@ -11,7 +11,7 @@ from dovetail.ops.infer import normalize_axis
 from dovetail.ops.kinds import Anything, Anythings, Ints
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import convert, dims_of, expand_dims
+from dovetail.ops.shape import dims_of, expand_dims, shaped
 from dovetail.ops.slicing import along
 from dovetail.ops.spec import Shape, TensorSpec
 from dovetail.tensor import Tensor
@@ -168,7 +168,7 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Any]:
         [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
     """
     if num is None:
-        num = _known_dim(x := convert(x), axis, "Unpack", "num")
+        num = _known_dim(x := shaped(x), axis, "Unpack", "num")
     return list(_unstack(x, num, axis)) if num else []
 
 
@@ -224,7 +224,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
         >>> [t.tolist() for t in split([1, 2, 3, 4], 2)], [t.tolist() for t in split([1, 2, 3, 4], [1])]
         ([[1, 2], [3, 4]], [[1], [2, 3, 4]])
     """
-    x = convert(x)
+    x = shaped(x)
     dim = dims_of(x)[normalize_axis(axis, len(x.shape))]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
@@ -257,7 +257,7 @@ def split_sizes(x: Any, sizes: Any, axis: int = 0) -> list[Any]:
         >>> [t.numpy() for t in split_sizes([1, 2, 3, 4], [1, -1])]
         [array([1], dtype=int32), array([2, 3, 4], dtype=int32)]
     """
-    x = convert(x)
+    x = shaped(x)
     sizes = list(sizes)
     open_ = [i for i, size in enumerate(sizes) if isinstance(size, int) and size == -1]
     if len(open_) > 1:

@@ -18,7 +18,7 @@ from dovetail.ops.op import composite
 from dovetail.ops.products import matmul, matrix_transpose, matvec
 from dovetail.ops.reduce import max, min, restore_axes, sum
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import broadcast_to, cast, convert, dims_of, expand_dims, shape_of, squeeze, transpose
+from dovetail.ops.shape import broadcast_to, cast, dims_of, expand_dims, shape_of, shaped, squeeze, transpose
 from dovetail.ops.spec import TensorSpec
 from dovetail.ops.systems import inv, matrix_dims, real_dtype, require_real, triangular_solve
 from dovetail.tensor import Tensor
@@ -85,7 +85,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     """
     if ord is None:
         return euclidean_norm(x, axis, keepdims)
-    x = convert(x)
+    x = shaped(x)
     axes = range(len(x.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
     axes = tuple(normalize_axis(a, len(x.shape)) for a in axes)
     if len(axes) == 1 and not isinstance(ord, str):
@@ -205,7 +205,7 @@ def matrix_rank(x: Any, rtol: Any = None) -> Any:
         >>> int(matrix_rank([[1., 2.], [2., 4.]]))
         1
     """
-    x = convert(x)
+    x = shaped(x)
     s = svd(x, compute_uv=False)
     return sum(cast(_is_not_zero(s, x, rtol), "int32"), -1)
 
@@ -227,7 +227,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         >>> lstsq([[1.], [1.]], [1., 3.]).numpy().round(4)
         array([2.], dtype=float32)
     """
-    b = convert(b)
+    b = shaped(b)
     return (matvec if len(b.shape) == 1 else matmul)(pinv(a, rcond), b)
 
 
@@ -246,7 +246,7 @@ def matrix_power(x: Any, n: int) -> Any:
     """
     if n < 0:
         return matrix_power(inv(x), -n)
-    x = convert(x)
+    x = shaped(x)
     result = broadcast_to(eye(dims_of(x)[-1], dtype=x.dtype), shape_of(x)) if n == 0 else None
     while n:
         if n & 1:
@@ -270,6 +270,6 @@ def cholesky_inverse(x: Any, upper: bool = False) -> Any:
         array([[0.25, 0.  ],
                [0.  , 1.  ]], dtype=float32)
     """
-    x = convert(x)
+    x = shaped(x)
     whole = triangular_solve(x, eye(dims_of(x)[-1], dtype=x.dtype), not upper)
     return matmul(whole, whole, not upper, upper)

@@ -9,7 +9,7 @@ from dovetail.ops.join import concatenate
 from dovetail.ops.kinds import Anything
 from dovetail.ops.op import composite
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import convert, dims_of, reorder, reshape, shape_of
+from dovetail.ops.shape import dims_of, reorder, reshape, shape_of, shaped
 from dovetail.ops.slicing import along, strided_slice
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
@@ -24,7 +24,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
         >>> moveaxis([[[1, 2, 3]]], -1, 0).shape
         (3, 1, 1)
     """
-    x = convert(x)
+    x = shaped(x)
     rank = len(x.shape)
     moved, places = (
         [normalize_axis(i, rank) for i in ([a] if isinstance(a, int) else a)] for a in (source, destination)
@@ -48,7 +48,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
         >>> swapaxes([[1, 2, 3]], 0, 1).shape
         (3, 1)
     """
-    x = convert(x)
+    x = shaped(x)
     order = list(range(len(x.shape)))
     a, b = normalize_axis(axis1, len(order)), normalize_axis(axis2, len(order))
     order[a], order[b] = b, a

@@ -17,7 +17,7 @@ from dovetail.ops.join import concatenate, stack, unstack
 from dovetail.ops.kinds import Each, Integer
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, bools, ints, sample
-from dovetail.ops.shape import cast, convert, dims_of, expand_dims, reshape
+from dovetail.ops.shape import cast, convert, dims_of, expand_dims, reshape, shaped
 from dovetail.ops.sort import argsort, searchsorted
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
@@ -130,8 +130,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, length: int | None
         >>> bincount([1, 1, 3]).numpy()
         array([0, 2, 0, 1], dtype=int32)
     """
-    x = convert(x)
-    weights = ones_like(x, "int32") if weights is None else convert(weights)
+    x = shaped(x)
+    weights = ones_like(x, "int32") if weights is None else shaped(weights)
     size: Any = length
     if length is None:
         highest = reduce.max(concatenate([reshape(x, (-1,)), cast([0], x.dtype)]))

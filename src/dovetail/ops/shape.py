@@ -289,7 +289,7 @@ def ndim(x: Any) -> int:
         >>> ndim([[1, 2]])
         2
     """
-    return len(convert(x).shape)
+    return len(shaped(x).shape)
 
 
 def size(x: Any) -> Any:
@@ -302,7 +302,7 @@ def size(x: Any) -> Any:
         2
     """
     count: Any = 1
-    for dim in dims_of(convert(x)):
+    for dim in dims_of(shaped(x)):
         count = dim * count
     return count
 
@@ -339,8 +339,8 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
 
 
 def shaped(x: Any) -> Any:
-    """The value itself if it knows its shape, else as a Tensor; an engine's own value stays one."""
-    return x if hasattr(x, "shape") else convert(x)
+    """The value itself, numbers and arrays as a Tensor; unlike in `convert`, an engine's own value stays one."""
+    return convert(x) if dispatch.world_of(x) is dispatch.HOST else x
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None) -> Tensor:

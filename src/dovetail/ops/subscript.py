@@ -18,7 +18,7 @@ from dovetail.ops import dispatch, infer
 from dovetail.ops.index import gather, gather_nd
 from dovetail.ops.join import stack, unstack
 from dovetail.ops.search import positions
-from dovetail.ops.shape import cast, convert, expand_dims, reorder
+from dovetail.ops.shape import cast, expand_dims, reorder, shaped
 from dovetail.ops.slicing import strided_slice
 from dovetail.tensor import Operators
 
@@ -42,7 +42,7 @@ def getitem(x: Any, index: Any) -> Any:
         array([[4, 6],
                [1, 3]], dtype=int32)
     """
-    x = convert(x)
+    x = shaped(x)
     if x.shape is None:
         raise op_error(ValueError, "StridedSlice", "a tensor of unknown rank cannot be indexed; reshape it first.")
     entries = _entries(index if isinstance(index, tuple) else (index,), x.shape)
@@ -77,7 +77,7 @@ def _picked(x: Any, axes: list[int], indices: list[Any]) -> Any:
 
 def _broadcast(indices: list[Any]) -> list[Any]:
     """The indices in one shape and one dtype."""
-    tensors = [convert(i) for i in indices]
+    tensors = [shaped(i) for i in indices]
     wide = any(t.dtype.itemsize == 8 for t in tensors)
     tensors = [cast(t, "int64" if wide else "int32") for t in tensors]
     try:
@@ -127,7 +127,7 @@ def _item(item: Any) -> Any:
         if not item.size and item.dtype.kind == "f":  # an empty list
             item = item.astype(np.int32)
     else:
-        item = convert(item)
+        item = shaped(item)
     dtype = dispatch.native_dtype(item.dtype)
     if not (dtype.is_integer or (dtype.is_bool and item.shape)):
         found = "a single bool" if dtype.is_bool else f"a {dtype} value"

@@ -1,0 +1,225 @@
+"""Engines' own values: ops take them, give them back, and the engines' own transformations see through.
+
+Every differentiable op of the table is differentiated by jax (under `jit`) and by torch's autograd, and the numbers are
+those of Dovetail's tape.
+"""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from tests.ops.table import CASES, IDS, draw, float_arrays, leaves, replace_arrays
+
+jax = pytest.importorskip("jax")
+torch = pytest.importorskip("torch")
+import jax.numpy as jnp  # noqa: E402
+
+DIFFERENTIABLE = [
+    pytest.param(op, i, id=name)
+    for (op, i), name in zip(CASES, IDS, strict=True)
+    if op.differentiable and op.samples[i].gradient
+]
+SYMMETRIC = ("Cholesky", "SelfAdjointEigV2")  # read one triangle; the libraries spread the gradient over both
+cases = pytest.mark.parametrize(("op", "number"), DIFFERENTIABLE)
+
+
+class Case:
+    """An op's sample as a number-valued function of float64 arrays, and what the tape says of it."""
+
+    def __init__(self, op, number, rng):
+        args, kwargs = draw(op.samples[number], rng, "float64")
+        self.symmetric = op.name in SYMMETRIC
+        self.arrays = float_arrays(args, kwargs)
+        if not self.arrays or any(a.dtype != "float64" for a in self.arrays):
+            pytest.skip("no float64 arguments")
+
+        def call(arrays):
+            moved, named = replace_arrays(args, kwargs, list(arrays))
+            return [r for r in leaves(op(*moved, **named)) if is_float(r)]
+
+        with dt.engine("numpy"):
+            self.tensors = [ops.convert(a) for a in self.arrays]
+            with dt.GradientTape() as tape:
+                tape.watch(self.tensors)
+                results = call(self.tensors)
+                self.weights = [rng.uniform(0.5, 1.5, r.shape) for r in results]
+                total = self.total(results)
+            if not results:
+                pytest.skip("no float results")
+            self.value = total.numpy()
+            self.gradients = [g.numpy() for g in tape.gradient(total, self.tensors, unconnected_gradients="zero")]
+        self.call = lambda arrays: self.total(call(arrays))
+
+    def total(self, results):
+        total = 0.0
+        for result, weight in zip(results, self.weights, strict=True):
+            total = ops.add(total, ops.sum(ops.multiply(result, weight)))
+        return total
+
+    def check(self, value, gradients):
+        np.testing.assert_allclose(value, self.value, rtol=1e-6, atol=1e-8)
+        for found, expected in zip(gradients, self.gradients, strict=True):
+            if self.symmetric:
+                found, expected = (g + np.swapaxes(g, -1, -2) for g in (found, expected))
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+def is_float(value):
+    return dt.dtypes.as_dtype(value.dtype).is_floating
+
+
+@cases
+def test_jax(op, number, rng):
+    case = Case(op, number, rng)
+    with jax.enable_x64(True):
+        try:
+            value, gradients = jax.jit(jax.value_and_grad(case.call))([jnp.array(a) for a in case.arrays])
+        except jax.errors.ConcretizationTypeError:
+            pytest.skip("the shape of the result depends on values")
+        assert isinstance(value, jax.Array) and value.dtype == "float64"
+        case.check(np.asarray(value), [np.asarray(g) for g in gradients])
+
+
+@cases
+def test_torch(op, number, rng):
+    case = Case(op, number, rng)
+    values = [torch.tensor(a, requires_grad=True) for a in case.arrays]
+    value = case.call(values)
+    assert isinstance(value, torch.Tensor)
+    if value.requires_grad:
+        gradients = torch.autograd.grad(value, values, allow_unused=True)
+    else:
+        gradients = [None] * len(values)
+    case.check(
+        value.detach().numpy(),
+        [np.zeros(a.shape) if g is None else g.numpy() for g, a in zip(gradients, case.arrays, strict=True)],
+    )
+
+
+# -- transformations --------------------------------------------------------------------------------------------------
+
+
+def model(x, w):
+    """Primitives and composites, broadcasting, numbers, indexing and a reduction."""
+    hidden = ops.relu(ops.matmul(x, w) + 1.5)
+    return ops.mean(ops.square(hidden[..., 1:])) + ops.sum(ops.softmax(x)) * 2
+
+
+def arrays():
+    return np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3), np.linspace(1, -2, 12, dtype="float32").reshape(3, 4)
+
+
+def expected():
+    x, w = map(ops.convert, arrays())
+    with dt.GradientTape() as tape:
+        tape.watch([x, w])
+        y = model(x, w)
+    return y.numpy(), [g.numpy() for g in tape.gradient(y, [x, w])]
+
+
+def close(found, wanted):
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_jax_transformations(x64):
+    x, w = map(jnp.asarray, arrays())
+    value, gradients = expected()
+    with jax.enable_x64(x64):
+        close(model(x, w), value)
+        close(jax.jit(model)(x, w), value)
+        for found, wanted in zip(jax.jit(jax.grad(model, (0, 1)))(x, w), gradients, strict=True):
+            close(found, wanted)
+        close(jax.vmap(model, (0, None))(x[:, None], w), [float(model(row[None], w)) for row in x])
+        close(jax.jvp(model, (x, w), (x, w))[1], sum(float(np.sum(g * a)) for g, a in zip(gradients, arrays(), strict=True)))
+        per_row = jax.vmap(jax.grad(model), (0, None))(x[:, None], w)
+        close(per_row[:, 0], [jax.grad(model)(row[None], w)[0] for row in x])
+
+        def step(carry, row):
+            carry = ops.tanh(carry * row + 1.0)
+            return carry, ops.sum(carry)
+
+        carry, sums = jax.lax.scan(step, jnp.zeros(3, "float32"), x)
+        state = np.zeros(3, "float32")
+        for row, total in zip(arrays()[0], sums, strict=True):
+            state = np.tanh(state * row + 1)
+            close(total, state.sum())
+        close(carry, state)
+        assert jax.eval_shape(model, x, w).shape == ()
+    assert (ops.tanh(x).dtype, ops.argmax(x).dtype) == ("float32", ops.argmax(x).dtype)
+
+
+def test_torch_transformations():
+    x, w = map(torch.tensor, arrays())
+    value, gradients = expected()
+    close(model(x, w), value)
+    for found, wanted in zip(torch.func.grad(model, (0, 1))(x, w), gradients, strict=True):
+        close(found, wanted)
+    close(torch.func.vmap(model, (0, None))(x[:, None], w), [float(model(row[None], w)) for row in x])
+    x.requires_grad_()
+    (slope,) = torch.autograd.grad(model(x, w), x, create_graph=True)
+    assert slope.requires_grad
+    close(torch.autograd.functional.vjp(lambda x: model(x, w), x)[1], gradients[0])
+    module = torch.nn.Linear(3, 2)
+    ops.sum(ops.relu(module(x))).backward()
+    assert module.weight.grad is not None
+
+
+@pytest.mark.parametrize("make", [jnp.asarray, torch.tensor], ids=["jax", "torch"])
+def test_mixed_with_other_values(make):
+    """With Tensors of any engine, variables, arrays and numbers the result is the engine's own value."""
+    x = make(np.array([1.0, 2.0], "float32"))
+    kind = type(x)
+    for name in dt.engines():
+        with dt.engine(name):
+            for other in (ops.constant([3.0, 4.0]), dt.Variable([3.0, 4.0]), np.array([3, 4]), [3, 4]):
+                for found in (x * other, ops.multiply(other, x)) if hasattr(other, "engine") else (ops.multiply(x, other),):
+                    assert isinstance(found, kind) and found.tolist() == [3, 8]
+            assert isinstance(ops.concatenate([x, [5.0]]), kind) and isinstance(ops.where([True, False], x, 0.0), kind)
+            # what a body makes of nothing belongs to the engine too
+            assert isinstance(ops.one_hot(ops.cast(x, "int32"), 3), kind)
+    assert isinstance(ops.split(x, 2)[0], kind)
+    assert ops.reshape(x, (2, 1)).shape == (2, 1) and ops.shape(x).tolist() == [2]
+
+
+def test_a_graph_takes_native_numbers_as_constants():
+    f = dt.function(lambda x: x * jnp.asarray([1.0, 2.0]) + torch.tensor([1.0, 1.0]))
+    assert f(ops.constant([3.0, 3.0])).numpy().tolist() == [4, 7]
+    with pytest.raises(TypeError, match="without numbers yet"):
+        jax.jit(lambda t: dt.function(lambda x: x * t)(ops.constant(1.0)))(1.0)
+
+
+def test_two_engines():
+    with pytest.raises(TypeError, match=r"jax and torch values.*convert"):
+        ops.add(jnp.ones(2), torch.ones(2))
+
+
+def test_compiled_functions_take_part():
+    """A `function` that is given an engine's own values runs inside that engine's program."""
+    w = dt.Variable(2.0)
+    f = dt.function(lambda x: ops.sum(ops.tanh(x) * w))
+    x = jnp.array([0.1, 0.2])
+    close(jax.jit(jax.grad(f))(x), 2 * (1 - np.tanh(x) ** 2))
+    t = torch.tensor([0.1, 0.2], requires_grad=True)
+    f(t).backward()
+    close(t.grad, 2 * (1 - np.tanh(x) ** 2))
+
+
+def test_tracers_do_not_leak():
+    """Numbers that were made inside a trace are not kept for later calls."""
+    for _ in range(2):
+        assert float(jax.jit(lambda x: ops.maximum(x * 2.0, 1.25) + 3)(1.0)) == 5
+        close(ops.maximum(jnp.ones(2) * 2.0, 1.25) + 3, [5, 5])
+        with dt.engine("jax"):
+            assert float(ops.maximum(ops.constant(1.0) * 2.0, 1.25) + 3) == 5
+    with jax.checking_leaks():
+        jax.jit(lambda x: ops.mean(ops.square(x * 7.5)))(jnp.ones(3))
+
+
+def test_errors_are_the_same():
+    for x in (jnp.ones((2, 3)), torch.ones(2, 3)):
+        with pytest.raises(ValueError, match=r"MatMul at test_native_values.py:\d+.*inner dimensions"):
+            ops.matmul(x, x)
+        with pytest.raises(TypeError, match="float"):
+            ops.bitwise_and(x, x)
