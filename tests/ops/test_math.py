@@ -305,3 +305,32 @@ def test_round_is_numpys(engine, decimals):
     np.testing.assert_allclose(ops.round(x, decimals).numpy(), np.round(x, decimals), rtol=1e-6)
     n = np.array([15, 25, -7, 1234])
     np.testing.assert_array_equal(ops.round(n, decimals).numpy(), np.round(n, decimals))
+
+
+def test_squares_by_the_operator_have_the_dtype_of_powers(engine):
+    for x in (np.array([3], "int8"), np.array([True]), np.array([3.0], "float16"), np.array([3 + 1j], "complex64")):
+        for exponent in (2, 2.0):
+            found, expected = ops.convert(x) ** exponent, ops.power(x, exponent)
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+
+
+def test_an_engines_own_values_and_differentiation():
+    """On a library's own values the ops are the library's own calls, seen by its autodiff."""
+    torch = pytest.importorskip("torch")
+    x = torch.tensor([0.5, -2.0, 0.25], requires_grad=True)
+    y = ops.sum(ops.sign(x) * ops.square(x) + ops.mod(x, 2.0) + ops.clip(x, -1.0, 1.0)) + ops.prod(x) + ops.max(x)
+    y.backward()
+    np.testing.assert_allclose(x.grad, [1 + 1 + 1 - 0.5 + 1, 4 + 1 + 0 + 0.125, 0.5 + 1 + 1 - 1])
+    jax = pytest.importorskip("jax")
+
+    def f(x):
+        return ops.logsumexp(ops.cumsum(x)) + ops.var(x) + ops.median(x) + ops.power(x, 3.0)[0]
+
+    values = np.array([0.3, 1.0, 0.6], "float32")
+    found = jax.jit(jax.grad(f))(values)
+    tensor = ops.convert(values)
+    with dt.GradientTape() as tape:
+        tape.watch(tensor)
+        y = f(tensor)
+    np.testing.assert_allclose(found, tape.gradient(y, tensor).numpy(), rtol=1e-5)

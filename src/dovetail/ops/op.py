@@ -173,8 +173,10 @@ class UnaryOp(Op[P, R]):
 
 
 class BinaryOp(Op[P, R]):
-    """An elementwise op of two tensors, with a short way for the plainest call: no tape, and eager Tensors of one engine
-    and dtype, or one and a Python number."""
+    """An elementwise op of two tensors, with a short way for the plainest calls.
+
+    They are those that no tape records, of eager Tensors of one engine and dtype, or of one and a Python number.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 2 and not kwargs and not recording.tapes:
