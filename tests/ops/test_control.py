@@ -443,7 +443,7 @@ def test_errors_say_what_is_needed(engine, run, error, words):
     ("run", "error", "words"),
     [
         (lambda x, c: ops.scan(lambda a, t: (a[None], t), x, x), ValueError, "must have one rank"),
-        (lambda x, c: ops.while_loop(lambda a: a > 0, lambda a: a, x), ValueError, "must give a scalar"),
+        (lambda x, c: ops.while_loop(lambda a: a > 0, lambda a: a, x), ValueError, "must be a scalar"),
         (lambda x, c: ops.cond(c, lambda: 1.0, 2.0), TypeError, "false_fn must be a function"),
     ],
 )

@@ -39,7 +39,7 @@ def call(graph: Graph, *groups: Sequence[Any]) -> list[GraphTensor]:
 
 
 def _placeholders(graph: Graph, tensors: Sequence[Any]) -> list[GraphTensor]:
-    return [graph.placeholder(t.spec) for t in tensors]
+    return [graph.placeholder(t.spec, t.op.name.rpartition("/")[2]) for t in tensors]
 
 
 # -- branches ---------------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     carry = _placeholders(backward, [body.inputs[i] for i in around])
     totals = _placeholders(backward, [body.inputs[i] for i in summed])
     ys = _placeholders(backward, [body.outputs[i] for i in stacked])
-    given = {t: backward.placeholder(t.spec) for t in (*slices, *constants)}
+    given = dict(zip((*slices, *constants), _placeholders(backward, (*slices, *constants)), strict=True))
     inputs = [*(given[t] for t in kept), *carry, *ys]
     found = dict(zip(work.inputs, copy_into(work.backward, backward, inputs), strict=True))
     with trace.building(backward):

@@ -26,7 +26,7 @@ class GraphControl(Control):
 
     def cond(self, condition: Any, then_branch: Callable[[], Values], else_branch: Callable[[], Values]) -> Values:
         graph = _graph_of([condition])
-        branches = [_subgraph(name, graph, [], f) for name, f in (("then", then_branch), ("else", else_branch))]
+        branches = [_subgraph(name, graph, {}, f) for name, f in (("then", then_branch), ("else", else_branch))]
         pairs = zip(branches[0].outputs, branches[1].outputs, strict=True)
         _cast_outputs(branches, [promote([a.dtype, b.dtype]) for a, b in pairs])
         closure = _Closure(graph, branches)
@@ -40,8 +40,8 @@ class GraphControl(Control):
         self, condition: Callable[..., Any], body: Callable[..., Values], state: Values, limit: int | None
     ) -> Values:
         graph = _graph_of(state)
-        init, step = _loop_body("While", graph, state, [], lambda carry, _: body(*carry))
-        specs = [t.spec for t in step.inputs[: len(init)]]
+        init, step = _loop_body("While", graph, state, {}, lambda carry, _: body(*carry))
+        specs = {t.op.name: t.spec for t in step.inputs[: len(init)]}
         test = _subgraph("condition", graph, specs, lambda *carry: [condition(*carry)])
         if test.state.assigned:
             names = ", ".join(v.name for v in test.state.assigned)
@@ -58,13 +58,12 @@ class GraphControl(Control):
         graph = _graph_of([*init, *xs])
         with trace.building(graph):
             xs = tuple(_as_graph_tensor(x, graph) for x in xs)
-        slices = [TensorSpec(x.shape and x.shape[1:], x.dtype) for x in xs]
 
         def step(carry: Values, sliced: Values) -> list[Any]:
             carry, ys = body(carry, sliced)
             return [*carry, *ys]
 
-        first, traced = _loop_body("Scan", graph, init, slices, step)
+        first, traced = _loop_body("Scan", graph, init, _slices(xs), step)
         closure = _Closure(graph, [traced], carried=len(first))
         if not traced.outputs:
             return [], []
@@ -79,7 +78,7 @@ GRAPH_CONTROL = GraphControl()
 
 def stacked_specs(body: Callable[[Values, Values], Any], init: Values, xs: Values) -> list[TensorSpec]:
     """The specs of what the body of a scan gives to be stacked; nothing is computed."""
-    specs = [TensorSpec(v.shape, v.dtype) for v in init] + [TensorSpec(x.shape[1:], x.dtype) for x in xs]
+    specs = _numbered("carry", (TensorSpec(v.shape, v.dtype) for v in init)) | _slices(xs)
     count = len(init)
     graph = _subgraph("body", None, specs, lambda *args: body(args[:count], args[count:])[1])
     return [t.spec for t in graph.outputs]
@@ -97,13 +96,21 @@ def _as_graph_tensor(value: Any, graph: Graph) -> GraphTensor:
     return trace.to_graph(value, promote([dispatch.dtype_of(value)]), graph, OPS["Identity"])
 
 
-def _subgraph(name: str, outer: Graph | None, specs: Sequence[TensorSpec], function: Callable[..., Values]) -> Graph:
+def _numbered(name: str, specs: Iterable[TensorSpec]) -> dict[str, TensorSpec]:
+    return {f"{name}{i}": spec for i, spec in enumerate(specs)}
+
+
+def _slices(xs: Values) -> dict[str, TensorSpec]:
+    return _numbered("x", (TensorSpec(x.shape and x.shape[1:], x.dtype) for x in xs))
+
+
+def _subgraph(name: str, outer: Graph | None, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> Graph:
     """A function of flat values as a graph; no tape sees its operations, but the operation that will hold the graph."""
     graph = Graph(name, outer)
     tapes, recording.tapes = recording.tapes, ()
     try:
         with trace.building(graph):
-            results = function(*[graph.placeholder(spec) for spec in specs])
+            results = function(*[graph.placeholder(spec, name) for name, spec in specs.items()])
             graph.outputs = [_as_graph_tensor(v, graph) for v in results]
     finally:
         recording.tapes = tapes
@@ -111,14 +118,16 @@ def _subgraph(name: str, outer: Graph | None, specs: Sequence[TensorSpec], funct
 
 
 def _loop_body(
-    op: str, graph: Graph, init: Values, slices: Sequence[TensorSpec], step: Callable[[Values, Values], Values]
+    op: str, graph: Graph, init: Values, slices: dict[str, TensorSpec], step: Callable[[Values, Values], Values]
 ) -> tuple[list[GraphTensor], Graph]:
     """The first values of what a loop carries, and its body, traced until dtypes and shapes stay as they are."""
     with trace.building(graph):
         first = [_as_graph_tensor(v, graph) for v in init]
     specs, count = [t.spec for t in first], len(first)
     while True:
-        body = _subgraph("body", graph, [*specs, *slices], lambda *args: step(args[:count], args[count:]))
+        body = _subgraph(
+            "body", graph, _numbered("carry", specs) | slices, lambda *args: step(args[:count], args[count:])
+        )
         try:
             joined = [join_specs(a, b.spec, "what a loop carries") for a, b in zip(specs, body.outputs, strict=False)]
         except ValueError as error:

@@ -141,8 +141,7 @@ def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]
         array(6., dtype=float32)
     """
     check_functions("If", true_fn=true_fn, false_fn=false_fn)
-    if static_shape(condition):
-        raise op_error(ValueError, "If", "the condition must be a scalar; reduce it with `all` or `any` first.")
+    condition = _scalar("If", condition)
     if dispatch.world_of(condition) in (dispatch.HOST, dispatch.EAGER):
         return true_fn() if condition else false_fn()
     flow = _flow("If", [condition])
@@ -154,6 +153,12 @@ def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]
 
     found = flow.control.cond(flow.prepare(condition), lambda: leaves(true_fn()), lambda: leaves(false_fn()))
     return unflatten(structures[0], found)
+
+
+def _scalar(op: str, condition: Any) -> Any:
+    if static_shape(condition):
+        raise op_error(ValueError, op, "the condition must be a scalar; reduce it with `all` or `any` first.")
+    return condition
 
 
 def static_shape(value: Any) -> Any:
@@ -260,10 +265,10 @@ def while_loop(
         return flow.leaves(result if several_returned else (result,), structure, "`loop_vars`")
 
     found = flow.control.while_loop(
-        lambda *values: flow.prepare(condition(*unflatten(structure, values))),
+        lambda *values: flow.prepare(_scalar("While", condition(*unflatten(structure, values)))),
         next_state,
         [flow.prepare(leaf) for leaf in leaves],
-        maximum_iterations,
+        None if maximum_iterations is None else int(maximum_iterations),
     )
     result = unflatten(structure, found)
     return result if several else result[0]

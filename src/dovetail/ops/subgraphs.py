@@ -31,8 +31,6 @@ def join_specs(first: TensorSpec, second: TensorSpec, what: str) -> TensorSpec:
 
 
 def _if_spec(condition: TensorSpec, inputs: Any, then_branch: Any, else_branch: Any) -> list[TensorSpec]:
-    if condition.shape:
-        raise ValueError(f"the condition must be a scalar, not {condition!r}; reduce it with `all` or `any` first.")
     pairs = zip(then_branch.outputs, else_branch.outputs, strict=True)
     return [join_specs(a.spec, b.spec, "a result of both branches") for a, b in pairs]
 
@@ -65,10 +63,6 @@ def _fits(shape: Any, wider: Any) -> bool:
 
 
 def _while_spec(init: Any, constants: Any, condition: Any, body: Any, maximum_iterations: Any) -> list[TensorSpec]:
-    if condition.outputs[0].shape:
-        raise ValueError(
-            f"the condition must give a scalar, not {condition.outputs[0].spec!r}; reduce it with `all` or `any`."
-        )
     return carried_specs(body, init)
 
 
