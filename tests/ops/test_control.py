@@ -226,6 +226,25 @@ def test_only_the_chosen_branch_runs(engine):
     assert ran == []
 
 
+def test_switch_by_rank(engine):
+    x, y = np.arange(6.0).reshape(2, 3), -np.ones((2, 3))
+    for condition, expected in (
+        (True, x),
+        (np.array([False]), y),
+        (np.array([True, False, True]), np.where([True, False, True], x, y)),
+        (np.array([[True], [False]]), np.where([[True], [False]], x, y)),
+    ):
+        for call in (ops.switch, dt.function(ops.switch)):
+            agree([call(condition if condition is True else ops.convert(condition), x, y)], [expected])
+    deep = ops.switch(np.array([[True, False], [False, True]]), np.ones((2, 2, 3)), np.zeros((2, 2, 3)))
+    agree([deep[..., 0]], [np.eye(2)])
+    ran = []
+    assert float(ops.switch(np.array([True]), lambda: 1.0, lambda: ran.append("wrong"))) == 1.0
+    with pytest.raises(ValueError, match="broadcast"):
+        ops.switch(np.array([True, False]), x, y)
+    assert ran == []
+
+
 def test_branches_are_promoted_and_dimensions_joined(engine):
     pick = dt.function(
         lambda c, x: ops.cond(c, lambda: x, lambda: 1), input_signature=[dt.spec((), "bool"), dt.spec(())]

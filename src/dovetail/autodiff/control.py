@@ -54,7 +54,8 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     for graph, numbers in gradients:
         found: dict[int, Any] = dict(zip(numbers, graph.outputs, strict=True))
         with trace.building(graph):
-            graph.outputs = [found[i] if i in found else zeros_like(graph.inputs[i]) for i in reached]
+            departing: Any = [found[i] if i in found else zeros_like(graph.inputs[i]) for i in reached]
+        graph.outputs = departing
     given = [*inputs, *(arriving[i] for i in targets)]
     results = if_op(condition, given, *(graph for graph, _ in gradients)) if reached else ()
     return _placed(op, [1 + i for i in reached], results)

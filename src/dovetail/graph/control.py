@@ -125,9 +125,8 @@ def _loop_body(
         first = [_as_graph_tensor(v, graph) for v in init]
     specs, count = [t.spec for t in first], len(first)
     while True:
-        body = _subgraph(
-            "body", graph, _numbered("carry", specs) | slices, lambda *args: step(args[:count], args[count:])
-        )
+        named = _numbered("carry", specs) | slices
+        body = _subgraph("body", graph, named, lambda *args: step(args[:count], args[count:]))
         try:
             joined = [join_specs(a, b.spec, "what a loop carries") for a, b in zip(specs, body.outputs, strict=False)]
         except ValueError as error:
