@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import Any
 
 LEAF = "*"
@@ -81,6 +82,21 @@ def flatten_like(structure: Structure, value: Any) -> list[Any]:
     else:
         raise ValueError(f"needs a {kind.__name__} of {len(children)}, not {value!r}.")
     return [leaf for child, part in zip(children, parts, strict=True) for leaf in flatten_like(child, part)]
+
+
+def show(structure: Structure) -> str:
+    """A structure as text, with a star for each leaf.
+
+    Example:
+        >>> show(flatten({"a": 1, "b": [2, 3]})[1])
+        "{'a': *, 'b': [*, *]}"
+    """
+    return repr(unflatten(structure, repeat(_Star())))
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return LEAF
 
 
 def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from dovetail.ops.create import zeros
 from dovetail.ops.join import stack, unstack
 from dovetail.ops.shape import convert, dims_of, reshape, shaped
 from dovetail.ops.subgraphs import scan_length
-from dovetail.structure import LEAF, Structure, flatten, unflatten
+from dovetail.structure import LEAF, Structure, flatten, show, unflatten
 from dovetail.tensor import building
 
 # -- which control flow runs ------------------------------------------------------------------------------------------
@@ -51,6 +50,7 @@ class _Flow:
     """The control flow for some values.
 
     Attributes:
+        op: what messages call it.
         control: what runs it.
         prepare: one value as the control flow takes it.
     """
@@ -89,16 +89,6 @@ def _native(value: Any, engine: Any) -> Any:
     if isinstance(value, (bool, int, float, complex)) or dispatch.world_of(value) is dispatch.NATIVE:
         return value
     return dispatch.as_tensor(value, dispatch.native_dtype(dispatch.dtype_of(value)), engine.native).value
-
-
-def show(structure: Structure) -> str:
-    """A structure as text, with a star for each tensor."""
-    return repr(unflatten(structure, repeat(_Star())))
-
-
-class _Star:
-    def __repr__(self) -> str:
-        return LEAF
 
 
 def _loose(structure: Structure) -> Structure:
