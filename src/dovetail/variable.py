@@ -39,7 +39,7 @@ class Variable(Operators):
     Attributes:
         name, dtype, shape, trainable: as given.
         number: counts variables; locks are taken in this order.
-        lock: held while a plan assigns the variable.
+        lock: held while the variable is assigned.
 
     Example:
         >>> w = Variable([1., 2.], name="w")
@@ -59,7 +59,8 @@ class Variable(Operators):
         self.name = name or f"variable_{self.number}"
         self.lock = threading.RLock()
         self._tensor: Tensor | None = tensor
-        self._readers = 0  # plans that read the buffer just now
+        self._readers: list[None] = []  # one for each plan that reads the buffer just now
+        self._consumed = False  # whether a plan is consuming the buffer just now
         self._shared = True  # the buffer may be known to others than this variable
         self._spare: Tensor | None = None  # a buffer that only this variable knows, for its next value
 
@@ -87,40 +88,62 @@ class Variable(Operators):
         if graph is not None:
             return trace.read_variable(graph, self)
         with self.lock:
-            self._shared = True
+            self._shared = True  # with the Tensor that is returned
             tensor = self._tensor = dispatch.move_quietly(self._held(), engine)
         for tape in recording.tapes:
             tape.record_read(self, tensor)
         return tensor
 
-    # called by plans
+    # called by plans, which hold the locks of the variables that they assign
 
-    def lend_buffer(self, engine: Engine, donate: bool) -> Any:
-        """The native array for a plan to read, or, if it is donated, to consume: then nobody else knows it."""
-        with self.lock:
-            tensor = self._tensor = dispatch.move_quietly(self._held(), engine)
-            value = engine.copy(tensor._value) if donate and (self._shared or self._readers) else tensor._value
-            self._readers += 1
-            return value
+    def lend_buffer(self, engine: Engine, consume: bool) -> Any:
+        """The native array for a plan to read, or to consume: then nobody else knows it.
+
+        There is no lock here.  A reader enters itself before it looks whether the buffer is being consumed, and a
+        consumer says so before it looks for readers, so at least one of the two sees the other.
+        """
+        self._readers.append(None)
+        if consume:
+            self._consumed = True
+        elif self._consumed:
+            with self.lock:  # until the consumer has put the next value in place
+                pass
+        tensor = self._tensor
+        if tensor is None or tensor._engine is not engine:
+            tensor = self._moved(engine)
+        return engine.copy(tensor._value) if consume and (self._shared or len(self._readers) > 1) else tensor._value
+
+    def _moved(self, engine: Engine) -> Tensor:
+        try:
+            with self.lock:
+                self._tensor = dispatch.move_quietly(self._held(), engine)
+                self._shared = True  # with the engine that it comes from, by DLPack
+                return self._tensor
+        except BaseException:
+            self.return_buffer()
+            raise
 
     def return_buffer(self) -> None:
         """A plan has done with the array that it was lent."""
-        with self.lock:
-            self._readers -= 1
+        self._readers.pop()
 
     def spare_buffer(self, engine: Engine) -> Any:
         """A native array that a plan may write the next value into."""
-        with self.lock:
-            spare, self._spare = self._spare, None
-            if spare is None or spare._engine is not engine:
-                return engine.empty(self.shape, self.dtype)
-            return spare._value
+        spare, self._spare = self._spare, None
+        if spare is None or spare._engine is not engine:
+            return engine.empty(self.shape, self.dtype)
+        return spare._value
 
     def replace_buffer(self, tensor: Tensor, owned: bool) -> None:
         """Takes over the array that a plan returned for this variable; `owned` if nobody else knows it."""
-        with self.lock:
-            self._spare = None if self._shared or self._readers else self._tensor
-            self._tensor, self._shared = tensor, not owned
+        self._spare = None if self._shared or self._readers else self._tensor
+        self._tensor, self._shared, self._consumed = tensor, not owned, False
+
+    def keep_buffer(self) -> None:
+        """The plan failed: the value stays, unless the engine has consumed it already."""
+        self._consumed = False
+        if self._tensor is not None and self._tensor._engine.is_deleted(self._tensor._value):
+            self._tensor = None
 
     def _held(self) -> Tensor:
         if self._tensor is None:
@@ -132,7 +155,8 @@ class Variable(Operators):
 
     def numpy(self) -> np.ndarray:
         """The value as a NumPy array of its own."""
-        return self._held().numpy()
+        with self.lock:
+            return self._held().numpy()
 
     def assign(self, value: Any) -> Any:
         """Gives the variable a value.
@@ -176,16 +200,24 @@ class Variable(Operators):
 
     def assign_add(self, delta: Any) -> Any:
         """Adds to the value."""
-        return self.assign(self.read() + delta)
+        with self.lock:
+            return self.assign(self.read() + delta)
 
     def assign_sub(self, delta: Any) -> Any:
         """Subtracts from the value."""
-        return self.assign(self.read() - delta)
+        with self.lock:
+            return self.assign(self.read() - delta)
 
     def delete(self) -> None:
         """Frees the buffer now; reading the variable before it is assigned again raises `StaleValueError`."""
         with self.lock:
             self._tensor = None
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.read().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.read().__dlpack_device__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.read().__array__(dtype, copy)

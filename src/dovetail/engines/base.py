@@ -128,6 +128,10 @@ class Engine:
         """The same numbers in a buffer of their own."""
         raise NotImplementedError
 
+    def is_deleted(self, value: Any) -> bool:
+        """Whether a native array's buffer is gone, consumed by a compiled program."""
+        return False
+
     def from_dlpack(self, value: Any) -> Any:
         """A native array that shares memory with any object that speaks DLPack."""
         raise NotImplementedError
@@ -141,6 +145,15 @@ class Engine:
     def eager_rule(self, rule: Rule) -> Rule:
         """A rule as it runs when called from Python one at a time."""
         return rule
+
+    def rule_for(self, operation: Any, out: bool) -> Rule | None:
+        """The rule for an operation of a program; its dtypes are known, so it may be a quicker one than for any call.
+
+        Args:
+            operation: of the graph that is lowered.
+            out: whether it is to write to a given array.
+        """
+        return (self.out_rules if out else self.rules).get(operation.type)
 
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
         """A straight-line function of native arrays, made as fast as the library can.
@@ -213,11 +226,20 @@ class Engine:
         return found
 
     def receive(self, value: Any, sender: Engine) -> Any:
-        """A value of another engine, by DLPack where both can, else by way of NumPy."""
+        """A value of another engine, in the same memory where DLPack can say what it is, else a copy by way of NumPy."""
         try:
             return self.from_dlpack(value)
-        except Exception:  # a dtype or device that one of the two cannot exchange
-            return self.asarray(sender.to_numpy(value), sender.dtype(value))
+        except Exception:  # a dtype, a layout or a device that one of the two does not exchange
+            array = sender.to_numpy(value)
+            return self.asarray(array, native_to_dtype(array.dtype))
+
+    def take(self, source: Any) -> Any:
+        """A native array of any object that speaks DLPack, in the same memory where the engine can hold it so."""
+        try:
+            return self.from_dlpack(source)
+        except Exception:  # as in `receive`
+            array = np.from_dlpack(source)
+            return self.asarray(array, native_to_dtype(array.dtype))
 
     def __repr__(self) -> str:
         return f"<engine {self.name}>"

@@ -505,6 +505,9 @@ class JaxEngine(Engine):
         with jax.enable_x64(True):
             return jnp.array(value, copy=True)
 
+    def is_deleted(self, value: Any) -> bool:
+        return value.is_deleted()
+
     def from_dlpack(self, value: Any) -> Any:
         with jax.enable_x64(True):
             return jnp.from_dlpack(value)

@@ -65,6 +65,7 @@ rules["Real"] = torch.real
 rules["Polygamma"] = torch.polygamma
 
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+_for_floats: dict[str, Rule] = {}  # quicker rules, which take `out=` too, for programs in which all arguments are floats
 
 
 def _or_numpy(*names: str) -> None:
@@ -83,6 +84,7 @@ def _or_numpy(*names: str) -> None:
 
         return rule_for_all
 
+    _for_floats.update({name: rules[name] for name in names})
     rules.update({name: covered(name, rules[name]) for name in names})
 
 
@@ -588,6 +590,7 @@ _in_float32 = matrices.in_float32(torch.Tensor.to, HALVES, torch.float32)
 
 
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+_for_floats: dict[str, Rule] = {}  # quicker rules, which take `out=` too, for programs in which all arguments are floats
 
 
 def _has_products(x: Any) -> bool:
@@ -605,6 +608,13 @@ def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> 
 
 
 out_rules["MatMul"] = rules["MatMul"]
+
+
+def _float_matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> Any:
+    return torch.matmul(x.mT if transpose_a else x, y.mT if transpose_b else y, out=out)
+
+
+_for_floats["MatMul"] = _float_matmul
 
 
 @rules("FusedMatMul")
@@ -729,6 +739,13 @@ def _(key: Any, shape: Any, counter: Any) -> Any:
     return torch.cat(threefry.encrypt(key, x0, x1, signed=True))[:size].reshape(shape)
 
 
+def _runs_backwards(value: Any) -> bool:
+    try:
+        return any(stride < 0 for stride in np.from_dlpack(value).strides)
+    except (BufferError, RuntimeError):  # not NumPy's: another dtype or device
+        return isinstance(value, np.ndarray) and any(stride < 0 for stride in value.strides)
+
+
 class TorchEngine(Engine):
     """PyTorch, on the CPU or on the first CUDA device."""
 
@@ -779,7 +796,15 @@ class TorchEngine(Engine):
         return value.detach().clone()
 
     def from_dlpack(self, value: Any) -> Any:
+        if _runs_backwards(value):  # torch would not raise an exception but end the process
+            raise BufferError("torch has no negative strides.")
         return torch.from_dlpack(value)
+
+    def rule_for(self, operation: Any, out: bool) -> Rule | None:
+        quick = _for_floats.get(operation.type)
+        if quick is not None and all(t.dtype.is_floating for t in operation.inputs):
+            return quick
+        return super().rule_for(operation, out)
 
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
         return torch.no_grad()(function)

@@ -102,13 +102,12 @@ class _Writer:
                     self.names[tensor] = f"v{len(self.names)}"
 
     def _line(self, op: Operation) -> str:
-        rule = self.engine.rules.get(op.type)
+        target = self._target(op)
+        rule = self.engine.rule_for(op, out=target is not None)
         if rule is None:
             raise op_error(NotImplementedError, op.type, f"the engine {self.engine.name!r} has no rule for it.", where=op.where)
         arguments = self._arguments(op)
-        target = self._target(op)
         if target is not None:
-            rule = self.engine.out_rules[op.type]
             arguments.append(f"out={target}")
         targets = "".join(f"{self.names[t]}, " for t in op.outputs) if op.op.returns_tuple else self.names[op.outputs[0]]
         return f" {targets} = {self._bind(rule, 'r')}({', '.join(arguments)})"

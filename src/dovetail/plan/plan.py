@@ -43,11 +43,11 @@ class Plan:
         inputs = [*self.graph.inputs, *reads.values()]
         self.program = lower(self.graph, engine, inputs, self.graph.outputs, list(writes.values()))
         self._owned = self.program.buffers.owned
-        self._donated = [v in writes and engine.compiles_programs for v in self.variables]
+        self._reads = [(v, v in writes and engine.compiles_programs) for v in self.variables]
         self._spares = [self.assigned[i] for i in self.program.spares]
         self._locked = sorted(self.assigned, key=lambda v: v.number)  # one order for all threads
         first = len(self.graph.inputs)
-        donate = tuple(first + i for i, given in enumerate(self._donated) if given)
+        donate = tuple(first + i for i, (_, consume) in enumerate(self._reads) if consume)
         self._run = engine.compile(self.program.function, donate)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -64,14 +64,18 @@ class Plan:
 
     def _run_with_state(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         engine = self.engine
-        buffers = [v.lend_buffer(engine, d) for v, d in zip(self.variables, self._donated, strict=True)]
+        buffers: list[Any] = []
         try:
-            spares = [v.spare_buffer(engine) for v in self._spares]
-            results = self._run(*arguments, *buffers, *spares)
+            for variable, consume in self._reads:
+                buffers.append(variable.lend_buffer(engine, consume))
+            results = self._run(*arguments, *buffers, *[v.spare_buffer(engine) for v in self._spares])
+        except BaseException:
+            for variable in self.assigned:
+                variable.keep_buffer()
+            raise
         finally:
-            for variable in self.variables:
+            for variable, _ in self._reads[: len(buffers)]:
                 variable.return_buffer()
-        count = self._result_count
-        for variable, value, owned in zip(self.assigned, results[count:], self._owned, strict=True):
+        for variable, value, owned in zip(self.assigned, results[self._result_count :], self._owned, strict=True):
             variable.replace_buffer(Tensor(value, engine), owned)
-        return results[:count]
+        return results[: self._result_count]
