@@ -151,7 +151,11 @@ class Tensor(Operators):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self._engine.to_numpy(self._value)
-        return np.array(array, dtype=dtype) if copy else np.asarray(array, dtype=dtype)
+        if copy:
+            return np.array(array, dtype=dtype)
+        array = np.asarray(array, dtype=dtype).view()
+        array.flags.writeable = False  # it may be the tensor's own memory, and a tensor is a value
+        return array
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._engine.to_dlpack(self._value, **options)

@@ -226,12 +226,20 @@ def as_tensor(value: Any, dtype: DType, engine: Engine) -> Tensor:
     if world is STATE:
         value = value.read(engine)
     if type(value) is not Tensor:
-        if world is not NATIVE:
+        if world is NATIVE:
+            value = Tensor(value, engines.owner_of_type(type(value)).native)
+        elif _is_foreign(value):
+            value = Tensor(engine.take(value), engine)
+        else:
             return Tensor(engine.asarray(value, dtype), engine)
-        value = Tensor(value, engines.owner_of_type(type(value)).native)
     if value._engine is not engine:
         value = move(value, engine)
     return value if value.dtype == dtype else cast(value, dtype)
+
+
+def _is_foreign(value: Any) -> bool:
+    """Whether it is an array of a library that no engine owns, which hands out its memory by DLPack."""
+    return hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray)
 
 
 def engine_for(value: Any) -> Engine:
@@ -302,7 +310,7 @@ def dtype_of(value: Any) -> Any:
         return {int: "int32", float: float}.get(found, found)
     dtype = getattr(value, "dtype", None)
     if dtype is None:
-        dtype = np.asarray(value).dtype
+        dtype = (np.from_dlpack(value) if _is_foreign(value) else np.asarray(value)).dtype
     return native_dtype(dtype)
 
 

@@ -1,0 +1,67 @@
+"""DLPack: tensors that share memory with other libraries.
+
+Tensors and variables speak DLPack themselves (`torch.from_dlpack(tensor)`), and `ops.convert` takes any object that
+does; these functions are for capsules and for saying it in so many words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.engines import current, get_engine
+from dovetail.tensor import Tensor
+
+CPU = (1, 0)
+
+
+class _Capsule:
+    """A bare capsule, as an object that speaks DLPack; its memory is taken to be on the CPU."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU
+
+
+def to_dlpack(x: Any) -> Any:
+    """A capsule with the memory of a tensor or variable, for a library to take once.
+
+    What takes it must not write to it: tensors are values.
+
+    Source: `tf.experimental.dlpack.to_dlpack`.
+    """
+    return ops.convert(x).__dlpack__()
+
+
+def from_dlpack(source: Any, engine: str | None = None) -> Tensor:
+    """A Tensor of what speaks DLPack, in the same memory where the engine can hold it, else a copy.
+
+    What the source's owner writes to it later shows in the Tensor; `ops.convert` makes a copy of NumPy arrays.
+
+    Args:
+        source: an object with `__dlpack__`, or a capsule on the CPU.
+        engine: where to hold it; the current engine if not given.
+
+    Raises:
+        TypeError: the source does not speak DLPack.
+
+    Source: `numpy.from_dlpack`.
+
+    Example:
+        >>> import numpy as np
+        >>> from_dlpack(np.arange(3.))
+        Tensor([0., 1., 2.], float64[3], numpy)
+    """
+    if type(source).__name__ == "PyCapsule":
+        source = np.from_dlpack(_Capsule(source))
+    if not hasattr(source, "__dlpack__"):
+        raise TypeError(f"from_dlpack needs an object with __dlpack__, or a capsule, not {source!r}.")
+    holder = current() if engine is None else get_engine(engine)
+    return Tensor(holder.take(source), holder)

@@ -1,0 +1,211 @@
+"""Several threads at once: tapes, engines, tracing, compiled steps on shared variables."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+
+THREADS = 6
+
+
+def together(work, count=THREADS):
+    """The results of work(0), work(1), … begun at the same moment, each in a thread of its own."""
+    start = threading.Barrier(count)
+
+    def begin(number):
+        start.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return [future.result(timeout=120) for future in [pool.submit(begin, i) for i in range(count)]]
+
+
+def test_tapes_are_the_threads_own(engine):
+    def work(number):
+        with dt.engine(engine):
+            x = ops.constant([float(number), 1.0])
+            found = []
+            for _ in range(10):
+                with dt.GradientTape() as outer:
+                    outer.watch(x)
+                    with dt.GradientTape() as tape:
+                        tape.watch(x)
+                        y = ops.sum(x * x * x)
+                    slope = tape.gradient(y, x)
+                found.append((slope.numpy()[0], outer.gradient(slope, x).numpy()[0]))
+            return set(found)
+
+    assert together(work) == [{(3.0 * n * n, 6.0 * n)} for n in range(THREADS)]
+
+
+def test_engines_are_the_threads_own():
+    names = dt.engines()
+
+    def work(number):
+        name = names[number % len(names)]
+        found = set()
+        with dt.engine(name):
+            for _ in range(30):
+                found.add((ops.ones((2,)) + 1.0).engine)
+        return found == {name}
+
+    assert all(together(work))
+    assert dt.engines() == names
+
+
+def test_one_function_traced_by_all(engine):
+    """One trace for each signature, whoever comes first; nobody's graph shows up in another thread."""
+    traced = []
+    w = dt.Variable(2.0)
+
+    @dt.function
+    def inner(x):
+        return ops.tanh(x) * w
+
+    @dt.function
+    def f(x):
+        traced.append(x.shape)
+        return ops.sum(inner(x)) + inner(ops.sum(x))
+
+    def work(number):
+        with dt.engine(engine):
+            found = []
+            for size in (1, 2, 3):
+                x = ops.ones((size,)) * 0.1
+                eager = ops.tanh(x)  # computed, not recorded in the graph that another thread traces
+                assert eager.numpy().shape == (size,)
+                found.append(float(f(x)))
+            return found
+
+    results = together(work)
+    assert sorted(traced) == [(1,), (2,), (3,)]
+    expected = [2 * (n * np.tanh(0.1) + np.tanh(n * 0.1)) for n in (1, 2, 3)]
+    for found in results:
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_compiled_steps_on_one_variable(engine):
+    """Steps in several threads happen one after the other; nothing is lost, and what was read stays."""
+    w, count = dt.Variable(np.zeros(5000, "float32")), dt.Variable(0)
+
+    @dt.function
+    def step():
+        w.assign_add(ops.ones((5000,)))
+        count.assign_add(1)
+        return ops.max(w) - ops.min(w)
+
+    def work(number):
+        with dt.engine(engine):
+            held = []
+            for _ in range(20):
+                assert float(step()) == 0
+                value = w.read()
+                held.append((value, value.numpy().copy()))
+            return all((tensor.numpy() == numbers).all() and (numbers == numbers[0]).all() for tensor, numbers in held)
+
+    assert all(together(work))
+    assert w.numpy()[0] == w.numpy()[-1] == int(count) == 20 * THREADS
+
+
+def test_steps_on_two_variables_in_both_orders(engine):
+    """Locks are taken in one order, so threads do not wait for each other for ever."""
+    a, b = dt.Variable(0.0), dt.Variable(0.0)
+
+    @dt.function
+    def forth():
+        a.assign_add(1.0)
+        b.assign_add(a)
+
+    @dt.function
+    def back():
+        b.assign_sub(a)
+        a.assign_add(1.0)
+
+    def work(number):
+        with dt.engine(engine):
+            for _ in range(20):
+                (forth if number % 2 else back)()
+
+    together(work)
+    assert float(a) == 20 * THREADS
+
+
+def test_eager_assignments(engine):
+    v = dt.Variable(0.0)
+
+    def work(number):
+        with dt.engine(engine):
+            for _ in range(50):
+                v.assign_add(1.0)
+
+    together(work)
+    assert float(v) == 50 * THREADS
+
+
+def test_gradients_of_one_compiled_function(engine):
+    w = dt.Variable(np.full(100, 2.0, "float32"))
+    loss = dt.function(lambda x: ops.sum(ops.square(w * x)))
+
+    def work(number):
+        with dt.engine(engine):
+            x = ops.ones((100,)) * float(number)
+            with dt.GradientTape() as tape:
+                tape.watch(x)
+                y = loss(x)
+            return [float(g.numpy()[0]) for g in tape.gradient(y, [x, w])]
+
+    assert together(work) == [[8.0 * n, 4.0 * n * n] for n in range(THREADS)]
+
+
+def test_buffers_are_the_threads_own(engine):
+    """A plan keeps its buffers from call to call, for each thread its own."""
+    f = dt.function(lambda x: ops.sum(ops.tanh(ops.exp(x * 0.5) + 1.0) * x))
+    expected = []
+    for n in range(THREADS):
+        x = np.full(20000, n / 10, "float32")
+        expected.append(float(np.sum(np.tanh(np.exp(x * 0.5) + 1) * x, dtype="float64")))
+
+    def work(number):
+        with dt.engine(engine):
+            x = ops.convert(np.full(20000, number / 10, "float32"))
+            return {float(f(x)) for _ in range(20)}
+
+    for found, wanted in zip(together(work), expected, strict=True):
+        assert len(found) == 1
+        np.testing.assert_allclose(found.pop(), wanted, rtol=1e-4)
+
+
+def test_overrides_are_the_threads_own():
+    @dt.RegisterGradient("ThreadsOwn")
+    def _(op, g):
+        return g * 100.0
+
+    def work(number):
+        x = ops.constant(0.0)
+        found = set()
+        for _ in range(30):
+            with dt.GradientTape() as tape, dt.gradient_override_map({"Tanh": "ThreadsOwn"} if number % 2 else {}):
+                tape.watch(x)
+                y = ops.tanh(x)
+            found.add(float(tape.gradient(y, x)))
+        return found
+
+    assert together(work) == [{100.0 if n % 2 else 1.0} for n in range(THREADS)]
+
+
+def test_an_error_in_one_thread_is_not_anothers(engine):
+    def work(number):
+        with dt.engine(engine):
+            f = dt.function(lambda x: ops.matmul(x, x))
+            for _ in range(5):
+                if number % 2:
+                    with pytest.raises(ValueError, match="inner dimensions"):
+                        f(ops.ones((2, 3)))
+                else:
+                    assert f(ops.ones((2, 2))).numpy().tolist() == [[2, 2], [2, 2]]
+
+    together(work)
