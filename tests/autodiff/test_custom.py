@@ -5,6 +5,12 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.engines import get_engine
+from dovetail.graph.copying import copy_into
+from dovetail.passes.cse import merge_common
+from dovetail.passes.prune import prune
+from dovetail.passes.simplify import simplify
+from dovetail.plan.plan import Plan
 
 
 @dt.custom_gradient
@@ -202,7 +208,9 @@ def test_tensors_from_around(engine):
         return f(x) + y
 
     for way in ways(use):
-        np.testing.assert_allclose([float(g) for g in way(ops.constant(1.0), ops.constant(0.5))], [np.exp(1.0), 1], rtol=1e-5)
+        np.testing.assert_allclose(
+            [float(g) for g in way(ops.constant(1.0), ops.constant(0.5))], [np.exp(1.0), 1], rtol=1e-5
+        )
 
 
 def test_recursion(engine):
@@ -256,21 +264,29 @@ def test_the_graph_holds_no_python(engine):
     copied = dt.Graph()
     with copied.as_default():
         z = copied.placeholder(dt.spec(()), "z")
-        from dovetail.graph.copying import copy_into
-
         inner = dt.Graph()
         with inner.as_default():
             x = inner.placeholder(dt.spec(()), "x")
             inner.outputs = [log1pexp(x)]
         (y,) = copy_into(inner, copied, [z])
         copied.outputs = dt.gradients(y * 2.0, z)
-    from dovetail.engines import get_engine
-    from dovetail.plan.plan import Plan
-
     value = get_engine(engine).asarray(100.0, ops.constant(0.0).dtype)
     for program, expected in ((graph, 1), (copied, 2)):
         (found,) = Plan(program, get_engine(engine))([value])
         assert float(found) == expected
+
+
+def test_passes_before_the_gradient():
+    """What computes the same is merged, but not what has different gradients."""
+    twice = dt.custom_gradient(lambda x: (ops.exp(x), lambda g: g * 2.0))
+    thrice = dt.custom_gradient(lambda x: (ops.exp(x), lambda g: g * 3.0))
+    graph = dt.Graph()
+    with graph.as_default():
+        x = graph.placeholder(dt.spec(()), "x")
+        graph.outputs = [twice(x), thrice(x), log1pexp(x)]
+        assert merge_common(graph) > 0 and simplify(graph) >= 0 and prune(graph) > 0
+        graph.outputs = [dt.gradients(y, x)[0] for y in graph.outputs]
+    assert [float(v) for v in Plan(graph, get_engine("numpy"))([np.float32(100.0)])] == [2, 3, 1]
 
 
 # -- recomputing ------------------------------------------------------------------------------------------------------

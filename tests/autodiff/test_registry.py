@@ -77,8 +77,8 @@ def test_graph_override_map():
         None, "Tripled", "GuidedRelu", None, None,
     ]  # fmt: skip
     assert nested.op.inputs[0].op.overrides["Relu"] == "Tripled"
-    found = dt.gradients(inside, x)[0]
-    assert {op.type for op in found.op.graph.operations if op not in (before.op, inside.op, nested.op, after.op)} >= {"Mul"}
+    with graph.as_default():
+        assert dt.gradients(inside, x)[0].op.type == "Mul"
 
 
 def test_gradient_clipping(engine):
@@ -86,7 +86,9 @@ def test_gradient_clipping(engine):
     with dt.GradientTape() as tape, dt.gradient_override_map({"MatMul": "ClippedMatMul"}):
         tape.watch(x)
         y = ops.sum(x @ w)
-    np.testing.assert_allclose(np.concatenate([g.numpy().ravel() for g in tape.gradient(y, [x, w])]), [0.1] * 4, rtol=1e-6)
+    np.testing.assert_allclose(
+        np.concatenate([g.numpy().ravel() for g in tape.gradient(y, [x, w])]), [0.1] * 4, rtol=1e-6
+    )
 
 
 def test_inside_composites(engine):
@@ -127,7 +129,10 @@ def test_unknown_names():
             y = ops.tanh(x)
         with pytest.raises(LookupError, match=r"Tanh at test_registry.py:\d+.*'NobodyKnows'"):
             dt.gradients(y, x)
-        with pytest.raises(LookupError, match="'Reluu'; did you mean Relu"), graph.gradient_override_map({"Reluu": "x"}):
+        with (
+            pytest.raises(LookupError, match="'Reluu'; did you mean Relu"),
+            graph.gradient_override_map({"Reluu": "x"}),
+        ):
             pass
 
 

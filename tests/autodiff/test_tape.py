@@ -196,7 +196,9 @@ def test_a_persistent_tape_inside_its_own_block(engine):
         slope = tape.gradient(y, x)
         curvature = tape.gradient(slope, x)
     third = tape.gradient(curvature, x)
-    np.testing.assert_allclose([float(slope), float(curvature), float(third)], np.exp(2.0) * np.array([3, 4, 5]), rtol=1e-5)
+    np.testing.assert_allclose(
+        [float(slope), float(curvature), float(third)], np.exp(2.0) * np.array([3, 4, 5]), rtol=1e-5
+    )
 
 
 def test_a_tape_asked_inside_its_block_stops():

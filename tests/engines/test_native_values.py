@@ -132,7 +132,10 @@ def test_jax_transformations(x64):
         for found, wanted in zip(jax.jit(jax.grad(model, (0, 1)))(x, w), gradients, strict=True):
             close(found, wanted)
         close(jax.vmap(model, (0, None))(x[:, None], w), [float(model(row[None], w)) for row in x])
-        close(jax.jvp(model, (x, w), (x, w))[1], sum(float(np.sum(g * a)) for g, a in zip(gradients, arrays(), strict=True)))
+        close(
+            jax.jvp(model, (x, w), (x, w))[1],
+            sum(float(np.sum(g * a)) for g, a in zip(gradients, arrays(), strict=True)),
+        )
         per_row = jax.vmap(jax.grad(model), (0, None))(x[:, None], w)
         close(per_row[:, 0], [jax.grad(model)(row[None], w)[0] for row in x])
 
@@ -174,8 +177,9 @@ def test_mixed_with_other_values(make):
     for name in dt.engines():
         with dt.engine(name):
             for other in (ops.constant([3.0, 4.0]), dt.Variable([3.0, 4.0]), np.array([3, 4]), [3, 4]):
-                for found in (x * other, ops.multiply(other, x)) if hasattr(other, "engine") else (ops.multiply(x, other),):
+                for found in (ops.multiply(x, other), ops.multiply(other, x)):
                     assert isinstance(found, kind) and found.tolist() == [3, 8]
+            assert isinstance(x * ops.constant([3.0, 4.0]), kind) and isinstance(dt.Variable([3.0, 4.0]) * x, kind)
             assert isinstance(ops.concatenate([x, [5.0]]), kind) and isinstance(ops.where([True, False], x, 0.0), kind)
             # what a body makes of nothing belongs to the engine too
             assert isinstance(ops.one_hot(ops.cast(x, "int32"), 3), kind)

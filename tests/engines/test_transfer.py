@@ -1,4 +1,4 @@
-"""Moving values between engines: shared memory where DLPack allows it, copies elsewhere, and nobody's numbers change."""
+"""Moving values between engines: in shared memory where DLPack allows it, and nobody's numbers change."""
 
 import gc
 
@@ -222,7 +222,7 @@ def test_memory_shared_with_others_is_not_overwritten(source, target):
     w = dt.Variable(aligned(4096))
     step = dt.function(lambda: [w.assign(w + 1.0), None][1])
     held = []
-    for turn in range(6):
+    for _ in range(6):
         for name in (source, target):
             with dt.engine(name):
                 step()

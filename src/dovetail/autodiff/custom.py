@@ -162,8 +162,9 @@ class CustomCall:
         current = trace.current_graph()
         graph = graph if current is None else current
         gradient: Callable[..., Any]
+        captured: list[GraphTensor] = []
         if self.function in _being_traced.functions:  # its gradient uses the function itself: only when it is asked for
-            gradient, captured = self._run_again, []
+            gradient = self._run_again
         else:
             with _tracing(self.function):
                 gradient, captured = _trace_gradient(rule, graph, results, sources, self.name)

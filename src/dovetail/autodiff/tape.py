@@ -3,6 +3,8 @@
     with GradientTape() as tape:
         loss = ops.mean((model(x) - y) ** 2)
     gradients = tape.gradient(loss, variables)
+
+Tapes nest, work inside of compiled functions and around them, and differentiate gradients in turn.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ def _key(op: Operation) -> Any:
     inputs = [id(t) for t in op.inputs]
     if name in COMMUTATIVE:
         inputs.sort()
-    return name, *inputs, op.layout, op.engine, op.device, *[_static_key(v) for v in op.attrs.values()]
+    gradient = id(op.gradient_function), *sorted(op.overrides.items())
+    return name, *inputs, op.layout, op.engine, op.device, gradient, *[_static_key(v) for v in op.attrs.values()]
 
 
 def _static_key(value: Any) -> Any:
