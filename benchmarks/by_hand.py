@@ -153,7 +153,9 @@ def torch_step(backward: Any, images: bool = False) -> Any:
         state = [torch.tensor(p) for p in program.parameters()]
         x, y = (torch.tensor(b) for b in program.batch())
         if images:  # kernels as torch keeps them, and images channels-last, the fastest layout on a CPU
-            state = [p.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last) if p.ndim == 4 else p for p in state]
+            state = [
+                p.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last) if p.ndim == 4 else p for p in state
+            ]
             x = x.permute(0, 3, 1, 2)
 
         @torch.no_grad()

@@ -1,6 +1,6 @@
 """Eager dispatch: adding two 4×4 tensors, against the engine's own add.
 
-    python benchmarks/dispatch.py
+python benchmarks/dispatch.py
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def main() -> None:
             x = dt.ops.convert(np.ones((4, 4), "float32"))
             found = compare(lambda x=x: x + x, native_add(name, x.value))
         rows.append([name, f"{found.ours * 1e6:.2f}", f"{found.theirs * 1e6:.2f}", f"{found.difference * 1e6:+.2f}"])
-    print(table("Eager dispatch: x + x, 4×4 float32", ["engine", "Dovetail µs", "engine's own µs", "difference µs"], rows))
+    print(
+        table("Eager dispatch: x + x, 4×4 float32", ["engine", "Dovetail µs", "engine's own µs", "difference µs"], rows)
+    )
 
 
 if __name__ == "__main__":

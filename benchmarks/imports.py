@@ -1,6 +1,6 @@
 """Import time: `import dovetail` in a fresh interpreter, above importing NumPy.
 
-    python benchmarks/imports.py
+python benchmarks/imports.py
 """
 
 from __future__ import annotations

@@ -65,11 +65,9 @@ def lstm(parameters: Any, x: Any, y: Any) -> Any:
 
     def cell(state: Any, row: Any) -> Any:
         hidden, memory = state
-        gates = row + ops.matmul(hidden, wh)
-        i, f, o = (ops.sigmoid(gates[:, k * units : (k + 1) * units]) for k in range(3))
-        memory = f * memory + i * ops.tanh(gates[:, 3 * units :])
-        hidden = o * ops.tanh(memory)
-        return (hidden, memory), None
+        i, f, o, g = ops.split(row + ops.matmul(hidden, wh), 4, axis=-1)
+        memory = ops.sigmoid(f) * memory + ops.sigmoid(i) * ops.tanh(g)
+        return (ops.sigmoid(o) * ops.tanh(memory), memory), None
 
     zeros = ops.zeros((x.shape[0], units))
     (hidden, _), _ = ops.scan(cell, (zeros, zeros), steps)

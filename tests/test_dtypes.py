@@ -1,7 +1,6 @@
 """Dtypes: names, spellings and the promotion lattice."""
 
 import ml_dtypes
-import numpy as np
 import pytest
 
 import dovetail as dt
@@ -26,7 +25,12 @@ def test_spellings_of_engines():
 
 
 def test_python_types():
-    assert (as_dtype(bool), as_dtype(int), as_dtype(float), as_dtype(complex)) == ("bool", "int32", "float32", "complex64")
+    assert (as_dtype(bool), as_dtype(int), as_dtype(float), as_dtype(complex)) == (
+        "bool",
+        "int32",
+        "float32",
+        "complex64",
+    )
     dt.config.set_floatx("float64")
     assert as_dtype(float) == "float64"
 

@@ -250,7 +250,10 @@ class Function(Generic[P, R]):
             outside, recording.tapes = recording.tapes, ()
             try:
                 with trace.building(graph):
-                    args = [v if s is None else graph.placeholder(s, f"arg{i}") for i, (v, s) in enumerate(zip(leaves, specs, strict=True))]
+                    args = [
+                        v if s is None else graph.placeholder(s, f"arg{i}")
+                        for i, (v, s) in enumerate(zip(leaves, specs, strict=True))
+                    ]
                     call = unflatten(structure, args)
                     result = self._python(*call[0], **call[1]) if has_kwargs else self._python(*call)
                     rebuild = _collect_result(graph, result)
@@ -275,7 +278,9 @@ class Function(Generic[P, R]):
     def concrete(self, *args: Any, **kwargs: Any) -> Concrete:
         """What a call with these arguments runs: tensors, arrays, or `TensorSpec`s in their place."""
         leaves, structure = flatten((args, kwargs) if kwargs else args)
-        leaves = [np.zeros([d or 1 for d in v.shape], v.dtype.numpy) if isinstance(v, TensorSpec) else v for v in leaves]
+        leaves = [
+            np.zeros([d or 1 for d in v.shape], v.dtype.numpy) if isinstance(v, TensorSpec) else v for v in leaves
+        ]
         _, _, key = self._classify(leaves, structure)
         return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure))[0]
 
@@ -302,7 +307,9 @@ def _collect_result(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
     outputs: list[GraphTensor] = []
     plain: list[Any] = []
     for leaf in leaves:
-        if isinstance(leaf, (str, bytes)) or not (hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float, complex))):
+        if isinstance(leaf, (str, bytes)) or not (
+            hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float, complex))
+        ):
             plain.append(leaf)
         else:
             dtype = dispatch.promote([dispatch.dtype_of(leaf)])

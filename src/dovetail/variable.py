@@ -192,8 +192,10 @@ class Variable(Operators):
 
     def _check_shape(self, value: Any) -> None:
         shape = value.shape if hasattr(value, "shape") else np.shape(value)
-        if shape is None or len(shape) != len(self.shape) or any(
-            a is not None and a != b for a, b in zip(shape, self.shape, strict=True)
+        if (
+            shape is None
+            or len(shape) != len(self.shape)
+            or any(a is not None and a != b for a, b in zip(shape, self.shape, strict=True))
         ):
             problem = f"the variable {self.name!r} has the shape {self.shape}, so a value of shape {tuple(shape or ())} does not fit."
             raise op_error(ValueError, "AssignVariableOp", problem)
@@ -242,7 +244,11 @@ class Variable(Operators):
 
     def __repr__(self) -> str:
         shape = ",".join(map(str, self.shape))
-        held = "deleted" if self._tensor is None else np.array2string(np.asarray(self._tensor), separator=", ", threshold=20)
+        held = (
+            "deleted"
+            if self._tensor is None
+            else np.array2string(np.asarray(self._tensor), separator=", ", threshold=20)
+        )
         return f"<Variable {self.name}: {self.dtype}[{shape}] {held}>"
 
 

@@ -13,7 +13,7 @@ from tests.ops.table import CASES, IDS, draw, float_arrays, leaves, replace_arra
 
 jax = pytest.importorskip("jax")
 torch = pytest.importorskip("torch")
-import jax.numpy as jnp  # noqa: E402
+import jax.numpy as jnp
 
 DIFFERENTIABLE = [
     pytest.param(op, i, id=name)

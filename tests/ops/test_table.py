@@ -31,8 +31,9 @@ def test_there_are_few_primitives():
 def check_close(found, expected, tolerance):
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape
-    found, expected = found.astype("complex128" if found.dtype.kind == "c" else "float64"), expected.astype(
-        "complex128" if found.dtype.kind == "c" else "float64"
+    found, expected = (
+        found.astype("complex128" if found.dtype.kind == "c" else "float64"),
+        expected.astype("complex128" if found.dtype.kind == "c" else "float64"),
     )
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
@@ -53,7 +54,11 @@ def test_value_and_type(engine, op, number, rng):
         values = dispatch.to_tensors(op, op.bind(args, dict(kwargs)), current())
         specs = dispatch.infer(op, values)
         for f, s in zip(found, specs if op.returns_tuple else [specs], strict=True):
-            shape = f.shape if s.shape is None else tuple(a if b is None else b for a, b in zip(f.shape, s.shape, strict=True))
+            shape = (
+                f.shape
+                if s.shape is None
+                else tuple(a if b is None else b for a, b in zip(f.shape, s.shape, strict=True))
+            )
             assert (f.shape, f.dtype) == (shape, s.dtype)
 
 

@@ -19,6 +19,8 @@ from dovetail.ops.control import cond, scan, while_loop
 from dovetail.ops.create import zeros_like
 from dovetail.ops.kinds import Eachs
 from dovetail.ops.op import composite
+from dovetail.ops.products import matmul
+from dovetail.ops.shape import dims_of, reshape, sum_like
 from dovetail.ops.spec import TensorSpec
 from dovetail.ops.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op
 from dovetail.tensor import Tensor, recording
@@ -102,7 +104,10 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     targets = _targets(body, carried, arriving)
     around, stacked = [i for i in targets if i < carried], [i for i in targets if i >= carried]
     work = split(body, targets)
-    sliced, summed = [i for i in work.inputs if carried <= i < varying], [i for i in work.inputs if i >= varying]
+    gradients = dict(zip(work.inputs, work.backward.outputs, strict=True))
+    sliced, fixed = [i for i in work.inputs if carried <= i < varying], [i for i in work.inputs if i >= varying]
+    later = {i: terms for i in fixed if (terms := _terms(gradients[i]))}
+    summed = [i for i in fixed if i not in later]
     kept = work.forward.outputs[len(body.outputs) :]
     slices, constants = _keep(op, work.forward, kept)
     if not slices and not stacked and length is None:  # then any of the xs says how many steps there are
@@ -114,9 +119,17 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     ys = _placeholders(backward, [body.outputs[i] for i in stacked])
     given = dict(zip((*slices, *constants), _placeholders(backward, (*slices, *constants)), strict=True))
     inputs = [*(given[t] for t in kept), *carry, *ys]
-    found = dict(zip(work.inputs, copy_into(work.backward, backward, inputs), strict=True))
+    wanted = list(dict.fromkeys(t for terms in later.values() for t in terms))
+    work.backward.outputs = [*work.backward.outputs, *wanted]
+    copies = copy_into(work.backward, backward, inputs)
+    found = dict(zip(work.inputs, copies, strict=False))
+    terms = dict(zip(wanted, copies[len(found) :], strict=True))
+    stacks = {given[t]: whole for t, whole in slices.items()} | {
+        y: arriving[i] for y, i in zip(ys, stacked, strict=True)
+    }
+    new = [t for t in dict.fromkeys(terms.values()) if t not in stacks]
     with trace.building(backward):
-        backward.outputs = _round(found, around, carry, summed, totals) + [found[i] for i in sliced]
+        backward.outputs = [*_round(found, around, carry, summed, totals), *(found[i] for i in sliced), *new]
     results = scan_op(
         _carry(op, arriving, around, summed),
         [*(arriving[i] for i in stacked), *slices.values()],
@@ -125,7 +138,36 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
         length,
         not reverse,
     )
-    return _placed(op, [*around, *summed, *sliced], results)
+    early = len(results) - len(new)
+    stacks |= dict(zip(new, results[early:], strict=True))
+    totals = [
+        _TERMS[gradients[i].op.op.name](op.inputs[i], *(stacks[terms[t]] for t in tensors))
+        for i, tensors in later.items()
+    ]
+    return _placed(op, [*around, *summed, *sliced, *later], [*results[:early], *totals])
+
+
+# A product summed over the steps is one product of stacks, which is quicker than a product and a sum in each step; so
+# for the gradients of a loop's constants the factors are stacked.  Op type → the sum, from the constant and the stacks.
+_TERMS = {
+    "MatMul": lambda constant, x, y: matmul(_rows(x), _rows(y), transpose_a=True),
+    "SumLike": lambda constant, terms: sum_like(terms, constant),
+}
+
+
+def _terms(gradient: GraphTensor) -> list[GraphTensor]:
+    """What to stack, where the sum of a gradient over all steps can be computed from stacks; else nothing."""
+    op = gradient.op
+    if op.op.name == "SumLike":
+        return op.inputs[:1]
+    if op.op.name == "MatMul" and gradient.ndim == 2 and op.attrs["transpose_a"] and not op.attrs["transpose_b"]:
+        return op.inputs
+    return []
+
+
+def _rows(stack: Any) -> Any:
+    """Stacked matrices as one matrix of all their rows."""
+    return reshape(stack, (-1, dims_of(stack)[-1]))
 
 
 def _keep(op: Operation, forward: Graph, kept: list[GraphTensor]) -> tuple[dict[Any, Any], dict[Any, Any]]:

@@ -142,4 +142,3 @@ def owner_of_type(kind: type) -> Any:
             found = get_engine(name)
             return found if found.owns_type(kind) else None
     return next((e for e in _loaded.values() if e.name not in BUILT_IN and e.owns_type(kind)), None)
-

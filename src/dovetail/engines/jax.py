@@ -157,7 +157,9 @@ def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
     batch = jnp.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
     matrix, rhs = (jnp.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (matrix, rhs))
     options = {"left_side": True, "lower": lower, "transpose_a": adjoint, "conjugate_a": adjoint}
-    return _nan_where_zero(jnp.diagonal(matrix, axis1=-2, axis2=-1), lax.linalg.triangular_solve(matrix, rhs, **options))
+    return _nan_where_zero(
+        jnp.diagonal(matrix, axis1=-2, axis2=-1), lax.linalg.triangular_solve(matrix, rhs, **options)
+    )
 
 
 @rules("Cholesky")
@@ -174,7 +176,9 @@ def _(x: Any) -> Any:
 
 
 # jax differentiates no determinant of 0 by 0 matrices.
-rules["MatrixDeterminant"] = _in_float32(lambda x: jnp.linalg.det(x) if x.shape[-1] else jnp.ones(x.shape[:-2], x.dtype))
+rules["MatrixDeterminant"] = _in_float32(
+    lambda x: jnp.linalg.det(x) if x.shape[-1] else jnp.ones(x.shape[:-2], x.dtype)
+)
 rules["LogMatrixDeterminant"] = _in_float32(jnp.linalg.slogdet)
 rules["Qr"] = _in_float32(jnp.linalg.qr)
 
@@ -435,7 +439,9 @@ def _(patches: Any, input_sizes: Any, *window: Any) -> Any:
     return jax.linear_transpose(lambda x: _slide(x, *window), x)(patches)[0]
 
 
-def _reduce_windows(x: Any, initial: float, reduce: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+def _reduce_windows(
+    x: Any, initial: float, reduce: Any, size: Any, strides: Any, padding: str, data_format: str
+) -> Any:
     pads = Windows(size, strides, (1,) * len(size), padding).pads(split_shape(x.shape, data_format)[1])
     window, steps = join_shape(1, size, 1, data_format), join_shape(1, strides, 1, data_format)
     return lax.reduce_window(

@@ -65,7 +65,9 @@ rules["Real"] = torch.real
 rules["Polygamma"] = torch.polygamma
 
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
-_for_floats: dict[str, Rule] = {}  # quicker rules, which take `out=` too, for programs in which all arguments are floats
+_for_floats: dict[
+    str, Rule
+] = {}  # quicker rules, which take `out=` too, for programs in which all arguments are floats
 
 
 def _or_numpy(*names: str) -> None:
@@ -590,7 +592,9 @@ _in_float32 = matrices.in_float32(torch.Tensor.to, HALVES, torch.float32)
 
 
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
-_for_floats: dict[str, Rule] = {}  # quicker rules, which take `out=` too, for programs in which all arguments are floats
+_for_floats: dict[
+    str, Rule
+] = {}  # quicker rules, which take `out=` too, for programs in which all arguments are floats
 
 
 def _has_products(x: Any) -> bool:

@@ -4,18 +4,18 @@ from dovetail.ops import operators as _operators
 from dovetail.ops import random
 from dovetail.ops.activation import *
 from dovetail.ops.basic import *
-from dovetail.ops.blocks import *
 from dovetail.ops.bitwise import *
+from dovetail.ops.blocks import *
 from dovetail.ops.compare import *
 from dovetail.ops.complex import *
-from dovetail.ops.conv import *
 from dovetail.ops.control import *
+from dovetail.ops.conv import *
 from dovetail.ops.create import *
+from dovetail.ops.cumulative import *
 from dovetail.ops.decompositions import *
 from dovetail.ops.diagonals import *
-from dovetail.ops.extend import *
-from dovetail.ops.cumulative import *
 from dovetail.ops.exponential import *
+from dovetail.ops.extend import *
 from dovetail.ops.fused import *
 from dovetail.ops.index import *
 from dovetail.ops.join import *
@@ -25,24 +25,24 @@ from dovetail.ops.losses import *
 from dovetail.ops.math import *
 from dovetail.ops.normalization import *
 from dovetail.ops.op import OPS, Op
+from dovetail.ops.passing import *
 from dovetail.ops.pool import *
 from dovetail.ops.products import *
-from dovetail.ops.passing import *
 from dovetail.ops.rearrange import *
 from dovetail.ops.rectifier import *
 from dovetail.ops.reduce import *
-from dovetail.ops.search import *
 from dovetail.ops.rnn import *
 from dovetail.ops.rounding import *
+from dovetail.ops.search import *
 from dovetail.ops.shape import *
 from dovetail.ops.slicing import *
-from dovetail.ops.sort import *
 from dovetail.ops.softmax import *
+from dovetail.ops.sort import *
 from dovetail.ops.special import *
 from dovetail.ops.statistics import *
+from dovetail.ops.subscript import getitem
 from dovetail.ops.systems import *
 from dovetail.ops.trigonometry import *
-from dovetail.ops.subscript import getitem
 
 
 def _is_public(name: str, value: object) -> bool:

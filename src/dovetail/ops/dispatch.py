@@ -141,7 +141,9 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
             _run_body(op, values, engine, record=False)  # says what is wrong in Dovetail's words, if it can
         if getattr(error, "dovetail", False):
             raise
-        kind = type(error) if isinstance(error, (ValueError, TypeError, IndexError, NotImplementedError)) else ValueError
+        kind = (
+            type(error) if isinstance(error, (ValueError, TypeError, IndexError, NotImplementedError)) else ValueError
+        )
         if isinstance(error, (MemoryError, KeyboardInterrupt)):
             raise
         raise op_error(kind, op.name, f"{engine.name} says: {error}.", _given(op, values)) from error
@@ -367,7 +369,9 @@ def _wanted(op: Op, kind: Kind, value: Any, common: dict[str, DType]) -> Any:
     if value is None:
         return None
     if kind.many:
-        return [_accepted(op, kind.accepts, promote([dtype_of(v)])) if kind.apart else common[kind.accepts] for v in value]
+        return [
+            _accepted(op, kind.accepts, promote([dtype_of(v)])) if kind.apart else common[kind.accepts] for v in value
+        ]
     return _accepted(op, kind.accepts, promote([dtype_of(value)])) if kind.apart else common[kind.accepts]
 
 

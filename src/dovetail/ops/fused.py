@@ -40,7 +40,9 @@ def matmul_add(bias: Float, x: Float, y: Float, transpose_a: bool = False, trans
     return matmul(x, y, transpose_a, transpose_b) + bias
 
 
-@composite("AddScaled", infer=elementwise, samples=[sample(array(2, 3), array(2, 3), -0.5), sample(array(2), array(), 2.0)])
+@composite(
+    "AddScaled", infer=elementwise, samples=[sample(array(2, 3), array(2, 3), -0.5), sample(array(2), array(), 2.0)]
+)
 def add_scaled(x: Float, y: Float, scale: float) -> Tensor:
     """The sum `x + scale * y`; a step of gradient descent.
 

@@ -97,9 +97,7 @@ def triangular(*shape: int) -> Array:
     return Array(shape, kind="triangular")
 
 
-def sample(
-    *args: Any, gradient: bool = True, tolerance: float = 1e-5, dynamic: bool = False, **kwargs: Any
-) -> Sample:
+def sample(*args: Any, gradient: bool = True, tolerance: float = 1e-5, dynamic: bool = False, **kwargs: Any) -> Sample:
     """One example call of an op; see `Sample`."""
     return Sample(args, kwargs, gradient, tolerance, dynamic)
 

@@ -16,7 +16,6 @@ from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.ops.kinds import IntsKind
 from dovetail.plan.buffers import BufferPlan, plan_buffers
 
-
 NOT_RUN = ("AssignVariableOp",)  # the plan assigns, once the program has come to its end
 
 
@@ -105,11 +104,15 @@ class _Writer:
         target = self._target(op)
         rule = self.engine.rule_for(op, out=target is not None)
         if rule is None:
-            raise op_error(NotImplementedError, op.type, f"the engine {self.engine.name!r} has no rule for it.", where=op.where)
+            raise op_error(
+                NotImplementedError, op.type, f"the engine {self.engine.name!r} has no rule for it.", where=op.where
+            )
         arguments = self._arguments(op)
         if target is not None:
             arguments.append(f"out={target}")
-        targets = "".join(f"{self.names[t]}, " for t in op.outputs) if op.op.returns_tuple else self.names[op.outputs[0]]
+        targets = (
+            "".join(f"{self.names[t]}, " for t in op.outputs) if op.op.returns_tuple else self.names[op.outputs[0]]
+        )
         return f" {targets} = {self._bind(rule, 'r')}({', '.join(arguments)})"
 
     def _target(self, op: Operation) -> str | None:
