@@ -19,12 +19,14 @@ import numpy as np
 from dovetail import config
 from dovetail.autodiff.recorder import Record
 from dovetail.autodiff.vjp import gradient_graph, split
+from dovetail.dtypes import promote
+from dovetail.engines import current_engine
 from dovetail.engines.base import Engine
 from dovetail.errors import RetracingWarning, op_error
 from dovetail.graph import trace
 from dovetail.graph.copying import copy_operation
 from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.ops import dispatch
+from dovetail.ops import arguments, worlds
 from dovetail.ops.op import OPS
 from dovetail.ops.spec import TensorSpec
 from dovetail.plan.plan import Plan
@@ -76,7 +78,7 @@ class Concrete:
         op = OPS["Call"]
         closures = tuple(t for t in self.graph.closures if any(tape.follows(t) for tape in recording.tapes))
         functional = self._functional(closures)
-        moved = [dispatch.move(t, engine) for t in closures]
+        moved = [arguments.move(t, engine) for t in closures]
         inputs = [*tensors, *moved, *(v.read(engine) for v in functional.variables)]
         tapes = [tape for tape in recording.tapes if tape.watches(op, inputs)]
         if not tapes:
@@ -143,7 +145,7 @@ class Functional:
         """
 
         def function(node: Any, *arriving: Any) -> list[Any]:
-            gradients = [dispatch.as_tensor(arriving[i], arriving[i].dtype, engine) for i in self._split.outputs]
+            gradients = [arguments.as_tensor(arriving[i], arriving[i].dtype, engine) for i in self._split.outputs]
             if any(tape.watches(node.op, [*node.inputs, *gradients]) for tape in recording.tapes):
                 found = self._gradient([*node.inputs, *gradients], engine)
             else:
@@ -183,7 +185,7 @@ class Function(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         leaves, structure = flatten((args, kwargs) if kwargs else args)
-        if trace.current_graph() is not None or any(dispatch.world_of(v).rank > 2 for v in leaves):
+        if trace.current_graph() is not None or any(worlds.world_of(v).rank > 2 for v in leaves):
             return self._python(*args, **kwargs)  # inside another graph, or on an engine's own values: it takes part
         tensors, engine, key = self._classify(leaves, structure)
         found = self._traces.get(key)
@@ -202,16 +204,16 @@ class Function(Generic[P, R]):
                 engine = leaf._engine
                 break
         if engine is None:
-            engine = dispatch.engines.current()
+            engine = current_engine()
         if self._signature is not None:
             return self._checked(leaves, structure, engine), engine, "signature"
         tensors: list[Tensor] = []
         key: list[Any] = [structure, config.version()]
         for i, leaf in enumerate(leaves):
             if type(leaf) is Tensor:
-                tensor = leaf if leaf._engine is engine else dispatch.move(leaf, engine)
+                tensor = leaf if leaf._engine is engine else arguments.move(leaf, engine)
             elif isinstance(leaf, (np.ndarray, np.generic)):
-                tensor = leaves[i] = dispatch.as_tensor(leaf, dispatch.dtype_of(leaf), engine)
+                tensor = leaves[i] = arguments.as_tensor(leaf, arguments.dtype_of(leaf), engine)
             else:
                 key.append((type(leaf), leaf if _is_hashable(leaf) else id(leaf)))
                 continue
@@ -224,7 +226,7 @@ class Function(Generic[P, R]):
         if structure != wanted:
             problem = f"the arguments must have the structure of the input signature {wanted}, not {structure}."
             raise op_error(TypeError, self._name, problem)
-        tensors = [dispatch.as_tensor(v, s.dtype, engine) for v, s in zip(leaves, specs, strict=True)]
+        tensors = [arguments.as_tensor(v, s.dtype, engine) for v, s in zip(leaves, specs, strict=True)]
         for tensor, spec in zip(tensors, specs, strict=True):
             fits = spec.shape is None or (
                 len(spec.shape) == len(tensor.shape)
@@ -312,7 +314,7 @@ def _collect_result(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
         ):
             plain.append(leaf)
         else:
-            dtype = dispatch.promote([dispatch.dtype_of(leaf)])
+            dtype = promote([arguments.dtype_of(leaf)])
             outputs.append(trace.to_graph(leaf, dtype, graph, OPS["Identity"]))
             plain.append(_SLOT)
     graph.outputs = outputs

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail.dtypes import DType, as_dtype
+from dovetail.engines.base import native_to_dtype
 from dovetail.errors import StaleValueError, op_error
 from dovetail.graph import trace
-from dovetail.ops import dispatch
-from dovetail.ops.dispatch import STATE
+from dovetail.ops import arguments, worlds
+from dovetail.ops.worlds import STATE
 from dovetail.tensor import Operators, Tensor, recording
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Variable(Operators):
     def __init__(self, value: Any, dtype: Any = None, name: str | None = None, trainable: bool = True) -> None:
         if isinstance(value, Variable):
             value = value.read()
-        self.dtype: DType = as_dtype(dtype) if dtype is not None else dispatch.native_dtype(dispatch.dtype_of(value))
+        self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(arguments.dtype_of(value))
         with trace.not_building():
             tensor = self._tensor_of(value)
         self.shape: tuple[int, ...] = tensor.shape
@@ -89,7 +90,7 @@ class Variable(Operators):
             return trace.read_variable(graph, self)
         with self.lock:
             self._shared = True  # with the Tensor that is returned
-            tensor = self._tensor = dispatch.move_quietly(self._held(), engine)
+            tensor = self._tensor = arguments.move_quietly(self._held(), engine)
         for tape in recording.tapes:
             tape.record_read(self, tensor)
         return tensor
@@ -116,7 +117,7 @@ class Variable(Operators):
     def _moved(self, engine: Engine) -> Tensor:
         try:
             with self.lock:
-                self._tensor = dispatch.move_quietly(self._held(), engine)
+                self._tensor = arguments.move_quietly(self._held(), engine)
                 self._shared = True  # with the engine that it comes from, by DLPack
                 return self._tensor
         except BaseException:
@@ -175,7 +176,7 @@ class Variable(Operators):
         if graph is not None:
             op = trace.OPS["AssignVariableOp"]
             trace.assign_variable(graph, self, trace.to_graph(value, self.dtype, graph, op))
-        elif dispatch.world_of(value) is trace.GRAPH:
+        elif worlds.world_of(value) is worlds.GRAPH:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
         else:
             tensor = self._tensor_of(value)
@@ -185,8 +186,8 @@ class Variable(Operators):
 
     def _tensor_of(self, value: Any) -> Tensor:
         """A value as this variable holds it: in memory that its giver cannot change, and with no history on a tape."""
-        tensor = dispatch.as_tensor(value, self.dtype, dispatch.engine_for(value))
-        if dispatch.world_of(value) is dispatch.NATIVE:
+        tensor = arguments.as_tensor(value, self.dtype, arguments.engine_for(value))
+        if worlds.world_of(value) is worlds.NATIVE:
             return Tensor(tensor._engine.copy(tensor._value), tensor._engine)
         return Tensor(tensor._value, tensor._engine)
 
@@ -252,4 +253,4 @@ class Variable(Operators):
         return f"<Variable {self.name}: {self.dtype}[{shape}] {held}>"
 
 
-dispatch.register_world(Variable, STATE)
+worlds.register_world(Variable, STATE)

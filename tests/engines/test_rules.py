@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dovetail.engines import current
-from dovetail.ops import dispatch
+from dovetail.engines import current_engine
+from dovetail.ops import arguments
 from dovetail.tensor import Tensor
 from tests.ops.table import CASES, IDS, draw
 
@@ -13,7 +13,7 @@ cases = pytest.mark.parametrize(("op", "number"), CASES, ids=IDS)
 
 def native_arguments(op, number, rng):
     args, kwargs = draw(op.samples[number], rng)
-    return dispatch.natives(dispatch.to_tensors(op, op.bind(args, kwargs), current()))
+    return arguments.natives(arguments.to_tensors(op, op.bind(args, kwargs), current_engine()))
 
 
 def arrays_in(values):
@@ -23,7 +23,7 @@ def arrays_in(values):
 
 @cases
 def test_fresh_results_share_no_memory(engine, op, number, rng):
-    found = current()
+    found = current_engine()
     if found.compiles_programs or op.name not in found.fresh | set(found.out_rules):
         pytest.skip("not claimed")
     arguments = native_arguments(op, number, rng)
@@ -35,7 +35,7 @@ def test_fresh_results_share_no_memory(engine, op, number, rng):
 
 @cases
 def test_out_rules_fill_their_array(engine, op, number, rng):
-    found = current()
+    found = current_engine()
     if op.name not in found.out_rules:
         pytest.skip("no out rule")
     arguments = native_arguments(op, number, rng)
@@ -49,5 +49,5 @@ def test_out_rules_fill_their_array(engine, op, number, rng):
 def test_every_rule_is_of_an_op(engine):
     from dovetail.ops.op import OPS
 
-    found = current()
+    found = current_engine()
     assert sorted(name for name in {*found.rules, *found.out_rules, *found.fresh} if name not in OPS) == []

@@ -13,6 +13,7 @@ from dovetail.engines import get_engine
 from dovetail.graph.ir import Graph
 from dovetail.graph.trace import not_building
 from dovetail.ops import dispatch
+from dovetail.ops.arguments import as_tensor, dtype_of
 
 ROWS, COLUMNS = 2, 3
 
@@ -81,14 +82,14 @@ def arguments() -> list[np.ndarray]:
 def interpret(graph: Graph, values: list[Any]) -> tuple[list[np.ndarray], dict[Any, np.ndarray]]:
     """The outputs of a graph, and what its variables are assigned, computed eagerly one operation after the other."""
     engine = get_engine("numpy")
-    known = {t: dispatch.as_tensor(v, t.dtype, engine) for t, v in zip(graph.inputs, values, strict=True)}
+    known = {t: as_tensor(v, t.dtype, engine) for t, v in zip(graph.inputs, values, strict=True)}
     assigned: dict[Any, np.ndarray] = {}
     for op in graph.operations:
         if op.outputs and op.outputs[0] in known:
             continue
         inputs = [known[t] for t in op.inputs]
         if op.type == "Const":
-            results = [dispatch.as_tensor(op.attrs["value"], op.outputs[0].dtype, engine)]
+            results = [as_tensor(op.attrs["value"], op.outputs[0].dtype, engine)]
         elif op.type == "ReadVariableOp":
             results = [op.attrs["variable"].read()]
         elif op.type == "AssignVariableOp":
@@ -96,7 +97,7 @@ def interpret(graph: Graph, values: list[Any]) -> tuple[list[np.ndarray], dict[A
             results = inputs
         elif op.type == "If":
             branch = op.attrs["then_branch" if bool(inputs[0]) else "else_branch"]
-            results = [dispatch.as_tensor(v, dispatch.dtype_of(v), engine) for v in interpret(branch, inputs[1:])[0]]
+            results = [as_tensor(v, dtype_of(v), engine) for v in interpret(branch, inputs[1:])[0]]
         else:
             with not_building():
                 results = dispatch.run(op.op, op.arguments(inputs), engine)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.engines import current
-from dovetail.ops import dispatch
+from dovetail.engines import current_engine
+from dovetail.ops import arguments, checks
 from dovetail.ops.op import OPS
 from tests.ops.table import CASES, IDS, draw, finite_differences, float_arrays, leaves, projected, replace_arrays
 
@@ -20,7 +20,7 @@ def test_every_op_has_samples():
 
 
 def test_every_primitive_has_a_rule(engine):
-    rules = current().rules
+    rules = current_engine().rules
     assert [n for n, op in OPS.items() if op.is_primitive and n not in rules and n not in PLUMBING] == []
 
 
@@ -51,8 +51,8 @@ def test_value_and_type(engine, op, number, rng):
         assert f.engine == engine
         check_close(f.numpy(), e.numpy(), sample.tolerance)
     if op.infer is not None:
-        values = dispatch.to_tensors(op, op.bind(args, dict(kwargs)), current())
-        specs = dispatch.infer(op, values)
+        values = arguments.to_tensors(op, op.bind(args, dict(kwargs)), current_engine())
+        specs = checks.infer(op, values)
         for f, s in zip(found, specs if op.returns_tuple else [specs], strict=True):
             shape = (
                 f.shape
@@ -74,7 +74,7 @@ def test_compiled_is_eager(engine, op, number, rng):
         moved, named = replace_arrays(args, kwargs, list(new))
         return op(*moved, **named)
 
-    if sample.dynamic and arrays and current().static_shapes:
+    if sample.dynamic and arrays and current_engine().static_shapes:
         with pytest.raises(ValueError, match="depends on the values"):
             dt.function(call)(*arrays)
         return
@@ -90,7 +90,7 @@ def test_gradient(engine, op, number, rng):
     sample = op.samples[number]
     if not sample.gradient or not op.differentiable:
         pytest.skip("the op has no gradient there")
-    if sample.dynamic and current().static_shapes:
+    if sample.dynamic and current_engine().static_shapes:
         pytest.skip("the engine cannot compile it")
     args, kwargs = draw(sample, rng, "float64")
     arrays = float_arrays(args, kwargs)

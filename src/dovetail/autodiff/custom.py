@@ -18,15 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from dovetail import engines, ops
+from dovetail import ops
 from dovetail.autodiff.recorder import Record, Recorder
-from dovetail.engines.base import Engine
+from dovetail.dtypes import promote
+from dovetail.engines import owner_of_type
+from dovetail.engines.base import Engine, native_to_dtype
 from dovetail.errors import op_error
 from dovetail.graph import trace
 from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.ops import dispatch
-from dovetail.ops.dispatch import HOST, NATIVE, STATE, world_of
+from dovetail.ops import arguments
+from dovetail.ops.worlds import GRAPH, HOST, NATIVE, STATE, world_of
 from dovetail.structure import flatten, flatten_like, unflatten
 from dovetail.tensor import Tensor, recording
 from dovetail.variable import Variable
@@ -137,7 +139,7 @@ class CustomCall:
         return [self._fitted(g, self.leaves[i]) for g, i in zip(of_tensors, self.moving, strict=True)]
 
     def _fitted(self, gradient: Any, source: Any) -> Any:
-        if gradient is None or not dispatch.native_dtype(source.dtype).is_differentiable:
+        if gradient is None or not native_to_dtype(source.dtype).is_differentiable:
             return None
         if world_of(gradient) is HOST:
             gradient = ops.convert(gradient)
@@ -306,16 +308,16 @@ def _as_tensor(value: Any) -> Any:
 
 def native_engine(leaves: Sequence[Any]) -> Engine | None:
     """The engine whose own values are among the arguments, if no graph tensor is."""
-    worlds = [world_of(leaf) for leaf in leaves]
-    if NATIVE not in worlds or trace.GRAPH in worlds:
+    found = [world_of(leaf) for leaf in leaves]
+    if NATIVE not in found or GRAPH in found:
         return None
-    return engines.owner_of_type(type(leaves[worlds.index(NATIVE)]))
+    return owner_of_type(type(leaves[found.index(NATIVE)]))
 
 
 def native_leaves(result: Any, engine: Engine) -> tuple[list[Any], list[Any]]:
     """The tensors of a result as an engine's own values, and its structure, in a list."""
     leaves, structure = flatten(result)
-    tensors = [dispatch.as_tensor(v, dispatch.promote([dispatch.dtype_of(v)]), engine.native) for v in leaves]
+    tensors = [arguments.as_tensor(v, promote([arguments.dtype_of(v)]), engine.native) for v in leaves]
     return [t._value for t in tensors], [structure]
 
 

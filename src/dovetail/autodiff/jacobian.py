@@ -11,9 +11,9 @@ from dovetail import ops
 from dovetail.autodiff.recorder import Recorder
 from dovetail.autodiff.reverse import backward, or_zeros
 from dovetail.errors import op_error
-from dovetail.ops.dispatch import HOST, world_of
 from dovetail.ops.infer import size_of
 from dovetail.ops.shape import dims_of, shape_of
+from dovetail.ops.worlds import HOST, world_of
 from dovetail.structure import flatten, unflatten
 
 Pullback = Callable[[Any], list[Any]]  # a gradient of the target → gradients of the sources, None where there is none

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from dovetail import ops
 from dovetail.errors import user_line
-from dovetail.ops import dispatch
+from dovetail.ops import arguments
 from dovetail.tensor import Tensor, recording
 from dovetail.variable import Variable
 
@@ -61,7 +61,7 @@ class _Link:
         """The same gradient, on the engine of a moved tensor's origin."""
         source = node.inputs[0]
         if type(source) is Tensor and type(gradient) is Tensor:
-            return dispatch.move(gradient, source._engine)
+            return arguments.move(gradient, source._engine)
         return gradient
 
 

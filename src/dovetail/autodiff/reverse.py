@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dovetail import engines, ops
+from dovetail import ops
 from dovetail.autodiff.recorder import Recorder, tensors_in
 from dovetail.autodiff.registry import gradient_override_map, registered_gradient
+from dovetail.engines import pop_engine, push_engine
 from dovetail.errors import op_error
 from dovetail.graph.ir import Operation
 from dovetail.tensor import Tensor
@@ -107,12 +108,12 @@ def arguments(node: Any) -> list[Any]:
 
 def _run(function: Callable[..., Any], node: Any, arriving: list[Any]) -> Sequence[Any]:
     first = node.outputs[0]
-    token = engines.push(first._engine) if type(first) is Tensor else None
+    token = push_engine(first._engine) if type(first) is Tensor else None
     try:
         result = function(node, *arriving)
     finally:
         if token is not None:
-            engines.pop(token)
+            pop_engine(token)
     result = result if isinstance(result, (tuple, list)) else (result,)
     if len(result) != len(arguments(node)):
         problem = f"its gradient function returned {len(result)} gradients for {len(arguments(node))} inputs."

@@ -17,8 +17,8 @@ from dovetail import ops
 from dovetail.autodiff import jacobian, reverse
 from dovetail.autodiff.recorder import Recorder
 from dovetail.errors import op_error
-from dovetail.ops.dispatch import HOST, NATIVE, world_of
 from dovetail.ops.shape import dims_of
+from dovetail.ops.worlds import HOST, NATIVE, world_of
 from dovetail.structure import flatten, flatten_like, unflatten
 from dovetail.tensor import recording
 from dovetail.variable import Variable

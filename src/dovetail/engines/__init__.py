@@ -105,27 +105,27 @@ def engine(name: str) -> Iterator[None]:
 
     Example:
         >>> with engine("numpy"):
-        ...     current().name
+        ...     current_engine().name
         'numpy'
     """
-    token = push(get_engine(name))
+    token = push_engine(get_engine(name))
     try:
         yield
     finally:
-        pop(token)
+        pop_engine(token)
 
 
-def push(found: Engine) -> Token[Engine | None]:
+def push_engine(found: Engine) -> Token[Engine | None]:
     """Makes an engine current in this thread or task until `pop` is given the token."""
     return _local.set(found)
 
 
-def pop(token: Token[Engine | None]) -> None:
+def pop_engine(token: Token[Engine | None]) -> None:
     """Makes the engine current that was so before `push`."""
     _local.reset(token)
 
 
-def current() -> Engine:
+def current_engine() -> Engine:
     """The engine on which values that belong to none yet are computed; at first that of $DOVETAIL_ENGINE, or numpy."""
     global _default
     found = _local.get() or _default

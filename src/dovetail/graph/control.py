@@ -14,7 +14,7 @@ from dovetail.engines.control import Control, Values
 from dovetail.errors import op_error
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.ops import dispatch
+from dovetail.ops import arguments
 from dovetail.ops.op import OPS
 from dovetail.ops.spec import TensorSpec
 from dovetail.ops.subgraphs import join_specs
@@ -93,7 +93,7 @@ def _graph_of(values: Iterable[Any]) -> Graph:
 
 
 def _as_graph_tensor(value: Any, graph: Graph) -> GraphTensor:
-    return trace.to_graph(value, promote([dispatch.dtype_of(value)]), graph, OPS["Identity"])
+    return trace.to_graph(value, promote([arguments.dtype_of(value)]), graph, OPS["Identity"])
 
 
 def _numbered(name: str, specs: Iterable[TensorSpec]) -> dict[str, TensorSpec]:

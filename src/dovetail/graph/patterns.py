@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.ops import dispatch
+from dovetail.ops import worlds
 from dovetail.ops.op import Op
 from dovetail.tensor import Operators
 
@@ -188,6 +188,6 @@ def uniform_constant(tensor: GraphTensor) -> np.ndarray | None:
     return first.reshape(()) if 0 < value.size <= 4096 and (value == first).all() else None
 
 
-PATTERN = dispatch.World("pattern", 5, lambda op, values, name: Call(op, values))
-dispatch.register_world(Wildcard, PATTERN)
-dispatch.register_world(Call, PATTERN)
+PATTERN = worlds.World("pattern", 5, lambda op, values, name: Call(op, values))
+worlds.register_world(Wildcard, PATTERN)
+worlds.register_world(Call, PATTERN)

@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from dovetail import config, engines
+from dovetail import config
 from dovetail.dtypes import DType
+from dovetail.engines import owner_of_type
+from dovetail.engines.base import native_to_dtype
 from dovetail.errors import Where, op_error
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
-from dovetail.ops import dispatch
-from dovetail.ops.dispatch import EAGER, HOST, NATIVE, STATE, World
+from dovetail.ops import arguments, checks, dispatch, worlds
 from dovetail.ops.kinds import IntsKind, Kind
 from dovetail.ops.op import OPS, Op
 from dovetail.ops.spec import Shape, TensorSpec
+from dovetail.ops.worlds import EAGER, HOST, NATIVE, STATE
 from dovetail.tensor import Tensor, recording
 from dovetail.tensor import building as _building
 
@@ -112,7 +114,7 @@ def _record_anew(op: Op, values: list[Any], name: str | None, graph: Graph, key:
     if op.body is not None and dynamic:  # its body sees which dimensions are known
         with building(graph):
             return op.body(*values)
-    dtypes = dispatch.promoted_dtypes(op, values)
+    dtypes = arguments.promoted_dtypes(op, values)
     values = list(values)
     for index, kind in op.tensor_positions:
         value = values[index]
@@ -129,7 +131,7 @@ def _record_anew(op: Op, values: list[Any], name: str | None, graph: Graph, key:
             if None not in partial[index]:
                 values[index] = partial.pop(index)
         else:
-            values[index] = dispatch.static_ints(op, values[index])
+            values[index] = arguments.static_ints(op, values[index])
     specs = infer_specs(op, [partial.get(i, v) if i in partial else v for i, v in enumerate(values)])
     operation = append(graph, op, values, partial, specs, name)
     if key:
@@ -162,7 +164,7 @@ def append(graph: Graph, op: Op, values: list[Any], partial: dict[int, Any], spe
 def _graph_of(op: Op, values: list[Any]) -> Graph:
     current = current_graph()
     found: Graph | None = None
-    for value in dispatch.operands(op, values):
+    for value in arguments.operands(op, values):
         if type(value) is GraphTensor:
             graph = value.op.graph
             if found is None:
@@ -182,7 +184,7 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
     if type(value) is GraphTensor:
         tensor = value if value.op.graph is graph else capture(graph, value, op)
     else:
-        world = dispatch.world_of(value)
+        world = worlds.world_of(value)
         if world is STATE:
             tensor = read_variable(graph, value)
         elif world is EAGER:
@@ -205,8 +207,8 @@ def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
 def _host_array(value: Any, dtype: DType, op: Op) -> np.ndarray:
     if type(value) is Tensor:
         value = value._engine.to_numpy(value._value)
-    elif dispatch.world_of(value) is NATIVE:
-        engine = engines.owner_of_type(type(value))
+    elif worlds.world_of(value) is NATIVE:
+        engine = owner_of_type(type(value))
         try:
             value = engine.to_numpy(value)
         except Exception as error:
@@ -250,7 +252,7 @@ def capture(graph: Graph, tensor: GraphTensor, op: Op | None = None) -> GraphTen
 def _is_dynamic(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_is_dynamic(v) for v in value)
-    return type(value) is GraphTensor or (dispatch.world_of(value) is STATE and current_graph() is not None)
+    return type(value) is GraphTensor or (worlds.world_of(value) is STATE and current_graph() is not None)
 
 
 def _dynamic_ints(op: Op, value: Any, graph: Graph) -> tuple[GraphTensor, tuple[int | None, ...]]:
@@ -258,7 +260,7 @@ def _dynamic_ints(op: Op, value: Any, graph: Graph) -> tuple[GraphTensor, tuple[
     if isinstance(value, (list, tuple)):
         packed = record(OPS["Pack"], [tuple(value), 0])
         return packed, constant_ints(packed)
-    tensor = to_graph(value, dispatch.dtype_of(value), graph, op)
+    tensor = to_graph(value, arguments.dtype_of(value), graph, op)
     if not tensor.dtype.is_integer:
         raise op_error(TypeError, op.name, f"a shape needs integers, but {tensor!r} is {tensor.dtype}.")
     if tensor.shape == ():
@@ -281,7 +283,7 @@ def constant_ints(tensor: GraphTensor) -> tuple[int | None, ...]:
 def infer_specs(op: Op, values: list[Any], where: Where = None) -> Any:
     """The spec of the result, or a tuple of them, for graph Tensors and static values."""
     if op.infer is not None:
-        return dispatch.infer(op, values, where)
+        return checks.infer(op, values, where)
     specs = [t.spec for t in body_graph(op, values).outputs]
     return tuple(specs) if op.returns_tuple else specs[0]
 
@@ -339,7 +341,7 @@ def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
         with building(graph):
             result = op.body(*args)  # type: ignore[misc]
             flat = list(result) if op.returns_tuple else [result]
-            graph.outputs = [to_graph(t, dispatch.native_dtype(dispatch.dtype_of(t)), graph, op) for t in flat]
+            graph.outputs = [to_graph(t, native_to_dtype(arguments.dtype_of(t)), graph, op) for t in flat]
     except Exception as error:
         raise dispatch.inside(op, error) from error.__cause__
     finally:
@@ -417,5 +419,5 @@ def trace(
     return graph, result
 
 
-GRAPH = World("graph", 4, record)
-dispatch.register_world(GraphTensor, GRAPH)
+worlds.GRAPH.apply = record
+worlds.register_world(GraphTensor, worlds.GRAPH)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.engines import current, get_engine
+from dovetail.engines import current_engine, get_engine
 from dovetail.tensor import Tensor
 
 CPU = (1, 0)
@@ -63,5 +63,5 @@ def from_dlpack(source: Any, engine: str | None = None) -> Tensor:
         source = np.from_dlpack(_Capsule(source))
     if not hasattr(source, "__dlpack__"):
         raise TypeError(f"from_dlpack needs an object with __dlpack__, or a capsule, not {source!r}.")
-    holder = current() if engine is None else get_engine(engine)
+    holder = current_engine() if engine is None else get_engine(engine)
     return Tensor(holder.take(source), holder)

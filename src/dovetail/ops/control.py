@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from dovetail.engines import owner_of_type
+from dovetail.engines.base import native_to_dtype
 from dovetail.engines.control import Control, HostControl, Values
 from dovetail.errors import op_error
-from dovetail.ops import dispatch
+from dovetail.ops import arguments, worlds
 from dovetail.ops.compare import where
 from dovetail.ops.create import zeros
 from dovetail.ops.join import stack, unstack
@@ -73,22 +74,22 @@ class _Flow:
 
 
 def _flow(op: str, leaves: Values) -> _Flow:
-    world = max((dispatch.world_of(v) for v in leaves), key=lambda w: w.rank, default=dispatch.HOST)
+    world = max((worlds.world_of(v) for v in leaves), key=lambda w: w.rank, default=worlds.HOST)
     if building.graphs or world.name == "graph":
         from dovetail.graph.control import GRAPH_CONTROL  # ops come before graphs
 
         return _Flow(op, GRAPH_CONTROL, lambda value: value)
-    if world is not dispatch.NATIVE:
+    if world is not worlds.NATIVE:
         return _Flow(op, _EAGER, convert)
-    engine = next(owner_of_type(type(v)) for v in leaves if dispatch.world_of(v) is dispatch.NATIVE)
+    engine = next(owner_of_type(type(v)) for v in leaves if worlds.world_of(v) is worlds.NATIVE)
     return _Flow(op, engine.control, partial(_native, engine=engine))
 
 
 def _native(value: Any, engine: Any) -> Any:
     """A value beside an engine's own values; Python numbers stay weakly typed."""
-    if isinstance(value, (bool, int, float, complex)) or dispatch.world_of(value) is dispatch.NATIVE:
+    if isinstance(value, (bool, int, float, complex)) or worlds.world_of(value) is worlds.NATIVE:
         return value
-    return dispatch.as_tensor(value, dispatch.native_dtype(dispatch.dtype_of(value)), engine.native).value
+    return arguments.as_tensor(value, native_to_dtype(arguments.dtype_of(value)), engine.native).value
 
 
 def _loose(structure: Structure) -> Structure:
@@ -132,7 +133,7 @@ def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]
     """
     check_functions("If", true_fn=true_fn, false_fn=false_fn)
     condition = _scalar("If", condition)
-    if dispatch.world_of(condition) in (dispatch.HOST, dispatch.EAGER):
+    if worlds.world_of(condition) in (worlds.HOST, worlds.EAGER):
         return true_fn() if condition else false_fn()
     flow = _flow("If", [condition])
     structures: list[Structure] = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dovetail.dtypes import as_dtype
+from dovetail.dtypes import as_dtype, promote
 from dovetail.errors import op_error
-from dovetail.ops import dispatch
+from dovetail.ops import arguments, worlds
 from dovetail.ops.compare import equal, maximum, where
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.kinds import Each, Inexact, Ints
@@ -148,7 +148,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     """
     if stop is None:
         start, stop = 0, start
-    dtype = as_dtype(dtype) if dtype is not None else dispatch.promote(map(dispatch.dtype_of, (start, stop, step)))
+    dtype = as_dtype(dtype) if dtype is not None else promote(map(arguments.dtype_of, (start, stop, step)))
     numbers = iota(_count(start, stop, step), dtype)
     if not (isinstance(step, (int, float)) and step == 1):
         numbers = numbers * cast(step, dtype)
@@ -157,7 +157,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 
 def _count(start: Any, stop: Any, step: Any) -> Any:
     """How many numbers lie from start up to stop: a 1-tuple where it is known, else a tensor."""
-    if any(dispatch.world_of(v).name == "graph" for v in (start, stop, step)):
+    if any(worlds.world_of(v).name == "graph" for v in (start, stop, step)):
         return cast(maximum(-((start - stop) // step), 0), "int32")
     first, last, by = (v if isinstance(v, (int, float)) else convert(v).item() for v in (start, stop, step))
     if by == 0:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from dovetail.errors import op_error
-from dovetail.ops import dispatch
+from dovetail.ops import worlds
 from dovetail.ops.control import check_functions, scan, static_shape, while_loop
 from dovetail.ops.create import arange
 from dovetail.ops.infer import normalize_axis
@@ -31,7 +31,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         array(6, dtype=int32)
     """
     check_functions("While", body=body)
-    if all(dispatch.world_of(bound) in (dispatch.HOST, dispatch.EAGER) for bound in (lower, upper)):
+    if all(worlds.world_of(bound) in (worlds.HOST, worlds.EAGER) for bound in (lower, upper)):
         return scan(lambda value, i: (body(i, value), None), init, arange(int(lower), int(upper)))[0]
     return while_loop(lambda i, value: i < upper, lambda i, value: (i + 1, body(i, value)), (lower, init))[1]
 

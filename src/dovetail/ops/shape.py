@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.dtypes import ALL, as_dtype
+from dovetail.dtypes import ALL, as_dtype, promote
 from dovetail.engines import get_engine
-from dovetail.ops import dispatch, infer
+from dovetail.ops import arguments, infer, worlds
 from dovetail.ops.infer import normalize_axes
 from dovetail.ops.kinds import Anything, Each, Ints
 from dovetail.ops.op import composite, primitive
@@ -332,15 +332,15 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
         >>> convert([1, 2]).dtype
         'int32'
     """
-    if dispatch.world_of(x).name == "graph" or (dispatch.world_of(x).name == "state" and building.graphs):
+    if worlds.world_of(x).name == "graph" or (worlds.world_of(x).name == "state" and building.graphs):
         return identity(x) if dtype is None else cast(x, dtype)
-    wanted = as_dtype(dtype) if dtype is not None else dispatch.promote([dispatch.dtype_of(x)])
-    return dispatch.as_tensor(x, wanted, get_engine(engine) if engine else dispatch.engine_for(x))
+    wanted = as_dtype(dtype) if dtype is not None else promote([arguments.dtype_of(x)])
+    return arguments.as_tensor(x, wanted, get_engine(engine) if engine else arguments.engine_for(x))
 
 
 def shaped(x: Any) -> Any:
     """The value itself, numbers and arrays as a Tensor; unlike in `convert`, an engine's own value stays one."""
-    return convert(x) if dispatch.world_of(x) is dispatch.HOST else x
+    return convert(x) if worlds.world_of(x) is worlds.HOST else x
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None) -> Tensor:

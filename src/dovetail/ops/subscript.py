@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.engines.base import native_to_dtype
 from dovetail.errors import op_error
-from dovetail.ops import dispatch, infer
+from dovetail.ops import infer, worlds
 from dovetail.ops.index import gather, gather_nd
 from dovetail.ops.join import stack, unstack
 from dovetail.ops.search import positions
@@ -122,13 +123,13 @@ def _item(item: Any) -> Any:
         return item
     if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
         return int(item)
-    if dispatch.world_of(item).name == "host":
+    if worlds.world_of(item).name == "host":
         item = np.asarray(item)
         if not item.size and item.dtype.kind == "f":  # an empty list
             item = item.astype(np.int32)
     else:
         item = shaped(item)
-    dtype = dispatch.native_dtype(item.dtype)
+    dtype = native_to_dtype(item.dtype)
     if not (dtype.is_integer or (dtype.is_bool and item.shape)):
         found = "a single bool" if dtype.is_bool else f"a {dtype} value"
         raise _index_error(f"{found} is no index; it takes ints, slices, ..., None, integer tensors and masks.")
@@ -136,7 +137,7 @@ def _item(item: Any) -> Any:
 
 
 def _is_mask(item: Any) -> bool:
-    return dispatch.native_dtype(item.dtype).is_bool if hasattr(item, "dtype") else False
+    return native_to_dtype(item.dtype).is_bool if hasattr(item, "dtype") else False
 
 
 def _width(item: Any) -> int:

@@ -13,13 +13,13 @@ from dovetail.cli.demo import data, report
 from dovetail.cli.demo.compare import LIMIT, largest_difference, summary
 from dovetail.cli.demo.model import Classifier
 from dovetail.cli.demo.train import History, Trainer, train
-from dovetail.engines import current
+from dovetail.engines import current_engine
 
 
 def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path) -> int:
     """Runs the demo; the exit status: 0, or 1 where engines disagree, or 130 after Ctrl-C."""
     folder.mkdir(parents=True, exist_ok=True)
-    names = dt.engines() if compare else [engine or current().name]
+    names = dt.engines() if compare else [engine or current_engine().name]
     histories: list[History] = []
     for name in names:
         # The matrices are small: several BLAS threads would mostly wait for each other.
@@ -41,7 +41,7 @@ def _train(epochs: int, seed: int, folder: Path) -> History:
     training, test = data.load(seed)
     model = Classifier(seed)
     trainer = Trainer(model)
-    history = train(trainer, training, test, epochs, seed, current().name)
+    history = train(trainer, training, test, epochs, seed, current_engine().name)
     predictions = trainer.predict(test.images).numpy()
     report.write_parameters(folder / "parameters.npz", model)
     report.draw_training(folder / "learning_curve.png", history, test, predictions)

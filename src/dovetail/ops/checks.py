@@ -1,0 +1,59 @@
+"""Type checks: running an op's type rule, with failures told in the same words on every engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dovetail.errors import op_error
+from dovetail.ops.arguments import given
+from dovetail.ops.spec import TensorSpec
+from dovetail.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dovetail.ops.op import Op
+
+_spec_cache: dict[Any, Any] = {}
+_SPEC_CACHE_LIMIT = 20_000
+
+
+def checked_specs(op: Op, values: list[Any]) -> Any:
+    """The specs of the outputs; raises, in the same words for every engine, where shapes or values do not fit."""
+    key = (op.name, *[_key(v) for v in values])
+    try:
+        known = _spec_cache.get(key)
+    except TypeError:  # something unhashable: no caching
+        return infer(op, values)
+    if known is None:
+        known = infer(op, values)
+        if len(_spec_cache) > _SPEC_CACHE_LIMIT:
+            _spec_cache.clear()
+        _spec_cache[key] = known
+    return known
+
+
+def _key(value: Any) -> Any:
+    if type(value) is Tensor:
+        return value._engine.shape(value._value), value._value.dtype
+    if type(value) is tuple:
+        return tuple(map(_key, value))
+    return type(value), value
+
+
+def infer(op: Op, values: list[Any], where: Any = None) -> Any:
+    """Runs the op's type rule on tensors or specs; its failures name the op, the arguments and the user's line."""
+    try:
+        return op.infer(*[_as_spec(v) for v in values])  # type: ignore[misc]
+    except (ValueError, TypeError, IndexError) as error:
+        if getattr(error, "dovetail", False):
+            raise
+        raise op_error(type(error), op.name, str(error), given(op, values), where) from None
+
+
+def _as_spec(value: Any) -> Any:
+    if isinstance(value, TensorSpec):
+        return value
+    if isinstance(value, (tuple, list)) and value and hasattr(value[0], "dtype"):
+        return [_as_spec(v) for v in value]
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return TensorSpec(value.shape, value.dtype)
+    return value
