@@ -148,6 +148,10 @@ def torch_lstm(p: Any, x: Any, y: Any) -> Any:
     return loss, [x.reshape(-1, features).T @ flat, dwh, flat.sum(0), dw, dc]
 
 
+def _as_torch_kernel(kernel: Any) -> Any:
+    return kernel.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+
+
 def torch_step(backward: Any, images: bool = False) -> Any:
     def make(program: Any) -> Any:
         state = [torch.tensor(p) for p in program.parameters()]

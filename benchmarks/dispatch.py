@@ -31,7 +31,11 @@ def main() -> None:
             found = compare(lambda x=x: x + x, native_add(name, x.value))
         rows.append([name, f"{found.ours * 1e6:.2f}", f"{found.theirs * 1e6:.2f}", f"{found.difference * 1e6:+.2f}"])
     print(
-        table("Eager dispatch: x + x, 4×4 float32", ["engine", "Dovetail µs", "engine's own µs", "difference µs"], rows)
+        table(
+            "Eager dispatch: x + x, 4 by 4, float32",
+            ["engine", "Dovetail µs", "engine's own µs", "difference µs"],
+            rows,
+        )
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,7 @@ def lstm(parameters: Any, x: Any, y: Any) -> Any:
 
 
 def dense(*sizes: int) -> list[tuple[int, ...]]:
-    return [shape for a, b in zip(sizes, sizes[1:], strict=False) for shape in ((a, b), (b,))]
+    return [shape for a, b in itertools.pairwise(sizes) for shape in ((a, b), (b,))]
 
 
 PROGRAMS = {

@@ -1,4 +1,4 @@
-"""Fixtures that all tests share: the engines installed, and a random generator whose seed is printed when a test fails."""
+"""Fixtures that all tests share: the engines installed, a random generator whose seed is printed."""
 
 from __future__ import annotations
 

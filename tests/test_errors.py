@@ -73,7 +73,7 @@ def test_gradient_of_an_integer():
 def test_mixed_engines_own_values():
     torch = pytest.importorskip("torch")
     jnp = pytest.importorskip("jax.numpy")
-    with pytest.raises(TypeError, match="torch and jax|jax and torch"):
+    with pytest.raises(TypeError, match=r"torch and jax|jax and torch"):
         ops.add(torch.ones(2), jnp.ones(2))
 
 
@@ -81,6 +81,6 @@ def test_tensors_of_two_graphs():
     one, two = dt.Graph("one"), dt.Graph("two")
     x, y = one.placeholder(dt.spec((2,))), two.placeholder(dt.spec((2,)))
     before = len(one), len(two)
-    with pytest.raises(ValueError, match="two graphs.*'two'.*'one'"):
+    with pytest.raises(ValueError, match=r"two graphs.*'two'.*'one'"):
         x + y
     assert (len(one), len(two)) == before

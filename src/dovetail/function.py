@@ -22,13 +22,15 @@ from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.dtypes import promote
 from dovetail.engines import current_engine
 from dovetail.engines.base import Engine
-from dovetail.errors import RetracingWarning, op_error
+from dovetail.errors import RetracingWarning, describe, op_error
 from dovetail.graph import trace
 from dovetail.graph.copying import copy_operation
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.ops import arguments, worlds
+from dovetail.ops.infer import fits
 from dovetail.ops.op import OPS
 from dovetail.ops.spec import TensorSpec
+from dovetail.plan.optimize import no_garbage_collection
 from dovetail.plan.plan import Plan
 from dovetail.structure import LEAF, flatten, unflatten
 from dovetail.tensor import Tensor, recording
@@ -163,8 +165,8 @@ class Function(Generic[P, R]):
 
     def __init__(self, python_function: Callable[P, R], input_signature: Any = None, name: str | None = None) -> None:
         functools.update_wrapper(self, python_function)
-        self._python = python_function
-        self._name = name or getattr(python_function, "__name__", "function")
+        self._python: Any = python_function
+        self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature))
         self._traces: dict[Any, tuple[Concrete, Any]] = {}
         self._lock = threading.RLock()
@@ -178,7 +180,8 @@ class Function(Generic[P, R]):
         bound = self._methods.get(key)
         if bound is None:
             alive = weakref.ref(instance, lambda _: self._methods.pop(key, None))
-            method = functools.wraps(self._python)(lambda *args, **kwargs: self._python(alive(), *args, **kwargs))
+            python = self._python
+            method = functools.wraps(python)(lambda *args, **kwargs: python(alive(), *args, **kwargs))
             bound = self._methods[key] = Function(method, name=self._name)
             bound._signature = self._signature
         return bound
@@ -212,6 +215,9 @@ class Function(Generic[P, R]):
         for i, leaf in enumerate(leaves):
             if type(leaf) is Tensor:
                 tensor = leaf if leaf._engine is engine else arguments.move(leaf, engine)
+            elif type(leaf) is TensorSpec:  # from `concrete`, which does not run
+                key.append((leaf.shape, leaf.dtype))
+                continue
             elif isinstance(leaf, (np.ndarray, np.generic)):
                 tensor = leaves[i] = arguments.as_tensor(leaf, arguments.dtype_of(leaf), engine)
             else:
@@ -226,16 +232,12 @@ class Function(Generic[P, R]):
         if structure != wanted:
             problem = f"the arguments must have the structure of the input signature {wanted}, not {structure}."
             raise op_error(TypeError, self._name, problem)
-        tensors = [arguments.as_tensor(v, s.dtype, engine) for v, s in zip(leaves, specs, strict=True)]
-        for tensor, spec in zip(tensors, specs, strict=True):
-            fits = spec.shape is None or (
-                len(spec.shape) == len(tensor.shape)
-                and all(a is None or a == b for a, b in zip(spec.shape, tensor.shape, strict=True))
-            )
-            if not fits:
-                problem = f"the shape {tensor.shape} does not fit the input signature {spec!r}."
+        for leaf, spec in zip(leaves, specs, strict=True):
+            if not fits(np.shape(leaf) if not hasattr(leaf, "shape") else leaf.shape, spec.shape):
+                problem = f"{describe(leaf)} does not fit the input signature {spec!r}."
                 raise op_error(ValueError, self._name, problem)
-        return tensors
+        given = [(v, s) for v, s in zip(leaves, specs, strict=True) if type(v) is not TensorSpec]
+        return [arguments.as_tensor(v, s.dtype, engine) for v, s in given]
 
     # tracing
 
@@ -245,18 +247,16 @@ class Function(Generic[P, R]):
                 return self._traces[key]
             if len(self._traces) >= RETRACES_BEFORE_WARNING:
                 self._warn_of_retracing(key)
-            specs = self._signature[0] if self._signature is not None else [
-                TensorSpec(v.shape, v.dtype) if type(v) is Tensor else None for v in leaves
-            ]  # fmt: skip
+            specs = self._signature[0] if self._signature is not None else [_spec_of(leaf) for leaf in leaves]
             graph = Graph(self._name)
             outside, recording.tapes = recording.tapes, ()
             try:
-                with trace.building(graph):
+                with trace.building(graph), no_garbage_collection():
                     args = [
-                        v if s is None else graph.placeholder(s, f"arg{i}")
-                        for i, (v, s) in enumerate(zip(leaves, specs, strict=True))
+                        leaf if spec is None else graph.placeholder(spec, f"arg{i}")
+                        for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
                     ]
-                    call = unflatten(structure, args)
+                    call: Any = unflatten(structure, args)
                     result = self._python(*call[0], **call[1]) if has_kwargs else self._python(*call)
                     rebuild = _collect_result(graph, result)
             finally:
@@ -269,8 +269,8 @@ class Function(Generic[P, R]):
         differences = [f"{_show(a)} became {_show(b)}" for a, b in zip(last[1:], key[1:], strict=False) if a != b]
         reason = "; ".join(differences) or "the structure of the arguments differs"
         warnings.warn(
-            f"{self._name} is traced for the {len(self._traces) + 1}th time: {reason}. Pass numbers as tensors, or give "
-            "function(input_signature=...) with None for the dimensions that vary.",
+            f"{self._name} is traced for the {len(self._traces) + 1}th time: {reason}. Pass numbers as tensors, or "
+            "give function(input_signature=...) with None for the dimensions that vary.",
             RetracingWarning,
             stacklevel=4,
         )
@@ -280,9 +280,6 @@ class Function(Generic[P, R]):
     def concrete(self, *args: Any, **kwargs: Any) -> Concrete:
         """What a call with these arguments runs: tensors, arrays, or `TensorSpec`s in their place."""
         leaves, structure = flatten((args, kwargs) if kwargs else args)
-        leaves = [
-            np.zeros([d or 1 for d in v.shape], v.dtype.numpy) if isinstance(v, TensorSpec) else v for v in leaves
-        ]
         _, _, key = self._classify(leaves, structure)
         return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure))[0]
 
@@ -329,6 +326,11 @@ def _collect_result(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
 
 
 _SLOT = object()
+
+
+def _spec_of(leaf: Any) -> TensorSpec | None:
+    """What a leaf is traced as; None for a static value."""
+    return TensorSpec(leaf.shape, leaf.dtype) if type(leaf) in (Tensor, TensorSpec) else None
 
 
 def _is_hashable(value: Any) -> bool:

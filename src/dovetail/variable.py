@@ -149,8 +149,8 @@ class Variable(Operators):
     def _held(self) -> Tensor:
         if self._tensor is None:
             raise StaleValueError(
-                f"the variable {self.name!r} has no value: it was deleted, or given to a compiled step that failed half-way. "
-                "Assign it a value first."
+                f"the variable {self.name!r} has no value: it was deleted, or given to a compiled step that failed "
+                "half-way. Assign it a value first."
             )
         return self._tensor
 
@@ -198,7 +198,8 @@ class Variable(Operators):
             or len(shape) != len(self.shape)
             or any(a is not None and a != b for a, b in zip(shape, self.shape, strict=True))
         ):
-            problem = f"the variable {self.name!r} has the shape {self.shape}, so a value of shape {tuple(shape or ())} does not fit."
+            given = tuple(shape or ())
+            problem = f"the variable {self.name!r} has the shape {self.shape}: a value of shape {given} does not fit."
             raise op_error(ValueError, "AssignVariableOp", problem)
 
     def assign_add(self, delta: Any) -> Any:

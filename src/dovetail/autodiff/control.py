@@ -7,7 +7,7 @@ ahead; its gradient, the op WhileGrad, finds the states again.  A branch is comp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dovetail.autodiff.graph_gradients import descendants
@@ -123,11 +123,11 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     work.backward.outputs = [*work.backward.outputs, *wanted]
     copies = copy_into(work.backward, backward, inputs)
     found = dict(zip(work.inputs, copies, strict=False))
-    terms = dict(zip(wanted, copies[len(found) :], strict=True))
+    there = dict(zip(wanted, copies[len(found) :], strict=True))
     stacks = {given[t]: whole for t, whole in slices.items()} | {
         y: arriving[i] for y, i in zip(ys, stacked, strict=True)
     }
-    new = [t for t in dict.fromkeys(terms.values()) if t not in stacks]
+    new = [t for t in dict.fromkeys(there.values()) if t not in stacks]
     with trace.building(backward):
         backward.outputs = [*_round(found, around, carry, summed, totals), *(found[i] for i in sliced), *new]
     results = scan_op(
@@ -140,16 +140,16 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     )
     early = len(results) - len(new)
     stacks |= dict(zip(new, results[early:], strict=True))
-    totals = [
-        _TERMS[gradients[i].op.op.name](op.inputs[i], *(stacks[terms[t]] for t in tensors))
+    sums = [
+        _TERMS[gradients[i].op.op.name](op.inputs[i], *(stacks[there[t]] for t in tensors))
         for i, tensors in later.items()
     ]
-    return _placed(op, [*around, *summed, *sliced, *later], [*results[:early], *totals])
+    return _placed(op, [*around, *summed, *sliced, *later], [*results[:early], *sums])
 
 
 # A product summed over the steps is one product of stacks, which is quicker than a product and a sum in each step; so
 # for the gradients of a loop's constants the factors are stacked.  Op type → the sum, from the constant and the stacks.
-_TERMS = {
+_TERMS: dict[str, Callable[..., Any]] = {
     "MatMul": lambda constant, x, y: matmul(_rows(x), _rows(y), transpose_a=True),
     "SumLike": lambda constant, terms: sum_like(terms, constant),
 }

@@ -23,7 +23,7 @@ class Split:
     Attributes:
         forward: the graph; after its own outputs it returns `kept` more tensors.
         kept: how many tensors are handed from the forward to the backward program.
-        backward: takes the kept tensors, then a gradient for each of `outputs`; returns a gradient for each of `inputs`.
+        backward: takes the kept tensors, then a gradient for each of `outputs`; returns one for each of `inputs`.
         outputs: the numbers of the forward outputs that gradients arrive at.
         inputs: the numbers of the differentiated inputs, of those that a gradient reaches.
     """

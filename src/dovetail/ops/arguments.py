@@ -62,7 +62,7 @@ def to_tensors(op: Op, values: list[Any], engine: Engine) -> list[Any]:
 
 
 def _fit(op: Op, values: list[Any], engine: Engine) -> bool:
-    """Whether the arguments need no conversion: Tensors of the engine, of one dtype that the op takes; the usual case."""
+    """Whether the arguments need no conversion: Tensors of the engine, of one dtype that the op takes; usually so."""
     first = None
     for index, kind in op.tensor_positions:
         value = values[index]
@@ -166,8 +166,7 @@ def dtype_of(value: Any) -> Any:
         leaves = list(_leaves(value))
         if not leaves:
             return float
-        found = promote(dtype_of(leaf) for leaf in leaves)
-        return {int: "int32", float: float}.get(found, found)
+        return promote(dtype_of(leaf) for leaf in leaves)
     dtype = getattr(value, "dtype", None)
     if dtype is None:
         dtype = (np.from_dlpack(value) if _is_foreign(value) else np.asarray(value)).dtype

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from dovetail.ops.op import Op
 
 
+_CONVENTIONAL = (ValueError, TypeError, IndexError, NotImplementedError)  # what libraries raise that users expect
+
+
 def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
     """Computes or records one op call; `name=` names the node."""
     name = kwargs.pop("name", None) if kwargs else None
@@ -57,7 +60,7 @@ def _engine_of(op: Op, values: list[Any]) -> Engine:
 def run(op: Op, values: list[Any], engine: Engine) -> Any:
     """Computes an op on one engine, from arguments of any eager kind."""
     values = to_tensors(op, values, engine)
-    taped = recording.tapes and any(tape.watches(op, values) for tape in recording.tapes)
+    taped = bool(recording.tapes) and any(tape.watches(op, values) for tape in recording.tapes)
     rule = engine.eager_rules.get(op.name)
     if op.infer is not None:
         checked_specs(op, values)
@@ -138,7 +141,7 @@ def _native_engine(op: Op, values: list[Any]) -> Engine:
         raise op_error(
             TypeError,
             op.name,
-            f"got {' and '.join(found)} values in one call; convert one of them, as in dovetail.ops.convert(x, engine=...).",
+            f"got {' and '.join(found)} values in one call; convert one of them, as in ops.convert(x, engine=...).",
             given(op, values),
         )
     return next(iter(found.values())).native

@@ -145,7 +145,7 @@ def fits(a: Shape, b: Shape) -> bool:
 def require_shape(x: TensorSpec, shape: Shape) -> None:
     """Raises ValueError where a tensor cannot have this shape; unknown dimensions fit any."""
     if not fits(x.shape, shape):
-        raise ValueError(f"a tensor of shape {x.shape} stands where the shape must be {tuple(shape)}.")
+        raise ValueError(f"a tensor of shape {x.shape} stands where the shape must be {shape}.")
 
 
 def size_of(shape: Shape) -> int | None:

@@ -62,7 +62,7 @@ class Op(Generic[P, R]):
         samples: example calls, from which the test suite is generated.
         returns_tuple: whether it has several results, as its return annotation says.
         differentiable: False where the derivative is zero or does not exist (floor, argmax, …).
-        fills_gradients: whether the gradient function is given zeros, not None, for results that no gradient arrives at.
+        fills_gradients: whether the gradient function is given zeros, not None, for results without a gradient.
     """
 
     def __init__(

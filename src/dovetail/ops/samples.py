@@ -33,7 +33,7 @@ def _uniform(a: Array, rng: np.random.Generator) -> np.ndarray:
         return rng.random(a.shape) < 0.5
     if "int" in a.dtype:
         return rng.integers(int(a.low), int(a.high), a.shape).astype(a.dtype)
-    values = rng.uniform(a.low, a.high, a.shape)
+    values: np.ndarray = rng.uniform(a.low, a.high, a.shape)
     if a.gap:
         order = rng.permutation(values.size).reshape(a.shape)
         values = a.low + (order + 0.5) * max(a.gap, (a.high - a.low) / max(values.size, 1))

@@ -93,11 +93,12 @@ def scan_length(xs: Sequence[Any], length: int | None) -> int | None:
         raise ValueError("without xs, the length must be given.")
     if any(x.shape == () for x in xs):
         raise ValueError("a scalar cannot be scanned: each of the xs needs a first axis, along which it is sliced.")
-    lengths = {x.shape[0] for x in xs if x.shape is not None} | {length}
-    lengths.discard(None)
+    lengths = sorted({n for n in (length, *(x.shape[0] for x in xs if x.shape is not None)) if n is not None})
     if len(lengths) > 1:
-        raise ValueError(f"the xs and `length` must agree on the number of steps, but it is {sorted(lengths)}.")
-    return lengths.pop() if lengths else None
+        raise ValueError(
+            f"the xs and `length` must agree on the number of steps, but it is {sorted(map(str, lengths))}."
+        )
+    return lengths[0] if lengths else None
 
 
 @primitive("Scan", infer=_scan_spec, fills_gradients=False)

@@ -47,7 +47,7 @@ class BufferPlan:
             try:
                 return local.buffers
             except AttributeError:
-                local.buffers = [engine.empty(spec.shape, spec.dtype) for spec in self.specs]
+                local.buffers = [engine.empty(spec.shape, spec.dtype) for spec in self.specs]  # type: ignore[arg-type]  # all are known
                 return local.buffers
 
         return buffers
