@@ -95,9 +95,7 @@ def scan_length(xs: Sequence[Any], length: int | None) -> int | None:
         raise ValueError("a scalar cannot be scanned: each of the xs needs a first axis, along which it is sliced.")
     lengths = sorted({n for n in (length, *(x.shape[0] for x in xs if x.shape is not None)) if n is not None})
     if len(lengths) > 1:
-        raise ValueError(
-            f"the xs and `length` must agree on the number of steps, but it is {sorted(map(str, lengths))}."
-        )
+        raise ValueError(f"the xs and `length` must agree on the number of steps, but it is {lengths}.")
     return lengths[0] if lengths else None
 
 

@@ -38,7 +38,8 @@ def getitem(x: Any, index: Any) -> Any:
     Source: NumPy's indexing.
 
     Example:
-        >>> x = convert([[1, 2, 3], [4, 5, 6]])
+        >>> from dovetail.ops import constant
+        >>> x = constant([[1, 2, 3], [4, 5, 6]])
         >>> x[::-1, [0, 2]].numpy()
         array([[4, 6],
                [1, 3]], dtype=int32)
