@@ -201,7 +201,7 @@ class Engine:
         return function(*args)[0]
 
     def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """Runs a function so that the library's autodiff keeps only the arguments and runs it again for the gradient."""
+        """Runs a function so that the library's autodiff keeps only the arguments, and runs it again for gradients."""
         return function(*args)
 
     # the same for all
@@ -226,7 +226,7 @@ class Engine:
         return found
 
     def receive(self, value: Any, sender: Engine) -> Any:
-        """A value of another engine, in the same memory where DLPack can say what it is, else a copy by way of NumPy."""
+        """A value of another engine: in the same memory where DLPack can say what it is, else a copy through NumPy."""
         try:
             return self.from_dlpack(value)
         except Exception:  # a dtype, a layout or a device that one of the two does not exchange

@@ -410,7 +410,7 @@ def _(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
 
 # -- activation -------------------------------------------------------------------------------------------------------
 
-# The bodies would do for XLA; these have the right derivative where a body has a kink, for users who let JAX differentiate.
+# The bodies would do for XLA; these have the right derivative at a body's kink too, when JAX is to differentiate.
 rules["Relu"] = jax.nn.relu
 rules["Elu"] = jax.nn.elu
 rules["Sigmoid"] = lax.logistic

@@ -356,8 +356,8 @@ def _each(function: Callable[..., Sequence[Any]], *stacks: Any) -> Sequence[Any]
     if not math.prod(batch):
         empty = [np.ones((*s.shape[-2:],), s.dtype) for s in stacks]
         return [np.empty((*batch, *y.shape), y.dtype) for y in function(*empty)]
-    stacks = [np.broadcast_to(s, (*batch, *s.shape[-2:])) for s in stacks]
-    results = [function(*(s[i] for s in stacks)) for i in np.ndindex(batch)]
+    whole = [np.broadcast_to(s, (*batch, *s.shape[-2:])) for s in stacks]
+    results = [function(*(s[i] for s in whole)) for i in np.ndindex(batch)]
     return [np.reshape(ys, (*batch, *ys[0].shape)) for ys in zip(*results, strict=True)]
 
 

@@ -1,0 +1,13 @@
+"""The PyTorch engine: aten calls without autograd.
+
+`tables` holds the rules; each family of ops fills them in a module of its own.
+"""
+
+# The families are imported for what they put into the tables.
+from dovetail.engines.torch import arrays, convolution, elementwise, linalg, nn, random, reductions  # noqa: F401
+from dovetail.engines.torch.engine import TorchEngine
+from dovetail.engines.torch.tables import fresh, out_rules, rules
+
+engine = TorchEngine(rules, out_rules, fresh)
+# Torch cannot differentiate this kernel, but can what the op's body consists of.
+engine.native.eager_rules = {name: rule for name, rule in engine.rules.items() if name != "SiluGrad"}

@@ -1,0 +1,192 @@
+"""Rules of ops that move elements: shapes, joining, slices, positions, sorting."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from dovetail.dtypes import DType
+from dovetail.engines import slices
+from dovetail.engines.base import Rule
+from dovetail.engines.torch.tables import or_numpy, out_rules, rules
+
+# -- shape ------------------------------------------------------------------------------------------------------------
+
+rules["Reshape"] = torch.reshape
+rules["Identity"] = lambda x: x
+rules["StopGradient"] = torch.detach
+rules["BroadcastTo"] = torch.broadcast_to
+
+
+@rules("Shape")
+def _(x: Any) -> Any:
+    return torch.tensor(x.shape, dtype=torch.int32)
+
+
+@rules("Transpose")
+def _(x: Any, axes: Any) -> Any:
+    return x.permute(axes if axes is not None else tuple(range(x.ndim))[::-1])
+
+
+@rules("ExpandDims")
+def _(x: Any, axis: Any) -> Any:
+    axes = (axis,) if isinstance(axis, int) else axis
+    rank = x.ndim + len(axes)
+    for i in sorted(a % rank for a in axes):
+        x = x.unsqueeze(i)
+    return x
+
+
+@rules("Squeeze")
+def _(x: Any, axis: Any) -> Any:
+    return x.squeeze() if axis is None else x.squeeze(axis)
+
+
+@rules("Iota")
+def _(size: tuple[int], dtype: DType) -> Any:
+    return torch.arange(size[0]).to(getattr(torch, dtype))
+
+
+# -- joining and moving -----------------------------------------------------------------------------------------------
+
+rules["ConcatV2"] = out_rules["ConcatV2"] = torch.cat
+rules["Pack"] = out_rules["Pack"] = torch.stack
+rules["Tile"] = torch.tile
+rules["Roll"] = lambda x, shift, axis: x.roll(shift, () if axis is None else axis)
+rules["Bitcast"] = lambda x, dtype: x.view(getattr(torch, dtype))
+
+
+@rules("PadV2")
+def _(x: Any, low: Any, high: Any, value: Any) -> Any:
+    pairs = [width for pair in zip(reversed(low), reversed(high), strict=True) for width in pair]
+    return torch.nn.functional.pad(x, pairs, value=value)
+
+
+@rules("SplitV")
+def _(x: Any, sizes: Any, axis: int) -> Any:
+    return x.split(sizes, axis)
+
+
+# -- slices and positions ---------------------------------------------------------------------------------------------
+
+
+@rules("Slice")
+def _(x: Any, start: Any, size: Any) -> Any:
+    return x[slices.block(start, size, x.shape)]
+
+
+@rules("XlaDynamicUpdateSlice")
+def _(x: Any, start: Any, updates: Any) -> Any:
+    written = x.clone()
+    written[slices.block(start, updates.shape, x.shape)] = updates
+    return written
+
+
+@rules("StridedSlice")
+def _(x: Any, *where: Any) -> Any:
+    index, flipped = slices.located(x.shape, *where)
+    part = x[index]
+    return part.flip(flipped) if flipped else part
+
+
+@rules("StridedSliceGrad")
+def _(g: Any, shape: Any, *where: Any) -> Any:
+    index, flipped = slices.located(shape, *where)
+    whole = g.new_zeros(shape)
+    whole[index] = g.flip(flipped) if flipped else g
+    return whole
+
+
+@rules("GatherV2")
+def _(x: Any, indices: Any, axis: int) -> Any:
+    axis = axis % x.ndim
+    positions = _wrapped(indices, x.shape[axis]).reshape(-1)
+    try:
+        found = x.index_select(axis, positions)
+    except RuntimeError:
+        slices.check_range(positions, x.shape[axis], axis)
+        raise
+    return found.reshape((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+
+
+@rules("TakeAlongAxis")
+def _(x: Any, indices: Any, axis: int) -> Any:
+    positions = _wrapped(indices, x.shape[axis])
+    if not positions.is_cuda:  # where it would mean to wait; and CUDA checks by itself
+        slices.check_range(positions, x.shape[axis], axis)
+    return torch.take_along_dim(x, positions, axis)
+
+
+def _wrapped(indices: Any, dim: int) -> Any:
+    indices = indices.long()
+    return torch.where(indices < 0, indices + dim, indices)
+
+
+@rules("GatherNd")
+def _(x: Any, indices: Any) -> Any:
+    return x[indices.long().unbind(-1)]
+
+
+@rules("TensorScatterUpdate")
+def _(x: Any, indices: Any, updates: Any) -> Any:
+    return x.index_put(indices.long().unbind(-1), updates)
+
+
+def _scatter(write: Rule) -> Rule:
+    def rule(x: Any, indices: Any, updates: Any) -> Any:
+        depth = indices.shape[-1]
+        rows = slices.rows(indices.long(), x.shape[:depth]).reshape(-1)
+        flat = x.reshape(math.prod(x.shape[:depth]), -1) if x.numel() else x.flatten(0, depth - 1)
+        return write(flat, rows, updates.reshape(len(rows), *flat.shape[1:])).reshape(x.shape)
+
+    return rule
+
+
+def _scatter_extreme(reduce: str) -> Rule:
+    return _scatter(lambda x, rows, updates: x.scatter_reduce(0, rows[:, None].expand_as(updates), updates, reduce))
+
+
+rules |= {
+    "TensorScatterAdd": _scatter(lambda x, rows, updates: x.index_add(0, rows, updates)),
+    "TensorScatterMax": _scatter_extreme("amax"),
+    "TensorScatterMin": _scatter_extreme("amin"),
+}
+or_numpy(
+    *("StridedSlice", "GatherV2", "GatherNd", "TakeAlongAxis"),
+    *("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin"),
+)
+
+
+# -- sorting and searching --------------------------------------------------------------------------------------------
+
+rules["Where"] = lambda x: torch.argwhere(x).int()
+rules["Sort"] = lambda x, axis: torch.sort(x, axis).values
+rules["ArgSort"] = lambda x, axis: torch.argsort(x, dim=axis, stable=True).int()
+
+
+@rules("SearchSorted")
+def _(sequence: Any, values: Any, side: str) -> Any:
+    if sequence.dtype == torch.bool:
+        sequence, values = sequence.byte(), values.byte()
+    return torch.searchsorted(sequence.contiguous(), values.contiguous(), out_int32=True, side=side)
+
+
+@rules("TopKV2")
+def _(x: Any, k: int) -> Any:
+    if x.is_floating_point() and k:
+        values, indices = torch.topk(x, k)
+        if not _has_ties(x, values):  # of which torch.topk takes any
+            return values, indices.int()
+    values, indices = torch.sort(x, dim=-1, descending=True, stable=True)
+    return values[..., :k], indices[..., :k].int()
+
+
+def _has_ties(x: Any, largest: Any) -> bool:
+    """Whether the order of the largest elements is not settled by their values alone."""
+    repeated = (x == largest[..., -1:]).sum(-1) != 1  # none is equal to NaN
+    return bool(repeated.any() or (largest[..., 1:] == largest[..., :-1]).any() or largest.isnan().any())
+
+
+or_numpy("Where", "SearchSorted")

@@ -1,0 +1,182 @@
+"""Rules of convolutions, sliding windows and pooling, and of their gradients.
+
+A channels-last tensor with its axes permuted to torch's order is what torch calls the channels_last memory format, so
+oneDNN and cuDNN take and give it without copies.  One spatial axis is computed as two, for which that format exists.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dovetail.engines.torch.tables import fresh, rules
+from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, overlap_add
+
+fresh |= {name for names in CONVOLUTIONS.values() for name in names}
+fresh |= {"OverlapAdd", *(f"{name}{part}" for names in POOLS.values() for name in names for part in ("", "Grad"))}
+
+
+# -- convolution ------------------------------------------------------------------------------------------------------
+
+_convolution_backward = torch.ops.aten.convolution_backward.default
+
+
+def _first(x: Any, data_format: str) -> Any:
+    """A view as (batch, channels, spatial...), with at least two spatial axes."""
+    x = x.movedim(-1, 1) if data_format == "channels_last" else x
+    return x.unsqueeze(2) if x.ndim == 3 else x
+
+
+def _restored(x: Any, rank: int, data_format: str) -> Any:
+    """The reverse of `_first`."""
+    x = x.squeeze(2) if rank == 1 else x
+    return (x.movedim(1, -1) if data_format == "channels_last" else x).contiguous()
+
+
+def _kernel_first(kernel: Any) -> Any:
+    """(spatial..., in, out) → (out, in, spatial...), a view with at least two spatial axes."""
+    kernel = kernel.permute(-1, -2, *range(kernel.ndim - 2))
+    return kernel.unsqueeze(2) if kernel.ndim == 3 else kernel
+
+
+def _windows(size: Any, strides: Any, dilations: Any, padding: Any) -> Windows:
+    """Windows over at least two axes."""
+    if len(size) > 1:
+        return Windows(tuple(size), strides, dilations, padding)
+    padding = padding if isinstance(padding, str) else ((0, 0), *padding)
+    return Windows((1, *size), (1, *strides), (1, *dilations), padding)
+
+
+def _padded(x: Any, pads: Any, fill: float = 0.0) -> tuple[Any, list[int]]:
+    """torch pads both sides alike; other padding is put on first.  The tensor, and what is left for torch to pad."""
+    if all(before == after for before, after in pads):
+        return x, [before for before, _ in pads]
+    return torch.nn.functional.pad(x, [n for pair in reversed(pads) for n in pair], value=fill), [0] * len(pads)
+
+
+def _conv_gradients(x: Any, kernel: Any, g: Any, windows: Windows, pad: Any, mask: list[bool]) -> Any:
+    none = [0] * len(pad)
+    groups = x.shape[1] // kernel.shape[1]
+    return _convolution_backward(
+        g, x, kernel, None, windows.strides, pad, windows.dilations, False, none, groups, [*mask, False]
+    )
+
+
+@rules(*CONVOLUTIONS[""])
+def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
+    windows = _windows(kernel.shape[:-2], strides, dilations, padding)
+    x, kernel = _first(x, data_format), _kernel_first(kernel)
+    x, pad = _padded(x, windows.pads(x.shape[2:]))
+    groups = x.shape[1] // kernel.shape[1]
+    y = torch.convolution(x, kernel, None, windows.strides, pad, windows.dilations, False, [0] * len(pad), groups)
+    return _restored(y, len(strides), data_format)
+
+
+@rules(*CONVOLUTIONS["BackpropInput"])
+def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
+    windows = _windows(kernel.shape[:-2], strides, dilations, padding)
+    x = _first(g.new_empty(input_sizes), data_format)  # only its shape and memory format are used
+    sizes = x.shape[2:]
+    x, pad = _padded(x, windows.pads(sizes))
+    dx = _conv_gradients(x, _kernel_first(kernel), _first(g, data_format), windows, pad, [True, False])[0]
+    if dx.shape[2:] != sizes:
+        dx = dx[:, :, *windows.inside(sizes)]
+    return _restored(dx, len(strides), data_format)
+
+
+@rules(*CONVOLUTIONS["BackpropFilter"])
+def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
+    windows = _windows(filter_sizes[:-2], strides, dilations, padding)
+    x = _first(x, data_format)
+    x, pad = _padded(x, windows.pads(x.shape[2:]))
+    kernel = _kernel_first(g.new_empty(filter_sizes))
+    dk = _conv_gradients(x, kernel, _first(g, data_format), windows, pad, [False, True])[1]
+    return dk.permute(*range(2, dk.ndim), 1, 0).reshape(filter_sizes)
+
+
+# -- windows and pooling ----------------------------------------------------------------------------------------------
+
+_MAX_POOL = {2: torch._C._nn.max_pool2d_with_indices, 3: torch._C._nn.max_pool3d_with_indices}
+_AVG_POOL = {2: torch._C._nn.avg_pool2d, 3: torch._C._nn.avg_pool3d}
+_MAX_POOL_BACKWARD = {
+    2: torch.ops.aten.max_pool2d_with_indices_backward.default,
+    3: torch.ops.aten.max_pool3d_with_indices_backward.default,
+}
+_AVG_POOL_BACKWARD = {2: torch.ops.aten.avg_pool2d_backward.default, 3: torch.ops.aten.avg_pool3d_backward.default}
+
+
+@rules("SlidingWindows")
+def _(x: Any, size: Any, strides: Any, dilations: Any, padding: Any, fill: float) -> Any:
+    windows = Windows(size, strides, dilations, padding)
+    pads = windows.pads(x.shape[1:-1])
+    x = torch.nn.functional.pad(x, [0, 0, *(n for pair in reversed(pads) for n in pair)], value=fill)
+    for axis, (span, stride) in enumerate(zip(windows.spans, strides, strict=True)):
+        x = x.unfold(axis + 1, span, stride)
+    x = x.movedim(len(size) + 1, -1)
+    return x[..., *(slice(None, None, d) for d in dilations), :]
+
+
+@rules("OverlapAdd")
+def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, padding: Any) -> Any:
+    windows = Windows(size, strides, dilations, padding)
+    sizes = input_sizes[1:-1]
+    total = patches.new_zeros((patches.shape[0], *windows.padded(sizes), patches.shape[-1]))
+    overlap_add(total, patches, windows)
+    return total[:, *windows.inside(sizes)]
+
+
+def _pool_window(x: Any, size: Any, strides: Any, padding: str) -> tuple[list[Any], list[int]]:
+    """The size, strides and symmetric padding of a pool for torch, and how many windows too many that gives in front.
+
+    torch pads both sides alike, but in its ceil mode a window may reach over the end.  That covers one element more of
+    padding behind, unless the stride is 1; then both sides get the larger padding, and the first window is dropped.
+    """
+    windows = _windows(size, strides, (1,) * len(size), padding)
+    pads = windows.pads(x.shape[2:])
+    pad = [after if stride == 1 else before for (before, after), stride in zip(pads, windows.strides, strict=True)]
+    return [windows.size, windows.strides, pad], [p - before for p, (before, _) in zip(pad, pads, strict=True)]
+
+
+def _pool(kernel: Any, x: Any, size: Any, strides: Any, padding: str, data_format: str, *options: Any) -> Any:
+    x = _first(x, data_format)
+    window, extra = _pool_window(x, size, strides, padding)
+    y = kernel[x.ndim - 2](x, *window, *options)
+    y = y[0] if isinstance(y, tuple) else y
+    return _restored(y[:, :, *(slice(n, None) for n in extra)], len(size), data_format)
+
+
+def _pool_gradient(
+    x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str
+) -> tuple[Any, Any, list[Any]]:
+    """`x` and `g` as torch's backward kernels take them, and the window."""
+    x, g = _first(x, data_format), _first(g, data_format)
+    window, extra = _pool_window(x, size, strides, padding)
+    if any(extra):
+        g = torch.nn.functional.pad(g, [n for count in reversed(extra) for n in (count, 0)])
+    return x, g, window
+
+
+@rules(*POOLS["MaxPool"])
+def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    return _pool(_MAX_POOL, x, size, strides, padding, data_format, 1, padding == "same")
+
+
+@rules(*(f"{name}Grad" for name in POOLS["MaxPool"]))
+def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    x, g, window = _pool_gradient(x, g, size, strides, padding, data_format)
+    window += [1, padding == "same"]
+    _, indices = _MAX_POOL[x.ndim - 2](x, *window)
+    return _restored(_MAX_POOL_BACKWARD[x.ndim - 2](g, x, *window, indices), len(size), data_format)
+
+
+@rules(*POOLS["AvgPool"])
+def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    return _pool(_AVG_POOL, x, size, strides, padding, data_format, padding == "same", False)
+
+
+@rules(*(f"{name}Grad" for name in POOLS["AvgPool"]))
+def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    x, g, window = _pool_gradient(x, g, size, strides, padding, data_format)
+    gradient = _AVG_POOL_BACKWARD[x.ndim - 2](g, x, *window, padding == "same", False, None)
+    return _restored(gradient, len(size), data_format)

@@ -1,0 +1,147 @@
+"""Rules of products of matrices, of decompositions, and of systems of equations."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+
+from dovetail.engines import matrices
+from dovetail.engines.base import Rule
+from dovetail.engines.torch.tables import WIDE_UNSIGNED, for_floats, out_rules, rules
+
+# -- products ---------------------------------------------------------------------------------------------------------
+
+
+def _has_products(x: Any) -> bool:
+    """Whether torch multiplies such matrices: not those of integers on CUDA, nor of the wider unsigned ones."""
+    return x.is_floating_point() or x.is_complex() or not (x.is_cuda or x.dtype in WIDE_UNSIGNED)
+
+
+def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> Any:
+    return torch.matmul(x.mT if transpose_a else x, y.mT if transpose_b else y, out=out)
+
+
+@rules("MatMul")
+def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> Any:
+    if _has_products(x):
+        return _matmul(x, y, transpose_a, transpose_b, out)
+    wide = x.to("cpu", torch.int64), y.to("cpu", torch.int64)
+    product = _matmul(*wide, transpose_a, transpose_b).to(x.device, x.dtype)
+    return product if out is None else out.copy_(product)
+
+
+for_floats["MatMul"] = _matmul
+
+
+@rules("FusedMatMul")
+def _(bias: Any, x: Any, y: Any, transpose_a: bool, transpose_b: bool, **out: Any) -> Any:
+    return torch.addmm(bias, x.mT if transpose_a else x, y.mT if transpose_b else y, **out)
+
+
+@rules("AddScaled")
+def _(x: Any, y: Any, scale: float, **out: Any) -> Any:
+    return torch.add(x, y, alpha=scale, **out)
+
+
+out_rules |= {name: rules[name] for name in ("MatMul", "FusedMatMul", "AddScaled")}
+
+
+@rules("Einsum")
+def _(inputs: Any, equation: str) -> Any:
+    x = inputs[0]
+    if _has_products(x):
+        return torch.einsum(equation, *inputs)
+    return torch.einsum(equation, *(t.to("cpu", torch.int64) for t in inputs)).to(x.device, x.dtype)
+
+
+# -- systems of equations and decompositions --------------------------------------------------------------------------
+
+_in_float32 = matrices.in_float32(torch.Tensor.to, (torch.float16, torch.bfloat16), torch.float32)
+
+
+def _nan_where(failed: Any, result: Any) -> Any:
+    return torch.where(failed[..., None, None], torch.nan, result)
+
+
+@rules("MatrixSolve")
+@_in_float32
+def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
+    rank = max(matrix.ndim, rhs.ndim)  # torch takes right-hand sides of lower rank for vectors
+    matrix, rhs = (t.reshape((1,) * (rank - t.ndim) + t.shape) for t in (matrix.mH if adjoint else matrix, rhs))
+    result, info = torch.linalg.solve_ex(matrix, rhs)
+    return _nan_where(info != 0, result)
+
+
+@rules("MatrixTriangularSolve")
+@_in_float32
+def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
+    left = matrix.mH if adjoint else matrix
+    result = torch.linalg.solve_triangular(left, rhs, upper=lower == adjoint)
+    return _nan_where((matrix.diagonal(dim1=-2, dim2=-1) == 0).any(-1), result)
+
+
+@rules("MatrixInverse")
+@_in_float32
+def _(x: Any) -> Any:
+    result, info = torch.linalg.inv_ex(x)
+    return _nan_where(info != 0, result)
+
+
+@rules("Cholesky")
+@_in_float32
+def _(x: Any) -> Any:
+    result, info = torch.linalg.cholesky_ex(x)
+    return _nan_where(info != 0, result)
+
+
+@rules("Lu")
+@_in_float32
+def _(x: Any) -> Any:
+    lu, pivots, _ = torch.linalg.lu_factor_ex(x)
+    return lu, pivots - 1  # LAPACK counts from 1
+
+
+rules["MatrixDeterminant"] = _in_float32(torch.linalg.det)
+rules["LogMatrixDeterminant"] = _in_float32(torch.linalg.slogdet)
+rules["Qr"] = _in_float32(torch.linalg.qr)
+
+
+def _finite(rule: Rule) -> Rule:
+    """A rule for decompositions that torch refuses for matrices with NaN or infinity; theirs is all NaN."""
+
+    @functools.wraps(rule)
+    def compute(x: Any, *static: Any) -> Any:
+        bad = ~torch.isfinite(x).all(-1).all(-1)
+        results = rule(torch.where(bad[..., None, None], torch.zeros_like(x), x), *static)
+        return [torch.where(bad.reshape(bad.shape + (1,) * (y.ndim - bad.ndim)), torch.nan, y) for y in results]
+
+    return compute
+
+
+@rules("SelfAdjointEigV2")
+@_in_float32
+@_finite
+def _(x: Any, compute_v: bool) -> Any:
+    if not compute_v:
+        return [torch.linalg.eigvalsh(x)]
+    w, v = torch.linalg.eigh(x)
+    return w, v * matrices.phases(torch, v)
+
+
+@rules("Eig")
+@_in_float32
+@_finite
+def _(x: Any) -> Any:
+    w, v = torch.linalg.eig(x)
+    return w, v * matrices.phases(torch, v)
+
+
+@rules("Svd")
+@_in_float32
+@_finite
+def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
+    if not compute_uv:
+        return [torch.linalg.svdvals(x)]
+    return matrices.aligned(torch, *torch.linalg.svd(x, full_matrices))

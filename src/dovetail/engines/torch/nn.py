@@ -1,0 +1,92 @@
+"""Rules of activations and normalizations, and of their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dovetail.engines.base import Rule
+from dovetail.engines.torch.tables import fresh, out_rules, rules
+from dovetail.ops.infer import normalize_axes
+
+fresh |= {"SoftmaxGrad", "LogSoftmaxGrad", "BatchNormalization", "LayerNormalization", "LayerNormalizationGrad"}
+
+
+def _gradient_kernel(name: str, *last: Any) -> Rule:
+    """An elementwise backward kernel of aten, whose output is called grad_input; `last` are its last arguments."""
+    kernel = getattr(torch.ops.aten, name)
+
+    def rule(*args: Any, out: Any = None) -> Any:
+        return kernel.default(*args, *last) if out is None else kernel.grad_input(*args, *last, grad_input=out)
+
+    return rule
+
+
+_nn = torch._C._nn
+_leaky_relu_grad = _gradient_kernel("leaky_relu_backward")
+_elu_grad = _gradient_kernel("elu_backward")
+_ACTIVATIONS: dict[str, Rule] = {
+    "Relu": lambda x, **out: torch.clamp_min(x, 0, **out),
+    "Relu6": lambda x, **out: torch.clamp(x, 0, 6, **out),
+    "LeakyRelu": _nn.leaky_relu,
+    "Elu": _nn.elu,
+    "Softplus": lambda x, **out: _nn.softplus(x, 1, 40, **out),
+    "Sigmoid": torch.sigmoid,
+    "Silu": _nn.silu,
+    "Gelu": _nn.gelu,
+    "Softmax": torch.softmax,
+    "LogSoftmax": torch.log_softmax,
+    "ReluGrad": _gradient_kernel("threshold_backward", 0),
+    "Relu6Grad": _gradient_kernel("hardtanh_backward", 0, 6),
+    "LeakyReluGrad": lambda g, x, slope, **out: _leaky_relu_grad(g, x, slope, False, **out),
+    "EluGrad": lambda g, x, alpha, **out: _elu_grad(g, alpha, 1, 1, False, x, **out),
+    "SigmoidGrad": _gradient_kernel("sigmoid_backward"),
+    "SiluGrad": _gradient_kernel("silu_backward"),
+    "GeluGrad": _gradient_kernel("gelu_backward"),
+}
+rules |= _ACTIVATIONS
+out_rules |= _ACTIVATIONS
+
+
+@rules("SoftmaxGrad")
+def _(g: Any, y: Any, axis: int) -> Any:
+    return torch.ops.aten._softmax_backward_data.default(g, y, axis, y.dtype)
+
+
+@rules("LogSoftmaxGrad")
+def _(g: Any, y: Any, axis: int) -> Any:
+    return torch.ops.aten._log_softmax_backward_data.default(g, y, axis, y.dtype)
+
+
+@rules("BatchNormalization")
+def _(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, axis: int, epsilon: float) -> Any:
+    wide = torch.promote_types(x.dtype, torch.float32)
+    factor = torch.rsqrt(variance.to(wide) + epsilon)
+    factor = factor if scale is None else factor * scale
+    shift = -mean * factor if offset is None else offset - mean * factor
+    shape = [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)]
+    return torch.addcmul(shift.view(shape), x.to(wide), factor.view(shape)).to(x.dtype)
+
+
+def _layers(x: Any, axis: Any) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:
+    """A view with the axes at the end, these axes, and their sizes: torch normalizes over the last axes only."""
+    axes = normalize_axes(axis, x.ndim)
+    return x.movedim(axes, tuple(range(-len(axes), 0))), axes, tuple(x.shape[a] for a in axes)
+
+
+@rules("LayerNormalization")
+def _(x: Any, gamma: Any, beta: Any, axis: Any, epsilon: float) -> Any:
+    x, axes, sizes = _layers(x, axis)
+    return torch.layer_norm(x, sizes, gamma, beta, epsilon).movedim(tuple(range(-len(axes), 0)), axes)
+
+
+@rules("LayerNormalizationGrad")
+def _(g: Any, x: Any, gamma: Any, axis: Any, epsilon: float) -> tuple[Any, Any]:
+    x, axes, sizes = _layers(x, axis)
+    g, _, _ = _layers(g, axis)
+    weight = x.new_ones(sizes) if gamma is None else gamma
+    _, center, factor = torch.native_layer_norm(x, sizes, weight, None, epsilon)
+    backward = torch.ops.aten.native_layer_norm_backward.default
+    dx, dgamma, _ = backward(g, x, sizes, center, factor, weight, None, [True, True, False])
+    return dx.movedim(tuple(range(-len(axes), 0)), axes), dgamma

@@ -1,0 +1,72 @@
+"""Rules of reductions, of running sums and products, and of positions of extremes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from dovetail.dtypes import DType
+from dovetail.engines.base import Rule, native_to_dtype
+from dovetail.engines.numpy_like import infinite_bounds, running
+from dovetail.engines.torch.tables import fresh, or_numpy, rules
+from dovetail.ops.infer import normalize_axes
+
+
+def _reduce(reduce: Rule, start: Callable[[DType], Any] | None = None) -> Rule:
+    """A reduction that in torch takes no empty list of axes and, if `start` is given, no axis of length 0."""
+
+    def rule(x: Any, axis: Any, keepdims: bool) -> Any:
+        axes = normalize_axes(axis, x.ndim)
+        if not axes:
+            return x.clone()
+        if start is not None and not x.numel() and 0 in [x.shape[i] for i in axes]:
+            shape = [1 if i in axes else dim for i, dim in enumerate(x.shape) if keepdims or i not in axes]
+            return torch.full(shape, start(native_to_dtype(x.dtype)), dtype=x.dtype, device=x.device)
+        return reduce(x, axes, keepdims)
+
+    return rule
+
+
+def _prod(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    for i in reversed(axes):
+        x = torch.prod(x, i, keepdims, dtype=x.dtype)
+    return x
+
+
+rules |= {
+    "Sum": _reduce(lambda x, axes, keepdims: torch.sum(x, axes, keepdims, dtype=x.dtype)),
+    "Prod": _reduce(_prod),
+    "Mean": _reduce(torch.mean),
+    "LogSumExp": _reduce(torch.logsumexp, lambda dtype: -math.inf),
+    "Any": _reduce(torch.any),
+    "All": _reduce(torch.all),
+    "Max": _reduce(torch.amax, lambda dtype: infinite_bounds(dtype)[0]),
+    "Min": _reduce(torch.amin, lambda dtype: infinite_bounds(dtype)[1]),
+    "Cumsum": running(torch, lambda x, axis: torch.cumsum(x, axis, dtype=x.dtype), 0),
+    "Cumprod": running(torch, lambda x, axis: torch.cumprod(x, axis, dtype=x.dtype), 1),
+    "CumulativeLogsumexp": running(torch, torch.logcumsumexp, -math.inf),
+}
+fresh.add("LogSumExp")
+
+
+def _position(find: Rule) -> Rule:
+    def rule(x: Any, axis: int | None, keepdims: bool) -> Any:
+        x = x.to(torch.uint8) if x.dtype is torch.bool else x
+        found = find(x.reshape(-1), 0) if axis is None else find(x, axis, keepdims)
+        return found.reshape((1,) * x.ndim) if axis is None and keepdims else found
+
+    return rule
+
+
+rules["ArgMax"] = _position(torch.argmax)
+rules["ArgMin"] = _position(torch.argmin)
+
+or_numpy("Sum", "Prod", "Max", "Min", "ArgMax", "ArgMin", "Cumsum", "Cumprod")
+
+
+@rules("SumLike")
+def _(g: Any, like: Any) -> Any:
+    return g.sum_to_size(like.shape)
