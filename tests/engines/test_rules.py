@@ -3,17 +3,24 @@
 import numpy as np
 import pytest
 
-from dovetail.engines import current_engine
+import dovetail as dt
+from dovetail.engines import current_engine, get_engine
 from dovetail.ops import arguments
 from dovetail.tensor import Tensor
-from tests.ops.table import CASES, IDS, draw
+from tests.ops.table import CASES, draw, identifier
 
-cases = pytest.mark.parametrize(("op", "number"), CASES, ids=IDS)
+RULE_BY_RULE = [found for found in map(get_engine, dt.engines()) if not found.compiles_programs]
 
 
-def native_arguments(op, number, rng):
+def claims(names):
+    """The cases of the ops that an engine names, for each engine whose programs run rule by rule."""
+    cases = [(found, op, number) for found in RULE_BY_RULE for op, number in CASES if op.name in names(found)]
+    return pytest.mark.parametrize(("found", "op", "number"), cases, ids=identifier)
+
+
+def native_arguments(found, op, number, rng):
     args, kwargs = draw(op.samples[number], rng)
-    return arguments.natives(arguments.to_tensors(op, op.bind(args, kwargs), current_engine()))
+    return arguments.natives(arguments.to_tensors(op, op.bind(args, kwargs), found))
 
 
 def arrays_in(values):
@@ -21,28 +28,22 @@ def arrays_in(values):
         yield from value if isinstance(value, list) else [value] if hasattr(value, "shape") else []
 
 
-@cases
-def test_fresh_results_share_no_memory(engine, op, number, rng):
-    found = current_engine()
-    if found.compiles_programs or op.name not in found.fresh | set(found.out_rules):
-        pytest.skip("not claimed")
-    arguments = native_arguments(op, number, rng)
-    results = found.eager_rules[op.name](*arguments)
+@claims(lambda engine: {*engine.fresh, *engine.out_rules})
+def test_fresh_results_share_no_memory(found, op, number, rng):
+    given = native_arguments(found, op, number, rng)
+    results = found.eager_rules[op.name](*given)
     for result in results if op.returns_tuple else [results]:
-        for array in arrays_in(arguments):
+        for array in arrays_in(given):
             assert not np.may_share_memory(found.to_numpy(result), found.to_numpy(array))
 
 
-@cases
-def test_out_rules_fill_their_array(engine, op, number, rng):
-    found = current_engine()
-    if op.name not in found.out_rules:
-        pytest.skip("no out rule")
-    arguments = native_arguments(op, number, rng)
-    expected = found.eager_rules[op.name](*arguments)
+@claims(lambda engine: engine.out_rules)
+def test_out_rules_fill_their_array(found, op, number, rng):
+    given = native_arguments(found, op, number, rng)
+    expected = found.eager_rules[op.name](*given)
     out = found.empty(found.shape(expected), Tensor(expected, found).dtype)
     with np.errstate(all="ignore"):
-        found.out_rules[op.name](*arguments, out=out)
+        found.out_rules[op.name](*given, out=out)
     np.testing.assert_array_equal(found.to_numpy(out), found.to_numpy(expected))
 
 

@@ -11,7 +11,23 @@ from dovetail.ops.op import OPS, Op
 from dovetail.ops.samples import Array, Sample
 
 CASES = [(op, i) for op in OPS.values() for i in range(len(op.samples))]
-IDS = [f"{op.name}-{i}" for op, i in CASES]
+
+
+def identifier(value: Any) -> str:
+    """How a parameter of a generated test is called."""
+    return str(getattr(value, "name", value))
+
+
+def is_differentiable(op: Op, number: int) -> bool:
+    """Whether a sample has real float arguments and results, and a gradient between them."""
+    sample = op.samples[number]
+    if not sample.gradient or not op.differentiable:
+        return False
+    args, kwargs = draw(sample, np.random.default_rng(0))
+    arrays = float_arrays(args, kwargs)
+    with dt.engine("numpy"):
+        results = leaves(op(*args, **kwargs))
+    return bool(arrays) and all(a.dtype.kind == "f" for a in arrays) and any(r.dtype.is_floating for r in results)
 
 
 def draw(sample: Sample, rng: np.random.Generator, dtype: str | None = None) -> tuple[list[Any], dict[str, Any]]:

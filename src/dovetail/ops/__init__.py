@@ -1,5 +1,7 @@
 """The ops: every function here computes on eager values, records on graph tensors, and works on engines' own values."""
 
+import sys as _sys
+
 from dovetail.ops import operators as _operators
 from dovetail.ops import random
 from dovetail.ops.activation import *
@@ -52,3 +54,9 @@ def _is_public(name: str, value: object) -> bool:
 
 
 __all__ = [name for name, value in sorted(globals().items()) if _is_public(name, value)]
+
+for _name in [n for n in globals() if not n.startswith("_") and n not in __all__]:
+    if f"{__name__}.{_name}" in _sys.modules:  # a module of ours; a star import may have put another in its place
+        globals()[_name] = _sys.modules[f"{__name__}.{_name}"]
+    else:
+        del globals()[_name]
