@@ -27,6 +27,7 @@ class Case:
         args, kwargs = draw(op.samples[number], rng, "float64")
         self.symmetric = op.name in SYMMETRIC
         self.arrays = float_arrays(args, kwargs)
+
         def call(arrays):
             moved, named = replace_arrays(args, kwargs, list(arrays))
             return [r for r in leaves(op(*moved, **named)) if is_float(r)]

@@ -1,6 +1,6 @@
 """The engines: which there are, which is current, which owns a value.
 
-An engine is one file beside this one, or one of another package found through the entry-point group
+An engine is one module beside this one, or one of another package found through the entry-point group
 `dovetail.engines`.  Its library is imported when the engine is first used, never before.
 """
 
