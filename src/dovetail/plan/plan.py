@@ -12,6 +12,7 @@ from typing import Any
 
 from dovetail.engines.base import Engine
 from dovetail.graph.ir import Graph
+from dovetail.plan.interrupts import InterruptsWait
 from dovetail.plan.lower import lower
 from dovetail.plan.optimize import optimized_copy
 from dovetail.tensor import Tensor
@@ -44,6 +45,7 @@ class Plan:
         self.program = lower(self.graph, engine, inputs, self.graph.outputs, list(writes.values()))
         self._owned = self.program.buffers.owned
         self._reads = [(v, v in writes and engine.compiles_programs) for v in self.variables]
+        self._consumes = any(consume for _, consume in self._reads)
         self._spares = [self.assigned[i] for i in self.program.spares]
         self._locked = sorted(self.assigned, key=lambda v: v.number)  # one order for all threads
         first = len(self.graph.inputs)
@@ -57,7 +59,10 @@ class Plan:
         for variable in self._locked:
             variable.lock.acquire()
         try:
-            return self._run_with_state(arguments)
+            if not self._consumes:
+                return self._run_with_state(arguments)
+            with InterruptsWait():
+                return self._run_with_state(arguments)
         finally:
             for variable in self._locked:
                 variable.lock.release()
