@@ -52,7 +52,7 @@ def test_a_step_that_fails_after_its_buffers_were_consumed(engine, monkeypatch):
         step()
     monkeypatch.undo()
     if current_engine().compiles_programs:
-        with pytest.raises(StaleValueError, match="'v' has no value.*a compiled step that failed"):
+        with pytest.raises(StaleValueError, match=r"'v' has no value.*a compiled step that failed"):
             v.numpy()
         with pytest.raises(StaleValueError, match="'v'"):
             step()
