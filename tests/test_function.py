@@ -42,6 +42,12 @@ def test_structures(engine):
     assert found["pair"][0].numpy().tolist() == [0, 1] and float(found["pair"][1]) == 1.5
 
 
+def test_static_arguments_that_cannot_be_hashed():
+    """Each object has a trace of its own, also when it stands where another one stood in memory."""
+    scale = dt.function(lambda x, options: x * max(options))
+    assert [float(scale(ops.constant(1.0), {value})) for value in range(5)] == [0, 1, 2, 3, 4]
+
+
 def test_unknown_dimensions(engine):
     traced = []
 

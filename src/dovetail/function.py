@@ -221,7 +221,7 @@ class Function(Generic[P, R]):
             elif isinstance(leaf, (np.ndarray, np.generic)):
                 tensor = leaves[i] = arguments.as_tensor(leaf, arguments.dtype_of(leaf), engine)
             else:
-                key.append((type(leaf), leaf if _is_hashable(leaf) else id(leaf)))
+                key.append((type(leaf), leaf if _is_hashable(leaf) else _Same(leaf)))
                 continue
             tensors.append(tensor)
             key.append((engine.shape(tensor._value), engine.dtype(tensor._value)))
@@ -331,6 +331,22 @@ _SLOT = object()
 def _spec_of(leaf: Any) -> TensorSpec | None:
     """What a leaf is traced as; None for a static value."""
     return TensorSpec(leaf.shape, leaf.dtype) if type(leaf) in (Tensor, TensorSpec) else None
+
+
+class _Same:
+    """A static argument that cannot be hashed: the same only if it is the same object, which stays alive as long."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Same and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 def _is_hashable(value: Any) -> bool:
