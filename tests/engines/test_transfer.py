@@ -74,7 +74,7 @@ def odd_layouts():
     yield "bool", base[:, ::-1] > 5
 
 
-@pytest.mark.parametrize(("name", "array"), odd_layouts(), ids=[n for n, _ in odd_layouts()])
+@pytest.mark.parametrize(("name", "array"), list(odd_layouts()), ids=[n for n, _ in odd_layouts()])
 @pytest.mark.parametrize("target", ENGINES)
 def test_odd_layouts(name, array, target):
     expected = array.astype("float64")

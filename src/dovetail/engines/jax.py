@@ -22,7 +22,7 @@ from dovetail.dtypes import DType
 from dovetail.engines import matrices, slices
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
 from dovetail.engines.control import Control, Values
-from dovetail.engines.numpy_like import by_name, infinite_bounds, integer_power, reduction, running
+from dovetail.engines.numpy_like import by_name, drops_imaginary, infinite_bounds, integer_power, reduction, running
 from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def _(x: Any, y: Any) -> Any:
 
 @rules("Cast")
 def _(x: Any, dtype: DType) -> Any:
-    return lax.convert_element_type(x, dtype.numpy)
+    return lax.convert_element_type(x.real if drops_imaginary(x.dtype.kind == "c", dtype) else x, dtype.numpy)
 
 
 rules["XlaOptimizationBarrier"] = lambda xs: tuple(lax.optimization_barrier(tuple(xs)))

@@ -14,7 +14,15 @@ import numpy as np
 from dovetail.dtypes import DType
 from dovetail.engines import matrices, slices, threefry
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
-from dovetail.engines.numpy_like import FRESH, by_name, infinite_bounds, integer_power, reduction, running
+from dovetail.engines.numpy_like import (
+    FRESH,
+    by_name,
+    drops_imaginary,
+    infinite_bounds,
+    integer_power,
+    reduction,
+    running,
+)
 from dovetail.ops.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -83,7 +91,8 @@ rules |= {
 
 @rules("Cast")
 def _(x: Any, dtype: DType) -> Any:
-    return np.asarray(x).astype(dtype.numpy)
+    x = np.asarray(x)
+    return (x.real if drops_imaginary(x.dtype.kind == "c", dtype) else x).astype(dtype.numpy)
 
 
 @rules("Shape")

@@ -82,6 +82,11 @@ def by_name(library: Any) -> dict[str, Rule]:
     return {op: getattr(library, name) for op, name in NAMES.items()}
 
 
+def drops_imaginary(from_complex: bool, dtype: DType) -> bool:
+    """Whether a cast keeps the real part alone; said to the libraries, which warn where they find it out themselves."""
+    return from_complex and not (dtype.is_complex or dtype.is_bool)
+
+
 def integer_power(library: Any, x: Any, y: Any) -> Any:
     """`x ** y` of signed integers; a negative exponent gives the reciprocal, truncated to an integer."""
     below = y < 0

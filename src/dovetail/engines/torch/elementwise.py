@@ -8,7 +8,7 @@ import torch
 
 from dovetail.dtypes import DType
 from dovetail.engines.base import Rule
-from dovetail.engines.numpy_like import by_name
+from dovetail.engines.numpy_like import by_name, drops_imaginary
 from dovetail.engines.torch.tables import fresh, or_numpy, out_rules, rules
 
 _FUNCTIONS: dict[str, Rule] = {
@@ -60,4 +60,4 @@ or_numpy(
 
 @rules("Cast")
 def _(x: Any, dtype: DType) -> Any:
-    return x.to(getattr(torch, dtype))
+    return (x.real if drops_imaginary(x.is_complex(), dtype) else x).to(getattr(torch, dtype))
