@@ -193,3 +193,57 @@ def test_error_while_tracing_leaves_nothing_behind(engine):
     assert float(v) == 1
     assert f(np.ones((2, 2), "float32")).shape == (2, 2) and float(v) == 5
     assert float(ops.add(1.0, 1.0)) == 2  # nothing is being built any more
+
+
+def test_an_edited_graph_runs(engine):
+    count, w = dt.Variable(0, name="count"), dt.Variable([1.0, 2.0], name="w")
+
+    @dt.function
+    def f(x):
+        count.assign_add(1)
+        return ops.sum(ops.relu(x) * w), x
+
+    x = ops.constant([3.0, -1.0])
+    graph = f.graph(x)
+    (relu,) = (op for op in graph.operations if op.type == "Relu")
+    with graph.insert_after(relu):
+        graph.replace_all_uses(relu.outputs[0], ops.square(relu.inputs[0]))
+    run = dt.function(graph)
+    twice = dt.function(lambda x: (run(x)[0] + run(x)[0], count + 0))
+    value, same = run(x)
+    assert float(value) == 11 and int(count) == 1 and same.numpy().tolist() == [3, -1]
+    value, seen = twice(x)  # the second sees what the first assigned
+    assert float(value) == 22 and int(count) == 3 and int(seen) == 3
+
+    def gradients(x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            value, _ = run(x)
+        return tape.gradient(value, [x, w])
+
+    for compute in (gradients, dt.function(gradients)):
+        of_x, of_w = compute(x)
+        assert of_x.numpy().tolist() == [6, -4] and of_w.numpy().tolist() == [9, 1]
+
+
+def test_a_graph_that_is_given_something_else():
+    graph = dt.Graph()
+    graph.outputs = [graph.placeholder(dt.spec((2,)), "x") * 2.0]
+    run = dt.function(graph)
+    with pytest.raises(ValueError, match="does not fit the input signature"):
+        run(np.ones(3, "float32"))
+    with pytest.raises(ValueError, match="does not fit the input "):
+        dt.function(run)(np.ones(3, "float32"))
+    with pytest.raises(TypeError, match="1 inputs, not 2"):
+        dt.function(lambda x: run(x, x))(np.ones(2, "float32"))
+    with pytest.raises(TypeError, match="engine's own values"):
+        dt.graph.replay.replay(graph, np.ones(2, "float32"))
+
+
+def test_a_graph_keeps_its_history_of_tensors_outside(engine):
+    scale = ops.constant(3.0)
+    run = dt.function(dt.function(lambda x: x * scale).graph(dt.spec(())))
+    with dt.GradientTape() as tape:
+        tape.watch(scale)
+        y = run(2.0)
+    assert float(tape.gradient(y, scale)) == 2

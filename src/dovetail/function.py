@@ -26,6 +26,7 @@ from dovetail.errors import RetracingWarning, describe, op_error
 from dovetail.graph import trace
 from dovetail.graph.copying import copy_operation
 from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.graph.replay import replay
 from dovetail.ops import arguments, worlds
 from dovetail.ops.infer import fits
 from dovetail.ops.op import OPS
@@ -33,7 +34,7 @@ from dovetail.ops.spec import TensorSpec
 from dovetail.plan.optimize import no_garbage_collection
 from dovetail.plan.plan import Plan
 from dovetail.structure import LEAF, flatten, unflatten
-from dovetail.tensor import Tensor, recording
+from dovetail.tensor import Tensor, record_on, recording
 from dovetail.variable import Variable
 
 P = ParamSpec("P")
@@ -249,18 +250,14 @@ class Function(Generic[P, R]):
                 self._warn_of_retracing(key)
             specs = self._signature[0] if self._signature is not None else [_spec_of(leaf) for leaf in leaves]
             graph = Graph(self._name)
-            outside, recording.tapes = recording.tapes, ()
-            try:
-                with trace.building(graph), no_garbage_collection():
-                    args = [
-                        leaf if spec is None else graph.placeholder(spec, f"arg{i}")
-                        for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
-                    ]
-                    call: Any = unflatten(structure, args)
-                    result = self._python(*call[0], **call[1]) if has_kwargs else self._python(*call)
-                    rebuild = _collect_result(graph, result)
-            finally:
-                recording.tapes = outside
+            with record_on(()), graph.as_default(), no_garbage_collection():
+                args = [
+                    leaf if spec is None else graph.placeholder(spec, f"arg{i}")
+                    for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
+                ]
+                call: Any = unflatten(structure, args)
+                result = self._python(*call[0], **call[1]) if has_kwargs else self._python(*call)
+                rebuild = _collect_result(graph, result)
             found = self._traces[key] = Concrete(graph), rebuild
             return found
 
@@ -364,12 +361,14 @@ def _show(part: Any) -> str:
 
 
 def function(
-    python_function: Callable[..., Any] | None = None, *, input_signature: Any = None, name: str | None = None
+    python_function: Callable[..., Any] | Graph | None = None, *, input_signature: Any = None, name: str | None = None
 ) -> Any:
     """Compiles a function: traced once per signature, then run as one program.  Also a decorator.
 
     Args:
         python_function: takes and returns structures of tensors; other arguments are static, a value each a trace.
+            Or a graph, one that was edited for example: its function takes its inputs and returns its output, or a
+            tuple of them if there are not one but several.  Edits after the first call do not count.
         input_signature: a sequence of `spec`s, with None for dimensions that vary; then there is one trace.
         name: the name of its graph.
 
@@ -385,7 +384,18 @@ def function(
         ...     return (a * a + b * b) ** 0.5
         >>> float(hypotenuse(dt.ops.constant(3.), dt.ops.constant(4.)))
         5.0
+        >>> graph = hypotenuse.graph(dt.spec(()), dt.spec(()))
+        >>> a, b = dt.wildcards("a b")
+        >>> graph.rewrite(a + b, a - b)
+        1
+        >>> float(function(graph)(5., 3.))
+        4.0
     """
     if python_function is None:
         return functools.partial(function, input_signature=input_signature, name=name)
+    if isinstance(python_function, Graph):
+        specs = [t.spec for t in python_function.inputs]
+        return Function(
+            functools.partial(replay, python_function), input_signature or specs, name or python_function.name
+        )
     return Function(python_function, input_signature, name)
