@@ -12,6 +12,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -78,14 +79,20 @@ class Concrete:
         return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
-        op = OPS["Call"]
         closures = tuple(t for t in self.graph.closures if any(tape.follows(t) for tape in recording.tapes))
         functional = self._functional(closures)
-        moved = [arguments.move(t, engine) for t in closures]
-        inputs = [*tensors, *moved, *(v.read(engine) for v in functional.variables)]
+        with ExitStack() as locks:  # as in a plan: another thread's call comes before or after, not between
+            for variable in functional.locked:
+                locks.enter_context(variable.lock)
+            return self._run_taped(functional, [*tensors, *(arguments.move(t, engine) for t in closures)], engine)
+
+    def _run_taped(self, functional: Functional, given: list[Tensor], engine: Engine) -> list[Tensor]:
+        op = OPS["Call"]
+        inputs = [*given, *(v.read(engine) for v in functional.variables)]
         tapes = [tape for tape in recording.tapes if tape.watches(op, inputs)]
         if not tapes:
-            return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
+            own = given[: len(self.graph.inputs)]
+            return [Tensor(value, engine) for value in self.run([t._value for t in own], engine)]
         values = functional.forward.run([t._value for t in inputs], engine)
         ends = len(self.graph.outputs) + len(functional.assigned)
         results = [Tensor(value, engine) for value in values[:ends]]
@@ -113,6 +120,7 @@ class Functional:
     Attributes:
         variables: the variables that are read, the last inputs.
         assigned: the variables that are assigned, outputs after the graph's own.
+        locked: the same, in the order in which their locks are taken.
         forward: all of that, and then the tensors that the backward program needs.
     """
 
@@ -132,6 +140,7 @@ class Functional:
             elif op not in done:
                 copy_operation(op, pure, mapped)
         self.assigned = list(writes)
+        self.locked = sorted(writes, key=lambda v: v.number)  # one order for all threads
         pure.outputs = [*(mapped[t] for t in graph.outputs), *writes.values()]
         self._split = split(pure)
         self.forward = Concrete(self._split.forward)

@@ -7,7 +7,8 @@ them when it is imported, since ops are written in terms of tensors and tensors'
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,26 @@ class _Building(threading.local):
 
 recording = _Recording()
 building = _Building()
+
+
+@contextmanager
+def record_on(tapes: Iterable[Any]) -> Iterator[None]:
+    """Ops inside the `with` block are recorded on these tapes alone."""
+    outside, recording.tapes = recording.tapes, tuple(tapes)
+    try:
+        yield
+    finally:
+        recording.tapes = outside
+
+
+@contextmanager
+def not_building() -> Iterator[None]:
+    """Ops inside the `with` block are computed, even while a function is being traced around it."""
+    outside, building.graphs = building.graphs, ()
+    try:
+        yield
+    finally:
+        building.graphs = outside
 
 
 class Operators:

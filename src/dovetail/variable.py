@@ -19,8 +19,10 @@ from dovetail.engines.base import native_to_dtype
 from dovetail.errors import StaleValueError, op_error
 from dovetail.graph import trace
 from dovetail.ops import arguments, worlds
+from dovetail.ops.infer import fits
+from dovetail.ops.op import OPS
 from dovetail.ops.worlds import STATE
-from dovetail.tensor import Operators, Tensor, recording
+from dovetail.tensor import Operators, Tensor, not_building, recording
 
 if TYPE_CHECKING:
     from dovetail.engines.base import Engine
@@ -52,7 +54,7 @@ class Variable(Operators):
         if isinstance(value, Variable):
             value = value.read()
         self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(arguments.dtype_of(value))
-        with trace.not_building():
+        with not_building():
             tensor = self._tensor_of(value)
         self.shape: tuple[int, ...] = tensor.shape
         self.trainable = trainable
@@ -174,7 +176,7 @@ class Variable(Operators):
         self._check_shape(value)
         graph = trace.current_graph()
         if graph is not None:
-            op = trace.OPS["AssignVariableOp"]
+            op = OPS["AssignVariableOp"]
             trace.assign_variable(graph, self, trace.to_graph(value, self.dtype, graph, op))
         elif worlds.world_of(value) is worlds.GRAPH:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
@@ -193,11 +195,7 @@ class Variable(Operators):
 
     def _check_shape(self, value: Any) -> None:
         shape = value.shape if hasattr(value, "shape") else np.shape(value)
-        if (
-            shape is None
-            or len(shape) != len(self.shape)
-            or any(a is not None and a != b for a, b in zip(shape, self.shape, strict=True))
-        ):
+        if shape is None or not fits(shape, self.shape):
             given = tuple(shape or ())
             problem = f"the variable {self.name!r} has the shape {self.shape}: a value of shape {given} does not fit."
             raise op_error(ValueError, "AssignVariableOp", problem)

@@ -11,9 +11,9 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.engines import get_engine
 from dovetail.graph.ir import Graph
-from dovetail.graph.trace import not_building
 from dovetail.ops import dispatch
 from dovetail.ops.arguments import as_tensor, dtype_of
+from dovetail.tensor import not_building
 
 ROWS, COLUMNS = 2, 3
 

@@ -5,7 +5,6 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.graph.trace import building
 from dovetail.passes.constant_folding import LARGEST, fold_constants
 from dovetail.passes.prune import prune
 from tests.passes.checks import keeps_random_graphs, optimized, types
@@ -68,7 +67,7 @@ def test_effects_and_state_are_not_folded():
 
 def test_errors_of_folded_operations_name_the_line():
     graph = dt.Graph()
-    with building(graph):
+    with graph.as_default():
         shape = graph.constant(np.array([2, 3], "int32"))
         x = graph.placeholder(dt.spec((None,)))
         graph.outputs = [ops.reshape(x, shape)]

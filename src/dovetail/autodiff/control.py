@@ -32,12 +32,8 @@ def call(graph: Graph, *groups: Sequence[Any]) -> list[GraphTensor]:
     """Adds the operations of a subgraph to the graph that is being built; its outputs."""
     current = trace.current_graph()
     assert current is not None  # gradients of graphs are built in one
-
-    def record(copy: Operation) -> None:
-        for tape in recording.tapes:
-            tape.record(copy.op, copy.args, copy.outputs, copy)
-
-    return copy_into(graph, current, [trace.capture(current, t) for group in groups for t in group], record)
+    inputs = [trace.capture(current, t) for group in groups for t in group]
+    return copy_into(graph, current, inputs, trace.record_on_tapes)
 
 
 def _placeholders(graph: Graph, tensors: Sequence[Any]) -> list[GraphTensor]:
@@ -55,7 +51,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     reached = sorted({i for _, numbers in gradients for i in numbers})
     for graph, numbers in gradients:
         found: dict[int, Any] = dict(zip(numbers, graph.outputs, strict=True))
-        with trace.building(graph):
+        with graph.as_default():
             departing: Any = [found[i] if i in found else zeros_like(graph.inputs[i]) for i in reached]
         graph.outputs = departing
     given = [*inputs, *(arriving[i] for i in targets)]
@@ -128,7 +124,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
         y: arriving[i] for y, i in zip(ys, stacked, strict=True)
     }
     new = [t for t in dict.fromkeys(there.values()) if t not in stacks]
-    with trace.building(backward):
+    with backward.as_default():
         backward.outputs = [*_round(found, around, carry, summed, totals), *(found[i] for i in sliced), *new]
     results = scan_op(
         _carry(op, arriving, around, summed),
@@ -222,7 +218,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     totals = _placeholders(backward, [body.inputs[i] for i in summed])
     state = _placeholders(backward, body.inputs)
     found = dict(zip(reached, copy_into(step, backward, [*state, *carry]), strict=True))
-    with trace.building(backward):
+    with backward.as_default():
         backward.outputs = _round(found, around, carry, summed, totals)
     first = _carry(op, arriving, around, summed)
     return _placed(op, [*around, *summed], while_gradient(init, constants, first, condition, body, backward, limit))

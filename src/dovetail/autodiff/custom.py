@@ -30,7 +30,7 @@ from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.ops import arguments
 from dovetail.ops.worlds import GRAPH, HOST, NATIVE, STATE, world_of
 from dovetail.structure import flatten, flatten_like, unflatten
-from dovetail.tensor import Tensor, recording
+from dovetail.tensor import Tensor, record_on, recording
 from dovetail.variable import Variable
 
 Rule = Callable[..., list[Any]]  # gradients of the results → those of the tensors and variables that were used
@@ -214,16 +214,12 @@ class _TracedGradient:
         captured = len(self.graph.inputs) - len(self.arriving)
         tensors = [arriving[i] for i in self.arriving] + node.inputs[len(node.inputs) - captured :]
         gradients: list[Any] = [None] * len(node.inputs)
-        with trace.building(target):
+        with target.as_default():
             inputs = [trace.to_graph(t, t.dtype, target, node.op) for t in tensors]
-            for i, tensor in zip(self.departing, copy_into(self.graph, target, inputs, _on_tapes), strict=True):
+            found = copy_into(self.graph, target, inputs, trace.record_on_tapes)
+            for i, tensor in zip(self.departing, found, strict=True):
                 gradients[i] = tensor
         return gradients
-
-
-def _on_tapes(operation: Operation) -> None:
-    for tape in recording.tapes:
-        tape.record(operation.op, operation.args, operation.outputs, operation)
 
 
 def _trace_gradient(
@@ -231,18 +227,14 @@ def _trace_gradient(
 ) -> tuple[_TracedGradient, list[GraphTensor]]:
     """The gradient function as a graph, and the tensors that it captured from the graph around."""
     graph = Graph(f"{name}_gradient", around)
-    tapes, recording.tapes = recording.tapes, ()
-    try:
-        with trace.building(graph):
-            floats = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
-            arriving: list[Any] = [None] * len(results)
-            for i in floats:
-                arriving[i] = graph.placeholder(results[i].spec, "gradient")
-            found = rule(*arriving)
-            reached = [i for i, g in enumerate(found) if g is not None]
-            graph.outputs = [trace.to_graph(found[i], sources[i].dtype, graph, ops.identity_n) for i in reached]
-    finally:
-        recording.tapes = tapes
+    with record_on(()), graph.as_default():
+        floats = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
+        arriving: list[Any] = [None] * len(results)
+        for i in floats:
+            arriving[i] = graph.placeholder(results[i].spec, "gradient")
+        found = rule(*arriving)
+        reached = [i for i, g in enumerate(found) if g is not None]
+        graph.outputs = [trace.to_graph(found[i], sources[i].dtype, graph, ops.identity_n) for i in reached]
     if graph.state.assigned:
         names = ", ".join(v.name for v in graph.state.assigned)
         raise op_error(ValueError, name, f"its gradient function assigns {names}, which it cannot in a graph.")

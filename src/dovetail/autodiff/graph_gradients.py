@@ -37,7 +37,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
             raise op_error(TypeError, "gradients", f"{tensor!r} has no gradient; cast it to a float.")
     points = [x if type(x) is GraphTensor else _read_of(graph, x) for x in sources]
     seeds = list(zip(targets, flatten_like(structure, grad_ys), strict=True))
-    with trace.building(graph):
+    with graph.as_default():
         nodes = between(targets, [p for p in points if p is not None])
         pairs = [(y, ops.ones_like(y) if s is None else ops.convert(s, y.dtype)) for y, s in seeds]
         return reverse.backward(reversed(nodes), pairs, points)

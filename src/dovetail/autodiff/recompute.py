@@ -19,7 +19,7 @@ from dovetail.autodiff.custom import (
 from dovetail.autodiff.reverse import through
 from dovetail.engines.base import Engine
 from dovetail.structure import flatten, unflatten
-from dovetail.tensor import recording
+from dovetail.tensor import record_on, recording
 from dovetail.variable import Variable
 
 
@@ -62,12 +62,8 @@ class _Forgetful:
         self._run = run
 
     def __call__(self, *leaves: Any) -> Any:
-        tapes = recording.tapes
-        recording.tapes = tuple(t for t in tapes if isinstance(t, ReadVariables))
-        try:
+        with record_on(t for t in recording.tapes if isinstance(t, ReadVariables)):
             return self._run(leaves), functools.partial(self._gradient, leaves)
-        finally:
-            recording.tapes = tapes
 
     def _gradient(self, leaves: Sequence[Any], *arriving: Any, variables: Sequence[Variable] = ()) -> Any:
         moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]

@@ -20,7 +20,7 @@ from dovetail.errors import op_error
 from dovetail.ops.shape import dims_of
 from dovetail.ops.worlds import HOST, NATIVE, world_of
 from dovetail.structure import flatten, flatten_like, unflatten
-from dovetail.tensor import recording
+from dovetail.tensor import record_on, recording
 from dovetail.variable import Variable
 
 
@@ -69,12 +69,8 @@ class GradientTape(Recorder):
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
         """Ops inside the `with` block are not recorded on this tape."""
-        outside = recording.tapes
-        recording.tapes = tuple(t for t in outside if t is not self)
-        try:
+        with record_on(t for t in recording.tapes if t is not self):
             yield
-        finally:
-            recording.tapes = outside
 
     def reset(self) -> None:
         """Forgets all that was recorded and watched."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.graph.copying import copy_into, copy_operation
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.trace import building
-from dovetail.tensor import recording
+from dovetail.tensor import record_on
 
 
 @dataclass
@@ -57,12 +56,8 @@ def _differentiate(graph: Graph, targets: list[int] | None) -> _Whole:
         targets = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
     forward = set(whole.operations)
     arriving = [whole.placeholder(results[i].spec, f"gradient{i}") for i in targets]
-    outside, recording.tapes = recording.tapes, ()
-    try:
-        with building(whole):
-            found = gradients([results[i] for i in targets], [inputs[i] for i in sources], arriving)
-    finally:
-        recording.tapes = outside
+    with record_on(()), whole.as_default():
+        found = gradients([results[i] for i in targets], [inputs[i] for i in sources], arriving)
     reached = [i for i, g in zip(sources, found, strict=True) if g is not None]
     departing = [g for g in found if g is not None]
     return _Whole(whole, results, forward, arriving, departing, targets, reached)

@@ -18,7 +18,7 @@ from dovetail.ops import arguments
 from dovetail.ops.op import OPS
 from dovetail.ops.spec import TensorSpec
 from dovetail.ops.subgraphs import join_specs
-from dovetail.tensor import recording
+from dovetail.tensor import record_on
 
 
 class GraphControl(Control):
@@ -32,7 +32,7 @@ class GraphControl(Control):
         closure = _Closure(graph, branches)
         if not branches[0].outputs:
             return []
-        with trace.building(graph):
+        with graph.as_default():
             inputs = (*closure.state(), *closure.constants())
             return closure.record("If", [condition, inputs, *branches])
 
@@ -48,7 +48,7 @@ class GraphControl(Control):
             raise op_error(ValueError, "While", f"the condition must not assign variables, but it assigns {names}.")
         _cast_outputs([test], [promote([bool])])
         closure = _Closure(graph, [step], [test], len(init))
-        with trace.building(graph):
+        with graph.as_default():
             carried, constants = (*init, *closure.state()), tuple(closure.constants())
             return closure.record("While", [carried, constants, test, step, limit])
 
@@ -56,7 +56,7 @@ class GraphControl(Control):
         self, body: Callable[[Values, Values], Any], init: Values, xs: Values, length: int | None, reverse: bool
     ) -> tuple[Values, Values]:
         graph = _graph_of([*init, *xs])
-        with trace.building(graph):
+        with graph.as_default():
             xs = tuple(_as_graph_tensor(x, graph) for x in xs)
 
         def step(carry: Values, sliced: Values) -> list[Any]:
@@ -67,7 +67,7 @@ class GraphControl(Control):
         closure = _Closure(graph, [traced], carried=len(first))
         if not traced.outputs:
             return [], []
-        with trace.building(graph):
+        with graph.as_default():
             carried, constants = (*first, *closure.state()), tuple(closure.constants())
             found = closure.record("Scan", [carried, xs, constants, traced, length, reverse])
         return found[: len(first)], found[len(first) :]
@@ -107,13 +107,9 @@ def _slices(xs: Values) -> dict[str, TensorSpec]:
 def _subgraph(name: str, outer: Graph | None, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> Graph:
     """A function of flat values as a graph; no tape sees its operations, but the operation that will hold the graph."""
     graph = Graph(name, outer)
-    tapes, recording.tapes = recording.tapes, ()
-    try:
-        with trace.building(graph):
-            results = function(*[graph.placeholder(spec, name) for name, spec in specs.items()])
-            graph.outputs = [_as_graph_tensor(v, graph) for v in results]
-    finally:
-        recording.tapes = tapes
+    with record_on(()), graph.as_default():
+        results = function(*[graph.placeholder(spec, name) for name, spec in specs.items()])
+        graph.outputs = [_as_graph_tensor(v, graph) for v in results]
     return graph
 
 
@@ -121,7 +117,7 @@ def _loop_body(
     op: str, graph: Graph, init: Values, slices: dict[str, TensorSpec], step: Callable[[Values, Values], Values]
 ) -> tuple[list[GraphTensor], Graph]:
     """The first values of what a loop carries, and its body, traced until dtypes and shapes stay as they are."""
-    with trace.building(graph):
+    with graph.as_default():
         first = [_as_graph_tensor(v, graph) for v in init]
     specs, count = [t.spec for t in first], len(first)
     while True:
@@ -136,13 +132,13 @@ def _loop_body(
         specs = joined
     dtypes = [spec.dtype for spec in specs]
     _cast_outputs([body], dtypes)
-    with trace.building(graph):
+    with graph.as_default():
         return [trace.to_graph(t, dtype, graph, OPS[op]) for t, dtype in zip(first, dtypes, strict=True)], body
 
 
 def _cast_outputs(graphs: Iterable[Graph], dtypes: Sequence[Any]) -> None:
     for graph in graphs:
-        with trace.building(graph):
+        with graph.as_default():
             pairs = zip(graph.outputs, dtypes, strict=False)
             cast = [trace.to_graph(t, dtype, graph, OPS["Cast"]) for t, dtype in pairs]
         graph.outputs = [*cast, *graph.outputs[len(cast) :]]

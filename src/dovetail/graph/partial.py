@@ -14,7 +14,7 @@ from dovetail.engines import get_engine
 from dovetail.graph.ir import GraphTensor, Operation
 from dovetail.ops import dispatch
 from dovetail.ops.infer import size_of
-from dovetail.tensor import Tensor, building, recording
+from dovetail.tensor import Tensor, not_building, record_on
 
 CARRIES_NAN = frozenset((
     "AddV2", "Sub", "Mul", "Neg", "FloorDiv", "FloorMod", "Maximum", "Minimum", "Square", "Identity", "Cast", "Sum",
@@ -63,12 +63,9 @@ def _run(op: Operation, values: list[Any]) -> np.ndarray | None:
     if op.type in ("Cast", "Identity"):
         return values[0]
     engine = get_engine("numpy")
-    outside = recording.tapes, building.graphs
-    recording.tapes, building.graphs = (), ()
     try:
-        result = dispatch.run(op.op, op.arguments([Tensor(v, engine) for v in values]), engine)
+        with record_on(()), not_building():
+            result = dispatch.run(op.op, op.arguments([Tensor(v, engine) for v in values]), engine)
     except (TypeError, ValueError, IndexError):  # NaN where a number is needed, as in the shape of a Reshape
         return None
-    finally:
-        recording.tapes, building.graphs = outside
     return np.asarray(result)

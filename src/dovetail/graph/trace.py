@@ -7,8 +7,7 @@ tensors of the graphs around it are captured as inputs, and variables become inp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,29 +24,12 @@ from dovetail.ops.kinds import IntsKind, Kind
 from dovetail.ops.op import OPS, Op
 from dovetail.ops.spec import Shape, TensorSpec
 from dovetail.ops.worlds import EAGER, HOST, NATIVE, STATE
-from dovetail.tensor import Tensor, recording
-from dovetail.tensor import building as _building
+from dovetail.tensor import Tensor, building, record_on, recording
 
 
 def current_graph() -> Graph | None:
     """The graph that is being built in this thread, the innermost if there are several; None if there is none."""
-    return _building.graphs[-1] if _building.graphs else None
-
-
-def building(graph: Graph) -> AbstractContextManager[Graph]:
-    """Ops inside the `with` block that need a graph are recorded in this one."""
-    return graph.as_default()
-
-
-@contextmanager
-def not_building() -> Iterator[None]:
-    """Ops inside the `with` block are computed, even while a function is being traced around it."""
-    outside = _building.graphs
-    _building.graphs = ()
-    try:
-        yield
-    finally:
-        _building.graphs = outside
+    return building.graphs[-1] if building.graphs else None
 
 
 # -- recording one op -------------------------------------------------------------------------------------------------
@@ -75,10 +57,15 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     return _finish(graph.add(op, inputs, attrs, specs, tuple(layout), name))
 
 
-def _finish(operation: Operation) -> Any:
-    """Shows the operation to the tapes; its results as the caller gets them."""
+def record_on_tapes(operation: Operation) -> None:
+    """Shows an operation to the tapes, which keep it if they watch one of its inputs."""
     for tape in recording.tapes:
         tape.record(operation.op, operation.args, operation.outputs, operation)
+
+
+def _finish(operation: Operation) -> Any:
+    """Shows the operation to the tapes; its results as the caller gets them."""
+    record_on_tapes(operation)
     return tuple(operation.outputs) if operation.op.returns_tuple else operation.outputs[0]
 
 
@@ -112,7 +99,7 @@ def _call_key(op: Op, values: list[Any]) -> Any:
 def _record_anew(op: Op, values: list[Any], name: str | None, graph: Graph, key: Any) -> Any:
     dynamic = [i for i in op.ints_positions if _is_dynamic(values[i])]
     if op.body is not None and dynamic:  # its body sees which dimensions are known
-        with building(graph):
+        with graph.as_default():
             return op.body(*values)
     dtypes = arguments.promoted_dtypes(op, values)
     values = list(values)
@@ -336,16 +323,13 @@ def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
             args.append(tuple(graph.placeholder(v.spec, name) for v in value))
         else:
             args.append(value)
-    tapes, recording.tapes = recording.tapes, ()
     try:
-        with building(graph):
+        with record_on(()), graph.as_default():
             result = op.body(*args)  # type: ignore[misc]
             flat = list(result) if op.returns_tuple else [result]
             graph.outputs = [to_graph(t, native_to_dtype(arguments.dtype_of(t)), graph, op) for t in flat]
     except Exception as error:
         raise dispatch.inside(op, error) from error.__cause__
-    finally:
-        recording.tapes = tapes
     return graph
 
 
@@ -414,7 +398,7 @@ def trace(
 ) -> tuple[Graph, Any]:
     """Runs a function on placeholders; the graph, and the function's result made of graph Tensors."""
     graph = Graph(name, outer)
-    with building(graph):
+    with graph.as_default():
         result = function(*[graph.placeholder(spec, f"arg{i}") for i, spec in enumerate(specs)])
     return graph, result
 

@@ -15,14 +15,14 @@ from dovetail.engines import get_engine
 from dovetail.graph.copying import copy_graph
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.partial import CARRIES_NAN, PartialInts
-from dovetail.graph.trace import infer_again, not_building
+from dovetail.graph.trace import infer_again
 from dovetail.ops import dispatch
 from dovetail.ops.basic import NOT_COMPUTED
 from dovetail.ops.infer import size_of
 from dovetail.ops.spec import Shape, TensorSpec
 from dovetail.ops.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import sweep
-from dovetail.tensor import Tensor, recording
+from dovetail.tensor import Tensor, not_building, record_on
 
 LARGEST = 4096  # elements; a result that is larger, and larger than its arguments, is not worth its memory
 
@@ -152,10 +152,6 @@ def compute(op: Operation) -> list[np.ndarray]:
     """The results of an operation whose inputs are all constants, from the NumPy engine."""
     engine = get_engine("numpy")
     args = op.arguments([Tensor(t.op.attrs["value"], engine) for t in op.inputs])
-    outside, recording.tapes = recording.tapes, ()
-    try:
-        with not_building():
-            result = dispatch.run(op.op, args, engine)
-    finally:
-        recording.tapes = outside
+    with record_on(()), not_building():
+        result = dispatch.run(op.op, args, engine)
     return [np.asarray(t._value) for t in (result if op.op.returns_tuple else (result,))]
