@@ -17,6 +17,10 @@ class EngineNotInstalled(ImportError):
     """An engine was asked for whose library is not installed."""
 
 
+class UnknownEngine(ValueError):
+    """An engine was asked for whose name nothing has."""
+
+
 class RetracingWarning(UserWarning):
     """A `function` is traced again and again; the message says what differs from call to call."""
 

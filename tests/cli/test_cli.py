@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -67,11 +68,28 @@ def test_engines_names_the_default(capsys, monkeypatch):
     assert "Default: jax (from DOVETAIL_ENGINE)" in capsys.readouterr().out
 
 
+def test_a_default_that_is_no_engine():
+    for command, status, said in [
+        ("engines", 0, "there is no such engine"),
+        ("demo", 1, "there is no engine 'abacus'"),
+    ]:
+        done = subprocess.run(
+            [sys.executable, "-m", "dovetail", command],
+            env={**os.environ, "DOVETAIL_ENGINE": "abacus"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == status
+        assert said in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["demo", "--engine", "abacus"], "invalid choice: 'abacus'"),
-        (["demo", "--epochs", "0"], "must be at least 1"),
+        (["demo", "--epochs", "0"], "must be a whole number, at least 1, but is '0'"),
+        (["demo", "--seed", "-1"], "must be a whole number, at least 0, but is '-1'"),
         (["demo", "--engine", "numpy", "--compare"], "not allowed with"),
         ([], "required: command"),
     ],

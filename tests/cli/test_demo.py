@@ -6,6 +6,7 @@ import math
 import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -46,8 +47,8 @@ def test_the_default_run_learns_to_read(tmp_path, capsys):
 
 
 def losses(seed):
-    training, test = data.load(seed)
-    return train(Trainer(model.Classifier(seed)), training, test, 1, seed, "numpy").losses
+    training, test = data.load()
+    return train(Trainer(model.Classifier(seed)), training, test, 1, seed, "numpy", threading.Event()).losses
 
 
 def test_the_seed_decides():
@@ -92,6 +93,27 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path):
     learned = parameters(tmp_path)
     assert not np.array_equal(learned["dense/kernel"], model.Classifier(0).parameters["dense/kernel"].numpy())
     assert (tmp_path / "learning_curve.png").exists()
+
+
+def test_ctrl_c_after_training_loses_nothing(tmp_path, capsys, monkeypatch):
+    write = command.report.write_parameters
+
+    def interrupted(path, trained):
+        signal.raise_signal(signal.SIGINT)
+        write(path, trained)
+
+    monkeypatch.setattr(command.report, "write_parameters", interrupted)
+    assert main(["demo", "--epochs", "1", "--out", str(tmp_path)]) == INTERRUPTED
+    assert sorted(parameters(tmp_path)) == PARAMETERS
+    assert (tmp_path / "learning_curve.png").exists()
+
+
+def test_a_folder_that_cannot_be_is_told_before_training(tmp_path, capsys):
+    file = tmp_path / "file"
+    file.write_text("")
+    assert main(["demo", "--out", str(file / "folder")]) == 1
+    printed = capsys.readouterr()
+    assert printed.err == f"dovetail: [Errno 20] Not a directory: {str(file / 'folder')!r}\n"
 
 
 def test_activation_learns_its_height(engine):

@@ -16,6 +16,8 @@ def report() -> str:
     rows = [["engine", "version", "devices", "state"], *map(_row, known_engines())]
     chosen = os.environ.get("DOVETAIL_ENGINE")
     why = "from DOVETAIL_ENGINE" if chosen else "DOVETAIL_ENGINE is not set"
+    if chosen and chosen not in known_engines():
+        why += ", but there is no such engine"
     return f"{table(rows)}\n\n{HOW_TO_CHOOSE.format(default=chosen or 'numpy', why=why)}"
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from dovetail.cli import INTERRUPTED
 from dovetail.engines import known_engines
-from dovetail.errors import EngineNotInstalled
+from dovetail.errors import EngineNotInstalled, UnknownEngine
 
 EXAMPLES = """\
 examples:
@@ -61,8 +61,12 @@ def parser() -> argparse.ArgumentParser:
         "--engine", choices=known_engines(), help="the engine to train on (default: $DOVETAIL_ENGINE, else numpy)"
     )
     where.add_argument("--compare", action="store_true", help="train on every engine installed and compare them")
-    demo.add_argument("--epochs", type=_at_least_one, default=20, help="passes over the data (default: %(default)s)")
-    demo.add_argument("--seed", type=int, default=0, help="initial values, split and batches (default: %(default)s)")
+    demo.add_argument(
+        "--epochs", type=_number(1), metavar="N", default=20, help="passes over the data (default: %(default)s)"
+    )
+    demo.add_argument(
+        "--seed", type=_number(0), metavar="N", default=0, help="of initial values and batches (default: %(default)s)"
+    )
     demo.add_argument(
         "--out", type=Path, default=Path("dovetail-demo"), metavar="DIR", help="where results go (default: %(default)s)"
     )
@@ -77,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
-    except EngineNotInstalled as error:
+    except (EngineNotInstalled, UnknownEngine, OSError) as error:
         print(f"dovetail: {error}", file=sys.stderr)
         return 1
 
@@ -99,8 +103,12 @@ def _run(options: argparse.Namespace) -> int:
     return run(options.engine, options.compare, options.epochs, options.seed, options.out)
 
 
-def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
+def _number(least: int) -> Callable[[str], int]:
+    """The type of an argument that is a whole number, at least `least`."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be a whole number, at least {least}, but is {text!r}")
+        return int(text)
+
+    return read

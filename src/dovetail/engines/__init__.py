@@ -1,6 +1,6 @@
 """The engines: which there are, which is current, which owns a value.
 
-An engine is one module beside this one, or one of another package found through the entry-point group
+An engine is a module or package beside this one, or one of another distribution, found through the entry-point group
 `dovetail.engines`.  Its library is imported when the engine is first used, never before.
 """
 
@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from dovetail.errors import EngineNotInstalled
+from dovetail.errors import EngineNotInstalled, UnknownEngine
 
 if TYPE_CHECKING:
     from dovetail.engines.base import Engine
@@ -62,7 +62,7 @@ def get_engine(name: str) -> Engine:
     """The engine of a name, imported now if it was not in use before.
 
     Raises:
-        ValueError: there is no engine of this name.
+        UnknownEngine: there is no engine of this name; a ValueError.
         EngineNotInstalled: its library is not installed; the message says how to install it.
     """
     found = _loaded.get(name)
@@ -83,14 +83,14 @@ def _load(name: str) -> Engine:
     for point in entry_points(group=ENTRY_POINTS):
         if point.name == name:
             return point.load()
-    raise ValueError(f"there is no engine {name!r}; there are {', '.join(known_engines())}.")
+    raise UnknownEngine(f"there is no engine {name!r}; there are {', '.join(known_engines())}.")
 
 
 def set_engine(name: str) -> None:
     """Makes an engine the default of the process.
 
     Raises:
-        ValueError: there is no engine of this name.
+        UnknownEngine: there is no engine of this name; a ValueError.
         EngineNotInstalled: its library is not installed.
     """
     global _default
@@ -102,6 +102,10 @@ def set_engine(name: str) -> None:
 @contextmanager
 def engine(name: str) -> Iterator[None]:
     """Makes an engine current within a `with` block, in this thread or task.
+
+    Raises:
+        ValueError: there is no engine of this name.
+        EngineNotInstalled: its library is not installed.
 
     Example:
         >>> with engine("numpy"):
@@ -116,12 +120,12 @@ def engine(name: str) -> Iterator[None]:
 
 
 def push_engine(found: Engine) -> Token[Engine | None]:
-    """Makes an engine current in this thread or task until `pop` is given the token."""
+    """Makes an engine current in this thread or task until `pop_engine` is given the token."""
     return _local.set(found)
 
 
 def pop_engine(token: Token[Engine | None]) -> None:
-    """Makes the engine current that was so before `push`."""
+    """Makes the engine current that was so before `push_engine`."""
     _local.reset(token)
 
 
@@ -134,7 +138,7 @@ def current_engine() -> Engine:
     return found
 
 
-def owner_of_type(kind: type) -> Any:
+def owner_of_type(kind: type) -> Engine | None:
     """The engine whose own arrays are of this Python type; None for Dovetail's, NumPy's and Python's types."""
     root = kind.__module__.partition(".")[0]
     for name, (_, libraries, _) in BUILT_IN.items():

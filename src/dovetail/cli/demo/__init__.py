@@ -5,7 +5,7 @@ model    the net, its activation, its loss and its gradient clipping
 train    the training loop
 report   pictures, files and tables
 
-The numbers drawn (split, initial values, batches) come from NumPy by seed, so they are the same on every engine.
+The numbers drawn (initial values, batches) come from NumPy by seed, so they are the same on every engine.
 """
 
 from dovetail.cli.demo.command import run

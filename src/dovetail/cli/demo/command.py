@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -12,13 +13,19 @@ from dovetail.cli import INTERRUPTED
 from dovetail.cli.demo import data, report
 from dovetail.cli.demo.compare import LIMIT, largest_difference, summary
 from dovetail.cli.demo.model import Classifier
-from dovetail.cli.demo.train import History, Trainer, train
+from dovetail.cli.demo.train import History, Trainer, interruption, train
 from dovetail.engines import current_engine
 
 
 def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path) -> int:
-    """Runs the demo; the exit status: 0, or 1 where engines disagree, or 130 after Ctrl-C."""
+    """Runs the demo; the exit status: 0, or 1 where engines disagree, or 130 after Ctrl-C.
+
+    Raises:
+        OSError: the folder cannot be written to; found out before anything is trained.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
     names = dt.engines() if compare else [engine or current_engine().name]
     histories: list[History] = []
     for name in names:
@@ -38,13 +45,15 @@ def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path)
 def _train(epochs: int, seed: int, folder: Path) -> History:
     """Trains on the current engine and writes what came out."""
     folder.mkdir(exist_ok=True)
-    training, test = data.load(seed)
+    training, test = data.load()
     model = Classifier(seed)
     trainer = Trainer(model)
-    history = train(trainer, training, test, epochs, seed, current_engine().name)
-    predictions = trainer.predict(test.images).numpy()
-    report.write_parameters(folder / "parameters.npz", model)
-    report.draw_training(folder / "learning_curve.png", history, test, predictions)
+    with interruption() as interrupted:  # until all is written: Ctrl-C after the last step loses nothing either
+        history = train(trainer, training, test, epochs, seed, current_engine().name, interrupted)
+        predictions = trainer.predict(test.images).numpy()
+        report.write_parameters(folder / "parameters.npz", model)
+        report.draw_training(folder / "learning_curve.png", history, test, predictions)
+    history.interrupted = interrupted.is_set()
     steps = f"{len(history.losses)} steps of {history.step_time * 1e3:.2f} ms (median)"
     print(f"{history.engine}: test accuracy {history.test[-1][1]:.4f} after {steps}")
     return history
