@@ -111,6 +111,26 @@ def test_compiled_steps_on_one_variable(engine):
     assert w.numpy()[0] == w.numpy()[-1] == int(count) == 20 * THREADS
 
 
+def test_compiled_steps_under_tapes(engine):
+    """A function that assigns counts each call, also where a tape follows it."""
+    count, w = dt.Variable(0, name="count"), dt.Variable(2.0, name="w")
+
+    @dt.function
+    def f(x):
+        count.assign_add(1)
+        return x * w
+
+    def work(number):
+        with dt.engine(engine):
+            for _ in range(20):
+                with dt.GradientTape() as tape:
+                    y = f(np.float32(number))
+                assert float(tape.gradient(y, w)) == number
+
+    together(work)
+    assert int(count) == 20 * THREADS
+
+
 def test_steps_on_two_variables_in_both_orders(engine):
     """Locks are taken in one order, so threads do not wait for each other for ever."""
     a, b = dt.Variable(0.0), dt.Variable(0.0)

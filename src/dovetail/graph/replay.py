@@ -10,7 +10,6 @@ from dovetail.graph.copying import copy_operation
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.ops.infer import fits
 from dovetail.ops.op import OPS
-from dovetail.tensor import recording
 
 
 def replay(graph: Graph, *inputs: Any) -> Any:
@@ -47,8 +46,6 @@ def replay(graph: Graph, *inputs: Any) -> Any:
             mapped[op.outputs[0]] = mapped[op.inputs[0]]
             trace.assign_variable(current, op.attrs["variable"], mapped[op.inputs[0]])
         elif op not in done:
-            copy = copy_operation(op, current, mapped)
-            for tape in recording.tapes:
-                tape.record(copy.op, copy.args, copy.outputs, copy)
+            trace.record_on_tapes(copy_operation(op, current, mapped))
     results = tuple(mapped[t] for t in graph.outputs)
     return results[0] if len(results) == 1 else results
