@@ -290,7 +290,7 @@ class Function(Generic[P, R]):
         return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure))[0]
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that a call with these arguments runs, as it was traced.
+        """The graph that a call with these arguments runs, as it was traced; `function` runs it when it is edited.
 
         Example:
             >>> import dovetail as dt
