@@ -104,7 +104,7 @@ def engine(name: str) -> Iterator[None]:
     """Makes an engine current within a `with` block, in this thread or task.
 
     Raises:
-        ValueError: there is no engine of this name.
+        UnknownEngine: there is no engine of this name; a ValueError.
         EngineNotInstalled: its library is not installed.
 
     Example:
@@ -138,7 +138,7 @@ def current_engine() -> Engine:
     return found
 
 
-def owner_of_type(kind: type) -> Engine | None:
+def owner_of_type(kind: type) -> Any:
     """The engine whose own arrays are of this Python type; None for Dovetail's, NumPy's and Python's types."""
     root = kind.__module__.partition(".")[0]
     for name, (_, libraries, _) in BUILT_IN.items():
