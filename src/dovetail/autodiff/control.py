@@ -137,8 +137,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     early = len(results) - len(new)
     stacks |= dict(zip(new, results[early:], strict=True))
     sums = [
-        _TERMS[gradients[i].op.op.name](op.inputs[i], *(stacks[there[t]] for t in tensors))
-        for i, tensors in later.items()
+        _TERMS[gradients[i].op.type](op.inputs[i], *(stacks[there[t]] for t in tensors)) for i, tensors in later.items()
     ]
     return _placed(op, [*around, *summed, *sliced, *later], [*results[:early], *sums])
 
@@ -154,9 +153,9 @@ _TERMS: dict[str, Callable[..., Any]] = {
 def _terms(gradient: GraphTensor) -> list[GraphTensor]:
     """What to stack, where the sum of a gradient over all steps can be computed from stacks; else nothing."""
     op = gradient.op
-    if op.op.name == "SumLike":
+    if op.type == "SumLike":
         return op.inputs[:1]
-    if op.op.name == "MatMul" and gradient.ndim == 2 and op.attrs["transpose_a"] and not op.attrs["transpose_b"]:
+    if op.type == "MatMul" and gradient.ndim == 2 and op.attrs["transpose_a"] and not op.attrs["transpose_b"]:
         return op.inputs
     return []
 

@@ -13,7 +13,7 @@ from dovetail.structure import flatten, flatten_like
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
-    """Gradients of the sum of `ys` with respect to each of `xs`, as tensors of their graph; as `tf.gradients`.
+    """Gradients of the sum of `ys` with respect to each of `xs`, as tensors of their graph.
 
     Args:
         ys: a graph Tensor or several.
@@ -25,6 +25,16 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
 
     Raises:
         TypeError: an x or a y is of an integer dtype, or a y is not a graph Tensor.
+
+    Source: `tf.gradients`.
+
+    Example:
+        >>> import dovetail as dt
+        >>> graph = dt.Graph()
+        >>> x = graph.placeholder(dt.spec((3,)), "x")
+        >>> graph.outputs = gradients(x * x, x)
+        >>> dt.function(graph)(dt.ops.constant([1., 2., 3.])).numpy()
+        array([2., 4., 6.], dtype=float32)
     """
     (targets, structure), sources = flatten(ys), flatten(xs)[0]
     for y in targets:

@@ -17,6 +17,7 @@ from dovetail.ops.basic import EFFECTS
 from dovetail.ops.spec import Shape
 
 if TYPE_CHECKING:
+    from dovetail.errors import Where
     from dovetail.graph.ir import Graph, State
     from dovetail.graph.order import Order
     from dovetail.graph.patterns import Match, Pattern
@@ -33,6 +34,7 @@ class Editing:
         _operations: dict[str, Operation]
         _order: Order
         _cursor: Operation | None
+        _where: Where
 
         @property
         def operations(self) -> list[Operation]: ...
@@ -76,6 +78,14 @@ class Editing:
         finally:
             self._cursor = outside
 
+    def move_cursor(self, operation: Operation | None) -> None:
+        """New operations stand before this one from here on, as of the same line of the user's; None: at the end.
+
+        For passes, which go through whole graphs; others say `insert_before`.
+        """
+        self._cursor = operation
+        self._where = None if operation is None else operation.where
+
     def _check_member(self, operation: Operation) -> None:
         if self._operations.get(operation.name) is not operation:
             raise ValueError(f"{operation!r} is not in the graph {self.name!r}.")
@@ -107,20 +117,20 @@ class Editing:
         users = list(dict.fromkeys(operation for operation, _ in uses))
         behind = self._check_acyclic(new.op, users)
         for operation, index in uses:
-            operation._set_input(index, new)
+            operation.set_input(index, new)
         try:
             if new.shape != old.shape:
                 self._infer_from(users)
         except Exception:
             for operation, index in uses:
-                operation._set_input(index, old)
+                operation.set_input(index, old)
             raise
         self._move(behind, users)
 
     def rewire(self, old: GraphTensor, new: GraphTensor) -> None:
         """`replace_all_uses` without the checks, for passes, whose replacements come before what they replace."""
         for operation, index in old.uses():
-            operation._set_input(index, new)
+            operation.set_input(index, new)
         if any(t is old for t in self.outputs):
             self.outputs = [new if t is old else t for t in self.outputs]
 
@@ -237,7 +247,7 @@ class Editing:
         """
         self._check_member(operation)
         results = set(self.outputs)
-        users = [t.name for t in operation.outputs if t._uses or t in results]
+        users = [t.name for t in operation.outputs if t.is_used or t in results]
         users += [op.name for op in operation.control_outputs]
         if users:
             raise ValueError(f"{operation.name!r} cannot be removed: {', '.join(users)} would be missing it.")
@@ -273,7 +283,7 @@ class Editing:
             self.outputs = list(outputs)
         roots = [t.op for t in (*self.outputs, *self.inputs)]
         if outputs is None:
-            roots += [op for op in self._order if op.op.name in EFFECTS]
+            roots += [op for op in self._order if op.type in EFFECTS]
         needed = self.ancestors(roots)
         dead = [op for op in self._order if op not in needed]
         self.discard(dead)
@@ -304,7 +314,7 @@ class Editing:
         part = cast("type[Graph]", type(self))(f"{self.name}_part")
         mapped = {t: part.placeholder(t.spec, t.op.name) for t in inputs}
         needed = self._needed(outputs, mapped)
-        missing = [op.name for op in needed if op.op.name == "Placeholder"]
+        missing = [op.name for op in needed if op.type == "Placeholder"]
         if missing:
             raise ValueError(f"the outputs need {', '.join(map(repr, missing))}: add what they need to the inputs.")
         copy_operations(needed, part, mapped)
@@ -351,7 +361,7 @@ class Editing:
         from dovetail.graph.copying import copy_into
 
         given = self._input_map(graph, input_map or {})
-        effects = [t for op in graph.operations if op.op.name in EFFECTS for t in op.outputs]
+        effects = [t for op in graph.operations if op.type in EFFECTS for t in op.outputs]
         open_inputs = [t for t in graph.inputs if t not in given]
         part = graph.subgraph([*graph.outputs, *effects], [*given, *open_inputs])
         for own, tensor in zip(part.inputs, given.values(), strict=False):

@@ -7,8 +7,8 @@ two in agreement.  Operations stand in program order, which is always a topologi
     print(graph)
 
         graph step(x: float32[?,3])
-          w      = variable                float32[3,4]
-          MatMul = MatMul(x, w)            float32[?,4]   model.py:12
+          variables w: float32[3,4]
+          MatMul = x @ w  float32[?,4]  model.py:12
           return MatMul
 """
 

@@ -52,6 +52,11 @@ class GraphTensor(Operators):
     def ndim(self) -> int | None:
         return None if self.shape is None else len(self.shape)
 
+    @property
+    def is_used(self) -> bool:
+        """Whether an operation takes it; being an output of the graph does not count."""
+        return bool(self._uses)
+
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor as an input, each once."""
         return list(self._uses)
@@ -218,7 +223,8 @@ class Operation:
         self.inputs.pop(self.input_at(index) + number)._drop_use(self)
         self.layout = (*self.layout[:index], (self.layout[index] or 0) - 1, *self.layout[index + 1 :])
 
-    def _set_input(self, index: int, tensor: GraphTensor) -> None:
+    def set_input(self, index: int, tensor: GraphTensor) -> None:
+        """`replace_input` without the checks, for edits that have made them, and for passes."""
         self.inputs[index]._drop_use(self)
         self.inputs[index] = tensor
         tensor._add_use(self)

@@ -68,7 +68,21 @@ Pattern: TypeAlias = Wildcard | Call
 
 
 def wildcards(names: str, accepts: Callable[[Any], bool] | None = None) -> Any:
-    """Wildcards of the names in a string; one alone if it names one."""
+    """Wildcards, from which patterns are made by calling ops on them.
+
+    Args:
+        names: how they are called, with spaces between.
+        accepts: says which tensors they stand for; any, if not given.
+
+    Returns:
+        A list of them; one alone if there is one name.
+
+    Example:
+        >>> from dovetail import ops
+        >>> x, y = wildcards("x y")
+        >>> ops.tanh(x @ y)
+        Tanh(MatMul(x, y, False, False))
+    """
     made = [Wildcard(name, accepts) for name in names.split()]
     return made[0] if len(made) == 1 else made
 
@@ -174,14 +188,14 @@ def _all_fit(patterns: list[Any], values: list[Any], found: Match) -> bool:
 
 def scalar_constant(tensor: GraphTensor) -> Any:
     """The value of a constant without dimensions, as a Python number; None for all else."""
-    if tensor.op.op.name == "Const" and tensor.shape == ():
+    if tensor.op.type == "Const" and tensor.shape == ():
         return tensor.op.attrs["value"].item()
     return None
 
 
 def uniform_constant(tensor: GraphTensor) -> np.ndarray | None:
     """The one value that all elements of a constant have, without dimensions; None if they differ."""
-    if tensor.op.op.name != "Const":
+    if tensor.op.type != "Const":
         return None
     value = tensor.op.attrs["value"]
     first = value.reshape(-1)[:1]

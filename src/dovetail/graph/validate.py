@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dovetail.graph.ir import SINGLE, Graph
 from dovetail.graph.operation import Operation
 from dovetail.graph.trace import infer_again
+from dovetail.ops.infer import fits
 
 
 def problems(graph: Graph) -> Iterator[str]:
@@ -44,12 +45,5 @@ def _problems_of(op: Operation, place: dict[Operation, int]) -> Iterator[str]:
             if user not in place or not any(t is tensor for t in user.inputs):
                 yield f"has the output {tensor!r}, which counts {user!r} as a consumer"
     for tensor, shape in infer_again(op):
-        if not _agree(tensor.shape, shape):
+        if not fits(tensor.shape, shape):
             yield f"has the output {tensor!r}, but its type rule says {shape}"
-
-
-def _agree(one: tuple[int | None, ...] | None, other: tuple[int | None, ...] | None) -> bool:
-    """Whether one tensor can have both shapes, as far as they are known."""
-    if one is None or other is None:
-        return True
-    return len(one) == len(other) and all(a == b or None in (a, b) for a, b in zip(one, other, strict=True))

@@ -47,7 +47,7 @@ def matrix_dims(x: TensorSpec, square: bool = False) -> tuple[Dims, Any, Any]:
 def require_real(op: Any) -> None:
     """Refuses to differentiate an op of complex matrices."""
     if op.inputs[0].dtype.is_complex:
-        raise op_error(NotImplementedError, op.op.name, "its gradient is known for real matrices only.")
+        raise op_error(NotImplementedError, op.type, "its gradient is known for real matrices only.")
 
 
 def real_dtype(dtype: DType) -> DType:

@@ -48,10 +48,10 @@ def sweep(graph: Graph, visit: Callable[[Operation], int]) -> int:
     with graph.as_default():
         try:
             for op in graph.operations:
-                if op not in kept and op.op.name not in EFFECTS and not any(t._uses for t in op.outputs):
+                if op not in kept and op.type not in EFFECTS and not any(t.is_used for t in op.outputs):
                     continue
-                graph._cursor, graph._where = op, op.where
+                graph.move_cursor(op)
                 changes += visit(op)
         finally:
-            graph._cursor = graph._where = None
+            graph.move_cursor(None)
     return changes

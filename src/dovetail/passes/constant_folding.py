@@ -86,16 +86,16 @@ def _freeze_ints(op: Operation, known: PartialInts) -> int:
 
 def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
     """Takes what is known of the inputs of control flow into its subgraphs.  The changes made."""
-    if op.op.name not in SUBGRAPH_CALLS:
+    if op.type not in SUBGRAPH_CALLS:
         return 0
     changes = 0
-    for name, carried, others in SUBGRAPH_CALLS[op.op.name](*op.args):
+    for name, carried, others in SUBGRAPH_CALLS[op.type](*op.args):
         inner = op.attrs[name]
         news: set[GraphTensor] = set()
         for own, given in zip(inner.inputs[len(carried) :], others, strict=True):
             if given in refined or type(given) is TensorSpec:
                 news |= _refine(own, given.shape)
-            elif given.op.op.name == "Const" and own._uses:
+            elif given.op.type == "Const" and own.is_used:
                 with inner.insert_after(own.op):
                     inner.rewire(own, inner.constant(given.op.attrs["value"]))
                 changes += 1
@@ -130,9 +130,9 @@ def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
 
 def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:
     """The results of an operation as arrays, None if they are not known."""
-    if all(t.op.op.name == "Const" for t in op.inputs):
+    if all(t.op.type == "Const" for t in op.inputs):
         return compute(op) if _is_foldable(op) else None
-    if op.outputs[0].dtype.is_integer and (op.op.name == "Shape" or op.op.name in CARRIES_NAN):
+    if op.outputs[0].dtype.is_integer and (op.type == "Shape" or op.type in CARRIES_NAN):
         value = known.of(op.outputs[0])
         if value is not None and not np.isnan(value).any():
             return [value.astype(op.outputs[0].dtype.numpy)]
@@ -140,7 +140,7 @@ def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:
 
 
 def _is_foldable(op: Operation) -> bool:
-    if op.op.name in NOT_COMPUTED or any(type(v) is Graph for v in op.attrs.values()):
+    if op.type in NOT_COMPUTED or any(type(v) is Graph for v in op.attrs.values()):
         return False
     sizes = [size_of(t.shape) for t in op.outputs]
     if None in sizes:

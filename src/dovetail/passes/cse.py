@@ -24,7 +24,7 @@ def merge_common(graph: Graph) -> int:
     first: dict[Any, Operation] = {}
     count = 0
     for op in graph.operations:
-        if op.op.name in KEPT:
+        if op.type in KEPT:
             continue
         try:
             earlier = first.setdefault(_key(op), op)
@@ -38,7 +38,7 @@ def merge_common(graph: Graph) -> int:
 
 
 def _key(op: Operation) -> Any:
-    name = op.op.name
+    name = op.type
     if name == "Const":
         value = op.attrs["value"]
         return value.dtype, value.shape, value.tobytes() if value.nbytes <= LARGEST else id(value)

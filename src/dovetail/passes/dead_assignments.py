@@ -18,7 +18,7 @@ def remove_dead_assignments(graph: Graph) -> int:
         How many were removed.
     """
     last: dict[Any, Operation] = {}
-    assignments = [op for op in graph.operations if op.op.name == "AssignVariableOp"]
+    assignments = [op for op in graph.operations if op.type == "AssignVariableOp"]
     for op in assignments:
         last[op.attrs["variable"]] = op
     dead = [op for op in assignments if last[op.attrs["variable"]] is not op or _gives_back(op)]

@@ -56,12 +56,8 @@ def fuse(graph: Graph, claimed: Collection[str]) -> int:
             found = match(pattern, op.outputs[0])
             if found is None or not condition(found) or not _inner_is_free(op, found):
                 continue
-            new = (
-                replacement(found)
-                if callable(replacement) and not hasattr(replacement, "op")
-                else build(replacement, found)
-            )
-            if new.op.op.name in claimed and new.spec == op.outputs[0].spec:
+            new = replacement(found) if callable(replacement) else build(replacement, found)
+            if new.op.type in claimed and new.spec == op.outputs[0].spec:
                 graph.rewire(op.outputs[0], new)
                 return 1
         return 0

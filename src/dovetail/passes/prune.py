@@ -15,12 +15,12 @@ def prune(graph: Graph) -> int:
     Returns:
         How many were removed.
     """
-    control_flow = [op for op in graph.operations if op.op.name in CONTROL_FLOW]
+    control_flow = [op for op in graph.operations if op.type in CONTROL_FLOW]
     returned = set(graph.outputs) if control_flow else set()
     changes = 0
     for op in control_flow:
-        read, carried = CONTROL_FLOW[op.op.name]
-        unused = [i for i in range(_count(op, carried), len(op.outputs)) if not op.outputs[i]._uses]
+        read, carried = CONTROL_FLOW[op.type]
+        unused = [i for i in range(_count(op, carried), len(op.outputs)) if not op.outputs[i].is_used]
         changes += _drop_results(op, [i for i in unused if op.outputs[i] not in returned])
         changes += _drop_inputs(op, op.op.index_of(read))
     return changes + graph.prune()
@@ -55,7 +55,7 @@ def _drop_inputs(op: Operation, param: int) -> int:
     dropped = 0
     for number in reversed(range(count)):
         given = [part.inputs[number - count + dropped] for part in parts]
-        if any(t._uses or t in returned for t in given):
+        if any(t.is_used or t in returned for t in given):
             continue
         for tensor, part in zip(given, parts, strict=True):
             part.discard([tensor.op])

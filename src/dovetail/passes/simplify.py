@@ -16,7 +16,7 @@ from dovetail import ops
 from dovetail.dtypes import DType, promote
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
-from dovetail.ops.infer import broadcast
+from dovetail.ops.infer import broadcast, fits
 from dovetail.passes.base import sweep
 
 x, y = wildcards("x y")
@@ -86,25 +86,16 @@ def simplify(graph: Graph) -> int:
 
     def visit(op: Operation) -> int:
         shapes.note(op)
-        changes = _drop_broadcasts(op, shapes) if len(op.inputs) > 1 and is_elementwise(op) else 0
-        makers = {tensor.op.op.name for tensor in op.inputs}
-        for needs, rule in _RULES.get(op.op.name, ()):
+        changes = _drop_broadcasts(op, shapes) if len(op.inputs) > 1 and op.op.is_elementwise else 0
+        makers = {tensor.op.type for tensor in op.inputs}
+        for needs, rule in _RULES.get(op.type, ()):
             new = rule(op, shapes) if needs <= makers else None
-            if new is not None and new.dtype == op.outputs[0].dtype and _same(new.shape, op.outputs[0].shape):
+            if new is not None and new.dtype == op.outputs[0].dtype and fits(new.shape, op.outputs[0].shape):
                 graph.rewire(op.outputs[0], new)
                 return changes + 1
         return changes
 
     return sweep(graph, visit)
-
-
-def is_elementwise(op: Operation) -> bool:
-    return getattr(op.op.infer, "elementwise", False)
-
-
-def _same(shape: Any, old: Any) -> bool:
-    """Whether a rewritten tensor's shape can be the old one's, as far as they are known."""
-    return shape == old or shape is None or old is None or (len(shape) == len(old) and None in (*shape, *old))
 
 
 class SameShape:
@@ -126,13 +117,13 @@ class SameShape:
 
     def note(self, op: Operation) -> None:
         """Learns what an operation says; to be called in program order."""
-        name = op.op.name
-        if is_elementwise(op):
+        name = op.type
+        if op.op.is_elementwise:
             sources = {self.root(t) for t in op.inputs if t.shape != ()}
         elif name in _SHAPED_BY:
             like = op.inputs[_SHAPED_BY[name]]
             sources = {self.root(like)}
-        elif name in _SHAPED_TO and (shape := _dynamic_shape(op)) is not None and shape.op.op.name == "Shape":
+        elif name in _SHAPED_TO and (shape := _dynamic_shape(op)) is not None and shape.op.type == "Shape":
             sources = {self.root(shape.op.inputs[0])}
         else:
             return
@@ -158,13 +149,13 @@ def _drop_broadcasts(op: Operation, shapes: SameShape) -> int:
     for i, tensor in enumerate(op.inputs):
         narrow = _before_broadcast(tensor)
         if narrow is not None and _others_fill(op, i, narrow, shapes):
-            op._set_input(i, op.graph.constant(narrow) if isinstance(narrow, np.ndarray) else narrow)
+            op.set_input(i, op.graph.constant(narrow) if isinstance(narrow, np.ndarray) else narrow)
             changes += 1
     return changes
 
 
 def _before_broadcast(tensor: GraphTensor) -> GraphTensor | np.ndarray | None:
-    name = tensor.op.op.name
+    name = tensor.op.type
     if name == "BroadcastTo":
         return tensor.op.inputs[0]
     if name == "Const" and tensor.shape:
@@ -219,7 +210,7 @@ def _(op: Operation, shapes: SameShape) -> Any:
     source, dtype = op.args
     if source.dtype == dtype:
         return source
-    if source.op.op.name == "Cast" and _holds(source.dtype, source.op.inputs[0].dtype):
+    if source.op.type == "Cast" and _holds(source.dtype, source.op.inputs[0].dtype):
         return ops.cast(source.op.inputs[0], dtype)
     return None
 
@@ -243,7 +234,7 @@ def _(op: Operation, shapes: SameShape) -> Any:
 
 @_rule("BroadcastTo", "SumLike")
 def _(op: Operation, shapes: SameShape) -> Any:
-    wanted = op.outputs[0] if op.op.name == "BroadcastTo" else op.inputs[1]
+    wanted = op.outputs[0] if op.type == "BroadcastTo" else op.inputs[1]
     return op.inputs[0] if shapes(op.inputs[0], wanted) else None
 
 
@@ -281,7 +272,7 @@ def _(op: Operation, shapes: SameShape) -> Any:
 
 
 def _swaps_last_axes(op: Operation) -> bool:
-    if op.op.name != "Transpose":
+    if op.type != "Transpose":
         return False
     order = _axes(op)
     return len(order) > 1 and order == (*range(len(order) - 2), len(order) - 1, len(order) - 2)
