@@ -74,17 +74,14 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
     try:
         result = rule(*natives(values))
     except Exception as error:
-        if engine is engine.native:
-            raise  # a library's transformations may find their way by exceptions
+        # A library's transformations may find their way by exceptions; and no words help where memory is short.
+        if engine is engine.native or isinstance(error, MemoryError):
+            raise
         if op.body is not None:
             _run_body(op, values, engine, record=False)  # says what is wrong in Dovetail's words, if it can
         if getattr(error, "dovetail", False):
             raise
-        kind = (
-            type(error) if isinstance(error, (ValueError, TypeError, IndexError, NotImplementedError)) else ValueError
-        )
-        if isinstance(error, (MemoryError, KeyboardInterrupt)):
-            raise
+        kind = type(error) if isinstance(error, _CONVENTIONAL) else ValueError
         raise op_error(kind, op.name, f"{engine.name} says: {error}.", given(op, values)) from error
     outputs = [Tensor(value, engine) for value in (result if op.returns_tuple else (result,))]
     if taped:
@@ -101,7 +98,7 @@ def _run_body(op: Op, values: list[Any], engine: Engine, record: bool) -> Any:
     try:
         result = op.body(*values)  # type: ignore[misc]
     except Exception as error:
-        raise inside(op, error) from error.__cause__
+        raise inside(op, error, values) from error.__cause__
     finally:
         pop_engine(token)
         recording.tapes = tapes
@@ -114,9 +111,11 @@ def _run_body(op: Op, values: list[Any], engine: Engine, record: bool) -> Any:
     return tuple(outputs) if op.returns_tuple else outputs[0]
 
 
-def inside(op: Op, error: Exception) -> Exception:
-    """The error with the name of the composite in front, if an op in its body raised it."""
-    if getattr(error, "dovetail", False) and not str(error).startswith(f"{op.name}: "):
+def inside(op: Op, error: Exception, values: list[Any]) -> Exception:
+    """The error of a body, with the name of its composite: in front, or told as the op's own if no op raised it."""
+    if not getattr(error, "dovetail", False):
+        return op_error(type(error), op.name, str(error), given(op, values)) if type(error) in _CONVENTIONAL else error
+    if not str(error).startswith(f"{op.name}: "):
         error.args = (f"{op.name}: {error}",)
     return error
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 
@@ -222,12 +222,6 @@ def _register(name: str, function: Callable[P, R], **options: Any) -> Op[P, R]:
         op.__class__ = (UnaryOp, BinaryOp)[len(op.params) - 1]  # type: ignore[assignment]
     OPS[name] = op
     return op
-
-
-def no_gradient(ops: Iterable[Op[..., Any]]) -> None:
-    """Marks ops whose derivative is zero wherever it exists."""
-    for op in ops:
-        op.differentiable = False
 
 
 def _kind_of(hint: Any) -> Kind | IntsKind | None:

@@ -36,5 +36,14 @@ class TensorSpec:
 
 
 def spec(shape: Any, dtype: Any = "float32") -> TensorSpec:
-    """A `TensorSpec` from a shape (ints and None, or None for unknown rank) and anything that names a dtype."""
+    """A `TensorSpec`, for placeholders and input signatures.
+
+    Args:
+        shape: ints, with None for dimensions that are not known; None if not even the rank is.
+        dtype: anything that names a dtype.
+
+    Example:
+        >>> spec((None, 3)), spec(None, "int32")
+        (float32[?,3], int32[...])
+    """
     return TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype))
