@@ -164,9 +164,6 @@ class Engine:
         """
         return function
 
-    def synchronize(self, value: Any) -> None:
-        """Waits until a value is computed; only timing needs it."""
-
     # branches and loops
 
     def make_control(self) -> Control:

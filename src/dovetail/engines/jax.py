@@ -550,8 +550,5 @@ class JaxEngine(Engine):
     def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         return jax.checkpoint(function)(*args)
 
-    def synchronize(self, value: Any) -> None:
-        jax.block_until_ready(value)
-
 
 engine = JaxEngine(rules)
