@@ -226,6 +226,22 @@ def test_an_edited_graph_runs(engine):
         assert of_x.numpy().tolist() == [6, -4] and of_w.numpy().tolist() == [9, 1]
 
 
+def test_edits_of_its_graph_do_not_change_a_function(engine):
+    v, one = dt.Variable(0.0, name="v"), ops.constant(1.0)
+    f = dt.function(lambda x: v.assign_add(ops.exp(x) + one))
+    x = ops.constant(0.0)
+    graph = f.graph(x)
+    exp = graph.get_operation("Exp")
+    graph.replace_all_uses(exp.outputs[0], exp.inputs[0])
+    with graph.as_default():
+        graph.outputs = [v * 1.0]  # after the assignment
+    assert float(f(x)) == 2 and float(dt.function(graph)(x)) == 3
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x) * 1.0
+    assert float(y) == 5
+
+
 def test_a_graph_that_is_given_something_else():
     graph = dt.Graph()
     graph.outputs = [graph.placeholder(dt.spec((2,)), "x") * 2.0]

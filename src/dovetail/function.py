@@ -25,7 +25,7 @@ from dovetail.engines import current_engine
 from dovetail.engines.base import Engine
 from dovetail.errors import RetracingWarning, describe, op_error
 from dovetail.graph import trace
-from dovetail.graph.copying import copy_operation
+from dovetail.graph.copying import copy_graph, copy_operation
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.replay import replay
 from dovetail.ops import arguments, worlds
@@ -42,6 +42,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 RETRACES_BEFORE_WARNING = 8
+_COMPUTED = worlds.STATE.rank  # values of the worlds up to this one are computed with by plans
 
 
 class Concrete:
@@ -198,7 +199,7 @@ class Function(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         leaves, structure = flatten((args, kwargs) if kwargs else args)
-        if trace.current_graph() is not None or any(worlds.world_of(v).rank > 2 for v in leaves):
+        if trace.current_graph() is not None or any(worlds.world_of(v).rank > _COMPUTED for v in leaves):
             return self._python(*args, **kwargs)  # inside another graph, or on an engine's own values: it takes part
         tensors, engine, key = self._classify(leaves, structure)
         found = self._traces.get(key)
@@ -290,7 +291,7 @@ class Function(Generic[P, R]):
         return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure))[0]
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that a call with these arguments runs, as it was traced; `function` runs it when it is edited.
+        """A copy of the graph that a call with these arguments runs, as it was traced; `function` runs it edited.
 
         Example:
             >>> import dovetail as dt
@@ -300,7 +301,7 @@ class Function(Generic[P, R]):
             >>> len(double.graph(dt.ops.constant([1., 2.])))
             2
         """
-        return self.concrete(*args, **kwargs).graph
+        return copy_graph(self.concrete(*args, **kwargs).graph)
 
     def __repr__(self) -> str:
         return f"<function {self._name}: {len(self._traces)} traces>"

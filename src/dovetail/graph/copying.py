@@ -8,10 +8,14 @@ from dovetail.graph.ir import Graph, GraphTensor, Operation
 
 
 def copy_graph(graph: Graph) -> Graph:
-    """A graph of its own with the same program, subgraphs copied too."""
+    """A graph of its own with the same program, subgraphs copied too; it can be edited and added to like the first."""
     copy = Graph(graph.name)
-    inputs = [copy.placeholder(t.spec, t.op.name) for t in graph.inputs]
-    copy.outputs = copy_into(graph, copy, inputs)
+    mapped = {t: copy.placeholder(t.spec, t.op.name) for t in graph.inputs}
+    placeholders = {t.op for t in graph.inputs}
+    copy_operations([op for op in graph.operations if op not in placeholders], copy, mapped)
+    copy.outputs = [mapped[t] for t in graph.outputs]
+    copy.closures = {tensor: mapped[constant] for tensor, constant in graph.closures.items() if constant in mapped}
+    copy.state = graph.state.copied(mapped)
     return copy
 
 

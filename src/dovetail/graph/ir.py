@@ -50,6 +50,15 @@ class State:
         self.inputs: dict[Any, GraphTensor] = {}
         self.last: dict[Any, Operation] = {}
 
+    def copied(self, mapped: Mapping[GraphTensor, GraphTensor]) -> State:
+        """That of a copy of the graph, whose tensors stand behind the graph's own in `mapped`."""
+        copy = State()
+        copy.values = {v: mapped[t] for v, t in self.values.items() if t in mapped}
+        copy.assigned, copy.unread = dict(self.assigned), set(self.unread)
+        copy.inputs = {v: mapped[t] for v, t in self.inputs.items() if t in mapped}
+        copy.last = {v: mapped[op.outputs[0]].op for v, op in self.last.items() if op.outputs[0] in mapped}
+        return copy
+
     def forget(self, operation: Operation) -> None:
         """An operation is gone; what it read or assigned must be read or assigned anew."""
         variable = operation.attrs.get("variable")
