@@ -108,6 +108,16 @@ def gradient_override_map(overrides: Mapping[str, str]) -> Iterator[None]:
         LookupError: a key is not the type of an op; or, when a gradient is asked for, a name is not registered.
 
     Source: `tf.Graph.gradient_override_map`.
+
+    Example:
+        >>> from dovetail import GradientTape, ops
+        >>> _ = RegisterGradient("Halved")(lambda op, g: g / 2)
+        >>> x = ops.constant(3.)
+        >>> with GradientTape() as tape, gradient_override_map({"Neg": "Halved"}):
+        ...     tape.watch(x)
+        ...     y = -x
+        >>> float(tape.gradient(y, x))
+        0.5
     """
     outside = recording.overrides
     recording.overrides = {**outside, **checked_overrides(overrides)}
