@@ -222,3 +222,11 @@ def test_second_order_through_a_slice(engine):
             y = ops.sum(x[::-2] ** 3)
         z = ops.sum(inner.gradient(y, x) ** 2)
     np.testing.assert_allclose(outer.gradient(z, x).numpy(), [36.0, 0.0, 972.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"), [(lambda x: x[5], IndexError), (lambda x: ops.squeeze(x, 0), ValueError)]
+)
+def test_what_does_not_fit_an_unknown_dimension(engine, function, kind):
+    with pytest.raises(kind):
+        dt.function(function, input_signature=[dt.spec([None])])(np.zeros(3, "float32"))

@@ -39,6 +39,9 @@ def forward(index: tuple[Index, ...], shape: Sequence[int]) -> tuple[tuple[Index
     Returns:
         The index, and the axes of its result that have to be flipped.
 
+    Raises:
+        IndexError: a position is out of range.
+
     Example:
         >>> forward((0, slice(None, None, -2)), (3, 6))
         ((0, slice(1, 6, 2)), (0,))
@@ -48,6 +51,8 @@ def forward(index: tuple[Index, ...], shape: Sequence[int]) -> tuple[tuple[Index
     axis = 0
     for entry, dim in zip(index, shape, strict=False):
         if isinstance(entry, int):
+            if not -dim <= entry < dim:
+                raise IndexError(f"the index {entry} is out of range for axis {len(found)}, which has the size {dim}")
             found.append(entry % dim)
             continue
         positions = range(*entry.indices(dim))

@@ -41,7 +41,11 @@ def _(x: Any, axis: Any) -> Any:
 
 @rules("Squeeze")
 def _(x: Any, axis: Any) -> Any:
-    return x.squeeze() if axis is None else x.squeeze(axis)
+    if axis is None:
+        return x.squeeze()
+    if any(x.shape[a] != 1 for a in ([axis] if isinstance(axis, int) else axis)):  # which torch would leave as it is
+        raise ValueError(f"only axes of size 1 can be taken away, but the shape is {tuple(x.shape)}")
+    return x.squeeze(axis)
 
 
 @rules("Iota")
