@@ -334,3 +334,19 @@ def test_an_engines_own_values_and_differentiation():
         tape.watch(tensor)
         y = f(tensor)
     np.testing.assert_allclose(found, tape.gradient(y, tensor).numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "x"), [("int8", -1), ("int32", 2), ("int64", 3), ("uint16", 3)])
+def test_integer_powers_wrap_around(engine, dtype, x):
+    exponents = np.array([0, 1, 63, 64, 65, 100], dtype)
+    with np.errstate(over="ignore"):
+        expected = np.power(np.array(x, dtype), exponents)
+    np.testing.assert_array_equal(ops.power(np.array(x, dtype), exponents).numpy(), expected)
+
+
+def test_poles_of_digamma(engine):
+    np.testing.assert_array_equal(ops.digamma([0.0, -0.0, -1.0]).numpy(), [-np.inf, np.inf, np.nan])
+
+
+def test_exp2_of_large_halves(engine):
+    np.testing.assert_array_equal(ops.exp2(ops.cast([88.0, -88.0], "bfloat16")).numpy(), [2.0**88, 2.0**-88])

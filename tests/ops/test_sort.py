@@ -18,6 +18,13 @@ def test_order_is_ascending_and_stable_with_nan_last(engine, axis):
     np.testing.assert_array_equal(ops.argsort(ROWS, axis).numpy(), np.argsort(ROWS, axis, kind="stable"))
 
 
+def test_nan_of_halves_are_last(engine):
+    x = ops.cast([3.0, NAN, 1.0, 2.0], "bfloat16")
+    assert ops.argsort(x).numpy().tolist() == [2, 3, 0, 1]
+    np.testing.assert_array_equal(ops.sort(x).numpy().astype("float32"), [1.0, 2.0, 3.0, NAN])
+    assert ops.searchsorted(ops.sort(x), ops.cast([2.5], "bfloat16")).numpy().tolist() == [2]
+
+
 def test_top_k_takes_the_first_of_equal_elements(engine):
     values, indices = ops.top_k(ROWS, 4)
     np.testing.assert_array_equal(values.numpy(), [[NAN, NAN, INF, 3.0], [2.0, 2.0, 2.0, 0.0]])

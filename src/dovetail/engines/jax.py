@@ -27,6 +27,8 @@ from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
+_in_float32 = matrices.in_float32(lax.convert_element_type, (jnp.float16, jnp.bfloat16), jnp.float32)
+
 rules = Rules(
     {
         **by_name(jnp),
@@ -35,11 +37,12 @@ rules = Rules(
         "Rsqrt": lax.rsqrt,
         "Real": jnp.real,
         "Imag": jnp.imag,
+        "Exp2": _in_float32(jnp.exp2),  # that of halves is wrong in the first digit of large results
         "Erf": lax.erf,
         "Erfc": lax.erfc,
         "Erfinv": lax.erf_inv,
         "Lgamma": lax.lgamma,
-        "Digamma": lax.digamma,
+        "Digamma": lambda x: jnp.where(x == 0, -1 / x, lax.digamma(x)),  # which gives NaN at its pole
         "Polygamma": jax.scipy.special.polygamma,
     }
 )
@@ -53,7 +56,21 @@ def _(x: Any, y: Any) -> Any:
 
 @rules("Pow")
 def _(x: Any, y: Any) -> Any:
-    return integer_power(jnp, x, y) if jnp.issubdtype(x.dtype, jnp.signedinteger) else jnp.power(x, y)
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        return jnp.power(x, y)
+    signed = jnp.issubdtype(x.dtype, jnp.signedinteger)
+    return integer_power(jnp, _power_by_squaring, x, y) if signed else _power_by_squaring(x, y)
+
+
+def _power_by_squaring(x: Any, y: Any) -> Any:
+    """`x ** y` of integers with `y >= 0`; jnp.power reads no more than the six lowest bits of an exponent."""
+
+    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        result, x, y = state
+        return jnp.where(y & 1 == 1, result * x, result), x * x, y >> 1
+
+    x, y = jnp.broadcast_arrays(x, y)
+    return lax.while_loop(lambda state: jnp.any(state[2] > 0), step, (jnp.ones_like(x), x, y))[0]
 
 
 @rules("Complex")
@@ -122,8 +139,6 @@ rules |= {
 
 
 # -- linear algebra ---------------------------------------------------------------------------------------------------
-
-_in_float32 = matrices.in_float32(lax.convert_element_type, (jnp.float16, jnp.bfloat16), jnp.float32)
 
 
 @rules("MatMul")

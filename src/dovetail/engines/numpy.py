@@ -36,7 +36,7 @@ rules["Real"] = np.real
 def _(x: Any, y: Any) -> Any:
     if y.ndim == 0 and y == 3:  # NumPy takes hundreds of times as long for it
         return x * x * x
-    return integer_power(np, x, y) if x.dtype.kind == "i" else np.power(x, y)
+    return integer_power(np, np.power, x, y) if x.dtype.kind == "i" else np.power(x, y)
 
 
 @rules("Imag")
@@ -204,10 +204,21 @@ rules["GatherV2"] = np.take
 rules["TakeAlongAxis"] = np.take_along_axis
 rules["Tile"] = np.tile
 rules["Roll"] = np.roll
-rules["Sort"] = np.sort
 rules["Where"] = lambda x: np.argwhere(x).astype(np.int32)
-rules["ArgSort"] = lambda x, axis: np.argsort(x, axis, kind="stable").astype(np.int32)
-rules["SearchSorted"] = lambda *args: np.asarray(np.searchsorted(*args)).astype(np.int32)
+
+
+def _ordered(x: Any) -> Any:
+    """The array in a dtype whose NaN NumPy sorts to the end; that of bfloat16 it leaves anywhere."""
+    return x.astype(_wide(x.dtype), copy=False)
+
+
+rules["Sort"] = lambda x, axis: np.sort(_ordered(x), axis).astype(x.dtype, copy=False)
+rules["ArgSort"] = lambda x, axis: np.argsort(_ordered(x), axis, kind="stable").astype(np.int32)
+
+
+@rules("SearchSorted")
+def _(x: Any, v: Any, side: Any) -> Any:
+    return np.asarray(np.searchsorted(_ordered(x), _ordered(v), side)).astype(np.int32)
 
 
 @rules("GatherNd")

@@ -87,11 +87,11 @@ def drops_imaginary(from_complex: bool, dtype: DType) -> bool:
     return from_complex and not (dtype.is_complex or dtype.is_bool)
 
 
-def integer_power(library: Any, x: Any, y: Any) -> Any:
+def integer_power(library: Any, power: Rule, x: Any, y: Any) -> Any:
     """`x ** y` of signed integers; a negative exponent gives the reciprocal, truncated to an integer."""
     below = y < 0
     base = library.where(below & (x != 1) & (x != -1), 0, x)
-    return library.power(base, library.where(below, 2 - (y & 1), y))  # of 1 and -1, only the parity counts
+    return power(base, library.where(below, 2 - (y & 1), y))  # of 1 and -1, only the parity counts
 
 
 def running(library: Any, accumulate: Rule, start: float) -> Rule:
