@@ -182,6 +182,9 @@ def test_diff_is_numpys(engine, n, rng):
     x = rng.integers(0, 9, (3, 5))
     for axis in (0, -1):
         np.testing.assert_array_equal(ops.diff(x, n, axis).numpy(), np.diff(x, n, axis))
+    for call in (ops.diff, dt.function(ops.diff)):
+        with pytest.raises(IndexError, match=r"Diff at test_reduce.py:\d+: the axis 2 is out of range"):
+            call(x, axis=2)
 
 
 @pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
