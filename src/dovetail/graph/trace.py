@@ -329,7 +329,7 @@ def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
             flat = list(result) if op.returns_tuple else [result]
             graph.outputs = [to_graph(t, native_to_dtype(arguments.dtype_of(t)), graph, op) for t in flat]
     except Exception as error:
-        raise dispatch.inside(op, error, values) from error.__cause__
+        raise dispatch.inside(op, error, list(values)) from error.__cause__
     return graph
 
 
