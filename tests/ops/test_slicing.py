@@ -225,7 +225,12 @@ def test_second_order_through_a_slice(engine):
 
 
 @pytest.mark.parametrize(
-    ("function", "kind"), [(lambda x: x[5], IndexError), (lambda x: ops.squeeze(x, 0), ValueError)]
+    ("function", "kind"),
+    [
+        (lambda x: x[5], IndexError),
+        (lambda x: ops.squeeze(x, 0), ValueError),
+        (lambda x: ops.split(x, 2), (ValueError, RuntimeError)),
+    ],
 )
 def test_what_does_not_fit_an_unknown_dimension(engine, function, kind):
     with pytest.raises(kind):

@@ -11,7 +11,7 @@ from dovetail.ops.infer import normalize_axis
 from dovetail.ops.kinds import Anything, Anythings, Ints
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import dims_of, expand_dims, shaped
+from dovetail.ops.shape import dims_of, expand_dims, reshape, shaped
 from dovetail.ops.slicing import along
 from dovetail.ops.spec import Shape, TensorSpec
 from dovetail.tensor import Tensor
@@ -225,13 +225,17 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
         ([[1, 2], [3, 4]], [[1], [2, 3, 4]])
     """
     x = shaped(x)
-    dim = dims_of(x)[normalize_axis(axis, len(x.shape))]
+    dims = dims_of(x)
+    at = normalize_axis(axis, len(x.shape))
+    dim = dims[at]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
         if count < 1 or (isinstance(dim, int) and dim % count):
             raise op_error(
                 ValueError, "Split", f"axis {axis} has the size {dim}, which cannot be cut into {count} equal parts."
             )
+        if not isinstance(dim, int):  # by a reshape, which fails where the parts would not be equal
+            return unstack(reshape(x, [*dims[:at], count, dim // count, *dims[at + 1 :]]), count, at)
         sizes = [dim // count] * count
     else:
         cuts = [0, *indices_or_sections, dim]
