@@ -84,6 +84,14 @@ def op_error(kind: type[Exception], op_name: str, problem: str, given: str = "",
     return error
 
 
+CONVENTIONAL = (ValueError, TypeError, IndexError, NotImplementedError, LookupError)
+
+
+def conventional(error: Exception) -> type[Exception]:
+    """The type to raise for a library's error: the conventional one that it is, else ValueError."""
+    return next((kind for kind in CONVENTIONAL if isinstance(error, kind)), ValueError)
+
+
 def describe_call(names: list[str], values: list[Any]) -> str:
     """The arguments of a call as text: `x=float32[2,3], axis=1`."""
     return ", ".join(f"{name}={describe(value)}" for name, value in zip(names, values, strict=True))

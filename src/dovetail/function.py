@@ -13,7 +13,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -370,9 +370,17 @@ def _show(part: Any) -> str:
     return f"the static value {part[1]!r}" if isinstance(part, tuple) else str(part)
 
 
+@overload
 def function(
-    python_function: Callable[..., Any] | Graph | None = None, *, input_signature: Any = None, name: str | None = None
-) -> Any:
+    python_function: Callable[P, R], *, input_signature: Any = None, name: str | None = None
+) -> Function[P, R]: ...
+@overload
+def function(python_function: Graph, *, input_signature: Any = None, name: str | None = None) -> Function[..., Any]: ...
+@overload
+def function(
+    python_function: None = None, *, input_signature: Any = None, name: str | None = None
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+def function(python_function: Any = None, *, input_signature: Any = None, name: str | None = None) -> Any:
     """Compiles a function: traced once per signature, then run as one program.  Also a decorator.
 
     Args:

@@ -182,3 +182,20 @@ def test_errors_of_matmul(engine):
         ops.matmul(np.ones((2, 3)), np.ones((2, 3)))
     with pytest.raises(ValueError, match="rank 2 or more; for vectors use dot"):
         ops.matmul(np.ones(3), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((4, 2, 3), (3,)), ((3,), (4, 3, 2)), ((2, 3), (3, 4))],
+)
+def test_the_operator_is_numpys(engine, left, right, rng):
+    x, y = rng.normal(size=left), rng.normal(size=right)
+    for found in (
+        ops.convert(x) @ ops.convert(y),
+        ops.convert(x) @ y,
+        x @ ops.convert(y),
+        dt.function(lambda a, b: a @ b)(x, y),
+    ):
+        np.testing.assert_allclose(found.numpy(), x @ y)
+    with pytest.raises(ValueError, match="rank 2 or more"):
+        ops.convert(x) @ 2.0

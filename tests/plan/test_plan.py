@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail import ops
 from dovetail.engines import current_engine
 from dovetail.errors import StaleValueError
 
@@ -59,3 +60,19 @@ def test_a_step_that_fails_after_its_buffers_were_consumed(engine, monkeypatch):
         v.assign(np.full(2000, 3, "float32"))
     step()
     assert v.numpy()[0] == 4
+
+
+@pytest.mark.parametrize("where", ["plain", "loop"])
+def test_errors_at_run_time_name_the_op_and_the_line(engine, where):
+    """What unknown dimensions hide while a function is traced is told in the same way when it runs."""
+
+    def add(x, y):
+        return ops.exp(x) + y
+
+    def add_in_a_loop(x, y):
+        return ops.scan(lambda total, _: (total, ops.exp(x) + y), 0.0, length=2)[1]
+
+    f = dt.function(add if where == "plain" else add_in_a_loop, input_signature=[dt.spec((None,)), dt.spec((None,))])
+    assert f(np.zeros(2, "float32"), np.ones(1, "float32")).shape[-1] == 2
+    with pytest.raises(ValueError, match=r"AddV2 at test_plan.py:\d+: "):
+        f(np.zeros(2, "float32"), np.ones(3, "float32"))

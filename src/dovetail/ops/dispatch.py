@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dovetail.engines import current_engine, owner_of_type, pop_engine, push_engine
-from dovetail.errors import op_error
+from dovetail.errors import CONVENTIONAL, conventional, op_error
 from dovetail.ops.arguments import given, natives, operands, to_tensors
 from dovetail.ops.checks import checked_specs
 from dovetail.ops.worlds import EAGER, GRAPH, HOST, NATIVE, STATE, world_of
@@ -18,9 +18,6 @@ from dovetail.tensor import Tensor, building, recording
 if TYPE_CHECKING:
     from dovetail.engines.base import Engine
     from dovetail.ops.op import Op
-
-
-_CONVENTIONAL = (ValueError, TypeError, IndexError, NotImplementedError)  # what libraries raise that users expect
 
 
 def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -81,8 +78,7 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
             _run_body(op, values, engine, record=False)  # says what is wrong in Dovetail's words, if it can
         if getattr(error, "dovetail", False):
             raise
-        kind = type(error) if isinstance(error, _CONVENTIONAL) else ValueError
-        raise op_error(kind, op.name, f"{engine.name} says: {error}.", given(op, values)) from error
+        raise op_error(conventional(error), op.name, f"{engine.name} says: {error}.", given(op, values)) from error
     outputs = [Tensor(value, engine) for value in (result if op.returns_tuple else (result,))]
     if taped:
         for tape in recording.tapes:
@@ -114,7 +110,7 @@ def _run_body(op: Op, values: list[Any], engine: Engine, record: bool) -> Any:
 def inside(op: Op, error: Exception, values: list[Any]) -> Exception:
     """The error of a body, with the name of its composite: in front, or told as the op's own if no op raised it."""
     if not getattr(error, "dovetail", False):
-        return op_error(type(error), op.name, str(error), given(op, values)) if type(error) in _CONVENTIONAL else error
+        return op_error(type(error), op.name, str(error), given(op, values)) if type(error) in CONVENTIONAL else error
     if not str(error).startswith(f"{op.name}: "):
         error.args = (f"{op.name}: {error}",)
     return error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from dovetail.ops import bitwise, compare, math, products
 from dovetail.ops.op import Op
 from dovetail.tensor import Operators
@@ -16,13 +18,13 @@ BINARY: dict[str, Op] = {
     "truediv": math.divide,
     "floordiv": math.floor_divide,
     "mod": math.mod,
-    "matmul": products.matmul,
     "and": bitwise.bitwise_and,
     "or": bitwise.bitwise_or,
     "xor": bitwise.bitwise_xor,
     "lshift": bitwise.left_shift,
     "rshift": bitwise.right_shift,
 }
+PRODUCT: dict[str, Op] = {"matmul": products.matmul}
 POWER: dict[str, Op] = {"pow": math.power}
 ORDER: dict[str, Op] = {
     "lt": compare.less,
@@ -46,6 +48,24 @@ def _reflected(op: Op) -> Callable[[Any, Any], Any]:
         return op(other, self)
 
     return operator
+
+
+def _product(op: Op) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        ranks = _rank(self), _rank(other)
+        # Vectors, which `MatMul` does not take, as NumPy has them: a row on the left, a column on the right.
+        return products.dot(self, other) if 1 in ranks and 0 not in ranks else op(self, other)
+
+    return operator
+
+
+def _reflected_product(op: Op) -> Callable[[Any, Any], Any]:
+    forward = _product(op)
+    return lambda self, other: forward(other, self)
+
+
+def _rank(value: Any) -> int | None:
+    return np.ndim(value) if isinstance(value, (list, tuple)) else getattr(value, "ndim", 0)
 
 
 def _power(op: Op) -> Callable[[Any, Any], Any]:
@@ -76,6 +96,8 @@ def _alone(op: Op) -> Callable[[Any], Any]:
 _FORMS = [
     ("", BINARY, _forward),
     ("r", BINARY, _reflected),
+    ("", PRODUCT, _product),
+    ("r", PRODUCT, _reflected_product),
     ("", POWER, _power),
     ("r", POWER, _reflected),
     ("", ORDER, _forward),

@@ -16,7 +16,22 @@ from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.ops.kinds import IntsKind
 from dovetail.plan.buffers import BufferPlan, plan_buffers
 
+FILE = "<dovetail program>"  # the file name of a program's text
 NOT_RUN = ("AssignVariableOp",)  # the plan assigns, once the program has come to its end
+
+
+OPERATIONS = "operations"  # in a program's globals: line number → the operation that the line computes
+
+
+def failed_operation(error: Exception) -> Operation | None:
+    """The operation of a program that was being computed when an error was raised; the innermost, in loops."""
+    found = None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == FILE:
+            found = trace.tb_frame.f_globals[OPERATIONS].get(trace.tb_lineno, found)
+        trace = trace.tb_next
+    return found
 
 
 class Program(NamedTuple):
@@ -81,14 +96,16 @@ class _Writer:
             self.scope["arena"] = self.buffers.arena(self.engine)
             lines.append(f" {''.join(f'b{i}, ' for i in range(len(self.buffers.specs)))} = arena()")
         last_uses = self._last_uses(outputs)
+        self.scope[OPERATIONS] = written = {}
         for op in self.operations:
             if op.type != "Const":
                 lines.append(self._line(op))
+                written[len(lines)] = op
             if dead := last_uses.get(op):
                 lines.append(f" del {', '.join(dead)}")
         lines.append(f" return ({''.join(self.names[t] + ', ' for t in outputs)})")
         source = "\n".join(lines)
-        exec(compile(source, "<dovetail program>", "exec"), self.scope)
+        exec(compile(source, FILE, "exec"), self.scope)
         return Program(self.scope["program"], source, self.buffers, spares)
 
     def _name_values(self) -> None:

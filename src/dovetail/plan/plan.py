@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.engines.base import Engine
+from dovetail.errors import conventional, op_error
 from dovetail.graph.ir import Graph
 from dovetail.plan.interrupts import InterruptsWait
-from dovetail.plan.lower import lower
+from dovetail.plan.lower import failed_operation, lower
 from dovetail.plan.optimize import optimized_copy
 from dovetail.tensor import Tensor
 
@@ -55,7 +56,7 @@ class Plan:
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs it on native arrays; the results are native arrays."""
         if not self.variables and not self.assigned:
-            return self._run(*arguments)
+            return self._compute(arguments)
         for variable in self._locked:
             variable.lock.acquire()
         try:
@@ -67,13 +68,23 @@ class Plan:
             for variable in self._locked:
                 variable.lock.release()
 
+    def _compute(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        try:
+            return self._run(*arguments)
+        except Exception as error:
+            operation = failed_operation(error)
+            if operation is None or getattr(error, "dovetail", False):
+                raise
+            problem = f"{self.engine.name} says: {error}."
+            raise op_error(conventional(error), operation.type, problem, where=operation.where) from error
+
     def _run_with_state(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         engine = self.engine
         buffers: list[Any] = []
         try:
             for variable, consume in self._reads:
                 buffers.append(variable.lend_buffer(engine, consume))
-            results = self._run(*arguments, *buffers, *[v.spare_buffer(engine) for v in self._spares])
+            results = self._compute([*arguments, *buffers, *(v.spare_buffer(engine) for v in self._spares)])
         except BaseException:
             for variable in self.assigned:
                 variable.keep_buffer()
