@@ -34,15 +34,20 @@ def user_line() -> Where:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        inside = _inside.get(code)
-        if inside is None:
-            inside = _inside[code] = os.path.abspath(code.co_filename).startswith(_PACKAGE) or (
-                code.co_filename.startswith("<dovetail")
-            )
-        if not inside:
+        if not is_inside(code):
             return code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
+
+
+def is_inside(code: CodeType) -> bool:
+    """Whether a piece of code is Dovetail's own, not its user's."""
+    inside = _inside.get(code)
+    if inside is None:
+        inside = _inside[code] = os.path.abspath(code.co_filename).startswith(_PACKAGE) or (
+            code.co_filename.startswith("<dovetail")
+        )
+    return inside
 
 
 def place(where: Where) -> str:

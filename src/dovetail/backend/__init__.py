@@ -1,0 +1,13 @@
+"""K: the classic Keras backend API, on every engine.
+
+    from dovetail import backend as K
+
+The functions are thin, over `dovetail.ops`, with the semantics that `keras.backend` had.  They compute eagerly, are
+recorded inside `dovetail.function` and on placeholders, and take engines' own values and Keras tensors.
+
+This is one mutable module, as it was in Keras: programs may put another function in the place of `K.update`, say.  So
+K's functions find each other here, when they are called (`K.update(...)`), never by an import of their own.
+"""
+
+from dovetail.backend.config import *
+from dovetail.backend.naming import *

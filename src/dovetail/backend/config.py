@@ -1,0 +1,188 @@
+"""Settings: the float type, the fuzz factor, the image layout, and what K says it runs on."""
+
+from __future__ import annotations
+
+from dovetail import config
+from dovetail.backend.table import k_error, k_function
+from dovetail.engines import current_engine
+
+__all__ = [
+    "backend",
+    "epsilon",
+    "floatx",
+    "image_data_format",
+    "normalize_data_format",
+    "set_backend_name",
+    "set_epsilon",
+    "set_floatx",
+    "set_image_data_format",
+]
+
+_reported: str | None = None
+
+
+@k_function
+def backend() -> str:
+    """The name of the current engine, or what `set_backend_name` says.
+
+    Source: `tf.keras.backend.backend`.
+
+    Modern: `keras.backend.backend()`.
+
+    Example:
+        >>> backend()
+        'numpy'
+    """
+    return _reported or current_engine().name
+
+
+@k_function
+def set_backend_name(name: str | None) -> None:
+    """Says what `backend` returns, for programs that only go on where it is "tensorflow" or "theano".
+
+    Args:
+        name: what to return; None for the name of the current engine.
+
+    Example:
+        >>> set_backend_name("tensorflow")
+        >>> backend()
+        'tensorflow'
+        >>> set_backend_name(None)
+    """
+    global _reported
+    if name is not None and not isinstance(name, str):
+        raise k_error(TypeError, "set_backend_name", f"the name must be a string or None, not {name!r}.")
+    _reported = name
+
+
+@k_function
+def epsilon() -> float:
+    """The fuzz factor: the small number that keeps logarithms and divisions finite.
+
+    Source: `tf.keras.backend.epsilon`.
+
+    Modern: `keras.config.epsilon()`.
+
+    Example:
+        >>> epsilon()
+        1e-07
+    """
+    return config.epsilon()
+
+
+@k_function
+def set_epsilon(value: float) -> None:
+    """Sets the fuzz factor.
+
+    Source: `tf.keras.backend.set_epsilon`.
+
+    Modern: `keras.config.set_epsilon(value)`.
+
+    Example:
+        >>> set_epsilon(1e-5)
+        >>> epsilon()
+        1e-05
+        >>> set_epsilon(1e-7)
+    """
+    config.set_epsilon(value)
+
+
+@k_function
+def floatx() -> str:
+    """The float type that tensors have when nothing else says which.
+
+    Source: `tf.keras.backend.floatx`.
+
+    Modern: `keras.config.floatx()`.
+
+    Example:
+        >>> floatx()
+        'float32'
+    """
+    return config.floatx()
+
+
+@k_function
+def set_floatx(value: str) -> None:
+    """Sets the default float type.
+
+    Args:
+        value: "float16", "bfloat16", "float32" or "float64".
+
+    Raises:
+        ValueError: it is none of these.
+
+    Source: `tf.keras.backend.set_floatx`.
+
+    Differs: "bfloat16" is accepted, as in Keras 3.
+
+    Modern: `keras.config.set_floatx(value)`.
+
+    Example:
+        >>> set_floatx("float64")
+        >>> floatx()
+        'float64'
+        >>> set_floatx("float32")
+    """
+    config.set_floatx(value)
+
+
+@k_function
+def image_data_format() -> str:
+    """The layout that images have when nothing else says which: "channels_last" or "channels_first".
+
+    Source: `tf.keras.backend.image_data_format`.
+
+    Modern: `keras.config.image_data_format()`.
+
+    Example:
+        >>> image_data_format()
+        'channels_last'
+    """
+    return config.image_data_format()
+
+
+@k_function
+def set_image_data_format(data_format: str) -> None:
+    """Sets the default layout of images.
+
+    Args:
+        data_format: "channels_last" or "channels_first".
+
+    Raises:
+        ValueError: it is neither.
+
+    Source: `tf.keras.backend.set_image_data_format`.
+
+    Modern: `keras.config.set_image_data_format(data_format)`.
+
+    Example:
+        >>> set_image_data_format("channels_first")
+        >>> image_data_format()
+        'channels_first'
+        >>> set_image_data_format("channels_last")
+    """
+    config.set_image_data_format(data_format)
+
+
+@k_function
+def normalize_data_format(value: str | None) -> str:
+    """A layout of images: the one given, or the default.
+
+    Args:
+        value: "channels_last", "channels_first", or None for the default; upper and lower case are the same.
+
+    Raises:
+        ValueError: it is something else.
+
+    Source: `keras.backend.normalize_data_format` of Keras 2.3.
+
+    Example:
+        >>> normalize_data_format(None)
+        'channels_last'
+    """
+    found = str(value or config.image_data_format()).lower()
+    if found not in config.DATA_FORMATS:
+        choices = " or ".join(map(repr, config.DATA_FORMATS))
+        raise k_error(ValueError, "normalize_data_format", f"a data format is {choices}, not {value!r}.")
+    return found

@@ -1,0 +1,64 @@
+"""Names: numbers for layers and the like, scopes for the nodes of a graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from dovetail.backend.table import k_function
+from dovetail.graph import trace
+
+__all__ = ["get_uid", "name_scope", "reset_uids"]
+
+_uids: Counter[str] = Counter()
+
+
+@k_function
+def get_uid(prefix: str = "") -> int:
+    """A number that was not given for this prefix before: 1, 2, 3, …
+
+    Source: `tf.keras.backend.get_uid`.
+
+    Example:
+        >>> reset_uids()
+        >>> get_uid("dense"), get_uid("dense"), get_uid("conv")
+        (1, 2, 1)
+    """
+    _uids[prefix] += 1
+    return _uids[prefix]
+
+
+@k_function
+def reset_uids() -> None:
+    """Starts the numbers of `get_uid` again.
+
+    Source: `tf.keras.backend.reset_uids`.
+    """
+    _uids.clear()
+
+
+@k_function
+def name_scope(name: str) -> AbstractContextManager[str]:
+    """Nodes that are recorded inside the `with` block have names that begin with `name/`.
+
+    Source: `tf.keras.backend.name_scope`.
+
+    Modern: `keras.name_scope(name)`.
+
+    Example:
+        >>> with name_scope("layer") as scope:
+        ...     scope
+        'layer/'
+    """
+    return _scope(name)
+
+
+@contextmanager
+def _scope(name: str) -> Iterator[str]:
+    graph = trace.current_graph()
+    if graph is None:
+        yield f"{name.strip('/')}/"
+    else:
+        with graph.name_scope(name) as scope:
+            yield scope

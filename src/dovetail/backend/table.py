@@ -1,0 +1,69 @@
+"""The table of K's functions, and the decorator that puts one into it.
+
+    @k_function
+    def square(x: TensorLike) -> Any:
+        '''The square, elementwise.'''
+        return ops.square(x)
+
+Errors that leave a function of the table begin with its name.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, ParamSpec, TypeVar
+
+from dovetail.errors import CONVENTIONAL, is_inside, op_error, place, user_line
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}  # name → function, in the order of the modules
+
+
+def k_function(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: adds a function to K."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except CONVENTIONAL as error:
+            _name(error, name)
+            raise
+
+    FUNCTIONS[name] = call
+    return call
+
+
+def _name(error: Exception, name: str) -> None:
+    """Makes an error begin with the function that was called; errors of the user's own functions stay as they are."""
+    inner = getattr(error, "k_name", None)
+    if inner is not None:
+        text = str(error).replace(f"K.{inner}", f"K.{name}", 1)
+    elif getattr(error, "dovetail", False):
+        text = f"K.{name}: {error}"
+    elif is_inside(_raised_in(error)):
+        text = f"K.{name} at {place(user_line())}: {error}"
+    else:
+        return
+    error.args = (text,)
+    error.dovetail, error.k_name = True, name  # type: ignore[attr-defined]
+
+
+def _raised_in(error: Exception) -> CodeType:
+    traceback = error.__traceback__
+    assert traceback is not None, "it was raised"
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_code
+
+
+def k_error(kind: type[Exception], name: str, problem: str, given: str = "") -> Exception:
+    """The exception to raise for a failed call of K's function `name`; see `errors.op_error`."""
+    error = op_error(kind, f"K.{name}", problem, given)
+    error.k_name = name  # type: ignore[attr-defined]
+    return error

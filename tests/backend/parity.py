@@ -1,0 +1,198 @@
+"""Parity with the oracle, `tf_keras.backend`: what a case is, how it runs there and here, and what must agree.
+
+    call("sum", array(2, 3), axis=1)                                  K.sum(x, axis=1)
+    program(lambda K, x: K.switch(K.sum(x) > 0, x, -x), array(3))     any program of K and its arrays
+
+A case runs on the oracle once, and here on every engine in each of the three ways there are: on eager Tensors, inside
+`dovetail.function`, and on placeholders with unknown dimensions through `K.function`.  Values, shapes and dtypes must
+agree; where the oracle refuses, so must Dovetail, with an exception of the same conventional type.
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+import dovetail as dt
+from dovetail import backend
+from dovetail.ops.samples import Array
+
+WAYS = ("eager", "compiled", "symbolic")
+TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-5, "float64": 1e-6}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call, or one program, and its arrays.
+
+    Attributes:
+        functions: the K functions that it is a test of; the first gives the case its name.
+        run: (K, *arrays) → a structure of results.
+        arrays: what the program is given: `Array`s to draw, or NumPy arrays.
+        ways: how it runs here; left out are ways in which the call has no meaning.
+        raises: the oracle refuses it, and so must Dovetail.
+        differs: why Dovetail's result is another than the oracle's; the reason stands in the function's docstring too.
+        expected: (*arrays) → the result that is right where it differs.
+        tolerance: a factor on what results may be apart.
+    """
+
+    functions: tuple[str, ...]
+    run: Callable[..., Any]
+    arrays: tuple[Any, ...]
+    ways: tuple[str, ...] = WAYS
+    raises: bool = False
+    differs: str = ""
+    expected: Callable[..., Any] | None = None
+    tolerance: float = 1.0
+    text: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def but(self, **changes: Any) -> Case:
+        """The same case with other attributes."""
+        return replace(self, **changes)
+
+    def drawn(self) -> list[np.ndarray]:
+        """The arrays; always the same for one case."""
+        rng = np.random.default_rng(zlib.crc32(self.text.encode()))
+        return [a.draw(rng) if isinstance(a, Array) else a for a in self.arrays]
+
+
+def call(name: str, *args: Any, **options: Any) -> Case:
+    """The case of one call; arrays among the arguments, also in lists, are what the program is given."""
+    case_options = {k: options.pop(k) for k in list(options) if k in _CASE_OPTIONS}
+    arrays: list[Any] = []
+
+    def place(value: Any) -> Any:
+        if isinstance(value, (Array, np.ndarray)):
+            arrays.append(value)
+            return _Slot(len(arrays) - 1)
+        if isinstance(value, list):
+            return [place(v) for v in value]
+        return value
+
+    def fill(value: Any, given: Any) -> Any:
+        if isinstance(value, _Slot):
+            return given[value.index]
+        return [fill(v, given) for v in value] if isinstance(value, list) else value
+
+    slots, named = [place(a) for a in args], {k: place(v) for k, v in options.items()}
+
+    def run(K: Any, *given: Any) -> Any:
+        return getattr(K, name)(*[fill(s, given) for s in slots], **{k: fill(v, given) for k, v in named.items()})
+
+    text = ", ".join([*map(_show, args), *(f"{k}={_show(v)}" for k, v in options.items())])
+    return Case((name,), run, tuple(arrays), text=f"{name}({text})", **case_options)
+
+
+def program(name: str, run: Callable[..., Any], *arrays: Any, **case_options: Any) -> Case:
+    """The case of a program: `name` is the function tested, or several with spaces between, and what is special."""
+    functions = tuple(n for n in name.split() if n in backend.table.FUNCTIONS) or (name.split()[0],)
+    text = f"{name}({', '.join(map(_show, arrays))})"
+    return Case(functions, run, arrays, text=text, **case_options)
+
+
+@dataclass(frozen=True)
+class _Slot:
+    index: int
+
+
+_CASE_OPTIONS = ("ways", "raises", "differs", "expected", "tolerance")
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, Array):
+        return f"{value.dtype}{list(value.shape)}".replace(" ", "")
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)}#{zlib.crc32(value.tobytes()) % 997}".replace(" ", "")
+    return repr(value).replace(" ", "")
+
+
+# -- running ----------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def oracle() -> Any:
+    """The reference backend."""
+    import tf_keras
+
+    return tf_keras.backend
+
+
+@functools.cache
+def expected(case: Case) -> Any:
+    """What the oracle makes of a case: its leaves, or the exception that it raises."""
+    import tensorflow as tf
+
+    if case.expected is not None:
+        return leaves(case.expected(*case.drawn()))
+    try:
+        return leaves(case.run(oracle(), *[tf.constant(a) for a in case.drawn()]))
+    except Exception as error:
+        return error
+
+
+def actual(case: Case, way: str) -> list[np.ndarray]:
+    """What Dovetail makes of a case on the current engine."""
+    return leaves(_RUN[way](case))
+
+
+def _eager(case: Case) -> Any:
+    return case.run(backend, *[dt.ops.convert(a) for a in case.drawn()])
+
+
+def _compiled(case: Case) -> Any:
+    return dt.function(lambda *arrays: case.run(backend, *arrays))(*[dt.ops.convert(a) for a in case.drawn()])
+
+
+def _symbolic(case: Case) -> Any:
+    arrays = case.drawn()
+    try:
+        inputs = [backend.placeholder(shape=(None,) * a.ndim, dtype=str(a.dtype)) for a in arrays]
+        return backend.function(inputs, case.run(backend, *inputs))(arrays)
+    finally:
+        backend.clear_session()
+
+
+_RUN = {"eager": _eager, "compiled": _compiled, "symbolic": _symbolic}
+
+
+def leaves(result: Any) -> list[np.ndarray]:
+    """The results of a program in order, as NumPy arrays; None stays None."""
+    if isinstance(result, dict):
+        result = [result[key] for key in sorted(result)]
+    if isinstance(result, (list, tuple)) and not hasattr(result, "dtype"):
+        return [leaf for item in result for leaf in leaves(item)]
+    return [np.asarray(result)]
+
+
+# -- comparing --------------------------------------------------------------------------------------------------------
+
+KINDS = (ValueError, TypeError, IndexError, NotImplementedError, LookupError)  # the conventional exceptions
+
+
+def kind_of(error: Exception) -> type[Exception]:
+    """The conventional type of an exception; those of the oracle's own are what their name says."""
+    if type(error).__name__ in ("InvalidArgumentError", "AttributeError", "OutOfRangeError"):
+        return ValueError if type(error).__name__ != "AttributeError" else TypeError
+    return next((kind for kind in KINDS if isinstance(error, kind)), type(error))
+
+
+def agree(case: Case, got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    """Fails where the results differ in number, dtype, shape or value."""
+    assert len(got) == len(wanted)
+    for ours, theirs in zip(got, wanted, strict=True):
+        assert ours.dtype == theirs.dtype
+        assert ours.shape == theirs.shape
+        if ours.dtype == object or ours.dtype.kind in "USbiu":
+            np.testing.assert_array_equal(ours, theirs)
+        else:
+            tolerance = TOLERANCE.get(str(theirs.dtype), 2e-5) * case.tolerance
+            wide = [a.astype("float64") if a.dtype.kind not in "c" else a for a in (ours, theirs)]
+            np.testing.assert_allclose(*wide, rtol=tolerance, atol=tolerance)
