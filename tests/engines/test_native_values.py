@@ -9,6 +9,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.engines import get_engine
 from tests.ops.table import CASES, draw, float_arrays, identifier, is_differentiable, leaves, replace_arrays
 
 jax = pytest.importorskip("jax")
@@ -214,6 +215,22 @@ def test_tracers_do_not_leak():
             assert float(ops.maximum(ops.constant(1.0) * 2.0, 1.25) + 3) == 5
     with jax.checking_leaks():
         jax.jit(lambda x: ops.mean(ops.square(x * 7.5)))(jnp.ones(3))
+
+
+def test_engines_know_when_they_trace():
+    seen = []
+
+    def look(x):
+        seen.append(get_engine("jax").is_tracing())
+        return x
+
+    jax.jit(look)(1.0)
+    jax.lax.scan(lambda carry, x: (look(carry), x), 1.0, jnp.ones(2))
+    jax.grad(look)(1.0)
+    look(1.0)
+    assert seen == [True, True, False, False]
+    assert not get_engine("torch").is_tracing()
+    assert [get_engine(name).fresh_key() for name in ("numpy", "torch", "jax")] == [None, None, None]
 
 
 def test_errors_are_the_same():

@@ -185,6 +185,21 @@ class Engine:
     def _zeros(self, shape: tuple[int, ...], dtype: DType) -> Any:
         return self.asarray(np.zeros(shape, dtype.numpy), dtype)
 
+    # inside a program that the library itself traces from its users' code
+
+    def is_tracing(self) -> bool:
+        """Whether the library is tracing its user's function now, so that Python runs once and the program often."""
+        return False
+
+    def fresh_key(self) -> Any:
+        """A random key that is another one each time the program runs that the library is tracing.
+
+        Returns:
+            Two int32 words, as `ops.random.key` makes them, in a native array; None where the library's programs have
+            no state of their own to draw it from.
+        """
+        return None
+
     # gradients of the library's own, for `custom_gradient` and friends on its users' values
 
     def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:

@@ -550,6 +550,9 @@ class JaxEngine(Engine):
 
         return program
 
+    def is_tracing(self) -> bool:
+        return isinstance(jnp.zeros((), bool), jax.core.Tracer)  # inside `jit` even a constant is one
+
     def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
         def with_rule(*args: Any) -> Any:
             results, gradient = function(*args)
