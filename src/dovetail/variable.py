@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,9 +39,10 @@ class Variable(Operators):
         dtype: its type; that of the value if not given.
         name: how graphs and messages call it.
         trainable: whether gradient tapes watch it by themselves.
+        constraint: a function of the value that optimizers apply after they have changed it.
 
     Attributes:
-        name, dtype, shape, trainable: as given.
+        name, dtype, shape, trainable, constraint: as given.
         number: counts variables; locks are taken in this order.
         lock: held while the variable is assigned.
 
@@ -50,7 +52,14 @@ class Variable(Operators):
         array([2., 3.], dtype=float32)
     """
 
-    def __init__(self, value: Any, dtype: Any = None, name: str | None = None, trainable: bool = True) -> None:
+    def __init__(
+        self,
+        value: Any,
+        dtype: Any = None,
+        name: str | None = None,
+        trainable: bool = True,
+        constraint: Callable[[Any], Any] | None = None,
+    ) -> None:
         if isinstance(value, Variable):
             value = value.read()
         self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(arguments.dtype_of(value))
@@ -58,6 +67,7 @@ class Variable(Operators):
             tensor = self._tensor_of(value)
         self.shape: tuple[int, ...] = tensor.shape
         self.trainable = trainable
+        self.constraint = constraint
         self.number = next(_numbers)
         self.name = name or f"variable_{self.number}"
         self.lock = threading.RLock()

@@ -10,4 +10,6 @@ K's functions find each other here, when they are called (`K.update(...)`), neve
 """
 
 from dovetail.backend.config import *
+from dovetail.backend.creation import *
 from dovetail.backend.naming import *
+from dovetail.backend.shapes import *

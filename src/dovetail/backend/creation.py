@@ -1,0 +1,334 @@
+"""Making values: variables, constants, and tensors filled with one number or counted."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dovetail import backend as K
+from dovetail import ops
+from dovetail.backend.table import k_error, k_function
+from dovetail.dtypes import as_dtype
+from dovetail.ops.kinds import TensorLike
+from dovetail.ops.worlds import GRAPH, HOST, world_of
+from dovetail.tensor import Tensor
+from dovetail.variable import Variable
+
+__all__ = [
+    "arange",
+    "cast",
+    "cast_to_floatx",
+    "constant",
+    "eye",
+    "identity",
+    "ones",
+    "ones_like",
+    "variable",
+    "zeros",
+    "zeros_like",
+]
+
+
+@k_function
+def variable(
+    value: TensorLike, dtype: Any = None, name: str | None = None, constraint: Callable[[Any], Any] | None = None
+) -> Any:
+    """A variable with a first value.
+
+    Args:
+        value: the first value, of any shape: a number, nested lists, an array, a tensor or another variable.
+        dtype: its type; `floatx` if not given, also for integers.
+        name: how graphs and messages call it.
+        constraint: a function that optimizers apply to the value after they change it; kept as an attribute.
+
+    Returns:
+        A Variable of the shape of `value`.
+
+    Raises:
+        TypeError: the value has no type that can be cast to `dtype`.
+        ValueError: the value is that of a graph tensor, which nothing has computed yet.
+
+    Source: `tf.keras.backend.variable`.
+
+    Modern: `keras.Variable(value)`, `tf.Variable(value)`.
+
+    Example:
+        >>> v = variable([[1, 2], [3, 4]], name="v")
+        >>> v.shape, v.dtype
+        ((2, 2), 'float32')
+    """
+    if world_of(value) is GRAPH:
+        raise k_error(ValueError, "variable", f"{value!r} has no value before its graph runs; give an array.")
+    return Variable(value, dtype or K.floatx(), name, constraint=constraint)
+
+
+@k_function
+def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
+    """A tensor of known numbers.
+
+    Args:
+        value: a number, nested lists, or an array.
+        dtype: the type of the result; `floatx` if not given, also for integers.
+        shape: the shape of the result: `value` has as many elements, or one, which is repeated.
+        name: accepted for the sake of old programs; a constant has no name before a graph uses it.
+
+    Returns:
+        A tensor.
+
+    Raises:
+        TypeError: the number of elements does not fit the shape.
+
+    Source: `tf.keras.backend.constant`.
+
+    Modern: `keras.ops.convert_to_tensor(value, dtype)`, `np.asarray(value, dtype)`.
+
+    Example:
+        >>> constant([1, 2, 3, 4], shape=(2, 2)).numpy()
+        array([[1., 2.],
+               [3., 4.]], dtype=float32)
+        >>> constant(0.5, shape=(2,)).numpy()
+        array([0.5, 0.5], dtype=float32)
+    """
+    tensor = ops.convert(value, dtype or K.floatx())
+    if shape is None:
+        return tensor
+    count, wanted = ops.size(tensor), int(np.prod(shape, dtype=np.int64))
+    if count not in (1, wanted):
+        problem = f"a shape of {wanted} elements cannot be made of {count}; it takes as many, or one that is repeated."
+        raise k_error(TypeError, "constant", problem, f"shape={tuple(shape)}")
+    return ops.reshape(tensor, shape) if count == wanted else ops.full(shape, ops.reshape(tensor, ()))
+
+
+@k_function
+def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A variable of zeros.
+
+    Args:
+        shape: its shape; dimensions may be tensors.
+        dtype: its type; `floatx` if not given.
+        name: how graphs and messages call it.
+
+    Returns:
+        A Variable; a tensor where a dimension is 0 or known only when a program runs.
+
+    Raises:
+        TypeError: `dtype` is no dtype, or the shape has no integers.
+        ValueError: a dimension is negative.
+
+    Source: `tf.keras.backend.zeros`.
+
+    Modern: `keras.ops.zeros(shape, dtype)`, `np.zeros(shape, dtype)`.
+
+    Example:
+        >>> zeros((2, 3)).numpy()
+        array([[0., 0., 0.],
+               [0., 0., 0.]], dtype=float32)
+    """
+    return _filled(shape, 0, dtype, name)
+
+
+@k_function
+def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A variable of ones.
+
+    Args:
+        shape: its shape; dimensions may be tensors.
+        dtype: its type; `floatx` if not given.
+        name: how graphs and messages call it.
+
+    Returns:
+        A Variable; a tensor where a dimension is 0 or known only when a program runs.
+
+    Raises:
+        TypeError: `dtype` is no dtype, or the shape has no integers.
+        ValueError: a dimension is negative.
+
+    Source: `tf.keras.backend.ones`.
+
+    Modern: `keras.ops.ones(shape, dtype)`, `np.ones(shape, dtype)`.
+
+    Example:
+        >>> ones((2,), dtype="int32").numpy()
+        array([1, 1], dtype=int32)
+    """
+    return _filled(shape, 1, dtype, name)
+
+
+def _filled(shape: Any, value: int, dtype: Any, name: str | None) -> Any:
+    tensor = ops.full(shape, value, dtype or K.floatx(), name=name)
+    is_variable = type(tensor) is Tensor and builtins.all(tensor.shape)
+    return K.variable(tensor, tensor.dtype, name) if is_variable else tensor
+
+
+@k_function
+def eye(size: int, dtype: Any = None, name: str | None = None) -> Any:
+    """A variable that is an identity matrix.
+
+    Args:
+        size: the number of rows, and of columns.
+        dtype: its type; `floatx` if not given.
+        name: how graphs and messages call it.
+
+    Returns:
+        A Variable of shape (size, size).
+
+    Source: `tf.keras.backend.eye`.
+
+    Modern: `keras.ops.eye(size)`, `np.eye(size)`.
+
+    Example:
+        >>> eye(2).numpy()
+        array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    return K.variable(ops.eye(size, dtype=dtype or K.floatx()), dtype, name)
+
+
+@k_function
+def zeros_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
+    """Zeros in the shape of another tensor.
+
+    Args:
+        x: a tensor or variable of any shape and dtype.
+        dtype: the type of the result; that of `x` if not given.
+        name: how a graph calls the result.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Source: `tf.keras.backend.zeros_like`.
+
+    Modern: `keras.ops.zeros_like(x)`, `np.zeros_like(x)`.
+
+    Example:
+        >>> zeros_like(constant([[1, 2]])).numpy()
+        array([[0., 0.]], dtype=float32)
+    """
+    return ops.zeros_like(x, dtype, name=name)
+
+
+@k_function
+def ones_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
+    """Ones in the shape of another tensor.
+
+    Args:
+        x: a tensor or variable of any shape and dtype.
+        dtype: the type of the result; that of `x` if not given.
+        name: how a graph calls the result.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Source: `tf.keras.backend.ones_like`.
+
+    Modern: `keras.ops.ones_like(x)`, `np.ones_like(x)`.
+
+    Example:
+        >>> ones_like(constant([[1, 2]])).numpy()
+        array([[1., 1.]], dtype=float32)
+    """
+    return ops.ones_like(x, dtype, name=name)
+
+
+@k_function
+def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = 1, dtype: Any = "int32") -> Any:
+    """Evenly spaced numbers `start + i * step`, up to but without `stop`.
+
+    Args:
+        start: the first number; given alone it is `stop`, and the numbers begin at 0.  Scalar tensors will do.
+        stop: where to end.
+        step: the distance; it may be negative, not 0.
+        dtype: the type of the result; with "int32" floats among the arguments make floats of it.
+
+    Returns:
+        A tensor of rank 1.
+
+    Raises:
+        ValueError: the step is 0.
+
+    Source: `tf.keras.backend.arange`.
+
+    Differs: there are no numbers between a start and a stop that lies the other way, as in NumPy; tf.keras refuses
+        that, but for a negative stop alone.
+
+    Modern: `keras.ops.arange(start, stop, step)`, `np.arange(start, stop, step)`.
+
+    Example:
+        >>> arange(3).numpy(), arange(0, 2, 0.5).numpy()
+        (array([0, 1, 2], dtype=int32), array([0. , 0.5, 1. , 1.5], dtype=float32))
+    """
+    numbers = ops.arange(start, stop, step)
+    return numbers if as_dtype(dtype) == "int32" else K.cast(numbers, dtype)
+
+
+@k_function
+def cast(x: TensorLike, dtype: Any) -> Any:
+    """The values in another dtype.
+
+    Args:
+        x: a tensor or variable of any shape and dtype.
+        dtype: the name of a dtype, or a dtype of NumPy, TensorFlow, PyTorch or JAX.
+
+    Returns:
+        A tensor of the shape of `x`; `x` itself if it is a tensor of that dtype.
+
+    Raises:
+        TypeError: `dtype` is no dtype.
+
+    Source: `tf.keras.backend.cast`.
+
+    Modern: `keras.ops.cast(x, dtype)`, `np.asarray(x).astype(dtype)`.
+
+    Example:
+        >>> cast([1.7, -1.7], "int32").numpy()
+        array([ 1, -1], dtype=int32)
+    """
+    return ops.cast(x, dtype)
+
+
+@k_function
+def cast_to_floatx(x: TensorLike) -> Any:
+    """The values in the default float type.
+
+    Args:
+        x: a tensor or variable, or an array or what makes one.
+
+    Returns:
+        A tensor for a tensor or variable, a NumPy array for all else.
+
+    Source: `tf.keras.backend.cast_to_floatx`.
+
+    Modern: `keras.ops.cast(x, keras.config.floatx())`.
+
+    Example:
+        >>> cast_to_floatx(np.array([1, 2]))
+        array([1., 2.], dtype=float32)
+    """
+    if world_of(x) is HOST:
+        return np.asarray(x, dtype=as_dtype(K.floatx()).numpy)
+    return K.cast(x, K.floatx())
+
+
+@k_function
+def identity(x: TensorLike, name: str | None = None) -> Any:
+    """A tensor with the same contents.
+
+    Args:
+        x: a tensor or variable.
+        name: how a graph calls the result.
+
+    Returns:
+        A tensor of the shape and dtype of `x`.
+
+    Source: `keras.backend.identity` of Keras 2.3.
+
+    Modern: `keras.ops.copy(x)`, `tf.identity(x)`.
+
+    Example:
+        >>> identity(variable([1, 2])).numpy()
+        array([1., 2.], dtype=float32)
+    """
+    return ops.identity(x, name=name)
