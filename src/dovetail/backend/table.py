@@ -5,7 +5,8 @@
         '''The square, elementwise.'''
         return ops.square(x)
 
-Errors that leave a function of the table begin with its name.
+Errors that leave a function of the table begin with its name.  An axis or a position that is out of range, for which
+ops raise IndexError, is a ValueError of K's, as it was in Keras.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def k_function(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except CONVENTIONAL as error:
+            by_an_op = getattr(error, "dovetail", False) and not hasattr(error, "k_name")
             _name(error, name)
+            if by_an_op and isinstance(error, IndexError):
+                raise _as_value_error(error) from error.__cause__
             raise
 
     FUNCTIONS[name] = call
@@ -52,6 +56,12 @@ def _name(error: Exception, name: str) -> None:
         return
     error.args = (text,)
     error.dovetail, error.k_name = True, name  # type: ignore[attr-defined]
+
+
+def _as_value_error(error: Exception) -> Exception:
+    wanted = ValueError(*error.args).with_traceback(error.__traceback__)
+    vars(wanted).update(vars(error))
+    return wanted
 
 
 def _raised_in(error: Exception) -> CodeType:
