@@ -9,7 +9,10 @@ This is one mutable module, as it was in Keras: programs may put another functio
 K's functions find each other here, when they are called (`K.update(...)`), never by an import of their own.
 """
 
+from dovetail.backend.arithmetic import *
+from dovetail.backend.comparison import *
 from dovetail.backend.config import *
 from dovetail.backend.creation import *
 from dovetail.backend.naming import *
+from dovetail.backend.reduction import *
 from dovetail.backend.shapes import *
