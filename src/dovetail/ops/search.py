@@ -14,7 +14,7 @@ from dovetail.ops.create import full, iota, ones_like, zeros_like
 from dovetail.ops.index import coordinates, gather, tensor_scatter_add, tensor_scatter_update
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.join import concatenate, stack, unstack
-from dovetail.ops.kinds import Each, Integer
+from dovetail.ops.kinds import Each, Integer, Ints
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, bools, ints, sample
 from dovetail.ops.shape import cast, convert, dims_of, expand_dims, reshape, shaped
@@ -91,12 +91,12 @@ def boolean_mask(x: Any, mask: Any, axis: int = 0) -> Any:
     differentiable=False,
     samples=[sample(ints(2, 3), 4), sample(ints(2, low=-1, high=3), 2, axis=0, dtype="int32"), sample(ints(), 3)],
 )
-def one_hot(x: Integer, num_classes: int, axis: int = -1, dtype: Any = float) -> Tensor:
+def one_hot(x: Integer, num_classes: Ints, axis: int = -1, dtype: Any = float) -> Tensor:
     """Ones at the classes, zeros elsewhere; all zeros for a number that is no class.
 
     Args:
         x: class numbers.
-        num_classes: how many classes there are: the size of the new axis.
+        num_classes: how many classes there are: the size of the new axis; it may be a tensor.
         axis: where the new axis stands in the result.
         dtype: the type of the result.
 
@@ -108,7 +108,7 @@ def one_hot(x: Integer, num_classes: int, axis: int = -1, dtype: Any = float) ->
                [1., 0., 0.]], dtype=float32)
     """
     after = len(x.shape) - normalize_axis(axis, len(x.shape) + 1)
-    classes = reshape(iota((num_classes,), x.dtype), (-1, *(1,) * after))
+    classes = reshape(iota(num_classes, x.dtype), (-1, *(1,) * after))
     return cast(compare.equal(expand_dims(x, axis), classes), dtype)
 
 
