@@ -97,12 +97,13 @@ def test_infinity(engine):
 
 
 @pytest.mark.parametrize(
-    ("negative_slope", "max_value", "threshold"), [(0.1, 2.0, 0.5), (0.0, 3.0, -1.0), (0.3, None, 0.0), (0.0, 6, 0.0)]
+    ("negative_slope", "max_value", "threshold"),
+    [(0.1, 2.0, 0.5), (0.0, 3.0, -1.0), (0.3, None, 0.0), (0.0, 6, 0.0), (-1.0, 1.0, 0.0), (0.1, -1.0, 0.5)],
 )
 def test_relu_in_all_its_variants(engine, rng, negative_slope, max_value, threshold):
     x = rng.uniform(-4, 8, 40).astype("float32")
-    expected = np.where(x >= threshold, x, negative_slope * (x - threshold))
-    expected = expected if max_value is None else np.minimum(expected, max_value)
+    above = x if max_value is None else np.clip(x, 0, max(max_value, 0))
+    expected = np.where(x > threshold, above, negative_slope * (x - threshold))
     found = ops.relu(x, negative_slope, max_value, threshold)
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6, atol=1e-6)
 

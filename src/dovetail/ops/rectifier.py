@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.ops.bitwise import logical_or
-from dovetail.ops.compare import clip, greater, greater_equal, less_equal, maximum, minimum, where
+from dovetail.ops.compare import clip, greater, greater_equal, less_equal, maximum, where
 from dovetail.ops.infer import elementwise
 from dovetail.ops.kinds import Float, Number
 from dovetail.ops.op import composite
@@ -130,7 +130,7 @@ def relu(
     Args:
         x: a tensor of numbers.
         negative_slope: below the threshold the result is `negative_slope * (x - threshold)`.
-        max_value: the ceiling of the result, None for none.
+        max_value: the ceiling of the result above the threshold, where it is 0 or more then; None for none.
         threshold: where the result becomes `x` itself.
         name: the name of the node in a graph.
 
@@ -151,12 +151,12 @@ def relu(
 
 @composite(
     "ThresholdedRelu",
-    samples=[sample(array(2, 3), 0.1, 1.0, 0.5), sample(array(2, 3), 0.0, None, -0.5), sample(array(0, 3), 0.2, 3.0)],
+    samples=[sample(array(2, 3), 0.1, 1.0, 0.5), sample(array(2, 3), 0.0, 1.0, -0.5), sample(array(0, 3), 0.2, 3.0)],
 )
 def _general_relu(
     x: Float, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
 ) -> Tensor:
     """`relu` with all its variants."""
     below = (x - threshold) * negative_slope if negative_slope else 0
-    y = where(less_equal(x, threshold), below, x)
-    return y if max_value is None else minimum(y, max_value)
+    above = x if max_value is None else clip(x, 0, max(max_value, 0))
+    return where(less_equal(x, threshold), below, above)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.ops.exponential import exp, log
-from dovetail.ops.infer import elementwise, normalize_axis
+from dovetail.ops.infer import elementwise, normalize_axes
 from dovetail.ops.kinds import Float
 from dovetail.ops.op import composite
 from dovetail.ops.reduce import max, sum
@@ -13,26 +13,26 @@ from dovetail.ops.samples import array, sample
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
-_SAMPLES = [sample(array(2, 3)), sample(array(2, 3, 2), axis=1), sample(array(0, 3))]
-_GRADIENT_SAMPLES = [sample(array(2, 3), array(2, 3)), sample(array(2, 3, 2), array(2, 3, 2), 1)]
+_SAMPLES = [sample(array(2, 3)), sample(array(2, 3, 2), axis=1), sample(array(2, 3, 2), (0, -1)), sample(array(0, 3))]
+_GRADIENT_SAMPLES = [sample(array(2, 3, 2), array(2, 3, 2), axis) for axis in (-1, 1, (0, 2))]
 
 
 def _along_axis(*args: Any) -> TensorSpec:
-    """Like the tensors, which must have the axis."""
+    """Like the tensors, which must have the axis or the axes."""
     *tensors, axis = args
     spec = elementwise(*tensors)
     if spec.shape is not None:
-        normalize_axis(axis, len(spec.shape))
+        normalize_axes(axis, len(spec.shape))
     return spec
 
 
 @composite("Softmax", infer=_along_axis, samples=_SAMPLES)
-def softmax(x: Float, axis: int = -1) -> Tensor:
+def softmax(x: Float, axis: Any = -1) -> Tensor:
     """Probabilities `exp(x) / sum(exp(x))` along an axis.
 
     Args:
         x: scores; adding the same number to all of them changes nothing.
-        axis: the axis along which the probabilities add up to 1.
+        axis: the axis along which the probabilities add up to 1, or several, along which they do so together.
 
     Source: `keras.ops.softmax`; Bridle, "Probabilistic interpretation of feedforward classification network outputs",
     1990.
@@ -51,7 +51,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 @composite("SoftmaxGrad", infer=_along_axis, samples=_GRADIENT_SAMPLES)
-def softmax_grad(g: Float, y: Float, axis: int = -1) -> Tensor:
+def softmax_grad(g: Float, y: Float, axis: Any = -1) -> Tensor:
     """The gradient of `softmax` where `g` arrives at its output `y`.
 
     Source: the derivative of softmax.
@@ -72,12 +72,12 @@ def _(op: Any, h: Any) -> Any:
 
 
 @composite("LogSoftmax", infer=_along_axis, samples=_SAMPLES)
-def log_softmax(x: Float, axis: int = -1) -> Tensor:
+def log_softmax(x: Float, axis: Any = -1) -> Tensor:
     """Logarithms of the probabilities that `softmax` gives.
 
     Args:
         x: scores.
-        axis: the axis along which the probabilities add up to 1.
+        axis: the axis along which the probabilities add up to 1, or several, along which they do so together.
 
     Source: `keras.ops.log_softmax`.
 
@@ -95,7 +95,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 @composite("LogSoftmaxGrad", infer=_along_axis, samples=_GRADIENT_SAMPLES)
-def log_softmax_grad(g: Float, y: Float, axis: int = -1) -> Tensor:
+def log_softmax_grad(g: Float, y: Float, axis: Any = -1) -> Tensor:
     """The gradient of `log_softmax` where `g` arrives at its output `y`.
 
     Source: the derivative of log-softmax.

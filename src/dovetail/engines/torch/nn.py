@@ -35,8 +35,6 @@ _ACTIVATIONS: dict[str, Rule] = {
     "Sigmoid": torch.sigmoid,
     "Silu": _nn.silu,
     "Gelu": _nn.gelu,
-    "Softmax": torch.softmax,
-    "LogSoftmax": torch.log_softmax,
     "ReluGrad": _gradient_kernel("threshold_backward", 0),
     "Relu6Grad": _gradient_kernel("hardtanh_backward", 0, 6),
     "LeakyReluGrad": lambda g, x, slope, **out: _leaky_relu_grad(g, x, slope, False, **out),
@@ -49,14 +47,34 @@ rules |= _ACTIVATIONS
 out_rules |= _ACTIVATIONS
 
 
-@rules("SoftmaxGrad")
-def _(g: Any, y: Any, axis: int) -> Any:
-    return torch.ops.aten._softmax_backward_data.default(g, y, axis, y.dtype)
+def _of_one_axis(kernel: Rule) -> Rule:
+    """A softmax kernel, which knows one axis, as a rule that takes several."""
+
+    def rule(*args: Any, **out: Any) -> Any:
+        *tensors, axis = args
+        if not isinstance(axis, tuple):
+            return kernel(*tensors, axis, **out)
+        last = tuple(range(-len(axis), 0))
+        moved = [t.movedim(axis, last) for t in tensors]
+        flat = kernel(*[t.flatten(-len(axis)) for t in moved], -1)
+        result = flat.view(moved[0].shape).movedim(last, axis)
+        return out["out"].copy_(result) if out else result
+
+    return rule
 
 
-@rules("LogSoftmaxGrad")
-def _(g: Any, y: Any, axis: int) -> Any:
-    return torch.ops.aten._log_softmax_backward_data.default(g, y, axis, y.dtype)
+_softmaxes = {"Softmax": _of_one_axis(torch.softmax), "LogSoftmax": _of_one_axis(torch.log_softmax)}
+rules |= _softmaxes
+out_rules |= _softmaxes
+
+
+def _softmax_gradient(name: str) -> Rule:
+    kernel = getattr(torch.ops.aten, name).default
+    return _of_one_axis(lambda g, y, axis: kernel(g, y, axis, y.dtype))
+
+
+rules["SoftmaxGrad"] = _softmax_gradient("_softmax_backward_data")
+rules["LogSoftmaxGrad"] = _softmax_gradient("_log_softmax_backward_data")
 
 
 @rules("BatchNormalization")
