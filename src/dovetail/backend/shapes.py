@@ -1,7 +1,8 @@
-"""Shapes: what is known of them, and tensors in another shape or order, joined, repeated or picked from."""
+"""Shapes: what is known of a tensor, and the same elements in another shape or order."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,21 @@ from dovetail.ops.kinds import TensorLike
 from dovetail.ops.worlds import NATIVE, world_of
 
 __all__ = [
+    "batch_flatten",
     "count_params",
     "dtype",
+    "expand_dims",
+    "flatten",
     "int_shape",
     "ndim",
+    "pattern_broadcast",
+    "permute_dimensions",
+    "reshape",
+    "reverse",
     "shape",
     "size",
+    "squeeze",
+    "transpose",
 ]
 
 
@@ -36,7 +46,8 @@ def shape(x: TensorLike) -> Any:
         x: a tensor or variable.
 
     Returns:
-        An int32 tensor of shape (rank,).
+        An int32 tensor of shape (rank,); for JAX's own arrays a NumPy array, since an array that `jax.jit` traces could
+        not be a shape.
 
     Source: `tf.keras.backend.shape`.
 
@@ -46,6 +57,8 @@ def shape(x: TensorLike) -> Any:
         >>> K.shape(K.ones((2, 3))).numpy()
         array([2, 3], dtype=int32)
     """
+    if world_of(x) is NATIVE and owner_of_type(type(x)).static_shapes:
+        return np.asarray(K.int_shape(x), dtype=np.int32)
     return ops.shape(x)
 
 
@@ -160,3 +173,241 @@ def size(x: TensorLike, name: str | None = None) -> Any:
         array(6, dtype=int32)
     """
     return ops.prod(ops.shape(x), name=name)
+
+
+# -- another shape ----------------------------------------------------------------------------------------------------
+
+
+@k_function
+def reshape(x: TensorLike, shape: Any) -> Any:
+    """The same elements, in row-major order, in another shape.
+
+    Args:
+        x: any tensor.
+        shape: the new shape: a tensor, or a sequence of numbers and scalar tensors; one may be -1.
+
+    Returns:
+        A tensor of the new shape and the dtype of `x`.
+
+    Raises:
+        ValueError: the numbers of elements differ.
+
+    Source: `tf.keras.backend.reshape`.
+
+    Modern: `keras.ops.reshape(x, shape)`, `np.reshape(x, shape)`.
+
+    Example:
+        >>> K.reshape([1, 2, 3, 4], (2, -1)).numpy()
+        array([[1, 2],
+               [3, 4]], dtype=int32)
+    """
+    return ops.reshape(x, shape)
+
+
+@k_function
+def flatten(x: TensorLike) -> Any:
+    """All elements along one axis, in row-major order.
+
+    Args:
+        x: any tensor.
+
+    Returns:
+        A tensor of rank 1 and the dtype of `x`.
+
+    Source: `tf.keras.backend.flatten`.
+
+    Modern: `keras.ops.ravel(x)`, `np.ravel(x)`.
+
+    Example:
+        >>> K.flatten([[1, 2], [3, 4]]).numpy()
+        array([1, 2, 3, 4], dtype=int32)
+    """
+    return ops.reshape(x, (-1,))
+
+
+@k_function
+def batch_flatten(x: TensorLike) -> Any:
+    """The elements of each sample along one axis: all axes but the first become one.
+
+    Args:
+        x: a tensor of shape (batch, …).
+
+    Returns:
+        A tensor of shape (batch, elements of a sample) and the dtype of `x`.
+
+    Raises:
+        ValueError: the samples have no elements.
+
+    Source: `tf.keras.backend.batch_flatten`.
+
+    Modern: `keras.ops.reshape(x, (x.shape[0], -1))`.
+
+    Example:
+        >>> K.batch_flatten(K.ones((2, 3, 4))).shape
+        (2, 12)
+    """
+    known = K.int_shape(x)
+    if known is not None and None not in known[1:]:
+        return ops.reshape(x, (-1, math.prod(known[1:])))
+    return ops.reshape(x, (-1, ops.prod(K.shape(x)[1:])))
+
+
+@k_function
+def expand_dims(x: TensorLike, axis: int = -1) -> Any:
+    """A new axis of size 1.
+
+    Args:
+        x: any tensor.
+        axis: where the new axis stands in the result.
+
+    Returns:
+        A tensor of one more axis and the dtype of `x`.
+
+    Raises:
+        ValueError: the result has no such axis.
+
+    Source: `tf.keras.backend.expand_dims`.
+
+    Modern: `keras.ops.expand_dims(x, axis)`, `np.expand_dims(x, axis)`.
+
+    Example:
+        >>> K.expand_dims([1, 2], 0).numpy()
+        array([[1, 2]], dtype=int32)
+    """
+    return ops.expand_dims(x, axis)
+
+
+@k_function
+def squeeze(x: TensorLike, axis: int) -> Any:
+    """The tensor without an axis of size 1.
+
+    Args:
+        x: any tensor.
+        axis: the axis that goes.
+
+    Returns:
+        A tensor of one axis less and the dtype of `x`.
+
+    Raises:
+        ValueError: there is no such axis, or its size is not 1.
+
+    Source: `tf.keras.backend.squeeze`.
+
+    Modern: `keras.ops.squeeze(x, axis)`, `np.squeeze(x, axis)`.
+
+    Example:
+        >>> K.squeeze([[1, 2]], 0).numpy()
+        array([1, 2], dtype=int32)
+    """
+    return ops.squeeze(x, axis)
+
+
+@k_function
+def pattern_broadcast(x: TensorLike, broadcastable: Any) -> Any:
+    """The tensor itself, of which the program says which axes have the size 1 and broadcast.
+
+    Args:
+        x: any tensor.
+        broadcastable: a bool for each axis.
+
+    Returns:
+        `x`.
+
+    Raises:
+        ValueError: there are more or fewer axes, or one that should broadcast has another size.
+
+    Source: `keras.backend.pattern_broadcast` of Keras 2.3 on Theano; elsewhere nothing has to be said.
+
+    Example:
+        >>> K.pattern_broadcast(K.ones((2, 1)), (False, True)).shape
+        (2, 1)
+    """
+    known = K.int_shape(x)
+    if known is not None:
+        if len(known) != len(broadcastable):
+            problem = f"there must be a bool for each of the {len(known)} axes, not {len(broadcastable)}."
+            raise k_error(ValueError, "pattern_broadcast", problem)
+        wrong = [
+            i
+            for i, (dim, is_one) in enumerate(zip(known, broadcastable, strict=True))
+            if is_one and dim not in (1, None)
+        ]
+        if wrong:
+            problem = f"axis {wrong[0]} should broadcast, so its size must be 1, but it is {known[wrong[0]]}."
+            raise k_error(ValueError, "pattern_broadcast", problem)
+    return x
+
+
+# -- another order ----------------------------------------------------------------------------------------------------
+
+
+@k_function
+def permute_dimensions(x: TensorLike, pattern: Any) -> Any:
+    """The axes in another order.
+
+    Args:
+        x: any tensor.
+        pattern: for each axis of the result, the axis of `x` that it is.
+
+    Returns:
+        A tensor of the same rank and dtype.
+
+    Raises:
+        ValueError: the pattern does not name each axis once.
+
+    Source: `tf.keras.backend.permute_dimensions`.
+
+    Modern: `keras.ops.transpose(x, pattern)`, `np.transpose(x, pattern)`.
+
+    Example:
+        >>> K.permute_dimensions(K.ones((2, 3, 4)), (0, 2, 1)).shape
+        (2, 4, 3)
+    """
+    return ops.transpose(x, pattern)
+
+
+@k_function
+def transpose(x: TensorLike) -> Any:
+    """The axes in the reverse order.
+
+    Args:
+        x: any tensor.
+
+    Returns:
+        A tensor of the same rank and dtype.
+
+    Source: `tf.keras.backend.transpose`.
+
+    Modern: `keras.ops.transpose(x)`, `np.transpose(x)`.
+
+    Example:
+        >>> K.transpose([[1, 2, 3]]).shape
+        (3, 1)
+    """
+    return ops.transpose(x)
+
+
+@k_function
+def reverse(x: TensorLike, axes: Any) -> Any:
+    """The elements along some axes in the reverse order.
+
+    Args:
+        x: any tensor.
+        axes: an axis, or several.
+
+    Returns:
+        A tensor of the shape and dtype of `x`.
+
+    Raises:
+        ValueError: there is no such axis, or one is named twice.
+
+    Source: `tf.keras.backend.reverse`.
+
+    Modern: `keras.ops.flip(x, axes)`, `np.flip(x, axes)`.
+
+    Example:
+        >>> K.reverse([[1, 2], [3, 4]], 0).numpy()
+        array([[3, 4],
+               [1, 2]], dtype=int32)
+    """
+    return ops.flip(x, axes)
