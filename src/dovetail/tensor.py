@@ -33,9 +33,15 @@ class _Recording(threading.local):
 
 
 class _Building(threading.local):
-    """The graphs being built in this thread, outermost first."""
+    """What is being built in this thread.
+
+    Attributes:
+        graphs: the graphs being built, outermost first.
+        default: where ops on variables are recorded while no graph is being built and no tape records; None: nowhere.
+    """
 
     graphs: tuple[Any, ...] = ()
+    default: Any = None
 
 
 recording = _Recording()
@@ -55,11 +61,17 @@ def record_on(tapes: Iterable[Any]) -> Iterator[None]:
 @contextmanager
 def not_building() -> Iterator[None]:
     """Ops inside the `with` block are computed, even while a function is being traced around it."""
-    outside, building.graphs = building.graphs, ()
+    outside = building.graphs, building.default
+    building.graphs, building.default = (), None
     try:
         yield
     finally:
-        building.graphs = outside
+        building.graphs, building.default = outside
+
+
+def records_variables() -> bool:
+    """Whether ops on variables are recorded in a graph now, not computed."""
+    return bool(building.graphs) or (building.default is not None and not recording.tapes)
 
 
 class Operators:

@@ -213,12 +213,12 @@ class Variable(Operators):
     def assign_add(self, delta: Any) -> Any:
         """Adds to the value."""
         with self.lock:
-            return self.assign(self.read() + delta)
+            return self.assign(self.read() + _read(delta))
 
     def assign_sub(self, delta: Any) -> Any:
         """Subtracts from the value."""
         with self.lock:
-            return self.assign(self.read() - delta)
+            return self.assign(self.read() - _read(delta))
 
     def delete(self) -> None:
         """Frees the buffer now; reading the variable before it is assigned again raises `StaleValueError`."""
@@ -260,6 +260,10 @@ class Variable(Operators):
             else np.array2string(np.asarray(self._tensor), separator=", ", threshold=20)
         )
         return f"<Variable {self.name}: {self.dtype}[{shape}] {held}>"
+
+
+def _read(value: Any) -> Any:
+    return value.read() if isinstance(value, Variable) else value
 
 
 worlds.register_world(Variable, STATE)

@@ -18,7 +18,7 @@ from dovetail.ops import arguments
 from dovetail.ops.op import OPS
 from dovetail.ops.spec import TensorSpec
 from dovetail.ops.subgraphs import join_specs
-from dovetail.tensor import record_on
+from dovetail.tensor import building, record_on
 
 
 class GraphControl(Control):
@@ -89,7 +89,9 @@ def stacked_specs(body: Callable[[Values, Values], Any], init: Values, xs: Value
 
 def _graph_of(values: Iterable[Any]) -> Graph:
     current = trace.current_graph()
-    return next(v.graph for v in values if type(v) is GraphTensor) if current is None else current
+    if current is not None:
+        return current
+    return next((v.graph for v in values if type(v) is GraphTensor), building.default)
 
 
 def _as_graph_tensor(value: Any, graph: Graph) -> GraphTensor:

@@ -24,11 +24,14 @@ from dovetail.ops.kinds import IntsKind, Kind
 from dovetail.ops.op import OPS, Op
 from dovetail.ops.spec import Shape, TensorSpec
 from dovetail.ops.worlds import EAGER, HOST, NATIVE, STATE
-from dovetail.tensor import Tensor, building, record_on, recording
+from dovetail.tensor import Tensor, building, record_on, recording, records_variables
 
 
 def current_graph() -> Graph | None:
-    """The graph that is being built in this thread, the innermost if there are several; None if there is none."""
+    """The graph that is being built in this thread, the innermost if there are several; None if there is none.
+
+    A thread's default graph is not said to be built; ops are recorded there by what they are given.
+    """
     return building.graphs[-1] if building.graphs else None
 
 
@@ -163,7 +166,9 @@ def _graph_of(op: Op, values: list[Any]) -> Graph:
                     f"its tensors belong to two graphs: {value!r} to {graph.name!r}, the others to {found.name!r}; "
                     "import one graph into the other, or build both parts in one.",
                 )
-    return found if current is None else current  # type: ignore[return-value]
+    if current is not None:
+        return current
+    return building.default if found is None else found
 
 
 def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
@@ -239,7 +244,7 @@ def capture(graph: Graph, tensor: GraphTensor, op: Op | None = None) -> GraphTen
 def _is_dynamic(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_is_dynamic(v) for v in value)
-    return type(value) is GraphTensor or (worlds.world_of(value) is STATE and current_graph() is not None)
+    return type(value) is GraphTensor or (worlds.world_of(value) is STATE and records_variables())
 
 
 def _dynamic_ints(op: Op, value: Any, graph: Graph) -> tuple[GraphTensor, tuple[int | None, ...]]:

@@ -25,7 +25,7 @@ from dovetail.ops.join import stack, unstack
 from dovetail.ops.shape import convert, dims_of, reshape, shaped
 from dovetail.ops.subgraphs import scan_length
 from dovetail.structure import LEAF, Structure, flatten, show, unflatten
-from dovetail.tensor import building
+from dovetail.tensor import building, records_variables
 
 # -- which control flow runs ------------------------------------------------------------------------------------------
 
@@ -75,7 +75,7 @@ class _Flow:
 
 def _flow(op: str, leaves: Values) -> _Flow:
     world = max((worlds.world_of(v) for v in leaves), key=lambda w: w.rank, default=worlds.HOST)
-    if building.graphs or world.name == "graph":
+    if building.graphs or world is worlds.GRAPH or (world is worlds.STATE and records_variables()):
         from dovetail.graph.control import GRAPH_CONTROL  # ops come before graphs
 
         return _Flow(op, GRAPH_CONTROL, lambda value: value)

@@ -13,7 +13,7 @@ from dovetail.errors import CONVENTIONAL, conventional, op_error
 from dovetail.ops.arguments import given, natives, operands, to_tensors
 from dovetail.ops.checks import checked_specs
 from dovetail.ops.worlds import EAGER, GRAPH, HOST, NATIVE, STATE, world_of
-from dovetail.tensor import Tensor, building, recording
+from dovetail.tensor import Tensor, recording, records_variables
 
 if TYPE_CHECKING:
     from dovetail.engines.base import Engine
@@ -143,7 +143,7 @@ def _native_engine(op: Op, values: list[Any]) -> Engine:
 
 
 def _state(op: Op, values: list[Any], name: str | None = None) -> Any:
-    if building.graphs:
+    if records_variables():
         return GRAPH.apply(op, values, name)
     return eager(op, values, name)
 

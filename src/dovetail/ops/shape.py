@@ -13,7 +13,7 @@ from dovetail.ops.op import composite, primitive
 from dovetail.ops.passing import identity
 from dovetail.ops.samples import array, sample
 from dovetail.ops.spec import TensorSpec
-from dovetail.tensor import Tensor, building
+from dovetail.tensor import Tensor, records_variables
 
 
 @primitive("Cast", infer=infer.cast, samples=[sample(array(2, 3), "float64"), sample(array(2, 3), "int32")])
@@ -332,7 +332,7 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
         >>> convert([1, 2]).dtype
         'int32'
     """
-    if worlds.world_of(x).name == "graph" or (worlds.world_of(x).name == "state" and building.graphs):
+    if worlds.world_of(x).name == "graph" or (worlds.world_of(x) is worlds.STATE and records_variables()):
         return identity(x) if dtype is None else cast(x, dtype)
     wanted = as_dtype(dtype) if dtype is not None else promote([arguments.dtype_of(x)])
     return arguments.as_tensor(x, wanted, get_engine(engine) if engine else arguments.engine_for(x))

@@ -2,7 +2,7 @@
 
     host    Python numbers, lists, NumPy arrays    computed now, on the current engine
     eager   Tensor                                 computed now, on its engine; recorded on the tapes that watch
-    state   Variable                               like eager; while a function is traced, like graph
+    state   Variable                               like eager; where `records_variables`, like graph
     native  jax.Array, torch.Tensor, …             computed by that engine's rules, comes out as that engine's own value
     graph   graph Tensor                           a node is added to its graph
 

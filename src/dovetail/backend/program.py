@@ -1,0 +1,125 @@
+"""Programs: parts of a default graph, cut out at their inputs, with the updates that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail.backend.symbolic import DefaultGraph
+from dovetail.engines import current_engine
+from dovetail.errors import place
+from dovetail.function import Concrete
+from dovetail.graph import trace
+from dovetail.graph.copying import copy_operations
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.ops import arguments
+from dovetail.ops.infer import fits
+from dovetail.tensor import Tensor, record_on
+from dovetail.variable import Variable
+
+
+class Program:
+    """What computes some tensors of a default graph from others, and gives variables their new values.
+
+    The variables have their new values once a call is over; all that a call computes, it computes from the old ones.
+
+    Args:
+        graph: is not changed.
+        inputs: tensors whose values each call is given; any tensors.
+        outputs: tensors whose values each call returns.
+        wanted: tensors that are computed, too; for the updates that belong to them.
+        assignments: variables and tensors of their new values, besides those of the updates among all these tensors.
+        name: what messages call it.
+
+    Raises:
+        ValueError: a placeholder is needed that is not among the inputs.
+    """
+
+    def __init__(
+        self,
+        graph: DefaultGraph,
+        inputs: Sequence[GraphTensor],
+        outputs: Sequence[GraphTensor],
+        wanted: Iterable[GraphTensor] = (),
+        assignments: Iterable[tuple[Variable, GraphTensor]] = (),
+        name: str = "function",
+    ) -> None:
+        assignments = list(assignments)
+        needed = graph._needed([*outputs, *wanted, *(value for _, value in assignments)], set(inputs))
+        _check_fed(needed)
+        part = Graph(name)
+        mapped = {t: part.placeholder(t.spec, t.op.name) for t in inputs}
+        copy_operations(needed, part, mapped)
+        part.outputs = [mapped[t] for t in outputs]
+        with record_on(()), part.as_default():
+            for variable, value in _new_values(graph, needed, mapped, assignments).items():
+                trace.assign_variable(part, variable, value)
+        self._concrete = Concrete(part)
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """Runs it.
+
+        Args:
+            values: numbers, lists, arrays or Tensors, one for each input.
+
+        Returns:
+            NumPy arrays and scalars.
+
+        Raises:
+            ValueError: a value does not fit its input.
+        """
+        engine = next((v._engine for v in values if type(v) is Tensor), None) or current_engine()
+        given = []
+        for tensor, value in zip(self._concrete.graph.inputs, values, strict=True):
+            _check_value(tensor, value)
+            given.append(arguments.as_tensor(value, tensor.dtype, engine)._value)
+        return [np.array(engine.to_numpy(result))[()] for result in self._concrete.run(given, engine)]
+
+
+def _check_fed(operations: Iterable[Operation]) -> None:
+    missing = [op for op in operations if op.type == "Placeholder"]
+    if missing:
+        made = ", ".join(f"{op.name!r} ({op.outputs[0].spec!r}, made at {place(op.where)})" for op in missing)
+        raise ValueError(f"a value is needed for the placeholder {made}: give it as an input.")
+
+
+def _check_value(tensor: GraphTensor, value: Any) -> None:
+    name = tensor.op.name
+    if value is None or type(value) is GraphTensor:
+        raise TypeError(f"the input {name!r} needs a value, a number or an array, not {value!r}.")
+    shape = value.shape if hasattr(value, "shape") else np.shape(value)
+    if not fits(tuple(shape), tensor.shape):
+        raise ValueError(f"the input {name!r} is {tensor.spec!r}: a value of shape {tuple(shape)} does not fit.")
+
+
+def _new_values(
+    graph: DefaultGraph,
+    operations: Iterable[Operation],
+    mapped: dict[GraphTensor, GraphTensor],
+    assignments: Iterable[tuple[Variable, GraphTensor]],
+) -> dict[Variable, GraphTensor]:
+    """The variables that a program changes, and their new values.
+
+    Args:
+        graph: what the program is cut out of.
+        operations: what it consists of.
+        mapped: the graph's tensors → the program's.
+        assignments: what is assigned besides the updates among the operations.
+    """
+    found: dict[Variable, GraphTensor] = {}
+    for tensor in [t for op in operations for t in op.outputs]:
+        update = graph.updates.get(tensor)
+        if update is not None:
+            before = found.get(update.variable)
+            if before is None or update.step is None:
+                found[update.variable] = mapped[tensor]
+            else:
+                op, operand = update.step
+                found[update.variable] = op(before, mapped[operand])
+    found |= {variable: mapped[value] for variable, value in assignments}
+    runs = graph.state.inputs.get(graph.runs)
+    if runs in mapped:
+        found[graph.runs] = mapped[runs] + 1
+    return found
