@@ -15,4 +15,6 @@ from dovetail.backend.config import *
 from dovetail.backend.creation import *
 from dovetail.backend.naming import *
 from dovetail.backend.reduction import *
+from dovetail.backend.session import *
 from dovetail.backend.shapes import *
+from dovetail.backend.symbolic import *
