@@ -13,7 +13,9 @@ from dovetail.backend.arithmetic import *
 from dovetail.backend.comparison import *
 from dovetail.backend.config import *
 from dovetail.backend.creation import *
+from dovetail.backend.joining import *
 from dovetail.backend.naming import *
+from dovetail.backend.padding import *
 from dovetail.backend.reduction import *
 from dovetail.backend.session import *
 from dovetail.backend.shapes import *
