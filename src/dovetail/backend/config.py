@@ -114,7 +114,7 @@ def set_floatx(value: str) -> None:
 
     Source: `tf.keras.backend.set_floatx`.
 
-    Differs: "bfloat16" is accepted, as in Keras 3.
+    Differs: "bfloat16" is accepted, as in Keras 3; tf.keras refuses it.
 
     Modern: `keras.config.set_floatx(value)`.
 

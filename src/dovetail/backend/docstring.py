@@ -1,0 +1,75 @@
+"""The docstring of a function of K in its parts, from which its page and what the audit says of it are made."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+SECTIONS = ("Args", "Returns", "Raises", "Source", "Differs", "Modern", "Example")
+HEADING = re.compile(rf"({'|'.join(SECTIONS)}):(?: |$)")
+REFUSED = "tf.keras refuses"  # ends a difference that takes nothing from programs which ran before
+
+
+@dataclass(frozen=True)
+class Docstring:
+    """The parts of a docstring.
+
+    Attributes:
+        summary: its first paragraph.
+        text: the paragraphs that follow, outside all sections.
+        sections: heading → the text under it, without indentation.
+    """
+
+    summary: str
+    text: str
+    sections: dict[str, str]
+
+    @property
+    def differences(self) -> list[str]:
+        """The sentences that say how the function differs from tf.keras'."""
+        text = " ".join(self.sections.get("Differs", "").split())
+        return [sentence for sentence in re.split(r"(?<=\.)\s+", text) if sentence]
+
+
+def read(function: Callable[..., Any]) -> Docstring:
+    """The parts of a function's docstring.
+
+    Raises:
+        ValueError: it has none, or a section twice.
+
+    Example:
+        >>> from dovetail import backend as K
+        >>> doc = read(K.set_floatx)
+        >>> doc.summary
+        'Sets the default float type.'
+        >>> doc.differences
+        ['"bfloat16" is accepted, as in Keras 3; tf.keras refuses it.']
+    """
+    whole = inspect.getdoc(function)
+    if not whole:
+        raise ValueError(f"{function.__name__} has no docstring.")
+    parts: dict[str, list[str]] = {"": []}
+    current = ""
+    for line in whole.splitlines():
+        heading = HEADING.match(line)
+        if heading is not None:
+            current = heading[1]
+            if current in parts:
+                raise ValueError(f"{function.__name__} has two sections {current!r}.")
+            parts[current] = [line[heading.end() :]]
+        elif current and line and not line.startswith(" "):  # text after a section is none of it
+            current = ""
+            parts[""].append(line)
+        else:
+            parts[current].append(line)
+    summary, _, text = "\n".join(parts.pop("")).strip().partition("\n\n")
+    sections = {name: inspect.cleandoc("\n".join(lines)) for name, lines in parts.items()}
+    return Docstring(" ".join(summary.split()), text.strip(), sections)
+
+
+def takes_more(difference: str) -> bool:
+    """Whether a difference is only that tf.keras refuses what Dovetail computes; no program that ran can notice it."""
+    return REFUSED in difference

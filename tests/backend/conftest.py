@@ -1,0 +1,58 @@
+"""`pytest tests/backend/test_parity.py --k-support FILE` writes down which cases passed, for `docs/k_support.py`.
+
+The file has one JSON object a line: first the versions of what runs, then each run of a case as it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from dovetail.engines import get_engine
+from tests.conftest import ENGINES
+
+PROPERTY = "k_support"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--k-support", metavar="FILE", help="write down the outcome of each parity case")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--k-support")
+    if path and not hasattr(config, "workerinput"):  # pytest-xdist's workers report to the process that started them
+        config.pluginmanager.register(Recorder(Path(path)))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test of a parity case says which: the report of it carries that, also out of a worker."""
+    values = getattr(item, "callspec", None) and item.callspec.params
+    if values and {"case", "way", "engine"} <= set(values):
+        case = values["case"]
+        said = {"case": str(case), "functions": list(case.functions), "differs": bool(case.differs)}
+        item.user_properties.append((PROPERTY, {**said, "way": values["way"], "engine": values["engine"]}))
+
+
+class Recorder:
+    """Writes the file."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        path.write_text(json.dumps({"versions": versions()}) + "\n")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        said = dict(report.user_properties).get(PROPERTY)
+        if said and (report.when == "call" or report.failed):
+            with self.path.open("a") as file:
+                file.write(json.dumps({**said, "passed": report.passed}) + "\n")
+
+
+def versions() -> dict[str, str]:
+    """Of Python, the engines, and the oracle."""
+    found = {name: get_engine(name).version() for name in ENGINES}
+    ours = {"python": platform.python_version(), "dovetail": version("dovetail")}
+    return {**ours, **found, "tf_keras": version("tf-keras")}
