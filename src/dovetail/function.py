@@ -60,7 +60,7 @@ class Concrete:
         self._lock = threading.Lock()
 
     def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None) -> Plan:
-        """The plan for an engine; for engines that need every shape, also by the shapes of the inputs."""
+        """The plan for an engine; for engines that compile for certain shapes, also by the shapes of the inputs."""
         key = engine.name, shapes
         found = self._plans.get(key)
         if found is None:
@@ -70,7 +70,7 @@ class Concrete:
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Runs the plan on native arrays."""
-        shapes = tuple(map(engine.shape, arguments)) if self._open_shapes and engine.static_shapes else None
+        shapes = tuple(map(engine.shape, arguments)) if self._open_shapes and engine.specializes else None
         return self.plan(engine, shapes)(arguments)
 
     def __call__(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:

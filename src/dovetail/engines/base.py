@@ -49,14 +49,18 @@ class Engine:
         direct: per accepted kind, the native dtypes that need no conversion; what the short ways of calls check.
         native: the same engine for its users' own values: rules without Dovetail's settings around them.
         control: how it runs branches and loops.
-        static_shapes: compiled programs need every shape known.
-        compiles_programs: `compile` makes one executable of a whole program, which plans its own memory and consumes
-            the arguments that are donated to it; else a program runs rule by rule.
+        specializes: a program is compiled for the shapes that its inputs have, and once more for others.
+        static_shapes: every shape in a compiled program must be known before it runs.
+        compiles_programs: `compile` makes one executable of a whole program, which plans its own memory; else a program
+            runs rule by rule.
+        consumes: the executable consumes the arguments that are donated to it.
     """
 
     name: ClassVar[str]
+    specializes: ClassVar[bool] = False
     static_shapes: ClassVar[bool] = False
     compiles_programs: ClassVar[bool] = False
+    consumes: ClassVar[bool] = False
 
     def __init__(self, rules: Rules, out_rules: dict[str, Rule] | None = None, fresh: Iterable[str] = ()) -> None:
         self.control = self.make_control()

@@ -496,8 +496,10 @@ class JaxEngine(Engine):
     """JAX on its default device."""
 
     name = "jax"
+    specializes = True
     static_shapes = True
     compiles_programs = True
+    consumes = True
 
     def version(self) -> str:
         return jax.__version__

@@ -89,6 +89,19 @@ class Windows:
         return [(n - span) // stride + 1 for n, span, stride in zip(padded, self.spans, self.strides, strict=True)]
 
 
+def over_two_axes(size: Any, strides: Any, dilations: Any, padding: Any) -> Windows:
+    """Windows over at least two axes, for libraries whose kernels know no fewer; the axis that is added comes first.
+
+    Example:
+        >>> over_two_axes((3,), (2,), (1,), "same").size
+        (1, 3)
+    """
+    if len(size) > 1:
+        return Windows(tuple(size), strides, dilations, padding)
+    padding = padding if isinstance(padding, str) else ((0, 0), *padding)
+    return Windows((1, *size), (1, *strides), (1, *dilations), padding)
+
+
 def overlap_add(total: Any, patches: Any, windows: Windows) -> None:
     """Adds each element of each window to where it was taken from.
 

@@ -45,7 +45,7 @@ class Plan:
         inputs = [*self.graph.inputs, *reads.values()]
         self.program = lower(self.graph, engine, inputs, self.graph.outputs, list(writes.values()))
         self._owned = self.program.buffers.owned
-        self._reads = [(v, v in writes and engine.compiles_programs) for v in self.variables]
+        self._reads = [(v, v in writes and engine.consumes) for v in self.variables]
         self._consumes = any(consume for _, consume in self._reads)
         self._spares = [self.assigned[i] for i in self.program.spares]
         self._locked = sorted(self.assigned, key=lambda v: v.number)  # one order for all threads

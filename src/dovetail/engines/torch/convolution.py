@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from dovetail.engines.torch.tables import fresh, rules
-from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, overlap_add
+from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes, overlap_add
 
 fresh |= {name for names in CONVOLUTIONS.values() for name in names}
 fresh |= {"OverlapAdd", *(f"{name}{part}" for names in POOLS.values() for name in names for part in ("", "Grad"))}
@@ -40,14 +40,6 @@ def _kernel_first(kernel: Any) -> Any:
     return kernel.unsqueeze(2) if kernel.ndim == 3 else kernel
 
 
-def _windows(size: Any, strides: Any, dilations: Any, padding: Any) -> Windows:
-    """Windows over at least two axes."""
-    if len(size) > 1:
-        return Windows(tuple(size), strides, dilations, padding)
-    padding = padding if isinstance(padding, str) else ((0, 0), *padding)
-    return Windows((1, *size), (1, *strides), (1, *dilations), padding)
-
-
 def _padded(x: Any, pads: Any, fill: float = 0.0) -> tuple[Any, list[int]]:
     """torch pads both sides alike; other padding is put on first.  The tensor, and what is left for torch to pad."""
     if all(before == after for before, after in pads):
@@ -65,7 +57,7 @@ def _conv_gradients(x: Any, kernel: Any, g: Any, windows: Windows, pad: Any, mas
 
 @rules(*CONVOLUTIONS[""])
 def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    windows = _windows(kernel.shape[:-2], strides, dilations, padding)
+    windows = over_two_axes(kernel.shape[:-2], strides, dilations, padding)
     x, kernel = _first(x, data_format), _kernel_first(kernel)
     x, pad = _padded(x, windows.pads(x.shape[2:]))
     groups = x.shape[1] // kernel.shape[1]
@@ -75,7 +67,7 @@ def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_form
 
 @rules(*CONVOLUTIONS["BackpropInput"])
 def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    windows = _windows(kernel.shape[:-2], strides, dilations, padding)
+    windows = over_two_axes(kernel.shape[:-2], strides, dilations, padding)
     x = _first(g.new_empty(input_sizes), data_format)  # only its shape and memory format are used
     sizes = x.shape[2:]
     x, pad = _padded(x, windows.pads(sizes))
@@ -87,7 +79,7 @@ def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilatio
 
 @rules(*CONVOLUTIONS["BackpropFilter"])
 def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    windows = _windows(filter_sizes[:-2], strides, dilations, padding)
+    windows = over_two_axes(filter_sizes[:-2], strides, dilations, padding)
     x = _first(x, data_format)
     x, pad = _padded(x, windows.pads(x.shape[2:]))
     kernel = _kernel_first(g.new_empty(filter_sizes))
@@ -132,7 +124,7 @@ def _pool_window(x: Any, size: Any, strides: Any, padding: str) -> tuple[list[An
     torch pads both sides alike, but in its ceil mode a window may reach over the end.  That covers one element more of
     padding behind, unless the stride is 1; then both sides get the larger padding, and the first window is dropped.
     """
-    windows = _windows(size, strides, (1,) * len(size), padding)
+    windows = over_two_axes(size, strides, (1,) * len(size), padding)
     pads = windows.pads(x.shape[2:])
     pad = [after if stride == 1 else before for (before, after), stride in zip(pads, windows.strides, strict=True)]
     return [windows.size, windows.strides, pad], [p - before for p, (before, _) in zip(pad, pads, strict=True)]
