@@ -9,6 +9,7 @@ This is one mutable module, as it was in Keras: programs may put another functio
 K's functions find each other here, when they are called (`K.update(...)`), never by an import of their own.
 """
 
+from dovetail.backend.activation import *
 from dovetail.backend.arithmetic import *
 from dovetail.backend.comparison import *
 from dovetail.backend.config import *
@@ -16,6 +17,8 @@ from dovetail.backend.creation import *
 from dovetail.backend.joining import *
 from dovetail.backend.naming import *
 from dovetail.backend.padding import *
+from dovetail.backend.products import *
+from dovetail.backend.recurrent import *
 from dovetail.backend.reduction import *
 from dovetail.backend.session import *
 from dovetail.backend.shapes import *
