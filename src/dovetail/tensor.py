@@ -190,6 +190,12 @@ class Tensor(Operators):
         array.flags.writeable = False  # it may be the tensor's own memory, and a tensor is a value
         return array
 
+    def __jax_array__(self) -> Any:
+        """What jax takes in place of the tensor."""
+        import jax.numpy as jnp
+
+        return self._value if self._engine.name == "jax" else jnp.asarray(np.asarray(self))
+
     def __dlpack__(self, **options: Any) -> Any:
         return self._engine.to_dlpack(self._value, **options)
 

@@ -225,6 +225,9 @@ class Variable(Operators):
         with self.lock:
             self._tensor = None
 
+    def __jax_array__(self) -> Any:
+        return self.read().__jax_array__()
+
     def __dlpack__(self, **options: Any) -> Any:
         return self.read().__dlpack__(**options)
 

@@ -74,7 +74,10 @@ class _Flow:
 
 
 def _flow(op: str, leaves: Values) -> _Flow:
+    leaves = [worlds.unwrapped(v) for v in leaves]
     world = max((worlds.world_of(v) for v in leaves), key=lambda w: w.rank, default=worlds.HOST)
+    if world.control is not None:
+        return _Flow(op, world.control, worlds.unwrapped)
     if building.graphs or world is worlds.GRAPH or (world is worlds.STATE and records_variables()):
         from dovetail.graph.control import GRAPH_CONTROL  # ops come before graphs
 
@@ -87,6 +90,7 @@ def _flow(op: str, leaves: Values) -> _Flow:
 
 def _native(value: Any, engine: Any) -> Any:
     """A value beside an engine's own values; Python numbers stay weakly typed."""
+    value = worlds.unwrapped(value)
     if isinstance(value, (bool, int, float, complex)) or worlds.world_of(value) is worlds.NATIVE:
         return value
     return arguments.as_tensor(value, native_to_dtype(arguments.dtype_of(value)), engine.native).value
@@ -149,7 +153,7 @@ def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]
 def _scalar(op: str, condition: Any) -> Any:
     if static_shape(condition):
         raise op_error(ValueError, op, "the condition must be a scalar; reduce it with `all` or `any` first.")
-    return condition
+    return worlds.unwrapped(condition)
 
 
 def static_shape(value: Any) -> Any:
@@ -174,7 +178,7 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
         array([[1., 2.],
                [0., 0.]], dtype=float32)
     """
-    functions = [value if callable(value) else partial(convert, value) for value in (then_expression, else_expression)]
+    functions = [value if callable(value) else partial(_value, value) for value in (then_expression, else_expression)]
     shape = static_shape(condition)
     if shape == ():
         return cond(condition, *functions)
@@ -188,6 +192,12 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
     if len(shape) > 1:
         condition = reshape(condition, [*dims_of(shaped(condition)), *[1] * (rank - len(shape))])
     return where(condition, then_value, else_value)
+
+
+def _value(expression: Any) -> Any:
+    """An expression as a tensor; an engine's own value stays one."""
+    expression = worlds.unwrapped(expression)
+    return expression if worlds.world_of(expression) is worlds.NATIVE else convert(expression)
 
 
 def switch_case(index: Any, branches: Sequence[Callable[[], Any]]) -> Any:

@@ -12,7 +12,7 @@ from dovetail.engines import current_engine, owner_of_type, pop_engine, push_eng
 from dovetail.errors import CONVENTIONAL, conventional, op_error
 from dovetail.ops.arguments import given, natives, operands, to_tensors
 from dovetail.ops.checks import checked_specs
-from dovetail.ops.worlds import EAGER, GRAPH, HOST, NATIVE, STATE, world_of
+from dovetail.ops.worlds import EAGER, GRAPH, HOST, NATIVE, STATE, unwrapped, world_of
 from dovetail.tensor import Tensor, recording, records_variables
 
 if TYPE_CHECKING:
@@ -140,6 +140,15 @@ def _native_engine(op: Op, values: list[Any]) -> Engine:
             given(op, values),
         )
     return next(iter(found.values())).native
+
+
+# -- the rest ---------------------------------------------------------------------------------------------------------
+
+
+def apply_unwrapped(op: Op, values: list[Any], name: str | None = None) -> Any:
+    """Makes a call with what the wrappers of another library among its arguments hold."""
+    values = [tuple(map(unwrapped, v)) if isinstance(v, (list, tuple)) else unwrapped(v) for v in values]
+    return apply(op, values, {"name": name})
 
 
 def _state(op: Op, values: list[Any], name: str | None = None) -> Any:

@@ -332,7 +332,8 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
         >>> convert([1, 2]).dtype
         'int32'
     """
-    if worlds.world_of(x).name == "graph" or (worlds.world_of(x) is worlds.STATE and records_variables()):
+    x = worlds.unwrapped(x)
+    if worlds.world_of(x).symbolic or (worlds.world_of(x) is worlds.STATE and records_variables()):
         return identity(x) if dtype is None else cast(x, dtype)
     wanted = as_dtype(dtype) if dtype is not None else promote([arguments.dtype_of(x)])
     return arguments.as_tensor(x, wanted, get_engine(engine) if engine else arguments.engine_for(x))
@@ -340,6 +341,7 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
 
 def shaped(x: Any) -> Any:
     """The value itself, numbers and arrays as a Tensor; unlike in `convert`, an engine's own value stays one."""
+    x = worlds.unwrapped(x)
     return convert(x) if worlds.world_of(x) is worlds.HOST else x
 
 

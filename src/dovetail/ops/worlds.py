@@ -5,6 +5,8 @@
     state   Variable                               like eager; where `records_variables`, like graph
     native  jax.Array, torch.Tensor, …             computed by that engine's rules, comes out as that engine's own value
     graph   graph Tensor                           a node is added to its graph
+    keras   KerasTensor of a stock Keras 3         a Keras Operation is added to its functional model
+    wrapped what another library holds a value in  the call is made with the value; so with a Keras variable's
 
 Each Python type belongs to one; the highest world among the arguments of a call handles it.  `graph` and other packages
 add theirs with `register_world`, so nothing here depends on them.
@@ -22,6 +24,7 @@ from dovetail.engines import owner_of_type
 from dovetail.tensor import Tensor
 
 if TYPE_CHECKING:
+    from dovetail.engines.control import Control
     from dovetail.ops.op import Op
 
 
@@ -36,17 +39,23 @@ class World:
     Attributes:
         rank: the highest rank among a call's arguments wins.
         apply: (op, arguments in parameter order, node name) → result.
+        symbolic: whether its values have no numbers yet, only what is known of them.
+        control: what runs branches and loops on its values, if it is neither Python nor an engine.
+        unwrap: gives what a value holds, if it is a wrapper.
     """
 
     name: str
     rank: int
     apply: Callable[[Op, list[Any], str | None], Any] = _unhandled
+    symbolic: bool = False
+    control: Control | None = None
+    unwrap: Callable[[Any], Any] | None = None
 
 
 HOST, EAGER, STATE, NATIVE = (  # `dispatch` says how these are handled
     World(name, rank) for rank, name in enumerate(("host", "eager", "state", "native"))
 )
-GRAPH = World("graph", 4)  # and `graph.trace` this one
+GRAPH = World("graph", 4, symbolic=True)  # and `graph.trace` this one
 
 _worlds: dict[type, World] = {Tensor: EAGER}
 _worlds.update(dict.fromkeys((bool, int, float, complex, list, tuple, np.ndarray), HOST))
@@ -67,3 +76,9 @@ def world_of(value: Any) -> World:
             world = NATIVE
         _worlds[kind] = world
     return world
+
+
+def unwrapped(value: Any) -> Any:
+    """What a wrapper of another library holds; any other value itself."""
+    unwrap = world_of(value).unwrap
+    return value if unwrap is None else unwrap(value)
