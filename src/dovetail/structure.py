@@ -84,6 +84,23 @@ def flatten_like(structure: Structure, value: Any) -> list[Any]:
     return [leaf for child, part in zip(children, parts, strict=True) for leaf in flatten_like(child, part)]
 
 
+def alike(first: Structure, second: Structure) -> bool:
+    """Whether two structures are the same, lists and tuples taken as one kind: functions may return either.
+
+    Example:
+        >>> alike(flatten([1, (2, 3)])[1], flatten((1, [2, 3]))[1])
+        True
+    """
+    return _loose(first) == _loose(second)
+
+
+def _loose(structure: Structure) -> Structure:
+    if structure is None or structure == LEAF:
+        return structure
+    kind, keys, children = structure
+    return tuple if kind is list else kind, keys, tuple(map(_loose, children))
+
+
 def show(structure: Structure) -> str:
     """A structure as text, with a star for each leaf.
 

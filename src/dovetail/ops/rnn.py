@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.errors import op_error
+import numpy as np
+
+from dovetail.errors import describe, op_error
 from dovetail.ops.compare import where
 from dovetail.ops.control import check_functions, scan
 from dovetail.ops.create import arange, zeros_like
+from dovetail.ops.infer import fits
 from dovetail.ops.join import stack
 from dovetail.ops.rearrange import flip
-from dovetail.ops.shape import cast, dims_of, expand_dims, transpose
-from dovetail.structure import flatten, map_structure, unflatten
+from dovetail.ops.reduce import max
+from dovetail.ops.shape import cast, dims_of, expand_dims, shaped, transpose
+from dovetail.structure import alike, flatten, map_structure, show, unflatten
 
 
 def rnn(
@@ -40,7 +44,8 @@ def rnn(
         mask: (batch, time) or (batch, time, 1): which steps count; all, if not given.
         constants: what else each step is given.
         unroll: whether to repeat the step's operations for each time instead of a loop; the length must be known.
-        input_length: an integer tensor (batch,): how many steps count, if there is no mask; a Python int says nothing.
+        input_length: an integer tensor (batch,) or scalar: how many steps count, if there is no mask and no `unroll`; a
+            Python int says nothing.  With `go_backwards`, the longest counts as having all steps.
         time_major: whether inputs, mask and outputs are (time, batch, ...).
         zero_output_for_mask: the output of a masked step is zeros.
         return_all_outputs: whether to return the outputs of all steps, not of the last one alone.
@@ -49,7 +54,9 @@ def rnn(
         The last output; the outputs (batch, time, ...), of time length 1 if not all are asked for; the last states.
 
     Raises:
-        ValueError: `unroll` with a length that is not known.
+        TypeError: `step_function` is not callable, or `initial_states` is not a sequence.
+        ValueError: `unroll` with a length that is not known, no steps, lengths that differ, or states that change their
+            structure or (without `unroll`) their shape.
 
     Source: `keras.backend.rnn`.
 
@@ -61,12 +68,14 @@ def rnn(
         array([1., 2., 3.], dtype=float32)
     """
     check_functions("RNN", step_function=step_function)
+    if not isinstance(initial_states, (list, tuple)):
+        raise op_error(TypeError, "RNN", f"initial_states must be a list or tuple, not {describe(initial_states)}.")
     if not time_major:
         inputs, mask = map_structure(_swap_batch_and_time, (inputs, mask))
+    steps = _number_of_steps(flatten((inputs, mask))[0], unroll)
     constants = tuple(constants or ())
-    if mask is None and input_length is not None and not isinstance(input_length, int) and not unroll:
-        times = arange(dims_of(flatten(inputs)[0][0])[0])
-        mask = expand_dims(times, 1) < input_length
+    if mask is None and not (input_length is None or isinstance(input_length, (int, np.integer)) or unroll):
+        mask = _mask_of_lengths(input_length, steps, go_backwards)
     mask = None if mask is None else cast(mask, "bool")
     repeats = mask is not None and not zero_output_for_mask
     position: int | None = None  # of the state that the output is; then it is known at the end without being stacked
@@ -76,6 +85,8 @@ def rnn(
         (previous, states), (x, counts) = carry, slices
         output, new_states = step_function(x, (*states, *constants))
         position = next((i for i, state in enumerate(flatten(new_states)[0]) if state is output), None)
+        if counts is not None or not unroll:
+            _check_states(states, new_states, shapes=not unroll)
         if counts is not None:
             new_states = _where(counts, new_states, states)
             output = _where(counts, output, previous)
@@ -105,6 +116,47 @@ def _swap_batch_and_time(x: Any) -> Any:
     return transpose(x, (1, 0, *range(2, len(x.shape))))
 
 
+def _number_of_steps(tensors: list[Any], known: bool) -> Any:
+    """The size of the first axis that tensors share: an int, or a scalar tensor.
+
+    Args:
+        known: whether it must be an int.
+
+    Raises:
+        ValueError: there are several, there is none, or it is 0.
+    """
+    steps = {dim for x in tensors for dim in x.shape[:1]} - {None}
+    if len(steps) > 1:
+        raise op_error(ValueError, "RNN", f"inputs and mask must have one number of steps, but it is {sorted(steps)}.")
+    if known and not steps:
+        raise op_error(ValueError, "RNN", "to unroll, the number of time steps must be known.")
+    if 0 in steps:
+        raise op_error(ValueError, "RNN", "there must be at least one time step, to have a last output.")
+    return steps.pop() if steps else dims_of(tensors[0])[0]
+
+
+def _mask_of_lengths(lengths: Any, steps: Any, go_backwards: bool) -> Any:
+    """The mask (time, batch) of how many steps count."""
+    lengths = shaped(lengths)
+    if len(lengths.shape) > 1:
+        raise op_error(ValueError, "RNN", f"input_length must be one number for each sample, not {describe(lengths)}.")
+    if go_backwards:
+        lengths = lengths + (steps - max(lengths))
+    return expand_dims(arange(steps), 1) < lengths
+
+
+def _check_states(before: Any, after: Any, shapes: bool) -> None:
+    """Refuses new states that cannot take the place of those before."""
+    (old, old_structure), (new, new_structure) = flatten(before), flatten(after)
+    if not alike(old_structure, new_structure):
+        problem = f"the states must keep their structure, but {show(old_structure)} becomes {show(new_structure)}."
+        raise op_error(ValueError, "RNN", problem)
+    for i, (a, b) in enumerate(zip(map(shaped, old), map(shaped, new), strict=True)):
+        if shapes and not fits(b.shape, a.shape):
+            problem = f"state {i} must keep its shape, but {describe(a)} becomes {describe(b)}."
+            raise op_error(ValueError, "RNN", problem)
+
+
 def _where(mask: Any, new: Any, old: Any) -> Any:
     """New values where a mask (batch,) or (batch, 1) holds; elsewhere the old ones, or zeros if there are none."""
     leaves, structure = flatten(new)
@@ -113,16 +165,19 @@ def _where(mask: Any, new: Any, old: Any) -> Any:
 
 
 def _to_rank(mask: Any, like: Any) -> Any:
+    like = shaped(like)
     missing = len(like.shape) - len(mask.shape)
-    return expand_dims(mask, tuple(range(-missing, 0))) if missing > 0 else mask
+    if missing >= 0:
+        return expand_dims(mask, tuple(range(-missing, 0))) if missing else mask
+    if not like.shape:
+        raise op_error(ValueError, "RNN", f"with a mask, states and outputs need a batch axis, not {describe(like)}.")
+    return mask[:, 0]
 
 
 def _unrolled(step: Callable[[Any, Any], Any], carry: Any, xs: Any, reverse: bool) -> tuple[Any, Any]:
     """`scan` with the operations of each step repeated."""
     leaves, structure = flatten(xs)
     length = leaves[0].shape[0]
-    if length is None:
-        raise op_error(ValueError, "RNN", "to unroll, the number of time steps must be known.")
     ys: list[Any] = [None] * length
     for i in reversed(range(length)) if reverse else range(length):
         carry, ys[i] = step(carry, unflatten(structure, [x[i] for x in leaves]))
