@@ -60,11 +60,9 @@ class Variable(Operators):
         trainable: bool = True,
         constraint: Callable[[Any], Any] | None = None,
     ) -> None:
-        if isinstance(value, Variable):
-            value = value.read()
         self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(arguments.dtype_of(value))
         with not_building():
-            tensor = self._tensor_of(value)
+            tensor = self._tensor_of(value.read() if isinstance(value, Variable) else value)
         self.shape: tuple[int, ...] = tensor.shape
         self.trainable = trainable
         self.constraint = constraint
@@ -183,7 +181,7 @@ class Variable(Operators):
         Raises:
             ValueError: the shape differs.
         """
-        self._check_shape(value)
+        self.check_shape(value)
         graph = trace.current_graph()
         if graph is not None:
             op = OPS["AssignVariableOp"]
@@ -203,7 +201,8 @@ class Variable(Operators):
             return Tensor(tensor._engine.copy(tensor._value), tensor._engine)
         return Tensor(tensor._value, tensor._engine)
 
-    def _check_shape(self, value: Any) -> None:
+    def check_shape(self, value: Any) -> None:
+        """Raises ValueError where a value's shape is not the variable's."""
         shape = value.shape if hasattr(value, "shape") else np.shape(value)
         if shape is None or not fits(shape, self.shape):
             given = tuple(shape or ())

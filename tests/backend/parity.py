@@ -64,7 +64,7 @@ class Case:
         return [a.draw(rng) if isinstance(a, Array) else a for a in self.arrays]
 
 
-def call(name: str, *args: Any, **options: Any) -> Case:
+def call(name: str, /, *args: Any, **options: Any) -> Case:
     """The case of one call; arrays among the arguments, also in lists, are what the program is given."""
     case_options = {k: options.pop(k) for k in list(options) if k in _CASE_OPTIONS}
     arrays: list[Any] = []

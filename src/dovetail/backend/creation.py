@@ -60,6 +60,7 @@ def variable(
         >>> v.shape, v.dtype
         ((2, 2), 'float32')
     """
+    _require_numbers("variable", value)
     if world_of(value) is GRAPH:
         raise k_error(ValueError, "variable", f"{value!r} has no value before its graph runs; give an array.")
     return Variable(value, dtype or K.floatx(), name, constraint=constraint)
@@ -92,6 +93,7 @@ def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str 
         >>> constant(0.5, shape=(2,)).numpy()
         array([0.5, 0.5], dtype=float32)
     """
+    _require_numbers("constant", value)
     tensor = ops.convert(value, dtype or K.floatx())
     if shape is None:
         return tensor
@@ -100,6 +102,14 @@ def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str 
         problem = f"a shape of {wanted} elements cannot be made of {count}; it takes as many, or one that is repeated."
         raise k_error(TypeError, "constant", problem, f"shape={tuple(shape)}")
     return ops.reshape(tensor, shape) if count == wanted else ops.full(shape, ops.reshape(tensor, ()))
+
+
+def _require_numbers(function: str, value: Any) -> None:
+    if value is None or isinstance(value, str):
+        kind = ValueError if value is None else TypeError
+        raise k_error(
+            kind, function, f"the value must be a number, numbers in lists, an array or a tensor, not {value!r}."
+        )
 
 
 @k_function
@@ -127,7 +137,7 @@ def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
         array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
-    return _filled(shape, 0, dtype, name)
+    return _filled("zeros", shape, 0, dtype, name)
 
 
 @k_function
@@ -154,10 +164,12 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
         >>> ones((2,), dtype="int32").numpy()
         array([1, 1], dtype=int32)
     """
-    return _filled(shape, 1, dtype, name)
+    return _filled("ones", shape, 1, dtype, name)
 
 
-def _filled(shape: Any, value: int, dtype: Any, name: str | None) -> Any:
+def _filled(function: str, shape: Any, value: int, dtype: Any, name: str | None) -> Any:
+    if isinstance(shape, (list, tuple)) and builtins.any(dim is None for dim in shape):
+        raise k_error(ValueError, function, f"no dimension of {tuple(shape)} may be None; see K.shape.")
     tensor = ops.full(shape, value, dtype or K.floatx(), name=name)
     is_variable = type(tensor) is Tensor and builtins.all(tensor.shape)
     return K.variable(tensor, tensor.dtype, name) if is_variable else tensor
@@ -260,6 +272,8 @@ def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = 1, dty
         >>> arange(3).numpy(), arange(0, 2, 0.5).numpy()
         (array([0, 1, 2], dtype=int32), array([0. , 0.5, 1. , 1.5], dtype=float32))
     """
+    if stop is None and isinstance(start, (int, float)) and start < 0:
+        start = 0
     numbers = ops.arange(start, stop, step)
     return numbers if as_dtype(dtype) == "int32" else K.cast(numbers, dtype)
 

@@ -126,6 +126,8 @@ def sum_like(g: Any, like: Any) -> Any:
 
 
 def _broadcast_to_spec(x: TensorSpec, shape: Any) -> TensorSpec:
+    if any(dim is not None and dim < 0 for dim in shape):
+        raise ValueError(f"the dimensions of a shape must be 0 or more, but it is {shape}.")
     result = infer.broadcast(x.shape, shape)
     if result is not None and not infer.fits(result, tuple(shape)):
         raise ValueError(f"the shape {x.shape} does not broadcast to {shape}.")
