@@ -12,6 +12,9 @@ from dovetail.function import function
 from dovetail.generator import Generator
 from dovetail.graph.ir import Graph
 from dovetail.graph.patterns import wildcards
+from dovetail.interop import companions
 from dovetail.ops.spec import TensorSpec, spec
 from dovetail.tensor import Tensor
 from dovetail.variable import Variable
+
+companions.install()

@@ -1,0 +1,51 @@
+"""Modules of Dovetail's that come along when another library is imported, so that `import dovetail` imports neither.
+
+A saved model names Dovetail's Keras operations, and Keras finds only what is registered with it.  So they are
+registered as soon as both Keras and Dovetail are there, in whatever order they came.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+COMPANIONS = {"keras": "dovetail.interop.keras"}  # library → module
+NEEDS = {"keras": "Operation"}  # what the library must have, which its older versions have not
+
+
+class _Finder(MetaPathFinder):
+    """Finds what the other finders find; the modules it is for are followed by their companions."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in COMPANIONS:
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                _follow(name)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def _follow(name: str) -> None:
+    if hasattr(sys.modules[name], NEEDS[name]):
+        import_module(COMPANIONS[name])
+
+
+def install() -> None:
+    """Makes companions follow the libraries that are imported from now on, and those that were already."""
+    sys.meta_path.insert(0, _Finder())
+    for name in COMPANIONS:
+        if name in sys.modules:
+            _follow(name)

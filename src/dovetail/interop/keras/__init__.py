@@ -1,0 +1,20 @@
+"""Dovetail inside a stock Keras 3: ops, and so K, on KerasTensors and Keras variables.
+
+An op that is given a KerasTensor becomes a Keras operation of the functional model, which runs the op on the values of
+Keras' own backend.  Models with such operations are saved, loaded and cloned like any other.
+"""
+
+from __future__ import annotations
+
+import keras
+
+from dovetail.interop.keras import calls, saving
+from dovetail.interop.keras.control import KerasControl
+from dovetail.ops import dispatch, worlds
+
+KERAS = worlds.World("keras", 5, calls.apply, symbolic=True, control=KerasControl())
+WRAPPED = worlds.World("wrapped", 6, dispatch.apply_unwrapped, unwrap=lambda variable: variable.value)
+
+worlds.register_world(keras.KerasTensor, KERAS)
+worlds.register_world(keras.Variable, WRAPPED)
+saving.register()

@@ -1,0 +1,88 @@
+"""Calls of ops in a functional model: each becomes a Keras operation that names the op."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from dovetail.engines import get_engine, owner_of_type
+from dovetail.errors import op_error
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.interop.keras.random import with_fresh_key
+from dovetail.interop.keras.tensors import stand_in, tensor_like
+from dovetail.ops import worlds
+from dovetail.ops.op import OPS, Op
+from dovetail.ops.spec import TensorSpec
+from dovetail.tensor import Tensor, record_on
+
+
+@keras.saving.register_keras_serializable("dovetail")
+class OpCall(keras.Operation):
+    """An op in a functional model; it is called with the op's arguments in the order of its parameters.
+
+    Args:
+        op: the name of the op, as it is in `ops.OPS`.
+        name: that of the operation in the model.
+    """
+
+    def __init__(self, op: str, name: str | None = None) -> None:
+        if op not in OPS:
+            raise ValueError(f"this version of Dovetail has no op {op!r}; the model was saved with another one.")
+        # Keras' own names begin with small letters, so these differ from them.
+        super().__init__(name or f"{op}_{keras.backend.get_uid(op)}")
+        self.op = op
+
+    def call(self, *args: Any) -> Any:
+        """Computes the op on values of Keras' backend."""
+        found = OPS[self.op](*args)
+        return tuple(map(_native, found)) if isinstance(found, tuple) else _native(found)
+
+    def compute_output_spec(self, *args: Any) -> Any:
+        """What the op gives, from what is known of its arguments."""
+        return infer(OPS[self.op], list(args))
+
+
+def apply(op: Op, values: list[Any], name: str | None = None) -> Any:
+    """Adds a call to the functional model that its KerasTensors belong to."""
+    values = [_kept(op, v) for v in with_fresh_key(op, values)]
+    infer(op, values)  # here, where an error finds the user's line, which Keras' calls would hide
+    return OpCall(op.name, name and name.replace("/", "_"))(*values)
+
+
+def infer(op: Op, values: list[Any]) -> Any:
+    """The results of a call as KerasTensors that belong to no model yet, inferred as in a graph."""
+    graph = Graph(op.name)
+    with record_on(()), graph.as_default():
+        found = op(*[_in_graph(v, graph) for v in values])
+        return tuple(map(tensor_like, found)) if op.returns_tuple else tensor_like(found)
+
+
+def _in_graph(value: Any, graph: Graph) -> Any:
+    """An argument as inference takes it."""
+    if isinstance(value, (list, tuple)):
+        return [_in_graph(v, graph) for v in value]
+    if isinstance(value, keras.KerasTensor):
+        return stand_in(value, graph)
+    value = worlds.unwrapped(value)
+    if worlds.world_of(value) is worlds.NATIVE:  # it may be a tracer
+        engine = owner_of_type(type(value))
+        return graph.placeholder(TensorSpec(engine.shape(value), engine.dtype(value)))
+    return value
+
+
+def _kept(op: Op, value: Any) -> Any:
+    """An argument as the operation keeps it, and models save it."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_kept(op, v) for v in value)
+    if isinstance(value, GraphTensor):
+        problem = f"{value!r} of a Dovetail graph and a KerasTensor cannot meet; build both parts with one of the two."
+        raise op_error(TypeError, op.name, problem)
+    # Keras writes arrays as text, and forgets the dtype of scalars.
+    return Tensor(value.copy(), get_engine("numpy")) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _native(value: Any) -> Any:
+    """A result as Keras takes it; of NumPy arrays, which may be shapes or of Keras' own NumPy backend, come Tensors."""
+    return np.asarray(value) if type(value) is Tensor else value

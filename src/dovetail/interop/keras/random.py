@@ -1,0 +1,55 @@
+"""Random numbers in a functional model: other ones in each call, as from Keras' own layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from dovetail.ops.op import Op
+
+
+@keras.saving.register_keras_serializable("dovetail")
+class RandomKey(keras.layers.Layer):
+    """Gives a key that is another one in each call; what it has given is part of the model's state.
+
+    Args:
+        seed: an integer of 31 bits.
+    """
+
+    def __init__(self, seed: int, **options: Any) -> None:
+        super().__init__(autocast=False, **options)
+        self.seed = seed
+        self.generator = keras.random.SeedGenerator(seed)
+        self.supports_masking = True
+        self.built = True
+
+    def call(self, like: Any) -> Any:
+        """The next key: two int32 words.
+
+        Args:
+            like: any tensor of the model; its value does not count.
+        """
+        return keras.ops.cast(self.generator.next(), "int32")
+
+    def compute_output_spec(self, like: Any) -> Any:
+        return keras.KerasTensor((2,), "int32")
+
+    def compute_mask(self, *args: Any) -> None:
+        return None
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "seed": self.seed}
+
+
+def with_fresh_key(op: Op, values: list[Any]) -> list[Any]:
+    """The arguments of a call, with a key that is new in each run in place of one that is known now."""
+    position = next((i for i, param in enumerate(op.params) if param.name == "key"), None)
+    if position is None or isinstance(values[position], keras.KerasTensor):
+        return values
+    high, low = np.asarray(values[position]).view(np.uint32).tolist()
+    like = next(v for v in keras.tree.flatten(values) if isinstance(v, keras.KerasTensor))
+    values = list(values)
+    values[position] = RandomKey((high ^ low) & 0x7FFFFFFF)(like)
+    return values

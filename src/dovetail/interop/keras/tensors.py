@@ -1,0 +1,74 @@
+"""What Dovetail makes of KerasTensors: tensors with its own operators, which know what they can of shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+
+from dovetail.dtypes import DType, as_dtype
+from dovetail.errors import op_error
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.graph.partial import LARGEST, PartialInts
+from dovetail.ops import stack
+from dovetail.ops.infer import size_of
+from dovetail.ops.spec import TensorSpec
+from dovetail.tensor import Operators
+
+
+class KerasTensor(Operators, keras.KerasTensor):
+    """The result of a Dovetail op in a functional model.
+
+    Its operators are Dovetail ops; equality is that of objects, since Keras keeps tensors in sets.
+
+    Attributes:
+        known_ints: of an integer tensor that may be a shape, the elements that are known now, None for the others; None
+            if nothing is known.
+    """
+
+    def __init__(self, spec: TensorSpec, known_ints: tuple[int | None, ...] | None = None) -> None:
+        super().__init__(spec.shape, spec.dtype)
+        self.known_ints = known_ints
+
+    @property
+    def dtype(self) -> DType:
+        return as_dtype(self._dtype)
+
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+    __hash__ = object.__hash__
+
+
+def spec_of(value: Any) -> TensorSpec:
+    """What is known of a KerasTensor; not whether it is sparse, which Keras says of any product with a number."""
+    return TensorSpec(tuple(value.shape), as_dtype(value.dtype))
+
+
+def tensor_like(found: GraphTensor) -> KerasTensor:
+    """A KerasTensor of which is known what is known of a graph Tensor.
+
+    Raises:
+        ValueError: its rank is not known, which Keras does not have.
+    """
+    if found.shape is None:
+        raise op_error(
+            ValueError, found.op.type, "the rank of the result is not known, and Keras knows all ranks; reshape."
+        )
+    size = size_of(found.shape)
+    small = found.dtype.is_integer and len(found.shape) <= 1 and size is not None and size <= LARGEST
+    return KerasTensor(found.spec, PartialInts().ints(found) if small else None)
+
+
+def stand_in(value: keras.KerasTensor, graph: Graph) -> Any:
+    """A tensor of the graph of which is known what is known of a KerasTensor."""
+    spec = spec_of(value)
+    known = getattr(value, "known_ints", None)
+    if known is None:
+        return graph.placeholder(spec)
+    scalar = TensorSpec((), spec.dtype)
+    parts = [
+        graph.placeholder(scalar) if number is None else graph.constant(np.array(number, spec.dtype.numpy))
+        for number in known
+    ]
+    return stack(parts) if spec.shape else parts[0]
