@@ -13,6 +13,7 @@ from dovetail.backend.activation import *
 from dovetail.backend.arithmetic import *
 from dovetail.backend.comparison import *
 from dovetail.backend.config import *
+from dovetail.backend.control import *
 from dovetail.backend.creation import *
 from dovetail.backend.joining import *
 from dovetail.backend.naming import *

@@ -24,7 +24,7 @@ from dovetail.ops.create import zeros
 from dovetail.ops.join import stack, unstack
 from dovetail.ops.shape import convert, dims_of, reshape, shaped
 from dovetail.ops.subgraphs import scan_length
-from dovetail.structure import LEAF, Structure, flatten, show, unflatten
+from dovetail.structure import Structure, alike, flatten, show, unflatten
 from dovetail.tensor import building, records_variables
 
 # -- which control flow runs ------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ class _Flow:
             TypeError: it has not the structure it should have.
         """
         leaves, found = flatten(result)
-        if _loose(found) != _loose(structure):
+        if not alike(found, structure):
             problem = f"{what} must have one structure, but it is {show(structure)} and {show(found)}."
             raise op_error(TypeError, self.op, problem)
         return [self.prepare(leaf) for leaf in leaves]
@@ -94,14 +94,6 @@ def _native(value: Any, engine: Any) -> Any:
     if isinstance(value, (bool, int, float, complex)) or worlds.world_of(value) is worlds.NATIVE:
         return value
     return arguments.as_tensor(value, native_to_dtype(arguments.dtype_of(value)), engine.native).value
-
-
-def _loose(structure: Structure) -> Structure:
-    """The structure with lists as tuples: callables may return either."""
-    if structure is None or structure == LEAF:
-        return structure
-    kind, keys, children = structure
-    return tuple if kind is list else kind, keys, tuple(map(_loose, children))
 
 
 def check_functions(op: str, **functions: Any) -> None:
@@ -164,12 +156,13 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
     """One of two values, by a scalar condition, or elementwise.
 
     Args:
-        condition: if it is a scalar or has one element, only the chosen expression is evaluated.  Otherwise it has at
-            most the rank of the expressions; from rank 2 on trailing axes are added, so that it picks whole slices.
+        condition: if it is a scalar or of shape (1,), only the chosen one of two functions is called.  Otherwise it has
+            at most the rank of the expressions; from rank 2 on trailing axes are added, up to the rank of the first
+            (of the second, where the first has less axes than the condition), so that it picks whole slices.
         then_expression, else_expression: tensors, or functions that return them.
 
     Raises:
-        ValueError: the rank of the condition is larger than that of the expressions.
+        ValueError: the rank of the condition is larger than those of the expressions.
 
     Source: `keras.backend.switch`.
 
@@ -178,19 +171,24 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
         array([[1., 2.],
                [0., 0.]], dtype=float32)
     """
-    functions = [value if callable(value) else partial(_value, value) for value in (then_expression, else_expression)]
+    condition = shaped(condition)
     shape = static_shape(condition)
+    expressions = then_expression, else_expression
+    functions = [value if callable(value) else partial(_value, value) for value in expressions]
     if shape == ():
         return cond(condition, *functions)
-    if shape == (1,):
+    if shape == (1,) and any(map(callable, expressions)):
         return cond(reshape(condition, ()), *functions)
     then_value, else_value = (function() for function in functions)
-    rank = max(len(static_shape(then_value)), len(static_shape(else_value)))
-    if len(shape) > rank:
-        problem = f"the condition's rank {len(shape)} is larger than the rank {rank} of the expressions."
+    if shape == (1,):
+        return where(reshape(condition, ()), then_value, else_value)
+    ranks = [len(static_shape(value)) for value in (then_value, else_value)]
+    if len(shape) > max(ranks):
+        problem = f"the condition's rank {len(shape)} is larger than the rank {max(ranks)} of the expressions."
         raise op_error(ValueError, "Switch", problem)
     if len(shape) > 1:
-        condition = reshape(condition, [*dims_of(shaped(condition)), *[1] * (rank - len(shape))])
+        rank = next(rank for rank in ranks if rank >= len(shape))
+        condition = reshape(condition, [*dims_of(condition), *[1] * (rank - len(shape))])
     return where(condition, then_value, else_value)
 
 

@@ -1,0 +1,206 @@
+"""Branches, and loops over the slices of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dovetail import backend as K
+from dovetail import ops
+from dovetail.backend.table import k_error, k_function
+from dovetail.errors import describe
+from dovetail.ops.kinds import TensorLike
+from dovetail.structure import alike, flatten, map_structure, show, unflatten
+
+__all__ = ["foldl", "foldr", "map_fn", "switch"]
+
+
+# -- branches ---------------------------------------------------------------------------------------------------------
+
+
+@k_function
+def switch(
+    condition: TensorLike,
+    then_expression: TensorLike | Callable[[], Any],
+    else_expression: TensorLike | Callable[[], Any],
+) -> Any:
+    """One of two values, by a scalar condition, or elementwise.
+
+    Args:
+        condition: numbers or bools; what is not 0 is true.  By a scalar, one value is picked, and of two functions only
+            that of the picked value is called (where a graph is built both are, and the picked one runs).  Of one axis,
+            it picks along the last axis of the values; of more, axes are added behind them, so that it picks slices.
+        then_expression, else_expression: tensors that broadcast, or functions without arguments that return them.  By
+            a scalar condition, of any shapes (of one rank where a graph is built, of one shape where JAX runs it), or
+            functions that return structures.
+
+    Returns:
+        The picked tensor, or a tensor of what is picked.
+
+    Raises:
+        TypeError: the condition is None or a string; or functions return different structures where a graph is built.
+        ValueError: the condition has more axes than the values, or another shape than the values have there.
+
+    Source: `tf.keras.backend.switch`.
+
+    Differs: the condition may be a Python bool, a list, or of shape (1,) with scalar values or lazy functions.
+    Differs: one of the two may be a number, or have less axes than the condition.
+    Differs: the two may have different dtypes, which are promoted where both are needed.
+
+    Modern: `keras.ops.cond(condition, then_fn, else_fn)`, `keras.ops.where(condition, x, y)`.
+
+    Example:
+        >>> x = K.constant([[1., 2.], [3., 4.]])
+        >>> switch(K.sum(x) > 100., lambda: x / 0., lambda: -x).numpy()
+        array([[-1., -2.],
+               [-3., -4.]], dtype=float32)
+        >>> switch([[True], [False]], x, 0.).numpy()
+        array([[1., 2.],
+               [0., 0.]], dtype=float32)
+    """
+    if condition is None or isinstance(condition, str):
+        raise k_error(TypeError, "switch", f"the condition must be a tensor or a bool, not {condition!r}.")
+    return ops.switch(condition, then_expression, else_expression)
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+
+@k_function
+def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype: Any = None) -> Any:
+    """The results of a function for each slice of tensors, stacked.
+
+    Args:
+        fn: the slices at one position, in the structure of `elems` → a tensor, or a structure of tensors.
+        elems: a tensor of one axis or more, or a structure of tensors of the same length.
+        name: a prefix of the names of the graph's nodes; "map" if not given.
+        dtype: the dtype of the result; a structure of dtypes where `fn` returns another structure than that of `elems`.
+
+    Returns:
+        The results, stacked along a new first axis, in the structure of `dtype`, or else of `elems`.
+
+    Raises:
+        TypeError: `fn` is not callable, or `dtype` is no dtype.
+        ValueError: there is nothing to slice, the lengths differ, or `fn` returns another structure.
+
+    Source: `tf.keras.backend.map_fn`.
+
+    Differs: without `dtype`, results of another dtype than the slices' stay as they are; with it, they are cast.
+    Differs: over no slices, the result has the shape that it has in a TensorFlow graph, also eagerly.
+
+    Modern: `keras.ops.map(fn, elems)`, `keras.ops.vectorized_map(fn, elems)`.
+
+    Example:
+        >>> x = K.constant([1., 2., 3.])
+        >>> map_fn(lambda v: v * v, x).numpy()
+        array([1., 4., 9.], dtype=float32)
+        >>> y, n = map_fn(lambda v: (v / 2, 7), x, dtype=("float32", "int32"))
+        >>> y.numpy(), n.numpy()
+        (array([0.5, 1. , 1.5], dtype=float32), array([7, 7, 7], dtype=int32))
+    """
+    _check_slices("map_fn", elems)
+    wanted = map_structure(K.dtype, elems) if dtype is None else dtype
+    dtypes, structure = flatten(wanted)
+
+    def step(slices: Any) -> Any:
+        leaves, found = flatten(fn(slices))
+        if not alike(found, structure):
+            problem = f"fn returned the structure {show(found)}, not {show(structure)}; say its dtypes with dtype=..."
+            raise k_error(ValueError, "map_fn", problem)
+        keep = dtype is None
+        pairs = zip(leaves, dtypes, strict=True)
+        return unflatten(found, [x if keep and hasattr(x, "dtype") else ops.cast(x, d) for x, d in pairs])
+
+    with K.name_scope(name or "map"):
+        return ops.map_fn(step if callable(fn) else fn, elems)
+
+
+@k_function
+def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
+    """Combines the slices of tensors from the first to the last.
+
+    Args:
+        fn: (what is combined so far, the next slices in the structure of `elems`) → the combination.
+        elems: a tensor of one axis or more, or a structure of tensors of the same length.
+        initializer: what to start with, a tensor or a structure; the first slices if not given.
+        name: a prefix of the names of the graph's nodes; "foldl" if not given.
+
+    Returns:
+        The last combination, in the structure of `initializer`.
+
+    Raises:
+        TypeError: `fn` is not callable.
+        ValueError: there is nothing to slice, the lengths differ, there are no slices and no initializer, or `fn`
+            returns another structure.
+
+    Source: `tf.keras.backend.foldl`.
+
+    Differs: where a graph is built, a combination of another dtype than the start is promoted with it.
+
+    Modern: `functools.reduce(fn, elems)`, `keras.ops.scan(...)`.
+
+    Example:
+        >>> foldl(lambda total, v: total * 10 + v, K.constant([1, 2, 3])).numpy()
+        array(123., dtype=float32)
+    """
+    return _fold("foldl", ops.foldl, fn, elems, initializer, name)
+
+
+@k_function
+def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
+    """Combines the slices of tensors from the last to the first.
+
+    Args:
+        fn: (what is combined so far, the slices before in the structure of `elems`) → the combination.
+        elems: a tensor of one axis or more, or a structure of tensors of the same length.
+        initializer: what to start with, a tensor or a structure; the last slices if not given.
+        name: a prefix of the names of the graph's nodes; "foldr" if not given.
+
+    Returns:
+        The last combination, in the structure of `initializer`.
+
+    Raises:
+        TypeError: `fn` is not callable.
+        ValueError: there is nothing to slice, the lengths differ, there are no slices and no initializer, or `fn`
+            returns another structure.
+
+    Source: `tf.keras.backend.foldr`.
+
+    Differs: where a graph is built, a combination of another dtype than the start is promoted with it.
+
+    Modern: `functools.reduce(fn, elems[::-1])`, `keras.ops.scan(..., reverse=True)`.
+
+    Example:
+        >>> foldr(lambda total, v: total * 10 + v, K.constant([1, 2, 3])).numpy()
+        array(321., dtype=float32)
+    """
+    return _fold("foldr", ops.foldr, fn, elems, initializer, name)
+
+
+def _fold(function: str, op: Callable[..., Any], fn: Any, elems: Any, initializer: Any, name: str | None) -> Any:
+    _check_slices(function, elems, needed=initializer is None)
+
+    def step(total: Any, slices: Any) -> Any:
+        result = fn(total, slices)
+        before, after = flatten(total)[1], flatten(result)[1]
+        if not alike(before, after):
+            problem = f"what is combined must keep its structure, but {show(before)} becomes {show(after)}."
+            raise k_error(ValueError, function, problem)
+        return result
+
+    with K.name_scope(name or function):
+        return op(step if callable(fn) else fn, elems, initializer)
+
+
+def _check_slices(function: str, elems: Any, needed: bool = False) -> None:
+    """Refuses what cannot be sliced along a first axis, or has no slices where one is needed."""
+    leaves, _ = flatten(elems)
+    if not leaves:
+        raise k_error(ValueError, function, f"elems must be a tensor or a structure of tensors, not {elems!r}.")
+    for x in leaves:
+        shape = K.int_shape(x)
+        if shape == ():
+            problem = f"elems must have an axis to be sliced along, but one is {describe(x)}; a list is a structure, so"
+            raise k_error(ValueError, function, f"{problem} make a tensor of numbers with K.constant.")
+        if needed and shape is not None and shape[0] == 0:
+            raise k_error(ValueError, function, f"there are no slices in {describe(x)}, so it needs an initializer.")
