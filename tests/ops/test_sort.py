@@ -83,6 +83,7 @@ def test_in_top_k(engine):
     scores = np.array([[0.1, 0.9, 0.9], [0.5, INF, 0.4], [NAN, 0.1, 0.2]], "float32")
     assert ops.in_top_k([2, 1, 0], scores, 1).numpy().tolist() == [True, False, False]
     assert ops.in_top_k([0, -1, 3], scores, 3).numpy().tolist() == [True, False, False]
+    assert ops.in_top_k([0, 0, 2], scores, 3).numpy().tolist() == [True, False, False]
 
 
 def test_one_hot(engine):

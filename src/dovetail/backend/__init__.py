@@ -9,18 +9,24 @@ This is one mutable module, as it was in Keras: programs may put another functio
 K's functions find each other here, when they are called (`K.update(...)`), never by an import of their own.
 """
 
+from dovetail.backend import experimental
 from dovetail.backend.activation import *
 from dovetail.backend.arithmetic import *
 from dovetail.backend.comparison import *
 from dovetail.backend.config import *
 from dovetail.backend.control import *
 from dovetail.backend.creation import *
+from dovetail.backend.differentiation import *
 from dovetail.backend.joining import *
+from dovetail.backend.losses import *
 from dovetail.backend.naming import *
 from dovetail.backend.padding import *
+from dovetail.backend.phase import *
+from dovetail.backend.printing import *
 from dovetail.backend.products import *
 from dovetail.backend.recurrent import *
 from dovetail.backend.reduction import *
 from dovetail.backend.session import *
 from dovetail.backend.shapes import *
+from dovetail.backend.state import *
 from dovetail.backend.symbolic import *

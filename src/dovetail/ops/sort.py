@@ -13,7 +13,7 @@ from dovetail.ops.kinds import Integer, Real
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.rearrange import flip
 from dovetail.ops.samples import array, ints, sample
-from dovetail.ops.shape import cast, dims_of, expand_dims, reshape, squeeze
+from dovetail.ops.shape import cast, dims_of, expand_dims, reshape
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
@@ -147,7 +147,7 @@ def in_top_k(targets: Integer, predictions: Real, k: int) -> Tensor:
         k: how many of the highest to look at.
 
     Returns:
-        bool of shape (batch,): False where the target is no class or its score is not finite.
+        bool of shape (batch,): False where the target is no class or a score of the sample is not finite.
 
     Source: `tf.math.in_top_k`.
 
@@ -158,7 +158,7 @@ def in_top_k(targets: Integer, predictions: Real, k: int) -> Tensor:
     is_class = logical_and(targets >= 0, targets < cast(dims_of(predictions)[1], targets.dtype))
     score = take_along_axis(predictions, expand_dims(compare.where(is_class, targets, 0), -1))
     higher = reduce.sum(cast(predictions > score, "int32"), -1)
-    return logical_and(logical_and(is_class, compare.isfinite(squeeze(score, -1))), higher < k)
+    return logical_and(logical_and(is_class, reduce.all(compare.isfinite(predictions), -1)), higher < k)
 
 
 def _searchsorted_spec(sequence: TensorSpec, values: TensorSpec, side: str = "left") -> TensorSpec:
