@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from dovetail.backend.symbolic import symbolic_graph
 from dovetail.backend.table import k_function
 from dovetail.graph import trace
 
@@ -56,7 +57,8 @@ def name_scope(name: str) -> AbstractContextManager[str]:
 
 @contextmanager
 def _scope(name: str) -> Iterator[str]:
-    graph = trace.current_graph()
+    current = trace.current_graph()
+    graph = symbolic_graph() if current is None else current
     if graph is None:
         yield f"{name.strip('/')}/"
     else:

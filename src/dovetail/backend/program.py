@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.backend.symbolic import DefaultGraph
+from dovetail.dtypes import promote
 from dovetail.engines import current_engine
 from dovetail.errors import place
 from dovetail.function import Concrete
@@ -16,6 +17,7 @@ from dovetail.graph.copying import copy_operations
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.ops import arguments
 from dovetail.ops.infer import fits
+from dovetail.ops.op import OPS
 from dovetail.tensor import Tensor, record_on
 from dovetail.variable import Variable
 
@@ -47,6 +49,7 @@ class Program:
         name: str = "function",
     ) -> None:
         assignments = list(assignments)
+        _check_graph(graph, [*inputs, *outputs, *wanted])
         needed = graph._needed([*outputs, *wanted, *(value for _, value in assignments)], set(inputs))
         _check_fed(needed)
         part = Graph(name)
@@ -57,6 +60,11 @@ class Program:
             for variable, value in _new_values(graph, needed, mapped, assignments).items():
                 trace.assign_variable(part, variable, value)
         self._concrete = Concrete(part)
+
+    @property
+    def inputs(self) -> list[GraphTensor]:
+        """Its own tensors for the inputs."""
+        return self._concrete.graph.inputs
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Runs it.
@@ -72,10 +80,25 @@ class Program:
         """
         engine = next((v._engine for v in values if type(v) is Tensor), None) or current_engine()
         given = []
-        for tensor, value in zip(self._concrete.graph.inputs, values, strict=True):
+        for tensor, value in zip(self.inputs, values, strict=True):
             _check_value(tensor, value)
             given.append(arguments.as_tensor(value, tensor.dtype, engine)._value)
         return [np.array(engine.to_numpy(result))[()] for result in self._concrete.run(given, engine)]
+
+
+def tensor_of(graph: DefaultGraph, value: Any, variable: Variable | None = None) -> GraphTensor:
+    """Any value as a tensor of a default graph; for a new value of a variable, one of its dtype and shape."""
+    if variable is not None:
+        variable.check_shape(value)
+    dtype = promote([arguments.dtype_of(value)]) if variable is None else variable.dtype
+    return trace.to_graph(value, dtype, graph, OPS["Identity"])
+
+
+def _check_graph(graph: DefaultGraph, tensors: Iterable[GraphTensor]) -> None:
+    for tensor in tensors:
+        if tensor.graph is not graph:
+            others = "a branch's or a loop's own, another thread's, or one from before K.clear_session"
+            raise ValueError(f"{tensor!r} belongs to another graph than the other tensors: {others}.")
 
 
 def _check_fed(operations: Iterable[Operation]) -> None:

@@ -3,21 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
+
+import numpy as np
 
 from dovetail import backend as K
-from dovetail.backend.program import Program
-from dovetail.backend.symbolic import DefaultGraph, symbolic_graph
-from dovetail.backend.table import k_error, k_function
-from dovetail.dtypes import promote
-from dovetail.graph import trace
+from dovetail.backend.phase import forget_learning_phase
+from dovetail.backend.program import Program, tensor_of
+from dovetail.backend.symbolic import DefaultGraph, open_default_graph, symbolic_graph
+from dovetail.backend.table import k_error, k_function, named
+from dovetail.errors import describe
 from dovetail.graph.ir import GraphTensor
-from dovetail.ops import arguments
-from dovetail.ops.op import OPS
-from dovetail.structure import flatten, flatten_like, unflatten
-from dovetail.tensor import building
+from dovetail.ops.infer import fits
+from dovetail.structure import LEAF, flatten, flatten_like, show, unflatten
+from dovetail.tensor import Tensor, building
+from dovetail.variable import Variable
 
-__all__ = ["clear_session", "function"]
+__all__ = ["clear_session", "function", "get_session", "set_session"]
+
+# -- functions --------------------------------------------------------------------------------------------------------
+
+
+@k_function
+def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+    """A function that computes tensors of the default graph, or of a Keras model, from others.
+
+    It is compiled for the current engine when it is called, once for all shapes or once for each, as the engine needs.
+
+    Args:
+        inputs: a structure of tensors whose values a call gives: placeholders, the learning phase, or any others.
+        outputs: a structure of tensors, variables and constants.
+        updates: a list of what the function does to variables: what `K.update` and its like return, and pairs of a
+            variable and its new value.  All values are computed from what the variables were before the call.
+        name: what its graph is called.
+
+    Returns:
+        A function of a structure of numbers, arrays or Tensors, like `inputs`.  It returns NumPy arrays and scalars in
+        the structure of `outputs`.
+
+    Raises:
+        ValueError: a placeholder is needed that is not among the inputs, or there are other arguments; in a call, a
+            value is missing or does not fit.
+        TypeError: an input is no tensor of the graph, the updates are no list, or one of them is no update.
+
+    Source: `tf.keras.backend.function`.
+
+    Differs: scalar results are NumPy's, not Python's, as in graphs of TensorFlow 1.  Updates, and empty or None
+        outputs, work; tf.keras refuses them unless TensorFlow 2 behaviour is off.
+
+    Modern: `keras.Model(inputs, outputs)`.
+
+    Example:
+        >>> x, w = K.placeholder((None, 2)), K.variable([1., 2.])
+        >>> f = K.function([x], [x * w], updates=[(w, w + 1.)])
+        >>> f([[[1., 1.]]]), f([[[1., 1.]]])
+        ([array([[1., 2.]], dtype=float32)], [array([[2., 3.]], dtype=float32)])
+        >>> K.clear_session()
+    """
+    if kwargs:
+        raise k_error(ValueError, "function", f"it takes inputs, outputs, updates and name, not {', '.join(kwargs)}.")
+    if updates is not None and not isinstance(updates, (list, tuple)):
+        raise k_error(TypeError, "function", f"the updates must be a list, not {describe(updates)}.")
+    return GraphFunction(inputs, outputs, updates or (), name or "function")
 
 
 class GraphFunction:
@@ -32,43 +79,179 @@ class GraphFunction:
         sources, self._structure = flatten(inputs)
         results, self._result = flatten(outputs)
         pairs = [u for u in updates if isinstance(u, tuple)]
-        others = [u for u in updates if u is not None and not isinstance(u, tuple)]
-        graph = _graph_of([*sources, *results, *others, *(value for _, value in pairs)])
+        wanted = [u for u in updates if u is not None and not isinstance(u, tuple)]
+        graph = _graph_of([*sources, *results, *wanted, *(value for _, value in pairs)])
+        for x in sources:
+            if not isinstance(x, (GraphTensor, Variable)):
+                raise TypeError(f"the inputs must be placeholders or other tensors of the default graph, not {x!r}.")
+        for x in wanted:
+            if not isinstance(x, GraphTensor):
+                problem = "an update that was made before the default graph was open has been done at once"
+                raise TypeError(f"{problem}: call K.placeholder, or K.symbolic, before K.update; not {describe(x)}.")
         self._program = Program(
             graph,
-            [_tensor_of(graph, x) for x in sources],
-            [_tensor_of(graph, x) for x in results],
-            others,
-            [(v, _tensor_of(graph, value, v.dtype)) for v, value in pairs],
+            [tensor_of(graph, x) for x in sources],
+            [tensor_of(graph, x) for x in results],
+            wanted,
+            [(variable, tensor_of(graph, value, variable)) for variable, value in pairs],
             name,
         )
 
+    @named("function")
     def __call__(self, inputs: Any) -> Any:
-        return unflatten(self._result, self._program(flatten_like(self._structure, inputs)))
+        return unflatten(self._result, self._program(self._values(inputs)))
+
+    def _values(self, inputs: Any) -> list[Any]:
+        """The values of a call; for one input alone it does not matter whether a list is around it."""
+        specs = self._program.inputs
+        if len(specs) == 1:
+            listed = isinstance(inputs, (list, tuple)) and len(inputs) == 1
+            if self._structure == LEAF and listed and not fits(np.shape(inputs), specs[0].shape):
+                return [inputs[0]]
+            if not isinstance(inputs, (list, tuple, dict)):
+                return [inputs]
+        try:
+            return flatten_like(self._structure, inputs)
+        except ValueError:
+            problem = f"the inputs must be given like {show(self._structure)}"
+            raise ValueError(f"{problem}, not as {describe(inputs)}.") from None
+
+    def __repr__(self) -> str:
+        return f"<K.function {self.name}>"
 
 
 def _graph_of(values: Sequence[Any]) -> DefaultGraph:
+    """The default graph that some of the values are in; if none is, this thread's, or one for the purpose."""
     found = next((v.graph for v in values if type(v) is GraphTensor), None)
-    return cast("DefaultGraph", found) if found is not None else symbolic_graph() or DefaultGraph()
+    if found is None:
+        return symbolic_graph() or DefaultGraph()
+    if not isinstance(found, DefaultGraph):
+        problem = f"its tensors must be of the default graph, but some belong to {found.name!r}"
+        raise ValueError(f"{problem}: dovetail.function runs other graphs, and what it traces.")
+    return found
 
 
-def _tensor_of(graph: DefaultGraph, value: Any, dtype: Any = None) -> GraphTensor:
-    return trace.to_graph(value, dtype or promote([arguments.dtype_of(value)]), graph, OPS["Identity"])
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+
+class Session:
+    """Runs a default graph, as the sessions of TensorFlow 1 did.
+
+    Attributes:
+        graph: what it runs.
+
+    Example:
+        >>> from dovetail import backend as K
+        >>> x, w = K.placeholder(()), K.variable(3.)
+        >>> session = K.get_session()
+        >>> session.run({"product": x * w, "w": w}, feed_dict={x: 2.})
+        {'product': np.float32(6.0), 'w': np.float32(3.0)}
+        >>> K.clear_session()
+    """
+
+    def __init__(self, graph: DefaultGraph) -> None:
+        self.graph = graph
+        self._programs: dict[Any, tuple[Program, Any]] = {}
+
+    @named("get_session().run")
+    def run(self, fetches: Any, feed_dict: Any = None) -> Any:
+        """Computes tensors, and does the updates among them.
+
+        Args:
+            fetches: a structure of tensors, updates, variables and names of tensors.
+            feed_dict: tensors of the graph, or their names → their values.
+
+        Returns:
+            NumPy arrays and scalars in the structure of `fetches`; of updates, the new values.
+
+        Raises:
+            ValueError: a placeholder is needed that is not fed, a value does not fit, or a tensor is of another graph.
+            KeyError: there is no tensor of a name.
+            TypeError: a fetch or a key of `feed_dict` is no tensor.
+
+        Source: `tf.compat.v1.Session.run`.
+        """
+        leaves, structure = flatten(fetches)
+        fed = list(map(self._tensor, feed_dict or {}))
+        found = list(map(self._tensor, leaves))
+        key = tuple(map(id, fed)), tuple(map(id, found))
+        if key not in self._programs:
+            if len(self._programs) >= _PROGRAMS_LIMIT:
+                self._programs.clear()
+            self._programs[key] = Program(self.graph, fed, found, name="run"), (fed, found)  # that keep their ids
+        return unflatten(structure, self._programs[key][0](list((feed_dict or {}).values())))
+
+    def _tensor(self, x: Any) -> GraphTensor:
+        if isinstance(x, str):
+            return self.graph.get_tensor(x)
+        if not isinstance(x, (GraphTensor, Variable, Tensor)):
+            raise TypeError(f"tensors, variables and names of tensors can be computed or fed, not {x!r}.")
+        return tensor_of(self.graph, x)
+
+    def __repr__(self) -> str:
+        return f"<session of {self.graph!r}>"
+
+
+_PROGRAMS_LIMIT = 100
+
+
+def session_of(graph: DefaultGraph) -> Session:
+    """The session that runs a default graph."""
+    if graph.session is None:
+        graph.session = Session(graph)
+    return graph.session
 
 
 @k_function
-def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-    """A function that computes tensors of the default graph from others."""
-    if kwargs:
-        raise k_error(ValueError, "function", f"it takes inputs, outputs, updates and name, not {', '.join(kwargs)}.")
-    return GraphFunction(inputs, outputs, updates or (), name or "function")
+def get_session() -> Any:
+    """The session of this thread's default graph, which is opened if it is not open.
+
+    Source: `keras.backend.get_session` of Keras 2.3.
+
+    Example:
+        >>> x = K.placeholder(())
+        >>> K.get_session().run(x + 1., {x: 2.})
+        np.float32(3.0)
+        >>> K.clear_session()
+    """
+    return session_of(open_default_graph())
+
+
+@k_function
+def set_session(session: Any) -> None:
+    """Makes the graph of a session this thread's default graph.
+
+    Args:
+        session: what `K.get_session` gave, in this thread or another.
+
+    Raises:
+        TypeError: it is something else.
+
+    Source: `keras.backend.set_session` of Keras 2.3.
+
+    Differs: it takes no session of TensorFlow's; which devices are used is set with `dovetail.engine`.
+
+    Example:
+        >>> x, session = K.placeholder(()), K.get_session()
+        >>> K.clear_session()
+        >>> K.set_session(session)
+        >>> K.function([x], x + 1.)(2.)
+        np.float32(3.0)
+        >>> K.clear_session()
+    """
+    if not isinstance(session, Session):
+        problem = "it needs a session that K.get_session gave; others do not know Dovetail's graphs, and are not needed"
+        raise k_error(TypeError, "set_session", f"{problem}. It got {session!r}.")
+    building.default = session.graph
 
 
 @k_function
 def clear_session() -> None:
-    """Closes this thread's default graph, and starts the numbers of names again.
+    """Closes this thread's default graph, forgets its learning phase, and starts the numbers of names again.
 
     Source: `tf.keras.backend.clear_session`.
+
+    Differs: default graphs and learning phases of other threads stay.
 
     Modern: `keras.backend.clear_session()`.
 
@@ -77,4 +260,5 @@ def clear_session() -> None:
         >>> K.clear_session()
     """
     building.default = None
+    forget_learning_phase()
     K.reset_uids()

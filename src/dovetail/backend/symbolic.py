@@ -7,8 +7,14 @@ is run; ops on eager Tensors and on arrays are computed at once, as ever.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from dovetail import backend as K
 from dovetail import ops
@@ -16,23 +22,37 @@ from dovetail.backend.table import k_error, k_function
 from dovetail.errors import op_error
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.ops import worlds
+from dovetail.ops.op import OPS
 from dovetail.ops.spec import spec
-from dovetail.tensor import building, recording
+from dovetail.structure import flatten
+from dovetail.tensor import building, not_building, recording
 from dovetail.variable import Variable
 
-__all__ = ["placeholder"]
+__all__ = [
+    "control_dependencies",
+    "eager",
+    "is_keras_tensor",
+    "is_placeholder",
+    "is_symbolic",
+    "is_tensor",
+    "is_variable",
+    "placeholder",
+    "symbolic",
+]
 
 
 class Update(NamedTuple):
-    """What an update tensor does to a variable when it is run.
+    """What an update tensor does, in a program that computes it.
 
     Attributes:
         variable: what is given the tensor's value.
-        step: for an update that adds or subtracts, the op and what it takes beside the value; so several can be made.
+        step: for an update that adds or subtracts, the op and what it takes beside the variable; then several of them
+            add up.
     """
 
     variable: Variable
-    step: tuple[Any, GraphTensor] | None = None
+    step: tuple[Any, GraphTensor] | None
 
 
 class DefaultGraph(Graph):
@@ -60,9 +80,50 @@ class DefaultGraph(Graph):
             raise op_error(ValueError, op.name, problem)
         return super().add(op, inputs, attrs, *args, **kwargs)
 
+    @functools.cached_property
+    def learning_phase(self) -> Any:
+        """Whether it is training: False unless another value is fed."""
+        with self.as_default():
+            return ops.placeholder_with_default(self.constant(np.array(False)), name="keras_learning_phase")
+
     def key(self, seed: Any) -> Any:
         """A random key that is another one for each call of this method, and each time the graph is run."""
-        return ops.random.fold_in(ops.random.fold_in(seed, next(self._keys)), trace.read_variable(self, self.runs))
+        current = trace.current_graph()
+        run = trace.read_variable(self if current is None else current, self.runs)
+        return ops.random.fold_in(ops.random.fold_in(seed, next(self._keys)), run)
+
+    def update(self, variable: Variable, value: Any, op: Any = None) -> GraphTensor:
+        """A tensor of a variable's next value, which the programs that compute it give to the variable.
+
+        Args:
+            variable: is not changed now.
+            value: the next value, or what `op` makes it of.
+            op: takes the variable's value, and `value`.
+        """
+        if trace.current_graph() not in (None, self):
+            problem = "what is computed only in a branch or a loop cannot update a variable: use K.switch on the value"
+            raise ValueError(f"{problem} instead.")
+        value = trace.to_graph(value, variable.dtype, self, OPS["AssignVariableOp"])
+        following = value if op is None else op(trace.read_variable(self, variable), value)
+        variable.check_shape(following)
+        tensor: Any = ops.identity(following, name=f"{variable.name}/Update")
+        self.updates[tensor] = Update(variable, op and (op, value))
+        return tensor
+
+    @contextmanager
+    def after(self, tensors: list[GraphTensor]) -> Iterator[None]:
+        """What is recorded inside the `with` block needs these tensors; updated variables are read as updated."""
+        updated = {self.updates[t].variable: t for t in tensors if t in self.updates}
+        values = self.state.values
+        outside = {variable: values[variable] for variable in updated if variable in values}
+        values.update(updated)
+        try:
+            with self.control_dependencies([t.op for t in tensors]):
+                yield
+        finally:
+            for variable in updated:
+                del values[variable]
+            values.update(outside)
 
 
 def symbolic_graph() -> DefaultGraph | None:
@@ -70,9 +131,8 @@ def symbolic_graph() -> DefaultGraph | None:
     current = trace.current_graph()
     if current is None:
         return None if recording.tapes else building.default
-    while current.outer is not None:
-        current = current.outer
-    return current if isinstance(current, DefaultGraph) else None
+    outermost = current.outermost
+    return outermost if isinstance(outermost, DefaultGraph) else None
 
 
 def symbolic_key(seed: Any) -> Any:
@@ -109,20 +169,23 @@ def placeholder(
     name: str | None = None,
     ragged: bool = False,
 ) -> Any:
-    """An input of the default graph.
+    """An input of the default graph; the first one opens that graph.
+
+    From then on expressions of variables are recorded, until `K.clear_session`; see `K.eager` for what is not to be.
 
     Args:
         shape: ints, with None for dimensions that are not known.
-        ndim: the number of axes, where `shape` is not given.
+        ndim: the number of axes, where `shape` is not given; if neither is, not even that is known.
         dtype: its type; `floatx` if not given.
         sparse, ragged: must be False.
         name: what the graph calls it.
 
     Returns:
-        A graph Tensor, which has a value only while `K.function` runs.
+        A graph Tensor, which has a value only where `K.function` or a session runs.
 
     Raises:
-        ValueError: it is to be both sparse and ragged; or a `dovetail.function` is being traced.
+        ValueError: a dimension is negative; it is to be both sparse and ragged; a `dovetail.function` is being traced.
+        TypeError: there is no such dtype, or a dimension is no integer.
         NotImplementedError: it is to be sparse or ragged.
 
     Source: `tf.keras.backend.placeholder`.
@@ -139,14 +202,177 @@ def placeholder(
         [array([6.], dtype=float32)]
         >>> K.clear_session()
     """
+    if sparse and ragged:
+        raise k_error(ValueError, "placeholder", "a placeholder cannot be both sparse and ragged.")
     if sparse or ragged:
-        if sparse and ragged:
-            raise k_error(ValueError, "placeholder", "a placeholder cannot be both sparse and ragged.")
-        raise k_error(NotImplementedError, "placeholder", "tensors are dense here; feed the values of a dense one.")
+        raise k_error(NotImplementedError, "placeholder", "all tensors are dense here; feed dense arrays.")
     if trace.current_graph() is not None and symbolic_graph() is None:
         problem = "a function that is being traced has its arguments as inputs; make placeholders outside of it."
         raise k_error(ValueError, "placeholder", problem)
-    if not shape and ndim:
-        shape = (None,) * ndim
-    graph = open_default_graph()
-    return graph.placeholder(spec(shape, dtype or K.floatx()), name)
+    dims = (None,) * ndim if not shape and ndim else _dims(shape)
+    return open_default_graph().placeholder(spec(dims, dtype or K.floatx()), name)
+
+
+def _dims(shape: Any) -> Any:
+    if shape is None:
+        return None
+    dims = [dim if dim is None else operator.index(dim) for dim in (shape if np.iterable(shape) else [shape])]
+    if any(dim is not None and dim < 0 for dim in dims):
+        raise ValueError(f"the dimensions of a shape are 0 or more, or None where they are not known, not {shape}.")
+    return dims
+
+
+# -- what a value is --------------------------------------------------------------------------------------------------
+
+
+@k_function
+def is_placeholder(x: Any) -> bool:
+    """Whether it was made by `K.placeholder`.
+
+    Source: `keras.backend.is_placeholder` of Keras 2.3.
+
+    Example:
+        >>> x = K.placeholder((2,))
+        >>> K.is_placeholder(x), K.is_placeholder(x + 1)
+        (True, False)
+        >>> K.clear_session()
+    """
+    return type(x) is GraphTensor and x.op.type == "Placeholder" and isinstance(x.graph, DefaultGraph)
+
+
+@k_function
+def is_symbolic(x: Any) -> bool:
+    """Whether it is a tensor that has no value yet: of a graph, of a Keras model, or of a function being traced.
+
+    Source: `keras.backend.is_symbolic` of Keras 2.3.
+
+    Example:
+        >>> K.is_symbolic(K.constant([1., 1.]))
+        False
+    """
+    if worlds.world_of(x) is worlds.NATIVE:  # a tracer of JAX's; TensorFlow's tensors have an `op` only in graphs
+        return hasattr(x, "op") or any(kind.__name__ == "Tracer" for kind in type(x).__mro__)
+    return worlds.world_of(x).symbolic
+
+
+@k_function
+def is_tensor(x: Any) -> bool:
+    """Whether it is a tensor or a variable: Dovetail's, of an engine, or of Keras; NumPy arrays are none.
+
+    Source: `keras.backend.is_tensor` of Keras 2.3.
+
+    Modern: `keras.ops.is_tensor(x)`, `tf.is_tensor(x)`.
+
+    Example:
+        >>> K.is_tensor(K.constant([1., 1.])), K.is_tensor([1., 1.])
+        (True, False)
+    """
+    return worlds.world_of(x) is not worlds.HOST
+
+
+@k_function
+def is_variable(x: Any) -> bool:
+    """Whether it is a variable: Dovetail's, Keras' or TensorFlow's.
+
+    Source: `keras.backend.is_variable` of Keras 2.3.
+
+    Example:
+        >>> K.is_variable(K.variable([1., 2.])), K.is_variable(K.constant([1., 2.]))
+        (True, False)
+    """
+    return isinstance(x, Variable) or (K.is_tensor(x) and hasattr(x, "assign"))
+
+
+@k_function
+def is_keras_tensor(x: Any) -> bool:
+    """Whether it is a tensor of a Keras model, or of the default graph.
+
+    Raises:
+        ValueError: it is no tensor.
+
+    Source: `tf.keras.backend.is_keras_tensor`.
+
+    Modern: `keras.utils.is_keras_tensor(x)`.
+
+    Example:
+        >>> x = K.placeholder((2,))
+        >>> K.is_keras_tensor(x), K.is_keras_tensor(K.variable([1., 2.]))
+        (True, False)
+        >>> K.clear_session()
+    """
+    if not K.is_tensor(x):
+        raise k_error(ValueError, "is_keras_tensor", f"it needs a tensor, not {x!r}.")
+    if type(x) is GraphTensor:
+        return isinstance(x.graph.outermost, DefaultGraph)
+    return worlds.world_of(x).symbolic
+
+
+# -- where it is recorded ---------------------------------------------------------------------------------------------
+
+
+@k_function
+def eager(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is computed at once, also while the default graph is open.
+
+    Source: `keras.backend.eager` of Keras 2.3.
+
+    Example:
+        >>> x, w = K.placeholder((2,)), K.variable([1., 2.])
+        >>> K.sum(w)
+        <graph tensor Sum:0 float32[]>
+        >>> K.eager(K.sum)(w)
+        Tensor(3., float32[], numpy)
+        >>> K.clear_session()
+    """
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with not_building():
+            return func(*args, **kwargs)
+
+    return call
+
+
+@k_function
+def symbolic(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that opens the default graph, if it is not open, before it begins, as `K.placeholder` does.
+
+    Source: `keras.backend.symbolic` of Keras 2.3.
+
+    Example:
+        >>> w = K.variable([1., 2.])
+        >>> K.symbolic(K.sum)(w)
+        <graph tensor Sum:0 float32[]>
+        >>> K.clear_session()
+    """
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if trace.current_graph() is None:
+            open_default_graph()
+        return func(*args, **kwargs)
+
+    return call
+
+
+@k_function
+def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
+    """What is recorded inside the `with` block is computed after these tensors and updates, which are then needed, too.
+
+    Args:
+        control_inputs: tensors and updates of the default graph; what has been computed already does not count.
+
+    Source: `keras.backend.control_dependencies` of Keras 2.3.
+
+    Example:
+        >>> x, count = K.placeholder(()), K.variable(0.)
+        >>> with K.control_dependencies([K.update_add(count, 1.)]):
+        ...     y = x * 2.
+        >>> K.function([x], y)(3.), K.get_value(count)
+        (np.float32(6.0), np.float32(1.0))
+        >>> K.clear_session()
+    """
+    graph = symbolic_graph()
+    if graph is None:
+        return nullcontext()
+    return graph.after([t for t in flatten(control_inputs)[0] if type(t) is GraphTensor])

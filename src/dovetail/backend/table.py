@@ -26,21 +26,28 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}  # name → function, in the order
 
 def k_function(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: adds a function to K."""
-    name = function.__name__
+    found = FUNCTIONS[function.__name__] = named(function.__name__)(function)
+    return found
 
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except CONVENTIONAL as error:
-            by_an_op = getattr(error, "dovetail", False) and not hasattr(error, "k_name")
-            _name(error, name)
-            if by_an_op and isinstance(error, IndexError):
-                raise _as_value_error(error) from error.__cause__
-            raise
 
-    FUNCTIONS[name] = call
-    return call
+def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorator: errors that leave a function begin with this name, behind a `K.`."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return function(*args, **kwargs)
+            except CONVENTIONAL as error:
+                by_an_op = getattr(error, "dovetail", False) and not hasattr(error, "k_name")
+                _name(error, name)
+                if by_an_op and isinstance(error, IndexError):
+                    raise _as_value_error(error) from error.__cause__
+                raise
+
+        return call
+
+    return decorate
 
 
 def _name(error: Exception, name: str) -> None:

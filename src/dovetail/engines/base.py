@@ -64,7 +64,8 @@ class Engine:
 
     def __init__(self, rules: Rules, out_rules: dict[str, Rule] | None = None, fresh: Iterable[str] = ()) -> None:
         self.control = self.make_control()
-        self.rules = Rules({"XlaOptimizationBarrier": tuple, **self.control.rules(), **rules})
+        own = Rules({"XlaOptimizationBarrier": tuple, "Print": self.print_value})
+        self.rules = Rules({**own, **self.control.rules(), **rules})
         self.out_rules = out_rules or {}
         self.fresh = frozenset(fresh)
         self.eager_rules = {name: self.eager_rule(rule) for name, rule in self.rules.items()}
@@ -168,6 +169,11 @@ class Engine:
         """
         return function
 
+    def print_value(self, value: Any, message: str, summarize: int) -> Any:
+        """Prints a value, also where a program computes it; returns it."""
+        print_array(self.to_numpy(value), message, summarize)
+        return value
+
     # branches and loops
 
     def make_control(self) -> Control:
@@ -204,7 +210,22 @@ class Engine:
         """
         return None
 
-    # gradients of the library's own, for `custom_gradient` and friends on its users' values
+    # gradients of the library's own, for its users' values
+
+    def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        """The gradients of the sum of values that were computed before, with respect to what they were computed from.
+
+        Args:
+            ys, xs: native arrays.
+
+        Returns:
+            An array for each of xs, None where the ys do not depend on it.
+
+        Raises:
+            NotImplementedError: the library keeps no record of what was computed.
+        """
+        problem = f"{self.name} differentiates functions, and keeps no record of how a value was computed"
+        raise NotImplementedError(f"{problem}: use its own gradient of a function.")
 
     def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
         """Runs a function so that the library's autodiff uses the gradient that comes with it.
@@ -259,6 +280,12 @@ class Engine:
 
     def __repr__(self) -> str:
         return f"<engine {self.name}>"
+
+
+def print_array(array: np.ndarray, message: str, summarize: int) -> None:
+    """Prints a message and an array, of which `summarize` elements at each end of an axis; -1 for all."""
+    threshold = array.size if summarize < 0 else 0
+    print(message, np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1)))
 
 
 _native_dtypes: dict[Any, DType] = {}

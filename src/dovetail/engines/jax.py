@@ -20,7 +20,7 @@ from jax.scipy import linalg as jsp
 
 from dovetail.dtypes import DType
 from dovetail.engines import matrices, slices
-from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
+from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype, print_array
 from dovetail.engines.control import Control, Values
 from dovetail.engines.numpy_like import by_name, drops_imaginary, infinite_bounds, integer_power, reduction, running
 from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
@@ -501,6 +501,11 @@ class JaxEngine(Engine):
     compiles_programs = True
     consumes = True
 
+    def __init__(self, rules: Rules) -> None:
+        super().__init__(rules)
+        # What JAX traces has no numbers, not even that of a constant; but shapes are known, and other shapes follow.
+        self.native.eager_rules = {**self.rules, "Shape": lambda x: np.array(x.shape, np.int32)}
+
     def version(self) -> str:
         return jax.__version__
 
@@ -551,6 +556,10 @@ class JaxEngine(Engine):
                 return compiled(*args)
 
         return program
+
+    def print_value(self, value: Any, message: str, summarize: int) -> Any:
+        jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)
+        return value
 
     def is_tracing(self) -> bool:
         return isinstance(jnp.zeros((), bool), jax.core.Tracer)  # inside `jit` even a constant is one

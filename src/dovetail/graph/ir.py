@@ -108,6 +108,7 @@ class Graph(Editing):
         self._counts: dict[str, int] = {}
         self._scope = ""
         self._overrides: dict[str, str] = {}
+        self._control: tuple[Operation, ...] = ()  # what new operations wait for
 
     # building
 
@@ -134,6 +135,9 @@ class Graph(Editing):
             tensor._add_use(operation)
         self._operations[operation.name] = operation
         self._order.insert(operation, self._cursor and self._place_for(inputs))
+        if inputs:
+            for other in self._control:
+                operation.add_control_input(other)
         return operation
 
     def _place_for(self, inputs: list[GraphTensor]) -> Operation | None:
@@ -216,7 +220,35 @@ class Graph(Editing):
         finally:
             self._overrides = outside
 
+    @contextmanager
+    def control_dependencies(self, operations: Iterable[Operation]) -> Iterator[None]:
+        """Operations added to this graph inside the `with` block run after these; constants and inputs need not.
+
+        Source: `tf.Graph.control_dependencies`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = Graph()
+            >>> x = graph.placeholder(dt.spec(()), "x")
+            >>> first = dt.ops.tanh(x)
+            >>> with graph.control_dependencies([first.op]):
+            ...     second = dt.ops.exp(x)
+            >>> second.op.control_inputs
+            (<operation Tanh Tanh>,)
+        """
+        outside = self._control
+        self._control = (*outside, *operations)
+        try:
+            yield
+        finally:
+            self._control = outside
+
     # reading
+
+    @property
+    def outermost(self) -> Graph:
+        """The graph that all others are in, which are around this one; of a graph that is in none, itself."""
+        return self if self.outer is None else self.outer.outermost
 
     @property
     def gradient_overrides(self) -> Mapping[str, str]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from dovetail.errors import Where, op_error
 from dovetail.ops.op import Op
 from dovetail.ops.spec import TensorSpec
-from dovetail.tensor import Operators
+from dovetail.tensor import Operators, building
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
 
 SINGLE = -1  # in Operation.layout: the parameter is one tensor
+# In a thread's default graph `x == y` as a truth says whether they are one tensor, as `x in tensors` needs it.
+_EQUALITY = {"Equal": True, "NotEqual": False}
 
 
 class GraphTensor(Operators):
@@ -78,6 +80,9 @@ class GraphTensor(Operators):
         return id(self)
 
     def __bool__(self) -> bool:
+        if self.op.type in _EQUALITY and self.graph.outermost is building.default:
+            x, y = self.op.inputs
+            return (x is y) is _EQUALITY[self.op.type]
         raise self._no_value("Python's `if`, `while`, `and`, `or` and `not` need a value", "ops.cond or ops.where")
 
     def __iter__(self) -> Iterator[Any]:

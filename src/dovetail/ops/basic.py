@@ -53,3 +53,4 @@ def call(inputs: Eachs, graph: Any) -> tuple[Tensor, ...]:
 
 NOT_COMPUTED = ("Placeholder", "Const", "ReadVariableOp", "AssignVariableOp")
 EFFECTS = ("AssignVariableOp",)  # what is done even if nobody uses the result
+SHOWN = ("Print",)  # what is done whenever it is computed, so as often as it stands in a program

@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail.ops import bitwise, compare, math, products
 from dovetail.ops.op import Op
-from dovetail.tensor import Operators
+from dovetail.tensor import Operators, Tensor, building
 
 BINARY: dict[str, Op] = {
     "add": math.add,
@@ -81,7 +81,14 @@ def _power(op: Op) -> Callable[[Any, Any], Any]:
 def _equality(op: Op) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         # None and words are no tensors: Python then compares by identity, so `x == None` is False.
-        return NotImplemented if other is None or type(other) is str else op(self, other)
+        if other is None or type(other) is str:
+            return NotImplemented
+        if building.default is None or type(self) is Tensor:
+            return op(self, other)
+        try:  # also what cannot be equal may be looked for among a default graph's tensors
+            return op(self, other)
+        except (TypeError, ValueError):
+            return NotImplemented
 
     return operator
 

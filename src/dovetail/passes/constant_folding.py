@@ -17,7 +17,7 @@ from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.partial import CARRIES_NAN, PartialInts
 from dovetail.graph.trace import infer_again
 from dovetail.ops import dispatch
-from dovetail.ops.basic import NOT_COMPUTED
+from dovetail.ops.basic import NOT_COMPUTED, SHOWN
 from dovetail.ops.infer import size_of
 from dovetail.ops.spec import Shape, TensorSpec
 from dovetail.ops.subgraphs import SUBGRAPH_CALLS
@@ -140,7 +140,7 @@ def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:
 
 
 def _is_foldable(op: Operation) -> bool:
-    if op.type in NOT_COMPUTED or any(type(v) is Graph for v in op.attrs.values()):
+    if op.type in NOT_COMPUTED or op.type in SHOWN or any(type(v) is Graph for v in op.attrs.values()):
         return False
     sizes = [size_of(t.shape) for t in op.outputs]
     if None in sizes:

@@ -6,11 +6,11 @@ from typing import Any
 
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.patterns import COMMUTATIVE
-from dovetail.ops.basic import EFFECTS
+from dovetail.ops.basic import EFFECTS, SHOWN
 
 LARGEST = 1 << 16  # bytes; larger constants are the same only if they are one array
 
-KEPT = frozenset(["Placeholder", *EFFECTS])
+KEPT = frozenset(["Placeholder", *EFFECTS, *SHOWN])
 
 
 def merge_common(graph: Graph) -> int:

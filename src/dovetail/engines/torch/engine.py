@@ -77,6 +77,17 @@ class TorchEngine(Engine):
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
         return torch.no_grad()(function)
 
+    def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        ys = [y for y in ys if y.requires_grad]
+        if not ys:
+            return [None] * len(xs)
+        for x in xs:
+            if not x.requires_grad:
+                problem = "torch keeps no record of what was computed from a tensor that requires no gradient"
+                raise ValueError(f"{problem}: call x.requires_grad_() before the computation.")
+        ones = [torch.ones_like(y) for y in ys]
+        return list(torch.autograd.grad(ys, xs, ones, create_graph=True, allow_unused=True))
+
     def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
         results, gradient = function(*args)
         return _WithGradient.apply(gradient, len(results), *results, *args)

@@ -1,0 +1,120 @@
+"""Gradients: of tensors with respect to others, and where they stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dovetail import ops
+from dovetail.autodiff import graph_gradients
+from dovetail.backend.table import k_error, k_function
+from dovetail.engines import owner_of_type
+from dovetail.errors import describe
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.ops.kinds import TensorLike
+from dovetail.ops.worlds import NATIVE, unwrapped, world_of
+from dovetail.structure import flatten
+from dovetail.tensor import Tensor
+from dovetail.variable import Variable
+
+__all__ = ["gradients", "stop_gradient"]
+
+
+@k_function
+def gradients(loss: TensorLike, variables: Any) -> list[Any]:
+    """The gradients of a tensor, as more tensors of its graph, which have gradients in turn.
+
+    It works where a record is kept of how a tensor was computed: in the default graph, which the first K.placeholder
+    opens; inside `dovetail.function`; on KerasTensors; on torch's tensors that require a gradient; on TensorFlow's
+    inside `tf.function`.
+
+    Args:
+        loss: a tensor, or a list of which the sum counts.
+        variables: a variable or tensor of the same graph, or a list of them.
+
+    Returns:
+        A list with a gradient for each variable, of its shape and dtype; None where the loss does not depend on it.
+
+    Raises:
+        RuntimeError: the loss has been computed, and no record was kept.
+        NotImplementedError: the loss is an array of JAX's, which keeps no record.
+
+    Source: `tf.keras.backend.gradients`.
+
+    Differs: the gradient of `K.gather` is dense.
+
+    Modern: `dovetail.GradientTape`, `tf.GradientTape`.
+
+    Example:
+        >>> from dovetail import backend as K
+        >>> x = K.placeholder((2,))
+        >>> y = K.sum(x ** 3.)
+        >>> first = K.gradients(y, [x])[0]
+        >>> second = K.gradients(first, [x])[0]
+        >>> K.function([x], [first, second])([[1., 2.]])
+        [array([ 3., 12.], dtype=float32), array([ 6., 12.], dtype=float32)]
+        >>> K.clear_session()
+    """
+    losses, sources = flatten(loss)[0], flatten(variables)[0]
+    values = [unwrapped(y) for y in losses]
+    graph = next((y.graph for y in values if type(y) is GraphTensor), None)
+    if graph is not None:
+        return _in_graph(graph, values, sources)
+    if any(world_of(y).name == "keras" for y in values):
+        from dovetail.interop import keras  # whose tensors there are, so it has been imported
+
+        return keras.gradients(loss, variables)
+    if values and all(world_of(y) is NATIVE for y in values):
+        return _of_native(values, [unwrapped(x) for x in sources])
+    problem = "the loss has been computed already, and no record was kept of how"
+    advice = "open the default graph before (K.placeholder does, and K.symbolic), or use dovetail.GradientTape"
+    raise k_error(RuntimeError, "gradients", f"{problem}: {advice}.", f"loss={describe(loss)}")
+
+
+def _in_graph(graph: Graph, losses: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+    """The gradients, None where a source is not of the graph or of an integer dtype."""
+    points = [_in(graph, x) for x in sources]
+    found = iter(graph_gradients.gradients(list(losses), [p for p in points if p is not None]))
+    return [None if p is None else next(found) for p in points]
+
+
+def _in(graph: Graph, x: Any) -> Any:
+    if type(x) is Tensor:  # what has been computed is a constant of the graph
+        x = graph.closures.get(x)
+    known = isinstance(x, (GraphTensor, Variable)) and x.dtype.is_differentiable
+    return x if known else None
+
+
+def _of_native(losses: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+    engine = owner_of_type(type(losses[0]))
+    own = [x for x in sources if owner_of_type(type(x)) is engine]
+    found = iter(engine.gradients(losses, own) if own else [])
+    return [next(found) if owner_of_type(type(x)) is engine else None for x in sources]
+
+
+@k_function
+def stop_gradient(variables: TensorLike) -> Any:
+    """The same value, taken as a constant by gradients.
+
+    Args:
+        variables: a tensor or variable, or a list of them.
+
+    Returns:
+        A tensor, or a list of them.
+
+    Source: `tf.keras.backend.stop_gradient`.
+
+    Differs: for a list there is a list, which tf.keras gives as an iterator.
+
+    Modern: `keras.ops.stop_gradient(variables)`, `tf.stop_gradient(variables)`.
+
+    Example:
+        >>> from dovetail import backend as K
+        >>> x = K.placeholder(())
+        >>> K.function([x], K.gradients(x * K.stop_gradient(x), x))([3.])
+        [np.float32(3.0)]
+        >>> K.clear_session()
+    """
+    if isinstance(variables, (list, tuple)):
+        return [ops.stop_gradient(x) for x in variables]
+    return ops.stop_gradient(variables)

@@ -1,0 +1,51 @@
+"""`K.experimental`: whether layers draw their random numbers from a generator with state; here they always do."""
+
+from __future__ import annotations
+
+from dovetail.backend.table import k_function
+
+__all__ = ["disable_tf_random_generator", "enable_tf_random_generator", "is_tf_random_generator_enabled"]
+
+_enabled = True
+
+
+@k_function
+def is_tf_random_generator_enabled() -> bool:
+    """What `enable_tf_random_generator` and `disable_tf_random_generator` have said; nothing depends on it.
+
+    Source: `tf.keras.backend.experimental.is_tf_random_generator_enabled`.
+
+    Example:
+        >>> is_tf_random_generator_enabled()
+        True
+    """
+    return _enabled
+
+
+@k_function
+def enable_tf_random_generator() -> None:
+    """Says that `is_tf_random_generator_enabled`; nothing depends on it.
+
+    Source: `tf.keras.backend.experimental.enable_tf_random_generator`.
+
+    Example:
+        >>> enable_tf_random_generator()
+    """
+    global _enabled
+    _enabled = True
+
+
+@k_function
+def disable_tf_random_generator() -> None:
+    """Says that not `is_tf_random_generator_enabled`; nothing depends on it.
+
+    Source: `tf.keras.backend.experimental.disable_tf_random_generator`.
+
+    Example:
+        >>> disable_tf_random_generator()
+        >>> is_tf_random_generator_enabled()
+        False
+        >>> enable_tf_random_generator()
+    """
+    global _enabled
+    _enabled = False

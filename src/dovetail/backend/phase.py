@@ -1,0 +1,188 @@
+"""The learning phase: whether it is training or testing."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from dovetail import backend as K
+from dovetail.backend.symbolic import symbolic_graph
+from dovetail.backend.table import k_error, k_function
+from dovetail.ops.kinds import TensorLike
+
+__all__ = ["in_test_phase", "in_train_phase", "learning_phase", "learning_phase_scope", "set_learning_phase"]
+
+
+class _Phase(threading.local):
+    """What the learning phase of this thread is set to; None: to nothing."""
+
+    value: Any = None
+
+
+_phase = _Phase()
+
+
+def forget_learning_phase() -> None:
+    """The learning phase is set to nothing."""
+    _phase.value = None
+
+
+@k_function
+def learning_phase() -> Any:
+    """Whether it is training: 1 in training, 0 else.
+
+    It is what a running Keras layer was told, if a layer of Keras 3 is running; else what `K.set_learning_phase` said.
+
+    Returns:
+        An int or bool, 0 if nothing has been said; then, while the default graph is open, a bool graph Tensor that may
+        be an input of `K.function`, and is False where it is not.
+
+    Source: `tf.keras.backend.learning_phase`.
+
+    Differs: in a running Keras layer it is what the layer was told; in tf.keras only `in_train_phase` knows that.
+
+    Modern: the `training` argument of `Layer.call`.
+
+    Example:
+        >>> K.learning_phase()
+        0
+        >>> x = K.placeholder(())
+        >>> f = K.function([x, K.learning_phase()], K.in_train_phase(x, -x))
+        >>> f([1., 1]), f([1., 0])
+        (np.float32(1.0), np.float32(-1.0))
+        >>> K.clear_session()
+    """
+    told = _told_to_layer()
+    if told is not None:
+        return told
+    graph = symbolic_graph()
+    if _phase.value is None and graph is not None:
+        return graph.learning_phase
+    return _phase.value or 0
+
+
+def _told_to_layer() -> Any:
+    """The `training` argument of the layer of Keras 3 that is running; None if there is none."""
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    context = state and state.get_global_attribute("current_call_ctx")
+    return context and context.training
+
+
+@k_function
+def set_learning_phase(value: int) -> None:
+    """Says whether it is training, in this thread, until `K.clear_session`.
+
+    Args:
+        value: 1 in training, 0 else.
+
+    Raises:
+        ValueError: it is neither 0 nor 1.
+
+    Source: `tf.keras.backend.set_learning_phase`.
+
+    Modern: the `training` argument of `Layer.call`.
+
+    Example:
+        >>> K.set_learning_phase(1)
+        >>> K.in_train_phase("training", "testing")
+        'training'
+        >>> K.clear_session()
+    """
+    _phase.value = _checked("set_learning_phase", value)
+
+
+def _checked(name: str, value: Any) -> Any:
+    if value not in {0, 1}:
+        raise k_error(ValueError, name, f"the learning phase is 0 or 1, not {value!r}.")
+    return value
+
+
+@k_function
+def learning_phase_scope(value: int) -> AbstractContextManager[None]:
+    """Says whether it is training inside of a `with` block.
+
+    Args:
+        value: 1 in training, 0 else.
+
+    Raises:
+        ValueError: it is neither 0 nor 1.
+
+    Source: `tf.keras.backend.learning_phase_scope`.
+
+    Modern: the `training` argument of `Layer.call`.
+
+    Example:
+        >>> with K.learning_phase_scope(1):
+        ...     K.learning_phase()
+        1
+        >>> K.learning_phase()
+        0
+    """
+    return _scope(_checked("learning_phase_scope", value))
+
+
+@contextmanager
+def _scope(value: Any) -> Iterator[None]:
+    outside, _phase.value = _phase.value, value
+    try:
+        yield
+    finally:
+        _phase.value = outside
+
+
+@k_function
+def in_train_phase(
+    x: TensorLike | Callable[[], Any], alt: TensorLike | Callable[[], Any], training: TensorLike | None = None
+) -> Any:
+    """One value in training, another one else.
+
+    Args:
+        x: the value in training, or a function that gives it.
+        alt: the value else, or a function that gives it, of the same shape.
+        training: whether it is training: a bool, a number or a scalar tensor; `K.learning_phase` if not given.
+
+    Returns:
+        `x` or `alt`, or what they give; only the one that is chosen is called.
+
+    Source: `tf.keras.backend.in_train_phase`.
+
+    Modern: `x if training else alt`, with the `training` argument of `Layer.call`.
+
+    Example:
+        >>> K.in_train_phase(lambda: "training", lambda: "testing", training=True)
+        'training'
+    """
+    if training is None:
+        training = K.learning_phase()
+    if K.is_tensor(training):
+        return K.switch(training, x, alt)
+    if training not in (0, 1):
+        problem = f"training is a bool, 0, 1 or a scalar tensor, not {training!r}."
+        raise k_error(TypeError, "in_train_phase", problem)
+    chosen = x if training else alt
+    return chosen() if callable(chosen) else chosen
+
+
+@k_function
+def in_test_phase(
+    x: TensorLike | Callable[[], Any], alt: TensorLike | Callable[[], Any], training: TensorLike | None = None
+) -> Any:
+    """One value in testing, another one in training; `K.in_train_phase` with the two exchanged.
+
+    Args:
+        x: the value in testing, or a function that gives it.
+        alt: the value in training, or a function that gives it, of the same shape.
+        training: whether it is training: a bool, a number or a scalar tensor; `K.learning_phase` if not given.
+
+    Source: `tf.keras.backend.in_test_phase`.
+
+    Modern: `alt if training else x`, with the `training` argument of `Layer.call`.
+
+    Example:
+        >>> K.in_test_phase(lambda: "testing", lambda: "training", training=True)
+        'training'
+    """
+    return K.in_train_phase(alt, x, training=training)

@@ -1,0 +1,36 @@
+"""Printing the values of tensors while programs run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from dovetail.backend.table import k_function
+from dovetail.ops.kinds import TensorLike
+
+__all__ = ["print_tensor"]
+
+
+@k_function
+def print_tensor(x: TensorLike, message: str = "", summarize: int | None = 3) -> Any:
+    """Prints a tensor each time that it is computed.
+
+    Args:
+        x: a tensor or variable.
+        message: what is printed in front of it.
+        summarize: how many elements are printed at the start and at the end of each axis: 3 if None, all if -1.
+
+    Returns:
+        The same value.  In a graph that result is what prints, so it must be used in the place of `x`.
+
+    Source: `tf.keras.backend.print_tensor`.
+
+    Differs: numbers are written as NumPy writes them.
+
+    Modern: `tf.print(message, x, summarize=summarize)`.
+
+    Example:
+        >>> y = print_tensor([1., 2., 3.], "y is")
+        y is [1. 2. 3.]
+    """
+    return ops.print_tensor(x, message, 3 if summarize is None else summarize)

@@ -1,0 +1,332 @@
+"""The values of variables: reading, setting and updating them, at once or as part of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from dovetail import backend as K
+from dovetail import ops
+from dovetail.backend.session import session_of
+from dovetail.backend.symbolic import DefaultGraph, symbolic_graph
+from dovetail.backend.table import k_error, k_function
+from dovetail.engines import owner_of_type
+from dovetail.engines.base import native_to_dtype
+from dovetail.graph.ir import GraphTensor
+from dovetail.ops.kinds import TensorLike
+from dovetail.ops.worlds import NATIVE, unwrapped, world_of
+from dovetail.tensor import Tensor, not_building
+from dovetail.variable import Variable
+
+__all__ = [
+    "batch_get_value",
+    "batch_set_value",
+    "eval",
+    "get_value",
+    "manual_variable_initialization",
+    "moving_average_update",
+    "set_value",
+    "update",
+    "update_add",
+    "update_sub",
+    "v1_variable_initialization",
+]
+
+# -- updates ----------------------------------------------------------------------------------------------------------
+
+
+@k_function
+def update(x: Any, new_x: TensorLike) -> Any:
+    """Gives a variable a new value.
+
+    While the default graph is open nothing happens yet: the result is a tensor of the new value, and `K.function` gives
+    the value to the variable each time it runs, if that tensor is among its `updates` or its outputs need it.
+
+    Args:
+        x: a variable.
+        new_x: its new value, of the same shape; cast to the variable's dtype.
+
+    Returns:
+        The variable; in the default graph the update, a graph Tensor.
+
+    Raises:
+        TypeError: `x` is no variable.
+        ValueError: the shapes differ.
+
+    Source: `tf.keras.backend.update`.
+
+    Differs: a value of another dtype is cast; tf.keras refuses it.
+
+    Modern: `x.assign(new_x)`.
+
+    Example:
+        >>> count = K.variable(1.)
+        >>> K.get_value(K.update(count, count + 1.))
+        np.float32(2.0)
+        >>> x = K.placeholder(())
+        >>> step = K.function([x], [x + count], updates=[K.update(count, count + x)])
+        >>> step([10.]), K.get_value(count)
+        ([np.float32(12.0)], np.float32(12.0))
+        >>> K.clear_session()
+    """
+    return _updated("update", x, new_x)
+
+
+@k_function
+def update_add(x: Any, increment: TensorLike) -> Any:
+    """Adds to a variable; like `K.update`.
+
+    Args:
+        x: a variable.
+        increment: what is added, of a shape that broadcasts to the variable's.
+
+    Returns:
+        The variable; in the default graph the update, a graph Tensor.
+
+    Raises:
+        TypeError: `x` is no variable.
+        ValueError: the shapes do not fit.
+
+    Source: `tf.keras.backend.update_add`.
+
+    Differs: the increment may broadcast; tf.keras refuses it.  It may be of another dtype; tf.keras refuses it.
+
+    Modern: `x.assign_add(increment)`.
+
+    Example:
+        >>> count = K.variable(1.)
+        >>> K.get_value(K.update_add(count, 2.))
+        np.float32(3.0)
+    """
+    return _updated("update_add", x, increment, ops.add)
+
+
+@k_function
+def update_sub(x: Any, decrement: TensorLike) -> Any:
+    """Subtracts from a variable; like `K.update`.
+
+    Args:
+        x: a variable.
+        decrement: what is subtracted, of a shape that broadcasts to the variable's.
+
+    Returns:
+        The variable; in the default graph the update, a graph Tensor.
+
+    Raises:
+        TypeError: `x` is no variable.
+        ValueError: the shapes do not fit.
+
+    Source: `tf.keras.backend.update_sub`.
+
+    Differs: the decrement may broadcast; tf.keras refuses it.  It may be of another dtype; tf.keras refuses it.
+
+    Modern: `x.assign_sub(decrement)`.
+
+    Example:
+        >>> count = K.variable(1.)
+        >>> K.get_value(K.update_sub(count, 2.))
+        np.float32(-1.0)
+    """
+    return _updated("update_sub", x, decrement, ops.subtract)
+
+
+_METHODS: dict[Any, str] = {None: "assign", ops.add: "assign_add", ops.subtract: "assign_sub"}
+
+
+def _updated(name: str, x: Any, value: Any, op: Callable[..., Any] | None = None) -> Any:
+    _require_variable(name, x)
+    graph = symbolic_graph()
+    if isinstance(x, Variable) and graph is not None:
+        return graph.update(x, value, op)
+    getattr(x, _METHODS[op])(value)
+    return x
+
+
+def _require_variable(name: str, x: Any) -> None:
+    if not K.is_variable(x):
+        raise k_error(TypeError, name, f"it needs a variable, as K.variable makes them, not {x!r}.")
+
+
+@k_function
+def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> Any:
+    """Moves a variable towards a value: x ← x · momentum + value · (1 − momentum).
+
+    Args:
+        x: a variable.
+        value: the value to be averaged in, of the same shape.
+        momentum: a number or scalar tensor; how much of the old value stays.
+
+    Returns:
+        The variable; in the default graph the update, as of `K.update`.
+
+    Raises:
+        TypeError: `x` is no variable.
+        ValueError: the shapes differ.
+
+    Source: `tf.keras.backend.moving_average_update`, as it is where TensorFlow 2 behaviour is on: without debiasing.
+
+    Example:
+        >>> average = K.variable(0.)
+        >>> K.get_value(K.moving_average_update(average, 2., momentum=0.75))
+        np.float32(0.5)
+    """
+    _require_variable("moving_average_update", x)
+    momentum, value = K.cast(momentum, K.dtype(x)), K.cast(value, K.dtype(x))
+    return K.update_sub(x, (x - value) * (1 - momentum))
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+@k_function
+def get_value(x: Any) -> Any:
+    """The value of a variable or tensor as a NumPy array.
+
+    Args:
+        x: a variable or tensor; a tensor of the default graph is computed, if it needs no placeholder.
+
+    Returns:
+        A NumPy array, or a scalar where there are no axes; what is no tensor comes back as it is.
+
+    Raises:
+        ValueError: a tensor of the default graph needs a placeholder.
+        TypeError: the tensor is one of a function that is being traced.
+
+    Source: `tf.keras.backend.get_value`.
+
+    Modern: `keras.ops.convert_to_numpy(x)`, `x.numpy()`.
+
+    Example:
+        >>> K.get_value(K.variable([1., 2.]))
+        array([1., 2.], dtype=float32)
+    """
+    if type(x) is GraphTensor:
+        return session_of(x.graph).run(x) if isinstance(x.graph, DefaultGraph) else x.numpy()
+    if isinstance(x, (Tensor, Variable)):
+        return x.numpy()[()]
+    if world_of(x) is NATIVE:
+        return np.array(owner_of_type(type(x)).to_numpy(x))[()]
+    return x if unwrapped(x) is x else K.get_value(unwrapped(x))
+
+
+@k_function
+def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
+    """The values of several variables or tensors; those of the default graph are computed in one run.
+
+    Args:
+        tensors: variables and tensors.
+
+    Returns:
+        A list of NumPy arrays, as of `K.get_value`.
+
+    Source: `tf.keras.backend.batch_get_value`.
+
+    Differs: what is no tensor comes back as it is; tf.keras refuses it.
+
+    Modern: `[keras.ops.convert_to_numpy(x) for x in tensors]`.
+
+    Example:
+        >>> K.batch_get_value([K.variable(1.), K.variable([2.])])
+        [np.float32(1.0), array([2.], dtype=float32)]
+    """
+    tensors = list(tensors)
+    graph = next((x.graph for x in tensors if type(x) is GraphTensor and isinstance(x.graph, DefaultGraph)), None)
+    return [K.get_value(x) for x in tensors] if graph is None else session_of(graph).run(tensors)
+
+
+@k_function
+def eval(x: Any) -> Any:
+    """The value of a variable or tensor as a NumPy array; `K.get_value`.
+
+    Source: `tf.keras.backend.eval`.
+
+    Modern: `keras.ops.convert_to_numpy(x)`, `x.numpy()`.
+
+    Example:
+        >>> K.eval(K.variable([1., 2.]) * 2.)
+        array([2., 4.], dtype=float32)
+    """
+    return K.get_value(x)
+
+
+@k_function
+def set_value(x: Any, value: Any) -> None:
+    """Gives a variable a value at once.
+
+    Args:
+        x: a variable.
+        value: numbers of its shape; cast to its dtype.
+
+    Raises:
+        TypeError: `x` is no variable.
+        ValueError: the shapes differ.
+
+    Source: `tf.keras.backend.set_value`.
+
+    Modern: `x.assign(value)`.
+
+    Example:
+        >>> x = K.variable(1.)
+        >>> K.set_value(x, 2)
+        >>> K.get_value(x)
+        np.float32(2.0)
+    """
+    _require_variable("set_value", x)
+    value = np.asarray(value, native_to_dtype(x.dtype).numpy)
+    if symbolic_graph() is None:
+        x.assign(value)
+    else:
+        with not_building():
+            x.assign(value)
+
+
+@k_function
+def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
+    """Gives several variables values at once.
+
+    Args:
+        tuples: pairs of a variable and its value.
+
+    Raises:
+        TypeError: one is no variable.
+        ValueError: a shape differs.
+
+    Source: `tf.keras.backend.batch_set_value`.
+
+    Modern: `for x, value in tuples: x.assign(value)`.
+
+    Example:
+        >>> x, y = K.variable(1.), K.variable([2., 3.])
+        >>> K.batch_set_value([(x, 5.), (y, [6., 7.])])
+        >>> K.batch_get_value([x, y])
+        [np.float32(5.0), array([6., 7.], dtype=float32)]
+    """
+    for x, value in tuples:
+        K.set_value(x, value)
+
+
+# -- variables are initialised when they are made ---------------------------------------------------------------------
+
+
+@k_function
+def manual_variable_initialization(value: bool) -> None:
+    """Accepted, and without effect: a variable has its first value from the start.
+
+    Source: `tf.keras.backend.manual_variable_initialization`.
+
+    Example:
+        >>> K.manual_variable_initialization(True)
+    """
+
+
+@k_function
+def v1_variable_initialization() -> None:
+    """Accepted, and without effect: a variable has its first value from the start.
+
+    Source: `keras.backend.v1_variable_initialization` of Keras 2.3.
+
+    Example:
+        >>> K.v1_variable_initialization()
+    """
