@@ -10,6 +10,7 @@ import numpy as np
 
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.backend import logits
 from dovetail.backend.table import k_error, k_function
 from dovetail.dtypes import as_dtype
 from dovetail.ops.kinds import TensorLike
@@ -345,4 +346,6 @@ def identity(x: TensorLike, name: str | None = None) -> Any:
         >>> identity(variable([1, 2])).numpy()
         array([1., 2.], dtype=float32)
     """
-    return ops.identity(x, name=name)
+    output = ops.identity(x, name=name)
+    logits.pass_on(x, output)
+    return output
