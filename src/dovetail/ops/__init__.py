@@ -19,6 +19,7 @@ from dovetail.ops.diagonals import *
 from dovetail.ops.exponential import *
 from dovetail.ops.extend import *
 from dovetail.ops.fused import *
+from dovetail.ops.image import *
 from dovetail.ops.index import *
 from dovetail.ops.join import *
 from dovetail.ops.linalg import *
