@@ -76,3 +76,19 @@ def test_errors_at_run_time_name_the_op_and_the_line(engine, where):
     assert f(np.zeros(2, "float32"), np.ones(1, "float32")).shape[-1] == 2
     with pytest.raises(ValueError, match=r"AddV2 at test_plan.py:\d+: "):
         f(np.zeros(2, "float32"), np.ones(3, "float32"))
+
+
+def test_a_value_whose_shape_turns_out_to_be_another_changes_no_variable(engine):
+    count, w = dt.Variable(0.0, name="count"), dt.Variable(np.zeros(3, "float32"), name="w")
+
+    @dt.function(input_signature=[dt.spec((None,))])
+    def step(x):
+        count.assign_add(1.0)
+        w.assign(x)
+
+    step(np.ones(3, "float32"))
+    with pytest.raises(ValueError, match=r"'w' has the shape \(3,\): a value of shape \(5,\) does not fit"):
+        step(np.full(5, 2, "float32"))
+    assert (float(count), w.numpy().tolist()) == (1.0, [1.0, 1.0, 1.0])
+    step(np.full(3, 2, "float32"))
+    assert (float(count), w.numpy().tolist()) == (2.0, [2.0, 2.0, 2.0])

@@ -41,6 +41,9 @@ class Plan:
         writes = {op.attrs["variable"]: op.inputs[0] for op in operations if op.type == "AssignVariableOp"}
         self.variables = list(reads)
         self.assigned = list(writes)
+        for variable, value in writes.items():
+            variable.check_shape(value)
+        self._open = [i for i, value in enumerate(writes.values()) if not value.spec.is_static]  # to be checked later
         self._result_count = len(self.graph.outputs)
         inputs = [*self.graph.inputs, *reads.values()]
         self.program = lower(self.graph, engine, inputs, self.graph.outputs, list(writes.values()))
@@ -85,6 +88,8 @@ class Plan:
             for variable, consume in self._reads:
                 buffers.append(variable.lend_buffer(engine, consume))
             results = self._compute([*arguments, *buffers, *(v.spare_buffer(engine) for v in self._spares)])
+            for number in self._open:
+                self.assigned[number].check_shape(Tensor(results[self._result_count + number], engine))
         except BaseException:
             for variable in self.assigned:
                 variable.keep_buffer()
