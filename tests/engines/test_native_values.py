@@ -230,7 +230,7 @@ def test_engines_know_when_they_trace():
     look(1.0)
     assert seen == [True, True, False, False]
     assert not get_engine("torch").is_tracing()
-    assert [get_engine(name).fresh_key() for name in ("numpy", "torch", "jax")] == [None, None, None]
+    assert [get_engine(name).fresh_key(0) for name in ("numpy", "torch", "jax")] == [None, None, None]
 
 
 def test_errors_are_the_same():

@@ -184,6 +184,7 @@ def counts_are(x, distribution):
 def test_floats_follow_their_distributions(dtype):
     shape = (COUNT // 2, 2)
     assert is_from(random.uniform(SEED, shape, -1.0, 2.0, dtype), stats.uniform(-1, 3))
+    assert is_from(random.uniform(SEED, shape, 2.0, -1.0, dtype), stats.uniform(-1, 3))
     assert is_from(random.normal(SEED, shape, 1.0, 3.0, dtype), stats.norm(1, 3))
     assert is_from(random.normal(SEED, (COUNT + 1,), dtype=dtype), stats.norm)
     assert is_from(random.truncated_normal(SEED, shape, 1.0, 3.0, dtype), stats.truncnorm(-2, 2, 1, 3))
@@ -303,3 +304,6 @@ def test_dropout(engine):
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), values)
     whole_rows = random.dropout(SEED, x, 0.5, noise_shape=(None, 1)).numpy()
     assert (whole_rows == whole_rows[:, :1]).all()
+    assert random.dropout(SEED, x, 0.5, noise_shape=(50,)).shape == (40, 50)
+    torch = pytest.importorskip("torch")
+    assert type(random.dropout(SEED, torch.ones(3), 0.5)) is torch.Tensor

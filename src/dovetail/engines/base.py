@@ -201,8 +201,11 @@ class Engine:
         """Whether the library is tracing its user's function now, so that Python runs once and the program often."""
         return False
 
-    def fresh_key(self) -> Any:
+    def fresh_key(self, seed: int) -> Any:
         """A random key that is another one each time the program runs that the library is tracing.
+
+        Args:
+            seed: where the sequence of these keys starts.
 
         Returns:
             Two int32 words, as `ops.random.key` makes them, in a native array; None where the library's programs have

@@ -42,6 +42,8 @@ class World:
         symbolic: whether its values have no numbers yet, only what is known of them.
         control: what runs branches and loops on its values, if it is neither Python nor an engine.
         unwrap: gives what a value holds, if it is a wrapper.
+        fresh_key: (seed, a value) → a random key that is another one in each run of what the value is part of, if its
+            values are not those of a run.
     """
 
     name: str
@@ -50,6 +52,7 @@ class World:
     symbolic: bool = False
     control: Control | None = None
     unwrap: Callable[[Any], Any] | None = None
+    fresh_key: Callable[[int, Any], Any] | None = None
 
 
 HOST, EAGER, STATE, NATIVE = (  # `dispatch` says how these are handled

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import keras
 
-from dovetail.interop.keras import calls, saving
+from dovetail.interop.keras import calls, random, saving
 from dovetail.interop.keras.control import KerasControl
 from dovetail.ops import dispatch, worlds
 
-KERAS = worlds.World("keras", 5, calls.apply, symbolic=True, control=KerasControl())
+KERAS = worlds.World("keras", 5, calls.apply, symbolic=True, control=KerasControl(), fresh_key=random.fresh_key)
 WRAPPED = worlds.World("wrapped", 6, dispatch.apply_unwrapped, unwrap=lambda variable: variable.value)
 
 worlds.register_world(keras.KerasTensor, KERAS)

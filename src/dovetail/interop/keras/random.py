@@ -43,6 +43,16 @@ class RandomKey(keras.layers.Layer):
         return {**super().get_config(), "seed": self.seed}
 
 
+def fresh_key(seed: int, like: Any) -> Any:
+    """A key that is another one in each call of the model.
+
+    Args:
+        seed: where the sequence of keys starts; its lower 31 bits count.
+        like: any tensor of the model.
+    """
+    return RandomKey(seed & 0x7FFFFFFF)(like)
+
+
 def with_fresh_key(op: Op, values: list[Any]) -> list[Any]:
     """The arguments of a call, with a key that is new in each run in place of one that is known now."""
     position = next((i for i, param in enumerate(op.params) if param.name == "key"), None)
@@ -51,5 +61,5 @@ def with_fresh_key(op: Op, values: list[Any]) -> list[Any]:
     high, low = np.asarray(values[position]).view(np.uint32).tolist()
     like = next(v for v in keras.tree.flatten(values) if isinstance(v, keras.KerasTensor))
     values = list(values)
-    values[position] = RandomKey((high ^ low) & 0x7FFFFFFF)(like)
+    values[position] = fresh_key(high ^ low, like)
     return values

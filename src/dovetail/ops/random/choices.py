@@ -15,7 +15,7 @@ from dovetail.ops.math import mod
 from dovetail.ops.random.floats import lead, parameter, random_uniform, unit_exponential
 from dovetail.ops.random.keys import as_key, random_bits
 from dovetail.ops.reduce import argmax
-from dovetail.ops.shape import cast, convert, dims_of, reshape, shape_of
+from dovetail.ops.shape import cast, dims_of, reshape, shape_of, shaped
 from dovetail.ops.sort import argsort
 
 
@@ -82,7 +82,7 @@ def categorical(key: Any, logits: Any, shape: Any = (), dtype: Any = "int32") ->
         array([[0, 0],
                [1, 1]], dtype=int32)
     """
-    logits = convert(logits)
+    logits = shaped(logits)
     *batch, classes = dims_of(logits)
     rows = reshape(logits, [*batch, *(1 for _ in shape), classes])
     noise = unit_exponential(as_key(key), [*batch, *shape, classes], logits.dtype)
@@ -115,7 +115,7 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
         >>> sorted(shuffle(0, [3, 1, 2]).tolist())
         [1, 2, 3]
     """
-    x = convert(x)
+    x = shaped(x)
     return take(x, permutation(key, dims_of(x)[axis]), axis)
 
 
@@ -126,7 +126,8 @@ def dropout(key: Any, x: Any, rate: Any, noise_shape: Any = None) -> Any:
         key: a key, a seed or a Generator.
         x: floats.
         rate: the chance of an element to become zero, in [0, 1).
-        noise_shape: the shape of the choices, which broadcasts to that of `x`; None for an axis stands for its size.
+        noise_shape: the shape of the choices, which broadcasts to that of `x`; if it has as many axes, None for one of
+            them stands for its size.
 
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
 
@@ -136,9 +137,9 @@ def dropout(key: Any, x: Any, rate: Any, noise_shape: Any = None) -> Any:
     """
     if isinstance(rate, (int, float)) and not 0 <= rate < 1:
         raise op_error(ValueError, "random.dropout", f"the rate must be in [0, 1), not {rate}.")
-    x = convert(x)
+    x = shaped(x)
     if noise_shape is None:
         noise_shape = shape_of(x)
-    else:
+    elif isinstance(noise_shape, (list, tuple)) and len(noise_shape) == len(x.shape):
         noise_shape = [dim if size is None else size for size, dim in zip(noise_shape, dims_of(x), strict=True)]
     return where(bernoulli(key, noise_shape, 1 - rate), x / (1 - rate), 0)

@@ -10,7 +10,7 @@ import numpy as np
 from dovetail.dtypes import ALL, DType, as_dtype
 from dovetail.errors import op_error
 from dovetail.ops.bitwise import bitwise_and, logical_and
-from dovetail.ops.compare import clip, less, where
+from dovetail.ops.compare import clip, less, less_equal, where
 from dovetail.ops.exponential import exp, log, rsqrt, sqrt
 from dovetail.ops.index import take_along_axis
 from dovetail.ops.join import concatenate
@@ -116,7 +116,7 @@ def uniform(key: Any, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: A
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        low, high: where the numbers lie; tensors broadcast to the shape.
+        low, high: where the numbers lie, also if `low` is the larger one; tensors broadcast to the shape.
         dtype: a float dtype; `floatx` if not given.
 
     Source: `numpy.random.Generator.uniform`.
@@ -132,7 +132,14 @@ def uniform(key: Any, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: A
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (low, high) == (0, 1):
         return unit
     numbers = unit * (high - low) + low
-    return where(less(numbers, high), numbers, low)  # rounding may have reached `high`
+    return where(_before(numbers, high, low), numbers, low)  # rounding may have reached `high`
+
+
+def _before(numbers: Any, end: Any, start: Any) -> Any:
+    """Whether numbers between start and end have not reached the end; the start may be the larger one."""
+    if isinstance(start, (int, float)) and isinstance(end, (int, float)):
+        return less(numbers, end) if start <= end else less(end, numbers)
+    return where(less_equal(start, end), less(numbers, end), less(end, numbers))
 
 
 def normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None) -> Any:
