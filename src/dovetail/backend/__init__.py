@@ -20,6 +20,7 @@ from dovetail.backend.differentiation import *
 from dovetail.backend.joining import *
 from dovetail.backend.losses import *
 from dovetail.backend.naming import *
+from dovetail.backend.normalization import *
 from dovetail.backend.padding import *
 from dovetail.backend.phase import *
 from dovetail.backend.printing import *
