@@ -23,6 +23,7 @@ from dovetail.ops.image import *
 from dovetail.ops.index import *
 from dovetail.ops.join import *
 from dovetail.ops.linalg import *
+from dovetail.ops.local import *
 from dovetail.ops.loops import *
 from dovetail.ops.losses import *
 from dovetail.ops.math import *

@@ -14,7 +14,7 @@ from dovetail.config import DATA_FORMATS
 from dovetail.ops import infer
 from dovetail.ops.compare import equal, where
 from dovetail.ops.create import arange, ones
-from dovetail.ops.kinds import Float, Ints
+from dovetail.ops.kinds import Float, Ints, Number
 from dovetail.ops.op import Op, composite, primitive
 from dovetail.ops.reduce import argmax, max, mean, sum
 from dovetail.ops.samples import Sample, array, sample
@@ -55,7 +55,7 @@ _GEOMETRIES = [
     infer=_windows_spec,
     samples=[sample(array(2, *(5, 4)[: len(g[0])], 2), *g) for g in _GEOMETRIES],
 )
-def sliding_windows(x: Float, size: Any, strides: Any, dilations: Any, padding: Any, fill: float = 0.0) -> Tensor:
+def sliding_windows(x: Number, size: Any, strides: Any, dilations: Any, padding: Any, fill: float = 0.0) -> Tensor:
     """All windows of a tensor, the positions of the windows and the positions inside them as axes of their own.
 
     Args:
