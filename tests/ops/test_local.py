@@ -72,5 +72,5 @@ def test_an_input_that_is_too_short_for_a_compiled_program(engine):
     kernel = np.ones((4, 6, 2), "float32")
     assert program(X, kernel).shape == (2, 4, 2)
     for steps in (1, 2, 4):
-        with pytest.raises(ValueError, match="LocalConv|Reshape|MatMul|SlidingWindows"):
+        with pytest.raises(ValueError, match=r"LocalConv|Reshape|MatMul|SlidingWindows"):
             program(X[:, :steps], kernel)
