@@ -140,7 +140,10 @@ def expected(case: Case) -> Any:
 
 def actual(case: Case, way: str) -> list[np.ndarray]:
     """What Dovetail makes of a case on the current engine."""
-    return leaves(_RUN[way](case))
+    try:
+        return leaves(_RUN[way](case))
+    finally:
+        backend.clear_session()
 
 
 def _eager(case: Case) -> Any:
@@ -153,11 +156,8 @@ def _compiled(case: Case) -> Any:
 
 def _symbolic(case: Case) -> Any:
     arrays = case.drawn()
-    try:
-        inputs = [backend.placeholder(shape=(None,) * a.ndim, dtype=str(a.dtype)) for a in arrays]
-        return backend.function(inputs, case.run(backend, *inputs))(arrays)
-    finally:
-        backend.clear_session()
+    inputs = [backend.placeholder(shape=(None,) * a.ndim, dtype=str(a.dtype)) for a in arrays]
+    return backend.function(inputs, case.run(backend, *inputs))(arrays)
 
 
 _RUN = {"eager": _eager, "compiled": _compiled, "symbolic": _symbolic}

@@ -1,4 +1,4 @@
-"""`K.experimental`: whether layers draw their random numbers from a generator with state; here they always do."""
+"""`K.experimental`: whether tf.keras drew random numbers from generators; here that changes nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dovetail.backend.table import k_function
 
 __all__ = ["disable_tf_random_generator", "enable_tf_random_generator", "is_tf_random_generator_enabled"]
 
-_enabled = True
+_enabled = False
 
 
 @k_function
@@ -17,7 +17,7 @@ def is_tf_random_generator_enabled() -> bool:
 
     Example:
         >>> is_tf_random_generator_enabled()
-        True
+        False
     """
     return _enabled
 
@@ -30,9 +30,12 @@ def enable_tf_random_generator() -> None:
 
     Example:
         >>> enable_tf_random_generator()
+        >>> is_tf_random_generator_enabled()
+        True
+        >>> disable_tf_random_generator()
     """
     global _enabled
-    _enabled = True
+    _enabled = False
 
 
 @k_function
@@ -45,7 +48,9 @@ def disable_tf_random_generator() -> None:
         >>> disable_tf_random_generator()
         >>> is_tf_random_generator_enabled()
         False
-        >>> enable_tf_random_generator()
+        >>> is_tf_random_generator_enabled()
+        True
+        >>> disable_tf_random_generator()
     """
     global _enabled
     _enabled = False

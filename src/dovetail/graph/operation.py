@@ -21,6 +21,8 @@ _EQUALITY = {"Equal": True, "NotEqual": False}
 class GraphTensor(Operators):
     """A value in a graph: what an Operation will give when the graph runs.
 
+    It takes further attributes, as programs for Keras note `_uses_learning_phase` and the like on their tensors.
+
     Attributes:
         op: the Operation that makes it.
         index: which of its outputs it is.
@@ -28,7 +30,7 @@ class GraphTensor(Operators):
         dtype: the type of its elements.
     """
 
-    __slots__ = ("__weakref__", "_uses", "dtype", "index", "op", "shape")
+    __slots__ = ("__dict__", "__weakref__", "_uses", "dtype", "index", "op", "shape")
 
     def __init__(self, op: Operation, index: int, spec: TensorSpec) -> None:
         self.op = op
