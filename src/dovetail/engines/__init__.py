@@ -138,6 +138,11 @@ def current_engine() -> Engine:
     return found
 
 
+def tracing_engine() -> Engine | None:
+    """The engine whose library is tracing its user's function now."""
+    return next((found for found in list(_loaded.values()) if found.is_tracing()), None)
+
+
 def owner_of_type(kind: type) -> Any:
     """The engine whose own arrays are of this Python type; None for Dovetail's, NumPy's and Python's types."""
     root = kind.__module__.partition(".")[0]
