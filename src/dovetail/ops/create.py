@@ -157,7 +157,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 
 def _count(start: Any, stop: Any, step: Any) -> Any:
     """How many numbers lie from start up to stop: a 1-tuple where it is known, else a tensor."""
-    if any(worlds.world_of(v).symbolic for v in (start, stop, step)):
+    if any(worlds.world_of(v).rank >= worlds.NATIVE.rank for v in (start, stop, step)):
         return cast(maximum(-((start - stop) // step), 0), "int32")
     first, last, by = (v if isinstance(v, (int, float)) else convert(v).item() for v in (start, stop, step))
     if by == 0:

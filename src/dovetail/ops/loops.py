@@ -13,6 +13,7 @@ from dovetail.ops.create import arange
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.join import concatenate, stack
 from dovetail.ops.shape import cast, dims_of, reshape
+from dovetail.ops.subscript import getitem
 from dovetail.structure import flatten, map_structure, unflatten
 
 
@@ -109,8 +110,8 @@ def _fold(f: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: b
     check_functions("Scan", f=f)
     if initializer is None:
         first, rest = (-1, slice(None, -1)) if reverse else (0, slice(1, None))
-        initializer = map_structure(lambda x: x[first], elems)
-        elems = map_structure(lambda x: x[rest], elems)
+        initializer = map_structure(lambda x: getitem(x, first), elems)
+        elems = map_structure(lambda x: getitem(x, rest), elems)
     return scan(lambda carry, x: (f(carry, x), None), initializer, elems, reverse=reverse)[0]
 
 

@@ -82,25 +82,44 @@ class _Body:
         pairs = zip(self.outputs, dtypes, strict=False)
         self.outputs[: len(dtypes)] = [v if _dtype_of(v) == dtype else cast(v, dtype) for v, dtype in pairs]
 
-    def taken(self) -> Iterator[Any]:
-        """What it takes from around it: tensors that were there before it was called, and values known now."""
-        seen: set[int] = set()
-        waiting = [t for t in self.outputs if id(t) not in map(id, self.inputs)]
+    def parts(self) -> tuple[list[Any], list[Any]]:
+        """The nodes of its operations, in the order of computation, and what it takes from around it.
+
+        That are the tensors that were there before it was called, and values known now.
+        """
+        nodes: dict[Any, None] = {}
+        taken: dict[int, Any] = {}
+        reached = set(map(id, self.inputs))
+        waiting = list(self.outputs)
         while waiting:
-            value = waiting.pop(0)
-            if id(value) in seen or any(value is own for own in self.inputs):
+            value = waiting[-1]
+            node = None
+            if isinstance(value, keras.KerasTensor) and _age(value) > self._start:
+                operation, index, _ = value._keras_history
+                node = operation._inbound_nodes[index]
+            before = [t for t in node.input_tensors if id(t) not in reached] if node else []
+            if before and id(value) not in reached:
+                waiting += before
                 continue
-            seen.add(id(value))
-            if not isinstance(value, keras.KerasTensor) or _age(value) < self._start:
-                yield value
+            waiting.pop()
+            if id(value) in reached:
+                continue
+            reached.add(id(value))
+            if node is None:
+                taken[id(value)] = value
             else:
-                operation, node, _ = value._keras_history
-                waiting += operation._inbound_nodes[node].input_tensors
+                nodes[node] = None
+        return list(nodes), list(taken.values())
 
     def model(self, taken: Sequence[Any]) -> keras.Model:
         """A model of its inputs, then of what is taken from around it."""
-        others = {id(v): v if isinstance(v, keras.KerasTensor) else _input(_spec(v)) for v in taken}
-        return keras.Model([*self.inputs, *others.values()], [others.get(id(v), v) for v in self.outputs])
+        others = [_input(_spec(v)) for v in taken]
+        known = {id(t): t for t in self.inputs} | dict(zip(map(id, taken), others, strict=True))
+        for node in self.parts()[0]:
+            args, kwargs = node.arguments.fill_in(known)
+            outputs = keras.tree.flatten(node.operation(*args, **kwargs))
+            known.update(zip(map(id, node.outputs), outputs, strict=True))
+        return keras.Model([*self.inputs, *others], [known[id(v)] for v in self.outputs])
 
 
 def _age(tensor: keras.KerasTensor) -> float:
@@ -153,11 +172,16 @@ def _call(op: str, given: dict[str, list[Any]], bodies: dict[str, _Body], settin
         bodies: its parameters that are functions.
         settings: the others.
     """
-    taken = list({id(v): v for body in bodies.values() for v in body.taken()}.values())
+    taken = list({id(v): v for body in bodies.values() for v in body.parts()[1]}.values())
     counts = {name: len(values) for name, values in given.items()}
     models = {name: body.model(taken) for name, body in bodies.items()}
     values = [_symbolic_or_native(v) for values in (*given.values(), taken) for v in values]
-    return list(ControlFlow(op, models, counts, settings)(values))
+    layer = ControlFlow(op, models, counts, settings)
+    try:
+        layer.compute_output_spec(values)
+    except (ValueError, TypeError) as error:  # told here, where the user's line can be found
+        raise op_error(type(error), op, str(error)) from None
+    return list(layer(values))
 
 
 def _symbolic_or_native(value: Any) -> Any:

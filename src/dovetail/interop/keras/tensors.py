@@ -64,7 +64,7 @@ def stand_in(value: keras.KerasTensor, graph: Graph) -> Any:
     """A tensor of the graph of which is known what is known of a KerasTensor."""
     spec = spec_of(value)
     known = getattr(value, "known_ints", None)
-    if known is None:
+    if not known:
         return graph.placeholder(spec)
     scalar = TensorSpec((), spec.dtype)
     parts = [
