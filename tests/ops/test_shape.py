@@ -142,3 +142,29 @@ def test_repeats_as_a_tensor(engine):
 def test_errors_say_what_is_needed(engine, call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+def test_lists_of_tensors_are_tensors(engine):
+    def function(x, y):
+        return ops.sum([[x, y], [1.0, x * y]], axis=0), ops.maximum([x, y], ops.convert([y, 2.0]))
+
+    x, y = ops.convert(3.0), ops.convert(5.0)
+    for run in (function, dt.function(function)):
+        with dt.GradientTape() as tape:
+            tape.watch([x, y])
+            added, larger = run(x, y)
+        assert added.tolist() == [4, 20] and larger.tolist() == [5, 5]
+        assert [float(g) for g in tape.gradient(added, [x, y])] == [6, 4]
+
+
+def test_lists_of_an_engines_own_tensors_are_its_own():
+    torch = pytest.importorskip("torch")
+    x, y = torch.tensor(3.0, requires_grad=True), torch.tensor(5.0)
+    result = ops.sum([x, 2.0, x * y])
+    result.backward()
+    assert result.item() == 20 and x.grad.item() == 6
+
+
+def test_no_dimension_is_negative(engine):
+    with pytest.raises(ValueError, match="0 or more"):
+        ops.broadcast_to(1.0, (-1, 2))

@@ -41,6 +41,11 @@ def test_known_shapes_are_constants_even_if_others_are_not():
     assert graph.outputs[1].op.type != "Const"
 
 
+def test_the_minimum_of_nothing_is_the_highest_integer():
+    x = np.zeros((2, 0), "int32")
+    assert dt.function(lambda x: ops.min(x, axis=1))(x).tolist() == [2**31 - 1] * 2
+
+
 def test_shapes_become_static_inputs():
     graph = optimized(lambda x, y: ops.broadcast_to(x, ops.shape(y)), dt.spec(()), dt.spec((2, 3)), by=BY)
     assert types(graph) == ["BroadcastTo"]

@@ -16,7 +16,7 @@ from dovetail.engines import current_engine, owner_of_type
 from dovetail.engines.base import native_to_dtype
 from dovetail.errors import describe_call, op_error
 from dovetail.ops.kinds import Kind
-from dovetail.ops.worlds import NATIVE, STATE, world_of
+from dovetail.ops.worlds import HOST, NATIVE, STATE, world_of
 from dovetail.tensor import Tensor, recording
 
 if TYPE_CHECKING:
@@ -38,6 +38,31 @@ def operands(op: Op, values: list[Any]) -> Iterator[Any]:
             yield from value
         elif value is not None:
             yield value
+
+
+def holds_tensors(value: Any) -> bool:
+    """Whether a list, or one inside it, has other members than numbers and NumPy arrays."""
+    return any(world_of(leaf) is not HOST for leaf in _leaves(value))
+
+
+def stacked(value: Any) -> Any:
+    """A list that holds tensors as one tensor, so that they are recorded and have gradients; other values stay."""
+    from dovetail.ops.join import stack
+
+    if isinstance(value, (list, tuple)) and holds_tensors(value):
+        return stack([stacked(item) for item in value])
+    return value
+
+
+def with_stacked(op: Op, values: list[Any]) -> list[Any]:
+    """The arguments, of which no list that stands for a tensor holds tensors."""
+    values = list(values)
+    several = {*op.ints_positions, *(index for index, kind in op.tensor_positions if kind.many)}
+    for index in {*several, *(index for index, _ in op.tensor_positions)}:
+        value = values[index]
+        each = index in several and isinstance(value, (list, tuple))
+        values[index] = [stacked(v) for v in value] if each else stacked(value)
+    return values
 
 
 def to_tensors(op: Op, values: list[Any], engine: Engine) -> list[Any]:

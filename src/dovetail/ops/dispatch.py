@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.engines import current_engine, owner_of_type, pop_engine, push_engine
 from dovetail.errors import CONVENTIONAL, conventional, op_error
-from dovetail.ops.arguments import given, natives, operands, to_tensors
+from dovetail.ops.arguments import given, holds_tensors, natives, operands, to_tensors, with_stacked
 from dovetail.ops.checks import checked_specs
 from dovetail.ops.worlds import EAGER, GRAPH, HOST, NATIVE, STATE, unwrapped, world_of
 from dovetail.tensor import Tensor, recording, records_variables
@@ -29,6 +29,8 @@ def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
         found = world_of(value)
         if found.rank > world.rank:
             world = found
+        elif found is HOST and isinstance(value, (list, tuple)) and holds_tensors(value):
+            return apply(op, with_stacked(op, values), {"name": name})
     return world.apply(op, values, name)
 
 

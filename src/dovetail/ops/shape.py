@@ -334,7 +334,7 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
         >>> convert([1, 2]).dtype
         'int32'
     """
-    x = worlds.unwrapped(x)
+    x = arguments.stacked(worlds.unwrapped(x))
     if worlds.world_of(x).symbolic or (worlds.world_of(x) is worlds.STATE and records_variables()):
         return identity(x) if dtype is None else cast(x, dtype)
     wanted = as_dtype(dtype) if dtype is not None else promote([arguments.dtype_of(x)])
@@ -343,7 +343,7 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
 
 def shaped(x: Any) -> Any:
     """The value itself, numbers and arrays as a Tensor; unlike in `convert`, an engine's own value stays one."""
-    x = worlds.unwrapped(x)
+    x = arguments.stacked(worlds.unwrapped(x))
     return convert(x) if worlds.world_of(x) is worlds.HOST else x
 
 

@@ -133,9 +133,10 @@ def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:
     if all(t.op.type == "Const" for t in op.inputs):
         return compute(op) if _is_foldable(op) else None
     if op.outputs[0].dtype.is_integer and (op.type == "Shape" or op.type in CARRIES_NAN):
-        value = known.of(op.outputs[0])
-        if value is not None and not np.isnan(value).any():
-            return [value.astype(op.outputs[0].dtype.numpy)]
+        value, dtype = known.of(op.outputs[0]), op.outputs[0].dtype
+        # It may be NaN, which is unknown, or infinite, as the minimum of nothing is.
+        if value is not None and (np.abs(value) <= dtype.max).all():
+            return [value.astype(dtype.numpy)]
     return None
 
 
