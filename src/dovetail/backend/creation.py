@@ -11,10 +11,11 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import logits
+from dovetail.backend.checks import require_dimensions
 from dovetail.backend.table import k_error, k_function
 from dovetail.dtypes import as_dtype
 from dovetail.ops.kinds import TensorLike
-from dovetail.ops.worlds import GRAPH, HOST, world_of
+from dovetail.ops.worlds import HOST, world_of
 from dovetail.tensor import Tensor
 from dovetail.variable import Variable
 
@@ -62,7 +63,7 @@ def variable(
         ((2, 2), 'float32')
     """
     _require_numbers("variable", value)
-    if world_of(value) is GRAPH:
+    if world_of(value).symbolic:
         raise k_error(ValueError, "variable", f"{value!r} has no value before its graph runs; give an array.")
     return Variable(value, dtype or K.floatx(), name, constraint=constraint)
 
@@ -169,8 +170,7 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
 
 
 def _filled(function: str, shape: Any, value: int, dtype: Any, name: str | None) -> Any:
-    if isinstance(shape, (list, tuple)) and builtins.any(dim is None for dim in shape):
-        raise k_error(ValueError, function, f"no dimension of {tuple(shape)} may be None; see K.shape.")
+    require_dimensions(function, shape)
     tensor = ops.full(shape, value, dtype or K.floatx(), name=name)
     is_variable = type(tensor) is Tensor and builtins.all(tensor.shape)
     return K.variable(tensor, tensor.dtype, name) if is_variable else tensor

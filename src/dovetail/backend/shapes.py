@@ -9,11 +9,13 @@ import numpy as np
 
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.backend.checks import require_dimensions
 from dovetail.backend.table import k_error, k_function
 from dovetail.dtypes import promote
 from dovetail.engines import owner_of_type
 from dovetail.ops import arguments
 from dovetail.ops.kinds import TensorLike
+from dovetail.ops.shape import dims_of, shaped
 from dovetail.ops.worlds import NATIVE, world_of
 
 __all__ = [
@@ -194,6 +196,8 @@ def reshape(x: TensorLike, shape: Any) -> Any:
 
     Source: `tf.keras.backend.reshape`.
 
+    Differs: beside a dimension of 0, -1 says nothing and is refused, as in NumPy; tf.keras finds a number for it.
+
     Modern: `keras.ops.reshape(x, shape)`, `np.reshape(x, shape)`.
 
     Example:
@@ -201,6 +205,7 @@ def reshape(x: TensorLike, shape: Any) -> Any:
         array([[1, 2],
                [3, 4]], dtype=int32)
     """
+    require_dimensions("reshape", shape)
     return ops.reshape(x, shape)
 
 
@@ -235,10 +240,9 @@ def batch_flatten(x: TensorLike) -> Any:
     Returns:
         A tensor of shape (batch, elements of a sample) and the dtype of `x`.
 
-    Raises:
-        ValueError: the samples have no elements.
-
     Source: `tf.keras.backend.batch_flatten`.
+
+    Differs: there are as many samples as before where they have no elements; tf.keras finds another number.
 
     Modern: `keras.ops.reshape(x, (x.shape[0], -1))`.
 
@@ -246,10 +250,8 @@ def batch_flatten(x: TensorLike) -> Any:
         >>> K.batch_flatten(K.ones((2, 3, 4))).shape
         (2, 12)
     """
-    known = K.int_shape(x)
-    if known is not None and None not in known[1:]:
-        return ops.reshape(x, (-1, math.prod(known[1:])))
-    return ops.reshape(x, (-1, ops.prod(K.shape(x)[1:])))
+    rows, *others = dims_of(shaped(x)) or [1]
+    return ops.reshape(x, (rows, math.prod(others)))
 
 
 @k_function
