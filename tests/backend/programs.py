@@ -1,4 +1,4 @@
-"""Programs in the style of Keras 1 and 2, which are given K: optimizers with `get_updates`, and what else needs a graph.
+"""Programs in the style of Keras 1 and 2, which are given K: old optimizers, and what else needs a graph.
 
 The same source runs on the oracle, in a graph of TensorFlow 1, and here.
 """
@@ -214,7 +214,7 @@ def comparisons(K):
     """`==` as a truth says whether it is the same tensor."""
     x, y, w = K.placeholder((None, 3)), K.placeholder((None, 4)), K.variable([1.0])
     tensors = [x, w, y]
-    found = [x in tensors, x in [y, w], tensors.index(y), [t for t in tensors if t != x] == [w, y], not x == 0]
+    found = [x in tensors, x in [y, w], tensors.index(y), [t for t in tensors if t != x] == [w, y], x != 0]
     tensors.remove(w)
     return [found, len(tensors)]
 

@@ -35,7 +35,7 @@ def enable_tf_random_generator() -> None:
         >>> disable_tf_random_generator()
     """
     global _enabled
-    _enabled = False
+    _enabled = True
 
 
 @k_function
