@@ -214,7 +214,7 @@ def comparisons(K):
     """`==` as a truth says whether it is the same tensor."""
     x, y, w = K.placeholder((None, 3)), K.placeholder((None, 4)), K.variable([1.0])
     tensors = [x, w, y]
-    found = [x in tensors, x in [y, w], tensors.index(y), [t for t in tensors if t != x] == [w, y], x != 0]
+    found = [x in tensors, x in [y, w], tensors.index(y), [t for t in tensors if t != x] == [w, y], bool(x != 0)]
     tensors.remove(w)
     return [found, len(tensors)]
 

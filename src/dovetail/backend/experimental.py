@@ -48,9 +48,6 @@ def disable_tf_random_generator() -> None:
         >>> disable_tf_random_generator()
         >>> is_tf_random_generator_enabled()
         False
-        >>> is_tf_random_generator_enabled()
-        True
-        >>> disable_tf_random_generator()
     """
     global _enabled
     _enabled = False
