@@ -20,9 +20,9 @@ PAIRS = [(a, b) for a in ENGINES for b in ENGINES if a != b]
 def pointer(tensor):
     """The address of a tensor's first element."""
     value = tensor.value
-    if tensor.engine == "numpy":
-        return value.ctypes.data
-    return value.data_ptr() if tensor.engine == "torch" else value.unsafe_buffer_pointer()
+    if tensor.engine == "jax":
+        return value.unsafe_buffer_pointer()
+    return value.data_ptr() if tensor.engine == "torch" else np.asarray(value).ctypes.data
 
 
 def aligned(size, boundary=64):
@@ -37,7 +37,7 @@ def aligned(size, boundary=64):
 def test_memory_is_shared():
     x = from_dlpack(aligned(1000), engine="numpy")
     start = pointer(x)
-    for way in (("torch", "jax", "numpy"), ("jax", "torch", "numpy", "torch")):
+    for way in (("torch", "jax", "tensorflow", "numpy"), ("jax", "torch", "numpy", "tensorflow", "torch")):
         y = x
         for name in way:
             if name in ENGINES:

@@ -27,6 +27,7 @@ BUILT_IN = {
     "numpy": ("dovetail.engines.numpy", ("numpy",), "pip install numpy"),
     "torch": ("dovetail.engines.torch", ("torch",), 'pip install "dovetail[torch]"'),
     "jax": ("dovetail.engines.jax", ("jax", "jaxlib"), 'pip install "dovetail[jax]"'),
+    "tensorflow": ("dovetail.engines.tensorflow", ("tensorflow",), 'pip install "dovetail[tensorflow]"'),
 }
 ENTRY_POINTS = "dovetail.engines"
 

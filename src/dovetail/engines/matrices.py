@@ -39,7 +39,7 @@ def phases(library: Any, vectors: Any) -> Any:
     one is first.
 
     Args:
-        library: a module with NumPy's functions: numpy, torch, jax.numpy.
+        library: a module with NumPy's functions: numpy, torch, jax.numpy, tensorflow.experimental.numpy.
         vectors: of shape (..., n, k).
 
     Returns:
@@ -49,14 +49,14 @@ def phases(library: Any, vectors: Any) -> Any:
         return library.sum(vectors, axis=-2, keepdims=True) + 1
     sizes = library.abs(vectors)
     large = sizes >= library.amax(sizes, axis=-2, keepdims=True) / 2
-    first = large & (library.cumsum(large, axis=-2) == 1)
-    entry = library.sum(library.where(first, vectors, 0), axis=-2, keepdims=True)
-    return entry.conj() / library.abs(entry)
+    first = large & (library.cumsum(library.where(large, 1, 0), axis=-2) == 1)
+    entry = library.sum(library.where(first, vectors, library.zeros_like(vectors)), axis=-2, keepdims=True)
+    return library.divide(library.conj(entry), library.abs(entry))
 
 
 def aligned(library: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
     """A singular value decomposition in which the first large entry of each column of u is positive."""
     k = s.shape[-1]
     signs = phases(library, u)
-    rows = vh[..., :k, :] / signs[..., :k].swapaxes(-1, -2)
+    rows = vh[..., :k, :] / library.swapaxes(signs[..., :k], -1, -2)
     return u * signs, s, library.concatenate([rows, vh[..., k:, :]], -2)

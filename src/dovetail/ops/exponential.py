@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.ops.compare import equal, isfinite, maximum, where
+from dovetail.ops.compare import equal, isfinite, isinf, maximum, where
 from dovetail.ops.complex import adjoint
 from dovetail.ops.infer import elementwise
 from dovetail.ops.kinds import Float, Inexact
@@ -220,8 +220,9 @@ def hypot(x: Float, y: Float) -> Tensor:
     """
     longer = maximum(abs(x), abs(y))
     scale = where(isfinite(longer) & (longer > 0), longer, 1)
+    infinite = isinf(x) | isinf(y)  # whatever the other one is
     x, y = x / scale, y / scale
-    return scale * sqrt(x * x + y * y)
+    return where(infinite, float("inf"), scale * sqrt(x * x + y * y))
 
 
 @hypot.gradient

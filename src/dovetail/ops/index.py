@@ -1,8 +1,8 @@
 """Indexing: reading and writing elements at positions that are themselves tensors.
 
 Negative positions count from the end.  A position outside is an IndexError wherever values can be seen (NumPy, PyTorch
-on the CPU, JAX outside of compiled programs).  In a program compiled by JAX it reads as NaN (the lowest integer, True)
-and writes nothing.
+on the CPU, JAX and TensorFlow outside of compiled programs).  In a program compiled by JAX or TensorFlow it reads as
+NaN (the lowest integer, True) and writes nothing.
 """
 
 from __future__ import annotations

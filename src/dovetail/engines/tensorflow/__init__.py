@@ -1,0 +1,11 @@
+"""The TensorFlow engine: kernels called eagerly, and whole programs as one `tf.function`.
+
+`tables` holds the rules; each family of ops fills them in a module of its own.
+"""
+
+# The families are imported for what they put into the table.
+from dovetail.engines.tensorflow import arrays, elementwise, linalg, nn, random, reductions, windows  # noqa: F401
+from dovetail.engines.tensorflow.engine import TensorFlowEngine
+from dovetail.engines.tensorflow.tables import rules
+
+engine = TensorFlowEngine(rules)

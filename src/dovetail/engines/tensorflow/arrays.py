@@ -1,0 +1,238 @@
+"""Rules of ops that move elements: shapes, joining, slices, positions, sorting."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from dovetail.dtypes import DType
+from dovetail.engines import slices
+from dovetail.engines.base import Rule, native_to_dtype
+from dovetail.engines.numpy_like import infinite_bounds
+from dovetail.engines.tensorflow.tables import HALVES, cast, dims, ints, kernel, rules
+from dovetail.ops.infer import normalize_axes
+
+# -- shape ------------------------------------------------------------------------------------------------------------
+
+rules["Identity"] = tf.convert_to_tensor
+rules["StopGradient"] = tf.stop_gradient
+rules["XlaOptimizationBarrier"] = lambda xs: tuple(tf.raw_ops.IdentityN(input=list(xs)))
+rules["Reshape"] = lambda x, shape: tf.raw_ops.Reshape(tensor=x, shape=ints(shape))
+rules["BroadcastTo"] = lambda x, shape: tf.raw_ops.BroadcastTo(input=x, shape=ints(shape))
+
+
+@rules("Shape")
+def _(x: Any) -> Any:
+    return ints(dims(x))
+
+
+@rules("SumLike")
+def _(g: Any, like: Any) -> Any:
+    if g.shape.is_fully_defined() and g.shape == like.shape:
+        return g
+    shape = ints(dims(like))
+    axes = tf.raw_ops.BroadcastGradientArgs(s0=shape, s1=ints(dims(g))).r0
+    return tf.reshape(tf.raw_ops.Sum(input=g, axis=axes), shape)
+
+
+@rules("Transpose")
+def _(x: Any, axes: Any) -> Any:
+    return tf.raw_ops.Transpose(x=x, perm=ints(axes if axes is not None else range(x.shape.rank)[::-1]))
+
+
+@rules("ExpandDims")
+def _(x: Any, axis: Any) -> Any:
+    axes = (axis,) if isinstance(axis, int) else axis
+    rank = x.shape.rank + len(axes)
+    for i in sorted(a % rank for a in axes):
+        x = tf.raw_ops.ExpandDims(input=x, axis=i)
+    return x
+
+
+@rules("Squeeze")
+def _(x: Any, axis: Any) -> Any:
+    return tf.raw_ops.Squeeze(input=x, axis=[] if axis is None else [axis] if isinstance(axis, int) else list(axis))
+
+
+@rules("Iota")
+def _(size: tuple[int], dtype: DType) -> Any:
+    return cast(tf.range(size[0]), tf.as_dtype(dtype))
+
+
+@rules("Bitcast")
+def _(x: Any, dtype: DType) -> Any:
+    return tf.raw_ops.Bitcast(input=x, type=tf.as_dtype(dtype))
+
+
+# -- joining and moving -----------------------------------------------------------------------------------------------
+
+rules["ConcatV2"] = lambda xs, axis: tf.raw_ops.ConcatV2(values=xs, axis=axis) if len(xs) > 1 else xs[0]
+rules["Pack"] = lambda xs, axis: tf.raw_ops.Pack(values=xs, axis=axis)
+rules["SplitV"] = lambda x, sizes, axis: tf.split(x, sizes, axis)
+rules["Unpack"] = kernel("Unpack", "value", "num", "axis")
+rules["ReverseV2"] = lambda x, axis: tf.raw_ops.ReverseV2(tensor=x, axis=normalize_axes(axis, x.shape.rank))
+
+
+@rules("PadV2")
+def _(x: Any, low: Any, high: Any, value: Any) -> Any:
+    paddings = np.array([low, high], np.int32).T
+    return tf.raw_ops.PadV2(input=x, paddings=paddings, constant_values=tf.constant(value, x.dtype))
+
+
+# -- slices -----------------------------------------------------------------------------------------------------------
+
+_MASKS = ("begin_mask", "end_mask", "shrink_axis_mask")
+
+
+def _window(begin: Any, end: Any, strides: Any, *masks: int) -> dict[str, Any]:
+    ends = [np.array(values, np.int64) for values in (begin, end, strides)]
+    return {**dict(zip(("begin", "end", "strides"), ends, strict=True)), **dict(zip(_MASKS, masks, strict=True))}
+
+
+@rules("StridedSlice")
+def _(x: Any, *where: Any) -> Any:
+    return tf.raw_ops.StridedSlice(input=x, **_window(*where))
+
+
+@rules("StridedSliceGrad")
+def _(g: Any, shape: Any, *where: Any) -> Any:
+    return tf.raw_ops.StridedSliceGrad(shape=tf.cast(ints(shape), tf.int64), dy=g, **_window(*where))
+
+
+def _start(x: Any, start: Any, size: Any) -> Any:
+    """Where a block starts, moved so that it lies inside."""
+    start = tf.cast(start, tf.int32)
+    return tf.maximum(0, tf.minimum(start, ints(dims(x)) - ints(size)))
+
+
+@rules("Slice")
+def _(x: Any, start: Any, size: Any) -> Any:
+    return tf.raw_ops.Slice(input=x, begin=_start(x, start, size), size=ints(size))
+
+
+@rules("XlaDynamicUpdateSlice")
+def _(x: Any, start: Any, updates: Any) -> Any:
+    if 0 in dims(updates):
+        return x
+    start = tf.unstack(_start(x, start, dims(updates)), num=x.shape.rank)
+    inside = tf.constant(True)
+    for axis, (first, dim, size) in enumerate(zip(start, dims(x), dims(updates), strict=True)):
+        at = tf.range(dim) - first
+        updates = tf.gather(updates, tf.clip_by_value(at, 0, size - 1), axis=axis)
+        shape = [-1 if i == axis else 1 for i in range(x.shape.rank)]
+        inside = inside & tf.reshape((at >= 0) & (at < size), shape)
+    return tf.where(inside, updates, x)
+
+
+# -- positions --------------------------------------------------------------------------------------------------------
+
+# While a program is traced no value can be seen: a position out of range then reads as the lowest value of its dtype
+# (NaN, True) and writes nothing, on every device, with XLA and without.
+
+
+def _checked(indices: Any, *sizes: Any) -> tuple[Any, Any]:
+    """Positions on some axes counted from the front, and whether they are in range; None if that is sure.
+
+    Args:
+        indices: integers of shape (..., number of axes).
+        sizes: of the axes.
+
+    Raises:
+        IndexError: one is out of range, and the values can be seen.
+    """
+    indices = cast(indices, tf.int64)
+    if tf.executing_eagerly():
+        host = indices.numpy()
+        slices.rows(host, sizes)
+        return (indices if host.min(initial=0) >= 0 else tf.constant(np.where(host < 0, host + sizes, host))), None
+    ends = tf.cast(tf.stack(sizes), tf.int64)
+    indices = tf.where(indices < 0, indices + ends, indices)
+    return indices, tf.reduce_all((indices >= 0) & (indices < ends), -1)
+
+
+def _masked(valid: Any, values: Any, otherwise: Any, axis: int = 0) -> Any:
+    """The values whose positions are valid, and another one for the others; the positions' axes start at `axis`."""
+    if valid is None:
+        return values
+    valid = tf.reshape(valid, (*dims(valid), *(1,) * (values.shape.rank - axis - valid.shape.rank)))
+    return tf.where(valid, values, tf.constant(otherwise(native_to_dtype(values.dtype)), values.dtype))
+
+
+def _lowest(dtype: DType) -> Any:
+    return math.nan if dtype.is_differentiable else True if dtype.is_bool else infinite_bounds(dtype)[0]
+
+
+@rules("GatherV2")
+def _(x: Any, indices: Any, axis: int) -> Any:
+    axis %= x.shape.rank
+    at, valid = _checked(tf.expand_dims(indices, -1), dims(x)[axis])
+    at = tf.squeeze(at if valid is None else tf.where(valid[..., None], at, 0), -1)
+    return _masked(valid, tf.raw_ops.GatherV2(params=x, indices=at, axis=axis), _lowest, axis)
+
+
+@rules("GatherNd")
+def _(x: Any, indices: Any) -> Any:
+    at, valid = _checked(indices, *dims(x)[: indices.shape[-1]])
+    at = at if valid is None else tf.where(valid[..., None], at, 0)
+    return _masked(valid, tf.raw_ops.GatherNd(params=x, indices=at), _lowest)
+
+
+def _rows(indices: Any, updates: Any) -> tuple[Any, Any]:
+    """Positions and updates with at least one axis in common, which the kernels that write want."""
+    one = indices.shape.rank == 1
+    return (indices[None], updates[None]) if one else (indices, updates)
+
+
+@rules("TensorScatterUpdate")
+def _(x: Any, indices: Any, updates: Any) -> Any:
+    indices, updates = _rows(indices, updates)
+    at, _ = _checked(indices, *dims(x)[: indices.shape[-1]])
+    return tf.raw_ops.TensorScatterUpdate(tensor=x, indices=at, updates=updates, bad_indices_policy="IGNORE")
+
+
+def _scatter(name: str, nothing: Any) -> Rule:
+    write = kernel(f"TensorScatter{name}", "tensor", "indices", "updates")
+
+    def rule(x: Any, indices: Any, updates: Any) -> Any:
+        indices, updates = _rows(indices, updates)
+        at, valid = _checked(indices, *dims(x)[: indices.shape[-1]])
+        at = at if valid is None else tf.where(valid[..., None], at, 0)
+        return write(x, at, _masked(valid, updates, nothing))
+
+    return rule
+
+
+rules |= {
+    "TensorScatterAdd": _scatter("Add", lambda dtype: 0),
+    "TensorScatterMax": _scatter("Max", lambda dtype: infinite_bounds(dtype)[0]),
+    "TensorScatterMin": _scatter("Min", lambda dtype: infinite_bounds(dtype)[1]),
+}
+
+
+# -- sorting and searching --------------------------------------------------------------------------------------------
+
+rules["Where"] = lambda x: cast(tf.raw_ops.Where(condition=x), tf.int32)
+
+
+def _order(x: Any) -> Any:
+    """Integers in the order of the values: NaN after infinity, and both zeros alike."""
+    if not x.dtype.is_floating:
+        return tf.cast(x, tf.uint8) if x.dtype == tf.bool else x
+    x = cast(x, HALVES.get(x.dtype, x.dtype))
+    nan = tf.constant(math.nan, x.dtype)
+    bits = tf.bitcast(tf.where(tf.math.is_nan(x), nan, x + 0), tf.int64 if x.dtype == tf.float64 else tf.int32)
+    return tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, bits.dtype.max), bits)
+
+
+@rules("ArgSort")
+def _(x: Any, axis: int) -> Any:
+    return tf.argsort(_order(x), axis, stable=True)
+
+
+@rules("TopKV2")
+def _(x: Any, k: int) -> Any:
+    indices = tf.raw_ops.TopKV2(input=_order(x), k=k).indices
+    return tf.gather(x, indices, axis=-1, batch_dims=x.shape.rank - 1), indices

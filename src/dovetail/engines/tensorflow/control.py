@@ -1,0 +1,71 @@
+"""Control flow in TensorFlow's graphs; where nothing is traced, Python's own runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from dovetail.engines.base import Rule
+from dovetail.engines.control import Control, HostControl, Values
+from dovetail.engines.tensorflow.tables import dims
+
+
+class GraphControl(HostControl):
+    """`tf.cond` and `tf.while_loop`."""
+
+    def rules(self) -> dict[str, Rule]:
+        return Control.rules(self)  # no list of states in a graph: the body of WhileGrad keeps them in a tensor
+
+    def cond(self, condition: Any, then_branch: Rule, else_branch: Rule) -> Values:
+        if tf.executing_eagerly():
+            return super().cond(condition, then_branch, else_branch)
+        return tf.cond(condition, lambda: tuple(then_branch()), lambda: tuple(else_branch()))
+
+    def while_loop(self, condition: Rule, body: Rule, state: Values, limit: int | None) -> Values:
+        if tf.executing_eagerly():
+            return super().while_loop(condition, body, state, limit)
+
+        def step(count: Any, state: Any) -> Any:
+            return count + 1, tuple(body(*state))
+
+        start = tf.constant(0), tuple(map(tf.convert_to_tensor, state))  # the count, since there must be a state
+        return tf.while_loop(lambda _, state: condition(*state), step, start, maximum_iterations=limit)[1]
+
+    def scan(self, body: Rule, init: Values, xs: Values, length: int | None, reverse: bool) -> tuple[Values, Values]:
+        if tf.executing_eagerly():
+            return super().scan(body, init, xs, length, reverse)
+        count: Any = dims(xs[0])[0] if xs else length
+        init = tuple(map(tf.convert_to_tensor, init))
+        step = _traced(body, init, xs)
+        carried, stacked = step.structured_outputs
+        slices = [tf.TensorArray(x.dtype, count, element_shape=x.shape[1:]).unstack(x) for x in xs]
+        rows = tuple(tf.TensorArray(y.dtype, count, element_shape=y.shape) for y in stacked)
+
+        def turn(number: Any, carry: Any, rows: Any) -> Any:
+            at = count - 1 - number if reverse else number
+            carry, ys = step(carry, tuple(s.read(at) for s in slices))
+            return number + 1, carry, tuple(row.write(at, y) for row, y in zip(rows, ys, strict=True))
+
+        start = tf.constant(0), init, rows
+        shapes = tuple(a.shape.most_specific_compatible_shape(b.shape) for a, b in zip(init, carried, strict=True))
+        _, carry, rows = tf.while_loop(
+            lambda number, *_: number < count,
+            turn,
+            start,
+            shape_invariants=(tf.TensorShape(()), shapes, tuple(tf.TensorShape(None) for _ in rows)),
+            maximum_iterations=count,
+        )
+        return carry, [row.stack() for row in rows]
+
+
+def _traced(body: Rule, init: Values, xs: Values) -> Any:
+    """One step of a scan as a function of TensorFlow's, which knows the shapes and dtypes of what is stacked."""
+
+    def step(carry: Values, slices: Values) -> tuple[Values, Values]:
+        carry, ys = body(carry, slices)
+        return tuple(carry), tuple(ys)
+
+    carried = tuple(tf.TensorSpec(c.shape, c.dtype) for c in init)
+    sliced = tuple(tf.TensorSpec(x.shape[1:], x.dtype) for x in xs)
+    return tf.function(step, autograph=False).get_concrete_function(carried, sliced)

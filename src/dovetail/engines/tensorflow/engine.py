@@ -1,0 +1,120 @@
+"""TensorFlowEngine: how TensorFlow holds, compiles, moves and differentiates values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from dovetail.dtypes import DType
+from dovetail.engines.base import Engine, print_array
+from dovetail.engines.control import Control
+from dovetail.engines.tensorflow.control import GraphControl
+
+_CPU = 1  # DLPack's number for it
+_ALIGNMENT = 64
+
+
+class TensorFlowEngine(Engine):
+    """TensorFlow, on the device where it puts tensors by itself."""
+
+    name = "tensorflow"
+    compiles_programs = True
+    specializes = True
+
+    def version(self) -> str:
+        return tf.__version__
+
+    def devices(self) -> list[str]:
+        gpus = [f"gpu:{i}" for i in range(len(tf.config.list_physical_devices("GPU")))]
+        return [*gpus, "cpu:0"]
+
+    def device_of(self, value: Any) -> str:
+        return value.device.rpartition("device:")[2].lower() or "cpu:0"
+
+    def owns_type(self, kind: type) -> bool:
+        return issubclass(kind, tf.Tensor | tf.Variable)
+
+    def native_dtype(self, dtype: DType) -> Any:
+        return tf.as_dtype(dtype)
+
+    def asarray(self, value: Any, dtype: DType) -> Any:
+        array = np.asarray(value, dtype.numpy)
+        if tf.executing_eagerly():
+            return tf.constant(array)
+        with tf.init_scope():  # a value of its own, which does not end with the function that is being traced
+            return tf.constant(array)
+
+    def to_numpy(self, value: Any) -> np.ndarray:
+        return np.asarray(value.numpy() if value.shape.rank == 0 else value)  # a scalar may be no array of NumPy's
+
+    def shape(self, value: Any) -> Any:
+        shape = value.shape
+        return None if shape.rank is None else tuple(shape.as_list())
+
+    def to_ints(self, value: Any) -> Any:
+        known = tf.get_static_value(value)
+        if known is None:
+            return tuple(tf.unstack(tf.reshape(value, (-1,))))
+        return tuple(known.reshape(-1).tolist())
+
+    def make_control(self) -> Control:
+        return GraphControl(self.unstack, self.stack, self._stack_nothing)
+
+    def unstack(self, value: Any) -> Any:
+        return tf.unstack(value)
+
+    def copy(self, value: Any) -> Any:
+        return tf.raw_ops.DeepCopy(x=value)
+
+    def from_dlpack(self, value: Any) -> Any:
+        if value.__dlpack_device__()[0] == _CPU:
+            array = np.from_dlpack(value)
+            if array.ctypes.data % _ALIGNMENT:  # at which TensorFlow would not raise an exception but end the process
+                raise BufferError(f"TensorFlow needs memory that starts at a multiple of {_ALIGNMENT} bytes.")
+        return tf.experimental.dlpack.from_dlpack(value.__dlpack__())
+
+    def print_value(self, value: Any, message: str, summarize: int) -> Any:
+        if tf.executing_eagerly():
+            return super().print_value(value, message, summarize)
+        shown = tf.numpy_function(lambda array: print_array(array, message, summarize), [value], [])
+        with tf.control_dependencies([shown]):
+            return tf.identity(value)
+
+    def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
+        traced = tf.function(function, autograph=False)
+        found: list[Any] = []
+
+        def program(*args: Any) -> Any:
+            if not found:
+                found.append(traced.get_concrete_function(*[tf.TensorSpec(a.shape, a.dtype) for a in args]))
+            return found[0](*args)
+
+        return program
+
+    def is_tracing(self) -> bool:
+        return tf.inside_function()
+
+    def fresh_key(self, seed: int) -> Any:
+        return tf.random.uniform((2,), tf.int32.min, tf.int32.max, tf.int32, seed) if tf.inside_function() else None
+
+    def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
+        def with_rule(*args: Any) -> Any:
+            results, gradient = function(*args)
+
+            def rule(*arriving: Any, variables: Any = ()) -> Any:
+                floats = [
+                    g if r.dtype.is_floating or r.dtype.is_complex else None
+                    for g, r in zip(arriving, results, strict=True)
+                ]
+                departing = list(gradient(*floats))
+                return (departing, [None] * len(variables)) if variables else departing
+
+            return tuple(results), rule
+
+        return tf.custom_gradient(with_rule)(*map(tf.convert_to_tensor, args))
+
+    def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        return tf.recompute_grad(function)(*args)

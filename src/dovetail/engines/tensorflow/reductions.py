@@ -1,0 +1,68 @@
+"""Rules of reductions, of running sums and products, and of positions of extremes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from dovetail.engines.base import Rule
+from dovetail.engines.tensorflow.tables import HALVES, cast, ints, kernel, rules, widened
+from dovetail.ops.infer import normalize_axes
+
+
+def _reduction(name: str) -> Rule:
+    function = getattr(tf.raw_ops, name)
+
+    @widened(HALVES)
+    def rule(x: Any, axis: Any, keepdims: bool) -> Any:
+        return function(input=x, axis=ints(normalize_axes(axis, x.shape.rank)), keep_dims=keepdims)
+
+    return rule
+
+
+rules |= {name: _reduction(name) for name in ("Sum", "Prod", "Mean", "Any", "All")}
+
+
+def _extreme(name: str, of_bools: str) -> Rule:
+    numbers, bools = _reduction(name), rules[of_bools]
+    return lambda x, axis, keepdims: (bools if x.dtype == tf.bool else numbers)(x, axis, keepdims)
+
+
+rules["Max"] = _extreme("Max", "Any")
+rules["Min"] = _extreme("Min", "All")
+rules |= {name: widened(HALVES)(kernel(name, "x", "axis", "exclusive", "reverse")) for name in ("Cumsum", "Cumprod")}
+
+
+@rules("CumulativeLogsumexp")
+@widened(HALVES)
+def _(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    where = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
+    infinite = x == math.inf
+    result = tf.raw_ops.CumulativeLogsumexp(x=tf.where(infinite, tf.zeros((), x.dtype), x), **where)
+    reached = tf.cumsum(cast(infinite, x.dtype), **where) > 0
+    result = tf.where(reached & ~tf.math.is_nan(result), tf.constant(math.inf, x.dtype), result)
+    return tf.where(result == x.dtype.min, tf.constant(-math.inf, x.dtype), result)  # which it starts from
+
+
+def _position(name: str) -> Rule:
+    find = kernel(name, "input", "dimension")
+
+    def rule(x: Any, axis: int | None, keepdims: bool) -> Any:
+        rank = x.shape.rank
+        if axis is None:
+            x = tf.reshape(x, (-1,))
+        found = find(x, axis or 0)
+        if x.dtype.is_floating:  # the kernel passes over NaN; the first one is what is looked for
+            nan = tf.math.is_nan(x)
+            found = tf.where(tf.reduce_any(nan, axis or 0), tf.argmax(nan, axis or 0), found)
+        if keepdims:
+            return tf.reshape(found, (1,) * rank) if axis is None else tf.expand_dims(found, axis)
+        return found
+
+    return rule
+
+
+rules["ArgMax"] = _position("ArgMax")
+rules["ArgMin"] = _position("ArgMin")
