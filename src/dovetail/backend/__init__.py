@@ -25,6 +25,7 @@ from dovetail.backend.padding import *
 from dovetail.backend.phase import *
 from dovetail.backend.printing import *
 from dovetail.backend.products import *
+from dovetail.backend.random import *
 from dovetail.backend.recurrent import *
 from dovetail.backend.reduction import *
 from dovetail.backend.session import *

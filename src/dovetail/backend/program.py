@@ -50,14 +50,16 @@ class Program:
     ) -> None:
         assignments = list(assignments)
         _check_graph(graph, [*inputs, *outputs, *wanted])
-        needed = graph._needed([*outputs, *wanted, *(value for _, value in assignments)], set(inputs))
+        targets, given = [*outputs, *wanted, *(value for _, value in assignments)], set(inputs)
+        counts = graph.counts_in(graph._needed(targets, given))
+        needed = graph._needed([*targets, *counts.values()], given)
         _check_fed(needed)
         part = Graph(name)
         mapped = {t: part.placeholder(t.spec, t.op.name) for t in inputs}
         copy_operations(needed, part, mapped)
         part.outputs = [mapped[t] for t in outputs]
         with record_on(()), part.as_default():
-            for variable, value in _new_values(graph, needed, mapped, assignments).items():
+            for variable, value in _new_values(graph, needed, mapped, [*counts.items(), *assignments]).items():
                 trace.assign_variable(part, variable, value)
         self._concrete = Concrete(part)
 
@@ -141,8 +143,4 @@ def _new_values(
             else:
                 op, operand = update.step
                 found[update.variable] = op(before, mapped[operand])
-    found |= {variable: mapped[value] for variable, value in assignments}
-    runs = graph.state.inputs.get(graph.runs)
-    if runs in mapped:
-        found[graph.runs] = mapped[runs] + 1
-    return found
+    return found | {variable: mapped[value] for variable, value in assignments}

@@ -10,6 +10,7 @@ import numpy as np
 from dovetail import backend as K
 from dovetail.backend.phase import forget_learning_phase
 from dovetail.backend.program import Program, tensor_of
+from dovetail.backend.seeds import restart
 from dovetail.backend.symbolic import DefaultGraph, open_default_graph, symbolic_graph
 from dovetail.backend.table import k_error, k_function, named
 from dovetail.errors import describe
@@ -247,7 +248,7 @@ def set_session(session: Any) -> None:
 
 @k_function
 def clear_session() -> None:
-    """Closes this thread's default graph, forgets its learning phase, and starts the numbers of names again.
+    """Closes this thread's default graph, forgets its learning phase, and starts names and random sequences again.
 
     Source: `tf.keras.backend.clear_session`.
 
@@ -261,4 +262,5 @@ def clear_session() -> None:
     """
     building.default = None
     forget_learning_phase()
+    restart()
     K.reset_uids()

@@ -8,9 +8,9 @@ is run; ops on eager Tensors and on arrays are computed at once, as ever.
 from __future__ import annotations
 
 import functools
-import itertools
 import operator
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
 from dovetail.errors import op_error
+from dovetail.generator import Generator
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.ops import worlds
@@ -60,24 +61,27 @@ class DefaultGraph(Graph):
 
     Attributes:
         updates: the tensors that `K.update` and its like have made → what they do.
-        runs: counts the runs of programs that draw random numbers.
+        counts: the variables that count random keys → their values after the draws that are recorded.
         session: the `Session` that runs it, once there is one.
     """
 
     def __init__(self, name: str = "default") -> None:
         super().__init__(name)
         self.updates: dict[GraphTensor, Update] = {}
-        self.runs = Variable(0, "int32", name=f"{name}/runs", trainable=False)
+        self.counts: dict[Variable, GraphTensor | None] = {}
         self.session: Any = None
-        self._keys = itertools.count()
+        self._draws: Counter[Any] = Counter()
 
     def __bool__(self) -> bool:
         return True  # also while it has no operations
 
     def add(self, op: Any, inputs: Any, attrs: dict[str, Any], *args: Any, **kwargs: Any) -> Operation:
         if op.name == "AssignVariableOp":
-            problem = f"{attrs['variable'].name!r} cannot be assigned on the way in a default graph; use K.update."
-            raise op_error(ValueError, op.name, problem)
+            variable = attrs["variable"]
+            if variable not in self.counts:
+                problem = f"{variable.name!r} cannot be assigned on the way in a default graph; use K.update."
+                raise op_error(ValueError, op.name, problem)
+            self.counts[variable] = inputs[0]
         return super().add(op, inputs, attrs, *args, **kwargs)
 
     @functools.cached_property
@@ -86,11 +90,24 @@ class DefaultGraph(Graph):
         with self.as_default():
             return ops.placeholder_with_default(self.constant(np.array(False)), name="keras_learning_phase")
 
-    def key(self, seed: Any) -> Any:
-        """A random key that is another one for each call of this method, and each time the graph is run."""
-        current = trace.current_graph()
-        run = trace.read_variable(self if current is None else current, self.runs)
-        return ops.random.fold_in(ops.random.fold_in(seed, next(self._keys)), run)
+    def key(self, seed: int, use: Any = None) -> Any:
+        """A random key that is another one each time the graph is run, and in each step of a loop.
+
+        Args:
+            seed: an integer, where the sequence of keys starts.
+            use: what the key is for; several draws with one seed, for the same use, have sequences of their own.
+        """
+        draw = self._draws[seed, use]
+        self._draws[seed, use] += 1
+        generator = Generator(seed + (draw << 32))
+        self.counts[generator.count] = None
+        with self.as_default() if trace.current_graph() is None else nullcontext():
+            return generator.next_key()
+
+    def counts_in(self, operations: Iterable[Operation]) -> dict[Variable, GraphTensor]:
+        """The counts of random keys that operations read, and their values afterwards."""
+        read = {op.attrs["variable"] for op in operations if op.type == "ReadVariableOp"}
+        return {count: value for count, value in self.counts.items() if count in read and value is not None}
 
     def update(self, variable: Variable, value: Any, op: Any = None) -> GraphTensor:
         """A tensor of a variable's next value, which the programs that compute it give to the variable.
@@ -133,20 +150,6 @@ def symbolic_graph() -> DefaultGraph | None:
         return None if recording.tapes else building.default
     outermost = current.outermost
     return outermost if isinstance(outermost, DefaultGraph) else None
-
-
-def symbolic_key(seed: Any) -> Any:
-    """A random key in the default graph, of two int32 words.
-
-    Args:
-        seed: an integer or a key.
-
-    Returns:
-        A graph Tensor: another key for each call of this function, and each time that the graph is run.
-    """
-    graph = symbolic_graph()
-    assert graph is not None, "symbolic_graph() says so"
-    return graph.key(seed)
 
 
 def open_default_graph() -> DefaultGraph:

@@ -1,0 +1,169 @@
+"""Seeds: from what a program says of them to the keys that random numbers are made of.
+
+A seed starts a sequence of keys, and each draw takes the next.  So a program draws the same numbers whenever it is
+started, on every engine, and others in each of its steps.  A draw that is recorded or traced takes the next key in each
+run, and in each step of a loop, from a sequence of the graph's own, which begins where that of eager draws began.
+
+A seed that is not given is a number from NumPy's global generator, so `np.random.seed` is what makes programs repeat.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.backend.symbolic import DefaultGraph
+from dovetail.backend.table import k_error
+from dovetail.engines import current_engine, tracing_engine
+from dovetail.generator import Generator
+from dovetail.graph import trace
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.ops import arguments, worlds
+from dovetail.tensor import Tensor, building, recording
+
+DEFAULT_RANGE = (
+    10_000_000  # of the seeds that NumPy draws, as in Keras 2, so that its generator goes on as it did there
+)
+_SEQUENCES_LIMIT = 10_000  # the sequences that were drawn from longest ago are forgotten, and start again
+
+_draws: dict[Any, int] = {}  # engine, use, seed → how many keys have been given
+_lock = threading.Lock()
+_generators: WeakKeyDictionary[Graph, dict[Any, Generator]] = WeakKeyDictionary()
+
+
+def drawn_seed(seed: Any, high: int = DEFAULT_RANGE) -> Any:
+    """The seed that is given; if none is, one from NumPy's global generator."""
+    return int(np.random.randint(high)) if seed is None else seed  # noqa: NPY002  # the generator that users seed
+
+
+def restart() -> None:
+    """Starts all sequences of eager draws again."""
+    with _lock:
+        _draws.clear()
+
+
+def next_key(function: str, seed: Any, dtype: Any, values: Iterable[Any] = ()) -> Any:
+    """The random key for one call.
+
+    Args:
+        function: that of K which is called.
+        seed: an integer, None, a key, a scalar integer tensor, a `dovetail.Generator`, or an object with a method
+            `next` that gives two integers, like Keras' SeedGenerator.
+        dtype: of the numbers; sequences for other dtypes are other ones.
+        values: what the call is given: where one of them is, the key must be.
+
+    Raises:
+        TypeError: the seed is none of these.
+        ValueError: JAX traces the program, so that a seed from NumPy would be the same in each run.
+    """
+    if hasattr(seed, "next_key"):
+        return seed.next_key()
+    values = list(_flat(values))
+    like = max(values, key=lambda v: worlds.world_of(v).rank, default=0)
+    graph, fresh_key = _graph_of(like), worlds.world_of(like).fresh_key
+    symbolic = graph is not None or fresh_key is not None
+    if hasattr(seed, "next"):
+        words = seed.next()
+        if not symbolic:
+            return ops.cast(words, "int32")
+        seed = _number_of(words)
+    elif _is_tensor(seed):
+        return ops.random.keys.as_key(seed)
+    number, use = _checked(function, drawn_seed(seed)), (function, str(dtype))
+    if fresh_key is not None:
+        return fresh_key(number, like)
+    if graph is not None:
+        return graph.key(number, use) if isinstance(graph, DefaultGraph) else _next_of_graph(graph, number, use, seed)
+    tracing = tracing_engine()
+    if tracing is not None:
+        return _key_of_trace(function, tracing, number, given=seed is not None)
+    engine = next((arguments.engine_for(v) for v in values if _is_computed(v)), None) or current_engine()
+    return ops.random.fold_in(number, 0 if seed is None else _count((engine.name, use, number)))
+
+
+# -- where a draw is --------------------------------------------------------------------------------------------------
+
+
+def _graph_of(like: Any) -> Graph | None:
+    """The outermost graph that a draw is recorded in, if it is not done now."""
+    graph = trace.current_graph()
+    if graph is None and type(like) is GraphTensor:
+        graph = like.graph
+    if graph is not None:
+        return graph.outermost
+    return None if recording.tapes or worlds.world_of(like).rank > worlds.STATE.rank else building.default
+
+
+def _count(sequence: Any) -> int:
+    """How many eager draws there were from a sequence before this one."""
+    with _lock:
+        count = _draws.pop(sequence, 0)
+        _draws[sequence] = count + 1  # the last of the dict
+        if len(_draws) > _SEQUENCES_LIMIT:
+            del _draws[next(iter(_draws))]
+    return count
+
+
+def _next_of_graph(graph: Graph, number: int, use: Any, seed: Any) -> Any:
+    """The next key of a function that is being traced; where no seed was given, from a sequence of this draw alone."""
+    generators = _generators.setdefault(graph, {})
+    sequence = (use, number) if seed is not None else next(_anonymous)
+    if sequence not in generators:
+        generators[sequence] = Generator(number)
+    return generators[sequence].next_key()
+
+
+_anonymous = itertools.count()
+
+
+def _key_of_trace(function: str, engine: Any, number: int, given: bool) -> Any:
+    """A key in a program that an engine's library traces."""
+    key = engine.fresh_key(number)
+    if key is not None:
+        return key
+    if not given:
+        problem = (
+            f"{engine.name} traces this program, and would draw the same numbers in each of its runs; pass "
+            "seed=keras.random.SeedGenerator(...), kept by the layer, or a key that is an argument of the program"
+        )
+        raise k_error(ValueError, function, f"{problem}.")
+    return engine.native.asarray(ops.random.fold_in(number, 0).numpy(), ops.convert(0).dtype)
+
+
+# -- what a seed is ---------------------------------------------------------------------------------------------------
+
+
+def _flat(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from value
+        else:
+            yield value
+
+
+def _is_computed(value: Any) -> bool:
+    return type(value) is Tensor or worlds.world_of(value) is worlds.NATIVE
+
+
+def _is_tensor(seed: Any) -> bool:
+    """Whether it is a tensor, or two words in an array."""
+    return worlds.world_of(seed) is not worlds.HOST or (isinstance(seed, np.ndarray) and seed.ndim > 0)
+
+
+def _number_of(words: Any) -> int:
+    """A number of two words that are known now."""
+    high, low = (int(word) & 0xFFFFFFFF for word in words)
+    return high << 32 | low
+
+
+def _checked(function: str, seed: Any) -> int:
+    if isinstance(seed, (int, float, np.number)) or (isinstance(seed, np.ndarray) and seed.dtype.kind in "iuf"):
+        return int(seed)
+    needed = "an integer, a key, a dovetail.Generator or a keras.random.SeedGenerator"
+    raise k_error(TypeError, function, f"a seed is {needed}, not {seed!r}.")
