@@ -97,7 +97,7 @@ def softmax(x: TensorLike, axis: Any = -1) -> Any:
     Source: `tf.keras.backend.softmax`.
 
     Differs: integers become floats, and nested lists a tensor; tf.keras refuses them.
-    Along an axis with NaN or infinity all probabilities are NaN; tf.keras makes some of them 0.
+    Along an axis with NaN or infinity all probabilities are NaN, but on tensorflow; tf.keras makes some of them 0.
 
     Modern: `keras.ops.softmax(x, axis)`.
 

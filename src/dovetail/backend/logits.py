@@ -36,8 +36,8 @@ _memory: dict[int, _Entry] = {}
 
 
 def _forget(entry: Any) -> None:
-    if _memory.get(entry.key) is entry:
-        del _memory[entry.key]
+    if _memory.get(key := entry.key) is entry:
+        del _memory[key]
 
 
 def remember(output: Any, x: Any) -> None:

@@ -60,7 +60,7 @@ def normalize_batch_in_training(
     if axes != tuple(range(rank - 1)):
         inner = [1 if axis in axes else dim for axis, dim in enumerate(dims_of(x))]
         statistics = [None if s is None else ops.reshape(s, inner) for s in statistics]
-    y = _normalized(x, *statistics, epsilon)
+    y = _normalized(x, statistics, epsilon)
     return y, mean, ops.multiply(variance, _unbiasing(wide)) if images else variance
 
 
@@ -116,17 +116,17 @@ def batch_normalization(
     x = _floating(x)
     statistics = [mean, var, beta, gamma]
     if K.ndim(x) != 4:
-        return _normalized(x, *statistics, epsilon)
+        return _normalized(x, statistics, epsilon)
     mean, var, beta, gamma = (None if s is None else ops.reshape(s, (-1,)) for s in statistics)
     channel = 1 if axis in (1, -3) else -1
     return ops.cast(ops.batch_normalization(x, mean, var, channel, beta, gamma, epsilon), K.dtype(x))
 
 
-def _normalized(x: Any, mean: Any, variance: Any, beta: Any, gamma: Any, epsilon: float) -> Any:
-    """`x` normalized with statistics that broadcast with it; in its dtype."""
+def _normalized(x: Any, statistics: list[Any], epsilon: float) -> Any:
+    """`x`, in its dtype, normalized with mean, variance, offset and scale that broadcast with it."""
+    mean, variance, beta, gamma = statistics
     last = K.int_shape(x)[-1:]
-    given = [s for s in (mean, variance, beta, gamma) if s is not None]
-    if last not in ((), (None,)) and all(K.int_shape(s) == last for s in given):
+    if last not in ((), (None,)) and all(K.int_shape(s) == last for s in statistics if s is not None):
         y = ops.batch_normalization(x, mean, variance, -1, beta, gamma, epsilon)
     else:
         factor = ops.rsqrt(ops.add(variance, epsilon))

@@ -84,12 +84,7 @@ CASES = [
     integers("elu", lambda x: np.where(x > 0, x, np.expm1(x))),
     # softmax
     *usual("softmax"),
-    call(
-        "softmax",
-        ODD,
-        differs="along an axis with NaN or infinity all probabilities are NaN; tf.keras makes some of them 0.",
-        expected=lambda x: np.full_like(x, np.nan),
-    ),
+    program("softmax of NaN and infinity", lambda K, x: K.any(K.not_equal(K.softmax(x), K.softmax(x))), ODD),
     *(call("softmax", array(2, 3, 4), axis=axis) for axis in (0, 1, 2, -2, [1, 2], (-1,), [0, 1, 2])),
     call("softmax", array(2, 3, dtype="float64"), axis=[0]),
     call("softmax", array(2, 3, low=1000, high=2000)),
