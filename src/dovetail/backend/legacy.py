@@ -1,0 +1,305 @@
+"""Names of Keras 1 that later versions of K renamed: each is its new function, in the words of then.
+
+A `dim_ordering` is "tf" (channels last), "th" (channels first), or "default" for what `image_dim_ordering` says; a
+`border_mode` is what is called padding now.
+
+Not here, each for a reason of its own:
+
+- `ctc_cost`, `ctc_create_skip_idxs`, `ctc_interleave_blanks`, `ctc_path_probs`, `ctc_update_log_p`: the steps of the
+  CTC loss on Theano, for sequences without a batch; `ctc_batch_cost` is what programs for several backends call.
+- `classification_error`, `get_num_dynamic_axis`, `has_seq_axis`, `pad`: CNTK's alone; programs for others lack them.
+- `is_explicit_shape`: Theano's, which asks whether a shape is a tuple of ints.
+- `legacy_weight_ordering`, `set_legacy_weight_ordering`: how Keras 1 read the weights files of Keras before it.
+- `v1_variable_initialization`: TensorFlow's way to make variables of its first version, which nothing else has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import backend as K
+from dovetail.backend.table import k_error, k_function
+from dovetail.ops.infer import normalize_axis as normalized
+from dovetail.ops.kinds import TensorLike
+
+__all__ = [
+    "asymmetric_spatial_2d_padding",
+    "asymmetric_temporal_padding",
+    "atrous_conv2d",
+    "deconv2d",
+    "get_variable_shape",
+    "image_dim_ordering",
+    "lesser",
+    "lesser_equal",
+    "normalize_axis",
+    "pack",
+    "set_image_dim_ordering",
+]
+
+ORDERINGS = {"tf": "channels_last", "th": "channels_first"}
+
+
+def _data_format(function: str, dim_ordering: str) -> str | None:
+    if dim_ordering not in (*ORDERINGS, "default"):
+        raise k_error(ValueError, function, f"dim_ordering must be 'tf', 'th' or 'default', not {dim_ordering!r}.")
+    return ORDERINGS.get(dim_ordering)
+
+
+# -- settings and shapes ----------------------------------------------------------------------------------------------
+
+
+@k_function
+def image_dim_ordering() -> str:
+    """The default layout of images: "tf" for "channels_last", "th" for "channels_first".
+
+    Source: `keras.backend.image_dim_ordering` of Keras 1.
+
+    Modern: `keras.config.image_data_format()`.
+
+    Example:
+        >>> image_dim_ordering()
+        'tf'
+    """
+    return next(name for name, data_format in ORDERINGS.items() if data_format == K.image_data_format())
+
+
+@k_function
+def set_image_dim_ordering(dim_ordering: str) -> None:
+    """Sets the default layout of images.
+
+    Args:
+        dim_ordering: "tf" for "channels_last", "th" for "channels_first".
+
+    Raises:
+        ValueError: it is neither.
+
+    Source: `keras.backend.set_image_dim_ordering` of Keras 1.
+
+    Modern: `keras.config.set_image_data_format(data_format)`.
+
+    Example:
+        >>> set_image_dim_ordering("th")
+        >>> K.image_data_format()
+        'channels_first'
+        >>> set_image_dim_ordering("tf")
+    """
+    if dim_ordering not in ORDERINGS:
+        raise k_error(ValueError, "set_image_dim_ordering", f"dim_ordering must be 'tf' or 'th', not {dim_ordering!r}.")
+    K.set_image_data_format(ORDERINGS[dim_ordering])
+
+
+@k_function
+def get_variable_shape(x: TensorLike) -> Any:
+    """The shape of a variable; `int_shape`.
+
+    Source: `keras.backend.get_variable_shape` of Keras 1.
+
+    Modern: `x.shape`.
+
+    Example:
+        >>> get_variable_shape(K.ones((2, 3)))
+        (2, 3)
+    """
+    return K.int_shape(x)
+
+
+@k_function
+def normalize_axis(axis: Any, ndim: int) -> Any:
+    """An axis, or several, counted from the first.
+
+    Args:
+        axis: an int, or a list or tuple of ints.
+        ndim: how many axes there are.
+
+    Returns:
+        What was given, with numbers of 0 or more in it.
+
+    Raises:
+        ValueError: there is no such axis.
+
+    Source: `keras.backend.normalize_axis` of Keras 0.3.
+
+    Example:
+        >>> normalize_axis(-1, 3), normalize_axis([0, -2], 3)
+        (2, [0, 1])
+    """
+    try:
+        return (
+            type(axis)(normalized(a, ndim) for a in axis) if isinstance(axis, (list, tuple)) else normalized(axis, ndim)
+        )
+    except IndexError as error:
+        raise k_error(ValueError, "normalize_axis", str(error)) from None
+
+
+# -- comparing and joining --------------------------------------------------------------------------------------------
+
+
+@k_function
+def lesser(x: TensorLike, y: TensorLike) -> Any:
+    """Whether `x < y`, elementwise; `less`.
+
+    Source: `keras.backend.lesser` of Keras 1.
+
+    Modern: `keras.ops.less(x, y)`.
+
+    Example:
+        >>> lesser([1, 3], 2).numpy()
+        array([ True, False])
+    """
+    return K.less(x, y)
+
+
+@k_function
+def lesser_equal(x: TensorLike, y: TensorLike) -> Any:
+    """Whether `x <= y`, elementwise; `less_equal`.
+
+    Source: `keras.backend.lesser_equal` of Keras 1.
+
+    Modern: `keras.ops.less_equal(x, y)`.
+
+    Example:
+        >>> lesser_equal([1, 3], 1).numpy()
+        array([ True, False])
+    """
+    return K.less_equal(x, y)
+
+
+@k_function
+def pack(x: Any) -> Any:
+    """Tensors of one shape joined along a new first axis; `stack`.
+
+    Source: `keras.backend.pack` of Keras 1.
+
+    Modern: `keras.ops.stack(x)`.
+
+    Example:
+        >>> pack([[1, 2], [3, 4]]).shape
+        (2, 2)
+    """
+    return K.stack(x)
+
+
+# -- padding ----------------------------------------------------------------------------------------------------------
+
+
+@k_function
+def asymmetric_temporal_padding(x: TensorLike, left_pad: int = 1, right_pad: int = 1) -> Any:
+    """Zeros before and after each sequence; `temporal_padding`.
+
+    Args:
+        x: a tensor of shape (batch, time, features).
+        left_pad, right_pad: how many steps before and after.
+
+    Source: `keras.backend.asymmetric_temporal_padding` of Keras 1.
+
+    Modern: `keras.ops.pad(x, ((0, 0), (left_pad, right_pad), (0, 0)))`.
+
+    Example:
+        >>> asymmetric_temporal_padding(K.ones((1, 2, 3)), 1, 2).shape
+        (1, 5, 3)
+    """
+    return K.temporal_padding(x, (left_pad, right_pad))
+
+
+@k_function
+def asymmetric_spatial_2d_padding(
+    x: TensorLike,
+    top_pad: int = 1,
+    bottom_pad: int = 1,
+    left_pad: int = 1,
+    right_pad: int = 1,
+    dim_ordering: str = "default",
+) -> Any:
+    """Zeros around each image; `spatial_2d_padding`.
+
+    Args:
+        x: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for "th".
+        top_pad, bottom_pad, left_pad, right_pad: how many rows and columns on each side.
+        dim_ordering: "tf", "th" or "default".
+
+    Source: `keras.backend.asymmetric_spatial_2d_padding` of Keras 1.
+
+    Modern: `keras.ops.pad`.
+
+    Example:
+        >>> asymmetric_spatial_2d_padding(K.ones((1, 2, 2, 3)), 0, 1, 2, 0).shape
+        (1, 3, 4, 3)
+    """
+    data_format = _data_format("asymmetric_spatial_2d_padding", dim_ordering)
+    return K.spatial_2d_padding(x, ((top_pad, bottom_pad), (left_pad, right_pad)), data_format)
+
+
+# -- convolution ------------------------------------------------------------------------------------------------------
+
+
+@k_function
+def atrous_conv2d(
+    x: TensorLike,
+    kernel: TensorLike,
+    rate: int = 1,
+    border_mode: str = "valid",
+    dim_ordering: str = "default",
+    image_shape: Any = None,
+    filter_shape: Any = None,
+) -> Any:
+    """Convolution of images with a kernel that has holes; `conv2d` with a dilation rate.
+
+    Args:
+        x: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for "th".
+        kernel: (rows, columns, channels, filters), or (filters, channels, rows, columns) for "th".
+        rate: the distance between neighbouring elements of the kernel.
+        border_mode: "valid" or "same".
+        dim_ordering: "tf", "th" or "default".
+        image_shape, filter_shape: not needed.
+
+    Source: `keras.backend.atrous_conv2d` of Keras 1.
+
+    Modern: `keras.ops.conv(x, kernel, dilation_rate=rate)`.
+
+    Example:
+        >>> atrous_conv2d(K.ones((1, 5, 5, 1)), K.ones((3, 3, 1, 2)), rate=2).shape
+        (1, 1, 1, 2)
+    """
+    data_format = _data_format("atrous_conv2d", dim_ordering)
+    return K.conv2d(x, _channels_last(kernel, data_format), (1, 1), border_mode, data_format, (rate, rate))
+
+
+@k_function
+def deconv2d(
+    x: TensorLike,
+    kernel: TensorLike,
+    output_shape: Any,
+    strides: Any = (1, 1),
+    border_mode: str = "valid",
+    dim_ordering: str = "default",
+    image_shape: Any = None,
+    filter_shape: Any = None,
+) -> Any:
+    """Transposed convolution of images; `conv2d_transpose` with the axes of the kernel in the order of `conv2d`.
+
+    Args:
+        x: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for "th".
+        kernel: (rows, columns, channels, filters), or (filters, channels, rows, columns) for "th".
+        output_shape: the shape of the result; the batch may be None.
+        strides: by how many pixels the kernel moves.
+        border_mode: "valid" or "same".
+        dim_ordering: "tf", "th" or "default".
+        image_shape, filter_shape: not needed.
+
+    Source: `keras.backend.deconv2d` of Keras 1.
+
+    Modern: `keras.ops.conv_transpose`, `tf.nn.conv2d_transpose`.
+
+    Example:
+        >>> deconv2d(K.ones((1, 2, 2, 3)), K.ones((3, 3, 3, 5)), (1, 4, 4, 5)).shape
+        (1, 4, 4, 5)
+    """
+    data_format = _data_format("deconv2d", dim_ordering)
+    kernel = K.permute_dimensions(_channels_last(kernel, data_format), (0, 1, 3, 2))
+    return K.conv2d_transpose(x, kernel, output_shape, strides, border_mode, data_format)
+
+
+def _channels_last(kernel: Any, data_format: str | None) -> Any:
+    """A kernel as `conv2d` takes it: (rows, columns, channels, filters)."""
+    first = (data_format or K.image_data_format()) == "channels_first"
+    return K.permute_dimensions(kernel, (2, 3, 1, 0)) if first else kernel
