@@ -31,9 +31,8 @@ class Program:
         graph: is not changed.
         inputs: tensors whose values each call is given; any tensors.
         outputs: tensors whose values each call returns.
-        wanted: tensors that are computed, too; for the updates that belong to them.
-        assignments: variables and tensors of their new values, besides those of the updates among all these tensors.
-        name: what messages call it.
+        wanted: tensors that are computed, too; for the updates that they are, or need.
+        name: what its graph is called.
 
     Raises:
         ValueError: a placeholder is needed that is not among the inputs.
@@ -44,22 +43,20 @@ class Program:
         graph: DefaultGraph,
         inputs: Sequence[GraphTensor],
         outputs: Sequence[GraphTensor],
-        wanted: Iterable[GraphTensor] = (),
-        assignments: Iterable[tuple[Variable, GraphTensor]] = (),
+        wanted: Sequence[GraphTensor] = (),
         name: str = "function",
     ) -> None:
-        assignments = list(assignments)
-        _check_graph(graph, [*inputs, *outputs, *wanted])
-        targets, given = [*outputs, *wanted, *(value for _, value in assignments)], set(inputs)
-        counts = graph.counts_in(graph._needed(targets, given))
-        needed = graph._needed([*targets, *counts.values()], given)
+        targets, given = [*outputs, *wanted], set(inputs)
+        counts = graph.counts_in(graph.needed(targets, given))
+        needed = graph.needed([*targets, *counts.values()], given)
         _check_fed(needed)
         part = Graph(name)
         mapped = {t: part.placeholder(t.spec, t.op.name) for t in inputs}
         copy_operations(needed, part, mapped)
         part.outputs = [mapped[t] for t in outputs]
         with record_on(()), part.as_default():
-            for variable, value in _new_values(graph, needed, mapped, [*counts.items(), *assignments]).items():
+            counted = {variable: mapped[value] for variable, value in counts.items()}
+            for variable, value in (counted | _updated(graph, needed, mapped)).items():
                 trace.assign_variable(part, variable, value)
         self._concrete = Concrete(part)
 
@@ -88,19 +85,16 @@ class Program:
         return [np.array(engine.to_numpy(result))[()] for result in self._concrete.run(given, engine)]
 
 
-def tensor_of(graph: DefaultGraph, value: Any, variable: Variable | None = None) -> GraphTensor:
-    """Any value as a tensor of a default graph; for a new value of a variable, one of its dtype and shape."""
-    if variable is not None:
-        variable.check_shape(value)
-    dtype = promote([arguments.dtype_of(value)]) if variable is None else variable.dtype
-    return trace.to_graph(value, dtype, graph, OPS["Identity"])
+def tensor_of(graph: DefaultGraph, value: Any) -> GraphTensor:
+    """Any value as a tensor of a default graph.
 
-
-def _check_graph(graph: DefaultGraph, tensors: Iterable[GraphTensor]) -> None:
-    for tensor in tensors:
-        if tensor.graph is not graph:
-            others = "a branch's or a loop's own, another thread's, or one from before K.clear_session"
-            raise ValueError(f"{tensor!r} belongs to another graph than the other tensors: {others}.")
+    Raises:
+        ValueError: it is a tensor of another graph.
+    """
+    if type(value) is GraphTensor and value.graph is not graph:
+        others = "a branch's or a loop's own, another thread's, or one from before K.clear_session"
+        raise ValueError(f"{value!r} belongs to another graph than the other tensors: {others}.")
+    return trace.to_graph(value, promote([arguments.dtype_of(value)]), graph, OPS["Identity"])
 
 
 def _check_fed(operations: Iterable[Operation]) -> None:
@@ -119,19 +113,15 @@ def _check_value(tensor: GraphTensor, value: Any) -> None:
         raise ValueError(f"the input {name!r} is {tensor.spec!r}: a value of shape {tuple(shape)} does not fit.")
 
 
-def _new_values(
-    graph: DefaultGraph,
-    operations: Iterable[Operation],
-    mapped: dict[GraphTensor, GraphTensor],
-    assignments: Iterable[tuple[Variable, GraphTensor]],
+def _updated(
+    graph: DefaultGraph, operations: Iterable[Operation], mapped: dict[GraphTensor, GraphTensor]
 ) -> dict[Variable, GraphTensor]:
-    """The variables that a program changes, and their new values.
+    """The variables that the updates of a program change, and their new values.
 
     Args:
         graph: what the program is cut out of.
-        operations: what it consists of.
+        operations: what it consists of, in program order.
         mapped: the graph's tensors → the program's.
-        assignments: what is assigned besides the updates among the operations.
     """
     found: dict[Variable, GraphTensor] = {}
     for tensor in [t for op in operations for t in op.outputs]:
@@ -143,4 +133,4 @@ def _new_values(
             else:
                 op, operand = update.step
                 found[update.variable] = op(before, mapped[operand])
-    return found | {variable: mapped[value] for variable, value in assignments}
+    return found

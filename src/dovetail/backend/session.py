@@ -79,22 +79,15 @@ class GraphFunction:
         self.inputs, self.outputs, self.updates, self.name = inputs, outputs, updates, name
         sources, self._structure = flatten(inputs)
         results, self._result = flatten(outputs)
-        pairs = [u for u in updates if isinstance(u, tuple)]
-        wanted = [u for u in updates if u is not None and not isinstance(u, tuple)]
-        graph = _graph_of([*sources, *results, *wanted, *(value for _, value in pairs)])
+        graph = _graph_of([*sources, *results, *flatten(updates)[0]])
         for x in sources:
             if not isinstance(x, (GraphTensor, Variable)):
                 raise TypeError(f"the inputs must be placeholders or other tensors of the default graph, not {x!r}.")
-        for x in wanted:
-            if not isinstance(x, GraphTensor):
-                problem = "an update that was made before the default graph was open has been done at once"
-                raise TypeError(f"{problem}: call K.placeholder, or K.symbolic, before K.update; not {describe(x)}.")
         self._program = Program(
             graph,
             [tensor_of(graph, x) for x in sources],
             [tensor_of(graph, x) for x in results],
-            wanted,
-            [(variable, tensor_of(graph, value, variable)) for variable, value in pairs],
+            [_update(graph, u) for u in updates if u is not None],
             name,
         )
 
@@ -119,6 +112,16 @@ class GraphFunction:
 
     def __repr__(self) -> str:
         return f"<K.function {self.name}>"
+
+
+def _update(graph: DefaultGraph, update: Any) -> GraphTensor:
+    """One of the updates of a function as a tensor."""
+    if isinstance(update, tuple):
+        return graph.update(*update)
+    if not isinstance(update, GraphTensor):
+        problem = "an update that was made before the default graph was open has been done at once"
+        raise TypeError(f"{problem}: call K.placeholder, or K.symbolic, before K.update; not {describe(update)}.")
+    return tensor_of(graph, update)
 
 
 def _graph_of(values: Sequence[Any]) -> DefaultGraph:

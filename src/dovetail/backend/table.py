@@ -52,13 +52,14 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 def _name(error: Exception, name: str) -> None:
     """Makes an error begin with the function that was called; errors of the user's own functions stay as they are."""
+    said = str(error.args[0] if isinstance(error, KeyError) else error)  # a KeyError would put quotes around it
     inner = getattr(error, "k_name", None)
     if inner is not None:
-        text = str(error).replace(f"K.{inner}", f"K.{name}", 1)
+        text = said.replace(f"K.{inner}", f"K.{name}", 1)
     elif getattr(error, "dovetail", False):
-        text = f"K.{name}: {error}"
+        text = f"K.{name}: {said}"
     elif is_inside(_raised_in(error)):
-        text = f"K.{name} at {place(user_line())}: {error}"
+        text = f"K.{name} at {place(user_line())}: {said}"
     else:
         return
     error.args = (text,)

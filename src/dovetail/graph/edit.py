@@ -313,7 +313,7 @@ class Editing:
 
         part = cast("type[Graph]", type(self))(f"{self.name}_part")
         mapped = {t: part.placeholder(t.spec, t.op.name) for t in inputs}
-        needed = self._needed(outputs, mapped)
+        needed = self.needed(outputs, mapped)
         missing = [op.name for op in needed if op.type == "Placeholder"]
         if missing:
             raise ValueError(f"the outputs need {', '.join(map(repr, missing))}: add what they need to the inputs.")
@@ -321,7 +321,7 @@ class Editing:
         part.outputs = [mapped[t] for t in outputs]
         return part
 
-    def _needed(self, outputs: Sequence[GraphTensor], given: Collection[GraphTensor]) -> list[Operation]:
+    def needed(self, outputs: Sequence[GraphTensor], given: Collection[GraphTensor]) -> list[Operation]:
         """The operations that the outputs need if some tensors are given, in program order."""
         found: set[Operation] = set()
         todo = [t.op for t in outputs if t not in given]
