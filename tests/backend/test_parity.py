@@ -25,6 +25,7 @@ def test_no_case_stands_twice():
     assert sorted(set(names)) == sorted(names)
 
 
+@pytest.mark.filterwarnings("ignore:.*random_binomial")  # both warn that it is an old name
 @pytest.mark.parametrize(("case", "way"), RUNS, ids=[f"{case}-{way}" for case, way in RUNS])
 def test_case(case: Case, way: str, engine: str):
     wanted = expected(case)

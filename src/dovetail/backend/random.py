@@ -180,7 +180,7 @@ def random_bernoulli(shape: Any, p: TensorLike = 0.0, dtype: Any = None, seed: A
 
     Differs: the numbers are others than TensorFlow's, and the same on every engine.
     Differs: all dtypes are offered.
-    Differs: a tensor `p` of more elements than the shape is refused; TensorFlow uses its numbers several times.
+    Differs: parameters of more elements than the shape are refused; TensorFlow uses its numbers several times.
 
     Modern: `keras.random.binomial(shape, 1, p, seed=...)`.
 
@@ -212,7 +212,7 @@ def random_binomial(shape: Any, p: TensorLike = 0.0, dtype: Any = None, seed: An
 
     Differs: the numbers are others than TensorFlow's, and the same on every engine.
     Differs: all dtypes are offered.
-    Differs: a tensor `p` of more elements than the shape is refused; TensorFlow uses its numbers several times.
+    Differs: parameters of more elements than the shape are refused; TensorFlow uses its numbers several times.
 
     Modern: `keras.random.binomial(shape, 1, p, seed=...)`.
 

@@ -99,6 +99,7 @@ SWITCHES = [
         np.array([False]),
         array(),
         array(),
+        ways=KNOWN,
         expected=lambda c, a, b: b,
         differs="the condition may be a Python bool, a list, or of shape (1,) with scalar values or lazy functions.",
     ),
