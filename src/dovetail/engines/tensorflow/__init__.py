@@ -9,3 +9,4 @@ from dovetail.engines.tensorflow.engine import TensorFlowEngine
 from dovetail.engines.tensorflow.tables import rules
 
 engine = TensorFlowEngine(rules)
+engine.native.eager_rules = {**engine.rules, "Lu": engine.with_gradient_of_table("Lu")}

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from dovetail.autodiff.recorder import Record
 from dovetail.dtypes import DType
-from dovetail.engines.base import Engine, print_array
+from dovetail.engines import pop_engine, push_engine
+from dovetail.engines.base import Engine, Rule, print_array
 from dovetail.engines.control import Control
 from dovetail.engines.tensorflow.control import GraphControl
+from dovetail.ops.op import OPS
+from dovetail.tensor import Tensor
 
 _CPU = 1  # DLPack's number for it
 _ALIGNMENT = 64
@@ -115,6 +119,29 @@ class TensorFlowEngine(Engine):
             return tuple(results), rule
 
         return tf.custom_gradient(with_rule)(*map(tf.convert_to_tensor, args))
+
+    def with_gradient_of_table(self, name: str) -> Rule:
+        """The rule of an op that TensorFlow cannot differentiate, with the gradient that the op has in the table."""
+        op, rule = OPS[name], self.rules[name]
+
+        def differentiable(x: Any, *static: Any) -> Any:
+            def function(x: Any) -> Any:
+                results = rule(x, *static)
+
+                def gradient(*arriving: Any) -> list[Any]:
+                    given, outputs = [Tensor(x, self.native), *static], [Tensor(y, self.native) for y in results]
+                    gradients = [None if g is None else Tensor(g, self.native) for g in arriving]
+                    token = push_engine(self.native)
+                    try:
+                        return [op.gradient_function(Record(op, given, outputs), *gradients)._value]
+                    finally:
+                        pop_engine(token)
+
+                return results, gradient
+
+            return self.custom_gradient(function, [x])
+
+        return differentiable
 
     def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         return tf.recompute_grad(function)(*args)

@@ -115,9 +115,17 @@ class _Convolution:
             kernel = tf.reshape(self.written_out(kernel), self.by_channel_shape())
             return tf.raw_ops.DepthwiseConv2dNative(input=x, filter=kernel, **self.options)
         if self.rank == 2:
-            return tf.raw_ops.Conv2D(input=x, filter=kernel, dilations=[1, *self.dilations, 1], **self.options)
+            plain = self.groups == 1 == max(self.dilations)
+            return self._whole(x, kernel) if plain else tf.custom_gradient(self._with_gradient)(x, kernel)
         parts = zip(tf.split(x, self.groups, -1), tf.split(self.written_out(kernel), self.groups, -1), strict=True)
         return tf.concat([tf.raw_ops.Conv3D(input=a, filter=b, **self.options) for a, b in parts], -1)
+
+    def _whole(self, x: Any, kernel: Any) -> Any:
+        return tf.raw_ops.Conv2D(input=x, filter=kernel, dilations=[1, *self.dilations, 1], **self.options)
+
+    def _with_gradient(self, x: Any, kernel: Any) -> Any:
+        """The kernel that knows groups and dilation, with gradients that do too when TensorFlow differentiates."""
+        return self._whole(x, kernel), lambda g: (self.to_input(dims(x), kernel, g), self.to_kernel(x, g))
 
     def to_input(self, sizes: Any, kernel: Any, g: Any) -> Any:
         """The gradient of the input, from that of the result."""
@@ -154,8 +162,8 @@ def _over_two(kernel: Any) -> Any:
 def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
     windows = over_two_axes(kernel.shape[:-2], strides, dilations, padding)
     x, kernel = _last(x, data_format), _over_two(kernel)
-    if x.shape[0] == 0:  # of nothing the kernels do not tell how many channels come out
-        y = tf.zeros((0, *windows.count(x.shape[1:-1]), kernel.shape[-1]), x.dtype)
+    if 0 in x.shape:
+        y = tf.zeros((x.shape[0], *windows.count(x.shape[1:-1]), kernel.shape[-1]), x.dtype)
     else:
         convolution = _Convolution(windows, kernel.shape, x.shape[-1])
         y = convolution.forward(_with_pads(x, windows.padding) if convolution.explicit else x, kernel)
@@ -166,6 +174,8 @@ def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_form
 def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
     windows = over_two_axes(kernel.shape[:-2], strides, dilations, padding)
     sizes, kernel = _last_sizes(input_sizes, data_format), _over_two(kernel)
+    if 0 in g.shape:
+        return tf.zeros(ints(input_sizes), g.dtype)
     convolution = _Convolution(windows, kernel.shape, sizes[-1])
     if convolution.explicit:
         sizes = [n + sum(pair) for n, pair in zip(sizes, [(0, 0), *windows.padding, (0, 0)], strict=True)]
@@ -177,6 +187,8 @@ def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilatio
 def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
     windows = over_two_axes(filter_sizes[:-2], strides, dilations, padding)
     x, g = _last(x, data_format), _last(g, data_format)
+    if 0 in g.shape:
+        return tf.zeros(ints(filter_sizes), g.dtype)
     convolution = _Convolution(windows, (*windows.size, *filter_sizes[-2:]), x.shape[-1])
     x = _with_pads(x, windows.padding) if convolution.explicit else x
     return tf.reshape(convolution.to_kernel(x, g), ints(filter_sizes))
@@ -219,16 +231,13 @@ def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, p
 def _steps(size: Any, strides: Any, padding: str) -> list[tuple[str, dict[str, Any]]]:
     """The pools of planes that make a pool: of what, and the options of their kernels."""
     windows = over_two_axes(size, strides, (1,) * len(size), padding)
-    parts = {"whole": slice(0, 2)} if len(windows.size) == 2 else {"planes": slice(1, 3), "depth": slice(0, 1)}
-
-    def along(values: tuple[int, ...], part: slice) -> list[int]:
-        chosen = values[part]
-        return [1, *chosen, *(1,) * (2 - len(chosen)), 1]
-
-    return [
-        (name, {"ksize": along(windows.size, p), "strides": along(windows.strides, p), "padding": padding.upper()})
-        for name, p in parts.items()
-    ]
+    parts = {"whole": (0, 1)} if len(windows.size) == 2 else {"planes": (1, 2), "depth": (0,)}
+    steps = []
+    for name, axes in parts.items():
+        size, strides = ([*(values[i] for i in axes), 1][:2] for values in (windows.size, windows.strides))
+        if any(n > 1 for n in (*size, *strides)):
+            steps.append((name, {"ksize": [1, *size, 1], "strides": [1, *strides, 1], "padding": padding.upper()}))
+    return steps
 
 
 def _as_planes(x: Any, part: str) -> Any:
@@ -270,11 +279,12 @@ def _pool(pool: Callable[..., Any], gradient: Callable[..., Any]) -> tuple[Rule,
 
     def backward(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
         steps = _steps(size, strides, padding)
-        xs = [_last(x, data_format)]
-        for step in steps[:-1]:
-            xs.append(taken(xs[-1], *step))
-        g = _last(g, data_format)
-        for x, (part, options) in zip(reversed(xs), reversed(steps), strict=True):
+        x, g = _last(x, data_format), _last(g, data_format)
+        before = []
+        for step in steps:
+            before.append(x)
+            x = taken(x, *step)
+        for x, (part, options) in zip(reversed(before), reversed(steps), strict=True):
             g = tf.reshape(gradient(_as_planes(x, part), _as_planes(g, part), **options), ints(dims(x)))
         return _restored(g, len(size), data_format)
 
