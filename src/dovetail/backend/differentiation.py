@@ -37,7 +37,7 @@ def gradients(loss: TensorLike, variables: Any) -> list[Any]:
 
     Raises:
         RuntimeError: the loss has been computed, and no record was kept.
-        NotImplementedError: the loss is an array of JAX's, which keeps no record.
+        NotImplementedError: the loss is an array of JAX's, or of TensorFlow's outside of `tf.function`, which keep none.
 
     Source: `tf.keras.backend.gradients`.
 

@@ -25,12 +25,10 @@ def print_tensor(x: TensorLike, message: str = "", summarize: int | None = 3) ->
 
     Source: `tf.keras.backend.print_tensor`.
 
-    Differs: numbers are written as NumPy writes them.
-
     Modern: `tf.print(message, x, summarize=summarize)`.
 
     Example:
         >>> y = print_tensor([1., 2., 3.], "y is")
-        y is [1. 2. 3.]
+        y is [1 2 3]
     """
     return ops.print_tensor(x, message, 3 if summarize is None else summarize)

@@ -288,7 +288,14 @@ class Engine:
 def print_array(array: np.ndarray, message: str, summarize: int) -> None:
     """Prints a message and an array, of which `summarize` elements at each end of an axis; -1 for all."""
     threshold = array.size if summarize < 0 else 0
-    print(message, np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1)))
+    writers: Any = {"int": str, "float": _written}
+    print(message, np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1), formatter=writers))
+
+
+def _written(number: np.floating[Any]) -> str:
+    """A float as TensorFlow prints it: in six digits, or in as many as it takes to tell it from all others."""
+    short = f"{number:g}"
+    return short if type(number)(short) == number else f"{number:.{17 if number.itemsize == 8 else 9}g}"
 
 
 _native_dtypes: dict[Any, DType] = {}

@@ -94,7 +94,7 @@ def print_tensor(x: Anything, message: str = "", summarize: int = 3) -> Tensor:
 
     Example:
         >>> y = print_tensor([0., 1., 2., 3., 4.], "x is", summarize=1)
-        x is [0. ... 4.]
+        x is [0 ... 4]
     """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -98,11 +99,20 @@ class TensorFlowEngine(Engine):
 
         return program
 
+    def print_value(self, value: Any, message: str, summarize: int) -> Any:
+        tf.print(message, value, output_stream=sys.stdout, summarize=summarize)
+        return tf.identity(value)
+
     def is_tracing(self) -> bool:
         return tf.inside_function()
 
     def fresh_key(self, seed: int) -> Any:
         return tf.random.uniform((2,), tf.int32.min, tf.int32.max, tf.int32, seed) if tf.inside_function() else None
+
+    def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        if not tf.inside_function():
+            raise NotImplementedError("TensorFlow keeps a record only inside tf.function; or use tf.GradientTape.")
+        return tf.gradients(ys, xs)
 
     def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
         def with_rule(*args: Any) -> Any:
