@@ -37,7 +37,7 @@ def gradients(loss: TensorLike, variables: Any) -> list[Any]:
 
     Raises:
         RuntimeError: the loss has been computed, and no record was kept.
-        NotImplementedError: the loss is an array of JAX's, or of TensorFlow's outside of `tf.function`, which keep none.
+        NotImplementedError: the loss is JAX's, or TensorFlow's outside of `tf.function`, and they keep no record.
 
     Source: `tf.keras.backend.gradients`.
 

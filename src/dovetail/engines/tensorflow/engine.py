@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -98,10 +97,6 @@ class TensorFlowEngine(Engine):
             return found[0](*args)
 
         return program
-
-    def print_value(self, value: Any, message: str, summarize: int) -> Any:
-        tf.print(message, value, output_stream=sys.stdout, summarize=summarize)
-        return tf.identity(value)
 
     def is_tracing(self) -> bool:
         return tf.inside_function()
