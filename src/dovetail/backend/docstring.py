@@ -38,7 +38,7 @@ def read(function: Callable[..., Any]) -> Docstring:
     """The parts of a function's docstring.
 
     Raises:
-        ValueError: it has none, or a section twice.
+        ValueError: it has none.
 
     Example:
         >>> from dovetail import backend as K
@@ -57,9 +57,7 @@ def read(function: Callable[..., Any]) -> Docstring:
         heading = HEADING.match(line)
         if heading is not None:
             current = heading[1]
-            if current in parts:
-                raise ValueError(f"{function.__name__} has two sections {current!r}.")
-            parts[current] = [line[heading.end() :]]
+            parts.setdefault(current, []).append(line[heading.end() :])
         elif current and line and not line.startswith(" "):  # text after a section is none of it
             current = ""
             parts[""].append(line)

@@ -2,15 +2,6 @@
 
 A `dim_ordering` is "tf" (channels last), "th" (channels first), or "default" for what `image_dim_ordering` says; a
 `border_mode` is what is called padding now.
-
-Not here, each for a reason of its own:
-
-- `ctc_cost`, `ctc_create_skip_idxs`, `ctc_interleave_blanks`, `ctc_path_probs`, `ctc_update_log_p`: the steps of the
-  CTC loss on Theano, for sequences without a batch; `ctc_batch_cost` is what programs for several backends call.
-- `classification_error`, `get_num_dynamic_axis`, `has_seq_axis`, `pad`: CNTK's alone; programs for others lack them.
-- `is_explicit_shape`: Theano's, which asks whether a shape is a tuple of ints.
-- `legacy_weight_ordering`, `set_legacy_weight_ordering`: how Keras 1 read the weights files of Keras before it.
-- `v1_variable_initialization`: TensorFlow's way to make variables of its first version, which nothing else has.
 """
 
 from __future__ import annotations
@@ -35,6 +26,25 @@ __all__ = [
     "pack",
     "set_image_dim_ordering",
 ]
+
+_OF_THEANO = "A step of Theano's CTC loss, for one sequence; use K.ctc_batch_cost."
+_OF_CNTK = "CNTK's alone; programs for other backends do without it."
+_OF_WEIGHTS = "It was for files of weights that are older than Keras 1; there is nothing to read them with."
+
+ABSENT = {  # names of old versions that K does not have → why
+    "classification_error": "CNTK's alone; use K.mean(K.not_equal(K.argmax(target), K.argmax(output))).",
+    "ctc_cost": _OF_THEANO,
+    "ctc_create_skip_idxs": _OF_THEANO,
+    "ctc_interleave_blanks": _OF_THEANO,
+    "ctc_path_probs": _OF_THEANO,
+    "ctc_update_log_p": _OF_THEANO,
+    "get_num_dynamic_axis": _OF_CNTK,
+    "has_seq_axis": _OF_CNTK,
+    "is_explicit_shape": "Theano's alone; use isinstance(shape, tuple).",
+    "legacy_weight_ordering": _OF_WEIGHTS,
+    "pad": "CNTK's alone; use K.spatial_2d_padding and the like.",
+    "set_legacy_weight_ordering": _OF_WEIGHTS,
+}
 
 ORDERINGS = {"tf": "channels_last", "th": "channels_first"}
 
