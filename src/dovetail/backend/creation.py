@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import logits
 from dovetail.backend.checks import require_dimensions
+from dovetail.backend.symbolic import in_default_graph
 from dovetail.backend.table import k_error, k_function
 from dovetail.dtypes import as_dtype
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.worlds import HOST, world_of
-from dovetail.tensor import Tensor
 from dovetail.variable import Variable
 
 __all__ = [
@@ -63,6 +63,8 @@ def variable(
         ((2, 2), 'float32')
     """
     _require_numbers("variable", value)
+    if in_default_graph(value):  # computed now, as far as it needs no placeholder
+        value = K.get_value(value)
     if world_of(value).symbolic:
         raise k_error(ValueError, "variable", f"{value!r} has no value before its graph runs; give an array.")
     return Variable(value, dtype or K.floatx(), name, constraint=constraint)
@@ -171,9 +173,14 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
 
 def _filled(function: str, shape: Any, value: int, dtype: Any, name: str | None) -> Any:
     require_dimensions(function, shape)
-    tensor = ops.full(shape, value, dtype or K.floatx(), name=name)
-    is_variable = type(tensor) is Tensor and builtins.all(tensor.shape)
-    return K.variable(tensor, tensor.dtype, name) if is_variable else tensor
+    dtype = as_dtype(dtype or K.floatx())
+    try:
+        dims = tuple(map(index, [shape] if isinstance(shape, int) else shape))
+    except TypeError:  # a program is traced, and a dimension known only when it runs
+        return ops.full(shape, value, dtype, name=name)
+    if 0 in dims:
+        return ops.full(dims, value, dtype, name=name)
+    return K.variable(np.full(dims, value, dtype.numpy), dtype, name)
 
 
 @k_function
@@ -197,7 +204,8 @@ def eye(size: int, dtype: Any = None, name: str | None = None) -> Any:
         array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
-    return K.variable(ops.eye(size, dtype=dtype or K.floatx()), dtype, name)
+    dtype = as_dtype(dtype or K.floatx())
+    return K.variable(np.eye(index(size), dtype=dtype.numpy), dtype, name)
 
 
 @k_function

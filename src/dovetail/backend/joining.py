@@ -243,7 +243,8 @@ def slice(x: TensorLike, start: Any, size: Any) -> Any:
         A tensor of the rank and dtype of `x`.
 
     Raises:
-        ValueError: there is not a start and a size for each axis, or the block does not lie inside `x`.
+        ValueError: there is not a start and a size for each axis, or the block does not lie inside `x` (one that starts
+            where only a run of the program knows is moved until it does).
 
     Source: `keras.backend.slice` of Keras 2.3.
 
@@ -257,19 +258,21 @@ def slice(x: TensorLike, start: Any, size: Any) -> Any:
     known = K.int_shape(x)
     starts, sizes = (_numbers(given, len(known)) for given in (start, size))
     if not len(starts) == len(sizes) == len(known):
-        problem = (
-            f"there must be a start and a size for each of the {len(known)} axes, not {len(starts)} and {len(sizes)}."
-        )
+        problem = f"each of {len(known)} axes must have a start and a size, not {len(starts)} and {len(sizes)} of them."
         raise k_error(ValueError, "slice", problem)
     for axis, (dim, first, count) in enumerate(zip(known, starts, sizes, strict=True)):
         if not _fits(dim, first, count):
             problem = f"{count} elements from {first} on do not lie inside axis {axis}, which has the size {dim}."
             raise k_error(ValueError, "slice", problem)
-    ends = [
-        None if isinstance(count, int) and count == -1 else first + count
-        for first, count in zip(starts, sizes, strict=True)
-    ]
+    if _are_known(sizes) and -1 not in sizes and not _are_known(starts):
+        return ops.slice(x, starts, sizes)  # its shape is known, which JAX needs
+    pairs = zip(starts, sizes, strict=True)
+    ends = [None if isinstance(count, int) and count == -1 else first + count for first, count in pairs]
     return ops.getitem(x, tuple(map(builtins.slice, starts, ends)))
+
+
+def _are_known(numbers: list[Any]) -> bool:
+    return builtins.all(isinstance(n, int) for n in numbers)
 
 
 def _numbers(given: Any, rank: int) -> list[Any]:

@@ -66,6 +66,7 @@ def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
 
     Raises:
         ValueError: a rank is below 2, the batches or the sizes of the two axes differ, or `axes` names the batch.
+        IndexError: there is no such axis.
 
     Source: `tf.keras.backend.batch_dot`; see `set_batch_dot_mode` for that of Keras before 2.2.5.
 
@@ -109,7 +110,10 @@ def _summed_axes(axes: Any, x_rank: int, y_rank: int) -> tuple[int, int]:
     pair = tuple(axes) if hasattr(axes, "__iter__") else (axes, axes)
     if len(pair) != 2 or any(hasattr(axis, "__iter__") for axis in pair):
         raise k_error(ValueError, "batch_dot", f"axes must be an int or two ints, not {axes!r}.")
-    first, second = normalize_axis(index(pair[0]), x_rank), normalize_axis(index(pair[1]), y_rank)
+    try:
+        first, second = normalize_axis(index(pair[0]), x_rank), normalize_axis(index(pair[1]), y_rank)
+    except IndexError as error:
+        raise k_error(IndexError, "batch_dot", str(error), f"axes={axes!r}") from None
     if 0 in (first, second):
         problem = "axis 0 is the batch, over which nothing is summed; give inputs that are no batch a batch of one."
         raise k_error(ValueError, "batch_dot", problem, f"axes={axes!r}")

@@ -59,8 +59,6 @@ def shape(x: TensorLike) -> Any:
         >>> K.shape(K.ones((2, 3))).numpy()
         array([2, 3], dtype=int32)
     """
-    if world_of(x) is NATIVE and owner_of_type(type(x)).static_shapes:
-        return np.asarray(K.int_shape(x), dtype=np.int32)
     return ops.shape(x)
 
 

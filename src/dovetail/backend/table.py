@@ -6,7 +6,7 @@
         return ops.square(x)
 
 Errors that leave a function of the table begin with its name.  An axis or a position that is out of range, for which
-ops raise IndexError, is a ValueError of K's, as it was in Keras.
+ops and engines raise IndexError, is a ValueError of K's, as it was in Keras.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             try:
                 return function(*args, **kwargs)
             except CONVENTIONAL as error:
-                by_an_op = getattr(error, "dovetail", False) and not hasattr(error, "k_name")
+                told = hasattr(error, "k_name")  # by a function of K's, which chose the type
                 _name(error, name)
-                if by_an_op and isinstance(error, IndexError):
+                if isinstance(error, IndexError) and not told and hasattr(error, "k_name"):
                     raise _as_value_error(error) from error.__cause__
                 raise
 

@@ -438,6 +438,8 @@ rules["Softplus"] = jax.nn.softplus
 def _slide(x: Any, size: Any, strides: Any, dilations: Any, padding: Any, fill: float = 0.0) -> Any:
     windows = Windows(size, strides, dilations, padding)
     sizes = x.shape[1:-1]
+    if 0 in windows.count(sizes):
+        return jnp.zeros((x.shape[0], *windows.count(sizes), *size, x.shape[-1]), x.dtype)
     x = jnp.pad(x, [(0, 0), *windows.pads(sizes), (0, 0)], constant_values=fill)
     for axis, count in reversed(list(enumerate(windows.count(sizes)))):
         starts, offsets = np.arange(count) * strides[axis], np.arange(size[axis]) * dilations[axis]
@@ -492,6 +494,12 @@ def _zero_tangent(x: Any) -> Any:
     return jnp.zeros_like(x) if jnp.issubdtype(x.dtype, np.inexact) else np.zeros(x.shape, jax.dtypes.float0)
 
 
+def _is_traced(values: Any) -> bool:
+    if type(values) in (tuple, list):
+        return any(map(_is_traced, values))
+    return isinstance(values, jax.core.Tracer)
+
+
 class JaxEngine(Engine):
     """JAX on its default device."""
 
@@ -520,8 +528,13 @@ class JaxEngine(Engine):
         return issubclass(kind, jax.Array | jax.core.Tracer)
 
     def asarray(self, value: Any, dtype: DType) -> Any:
+        array = np.asarray(value, dtype.numpy)
         with jax.enable_x64(True):
-            return jnp.array(np.asarray(value, dtype.numpy))
+            made = jnp.array(array)
+            if isinstance(made, jax.core.Tracer):  # a value of its own, which does not end with what is being traced
+                with jax.ensure_compile_time_eval():
+                    made = jnp.array(array)
+            return made
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
@@ -544,7 +557,11 @@ class JaxEngine(Engine):
         @functools.wraps(rule)
         def wide(*args: Any) -> Any:
             with jax.enable_x64(True):
-                return rule(*args)
+                result = rule(*args)
+                if not _is_traced(result) or _is_traced(args):
+                    return result
+                with jax.ensure_compile_time_eval():  # what Dovetail computes now has a value, also inside `jit`
+                    return rule(*args)
 
         return wide
 
