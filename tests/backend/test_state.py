@@ -67,8 +67,11 @@ def test_mistakes(symbolic):
 
 
 def test_values_of_traced_tensors_are_refused():
-    with pytest.raises(TypeError, match=r"K.get_value: .*numpy\(\) needs a value"):
+    with pytest.raises(TypeError, match=r"K.get_value at .*graph tensor arg0:0.* has no value before"):
         dt.function(lambda x: K.get_value(x))(K.constant(1.0))
+    keras = pytest.importorskip("keras")
+    with pytest.raises(TypeError, match=r"K.eval at .*KerasTensor.* has no value before"):
+        K.eval(keras.Input((2,)))
 
 
 def test_values_are_of_their_own(engine):
@@ -92,6 +95,16 @@ def test_random_tensors_are_drawn_together(engine):
     first, same = K.batch_get_value([x, x])
     assert first.tolist() == same.tolist()
     assert K.eval(x).tolist() != first.tolist()
+
+
+def test_the_first_value_of_a_variable_may_be_a_tensor_of_the_default_graph(engine):
+    x, w = K.placeholder((2,)), K.variable([1.0, 2.0])
+    v, drawn = K.variable(w * 2.0), K.variable(K.random_uniform((2,), seed=3))
+    K.set_value(w, [5.0, 5.0])
+    assert K.get_value(v).tolist() == [2.0, 4.0]
+    assert K.get_value(drawn).tolist() == K.get_value(drawn * 1.0).tolist()
+    with pytest.raises(ValueError, match=r"K.variable at .*a value is needed for the placeholder"):
+        K.variable(x)
 
 
 def test_variables_of_keras(engine):

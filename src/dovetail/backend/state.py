@@ -10,11 +10,10 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.session import session_of
-from dovetail.backend.symbolic import DefaultGraph, symbolic_graph
+from dovetail.backend.symbolic import in_default_graph, symbolic_graph
 from dovetail.backend.table import k_error, k_function
 from dovetail.engines import owner_of_type
 from dovetail.engines.base import native_to_dtype
-from dovetail.graph.ir import GraphTensor
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.worlds import NATIVE, unwrapped, world_of
 from dovetail.tensor import Tensor, not_building
@@ -192,7 +191,7 @@ def get_value(x: Any) -> Any:
 
     Raises:
         ValueError: a tensor of the default graph needs a placeholder.
-        TypeError: the tensor is one of a function that is being traced.
+        TypeError: the tensor is one of a function that is being traced, or of a Keras model.
 
     Source: `tf.keras.backend.get_value`.
 
@@ -202,8 +201,10 @@ def get_value(x: Any) -> Any:
         >>> K.get_value(K.variable([1., 2.]))
         array([1., 2.], dtype=float32)
     """
-    if type(x) is GraphTensor:
-        return session_of(x.graph).run(x) if isinstance(x.graph, DefaultGraph) else x.numpy()
+    if in_default_graph(x):
+        return session_of(x.graph).run(x)
+    if world_of(x).symbolic:
+        raise k_error(TypeError, "get_value", f"{x!r} has no value before what it belongs to runs.")
     if isinstance(x, (Tensor, Variable)):
         return x.numpy()[()]
     if world_of(x) is NATIVE:
@@ -232,7 +233,7 @@ def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
         [np.float32(1.0), array([2.], dtype=float32)]
     """
     tensors = list(tensors)
-    graph = next((x.graph for x in tensors if type(x) is GraphTensor and isinstance(x.graph, DefaultGraph)), None)
+    graph = next((x.graph for x in tensors if in_default_graph(x)), None)
     return [K.get_value(x) for x in tensors] if graph is None else session_of(graph).run(tensors)
 
 

@@ -152,6 +152,11 @@ def symbolic_graph() -> DefaultGraph | None:
     return outermost if isinstance(outermost, DefaultGraph) else None
 
 
+def in_default_graph(x: Any) -> bool:
+    """Whether it is a tensor of a default graph, of this thread's or another."""
+    return type(x) is GraphTensor and isinstance(x.graph, DefaultGraph)
+
+
 def open_default_graph() -> DefaultGraph:
     """This thread's default graph, opened now if it was not open."""
     graph = symbolic_graph() or building.default
@@ -240,7 +245,7 @@ def is_placeholder(x: Any) -> bool:
         (True, False)
         >>> K.clear_session()
     """
-    return type(x) is GraphTensor and x.op.type == "Placeholder" and isinstance(x.graph, DefaultGraph)
+    return in_default_graph(x) and x.op.type == "Placeholder"
 
 
 @k_function
