@@ -14,7 +14,7 @@ import numpy as np
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.seeds import drawn_seed, next_key
+from dovetail.backend.seeds import first_key, next_key, numpy_seed
 from dovetail.backend.table import k_error, k_function
 from dovetail.dtypes import DType, as_dtype
 from dovetail.errors import describe
@@ -32,9 +32,6 @@ __all__ = [
     "random_uniform_variable",
     "truncated_normal",
 ]
-
-_VARIABLE_RANGE = 1_000_000_000  # of the seeds that NumPy draws for variables, as in Keras 2
-
 
 # -- distributions ----------------------------------------------------------------------------------------------------
 
@@ -269,9 +266,8 @@ def random_uniform_variable(
         >>> v.shape, v.name, bool((abs(v.numpy()) <= 1).all())
         ((2, 3), 'kernel', True)
     """
-    seed = drawn_seed(seed, _VARIABLE_RANGE)
     with not_building():
-        value = K.random_uniform(shape, low, high, dtype or K.floatx(), seed)
+        value = K.random_uniform(shape, low, high, dtype or K.floatx(), _variable_seed(seed))
     return K.variable(value, dtype, name)
 
 
@@ -307,10 +303,14 @@ def random_normal_variable(
         ((2, 3), 'kernel', True)
     """
     dtype = _float("random_normal_variable", dtype, ValueError)
-    seed = drawn_seed(seed, _VARIABLE_RANGE)
     with not_building():
-        value = K.random_normal(shape, mean, scale, dtype, seed)
+        value = K.random_normal(shape, mean, scale, dtype, _variable_seed(seed))
     return K.variable(value, dtype, name)
+
+
+def _variable_seed(seed: Any) -> Any:
+    """The seed that is given; if none is, the first key of one from NumPy, for variables of a larger range."""
+    return first_key(numpy_seed(1_000_000_000)) if seed is None else seed
 
 
 # -- dropout ----------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.backend.symbolic import DefaultGraph
 from dovetail.backend.table import k_error
+from dovetail.dtypes import ALL
 from dovetail.engines import current_engine, tracing_engine
 from dovetail.generator import Generator
 from dovetail.graph import trace
@@ -27,9 +28,6 @@ from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.ops import arguments, worlds
 from dovetail.tensor import Tensor, building, recording
 
-DEFAULT_RANGE = (
-    10_000_000  # of the seeds that NumPy draws, as in Keras 2, so that its generator goes on as it did there
-)
 _SEQUENCES_LIMIT = 10_000  # the sequences that were drawn from longest ago are forgotten, and start again
 
 _draws: dict[Any, int] = {}  # engine, use, seed → how many keys have been given
@@ -37,9 +35,14 @@ _lock = threading.Lock()
 _generators: WeakKeyDictionary[Graph, dict[Any, Generator]] = WeakKeyDictionary()
 
 
-def drawn_seed(seed: Any, high: int = DEFAULT_RANGE) -> Any:
-    """The seed that is given; if none is, one from NumPy's global generator."""
-    return int(np.random.randint(high)) if seed is None else seed  # noqa: NPY002  # the generator that users seed
+def numpy_seed(high: int = 10_000_000) -> int:
+    """A seed from NumPy's global generator, of the range that Keras 2 took, so that the generator goes on as it did."""
+    return int(np.random.randint(high))  # noqa: NPY002  # the generator that users seed
+
+
+def first_key(seed: int) -> Any:
+    """The first key of an integer's sequence."""
+    return ops.random.fold_in(seed, 0)
 
 
 def restart() -> None:
@@ -75,7 +78,7 @@ def next_key(function: str, seed: Any, dtype: Any, values: Iterable[Any] = ()) -
         seed = _number_of(words)
     elif _is_tensor(seed):
         return ops.random.keys.as_key(seed)
-    number, use = _checked(function, drawn_seed(seed)), (function, str(dtype))
+    number, use = numpy_seed() if seed is None else _checked(function, seed), (function, str(dtype))
     if fresh_key is not None:
         return fresh_key(number, like)
     if graph is not None:
@@ -133,7 +136,7 @@ def _key_of_trace(function: str, engine: Any, number: int, given: bool) -> Any:
             "seed=keras.random.SeedGenerator(...), kept by the layer, or a key that is an argument of the program"
         )
         raise k_error(ValueError, function, f"{problem}.")
-    return engine.native.asarray(ops.random.fold_in(number, 0).numpy(), ops.convert(0).dtype)
+    return engine.native.asarray(first_key(number).numpy(), ALL["int32"])
 
 
 # -- what a seed is ---------------------------------------------------------------------------------------------------
