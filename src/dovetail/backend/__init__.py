@@ -9,15 +9,17 @@ This is one mutable module, as it was in Keras: programs may put another functio
 K's functions find each other here, when they are called (`K.update(...)`), never by an import of their own.
 """
 
-from dovetail.backend import experimental
+from dovetail.backend import experimental as experimental
 from dovetail.backend.activation import *
 from dovetail.backend.arithmetic import *
 from dovetail.backend.comparison import *
 from dovetail.backend.config import *
 from dovetail.backend.control import *
+from dovetail.backend.convolution import *
 from dovetail.backend.creation import *
 from dovetail.backend.differentiation import *
 from dovetail.backend.joining import *
+from dovetail.backend.legacy import *
 from dovetail.backend.losses import *
 from dovetail.backend.naming import *
 from dovetail.backend.normalization import *

@@ -267,7 +267,9 @@ def _restored(x: Any, data_format: str) -> Any:
 
 def _slide(x: Any, windows: Windows, fill: float = 0) -> Any:
     """(batch, spatial..., channels) → (batch, windows..., window..., channels), a view if nothing is padded."""
-    rank = len(windows.size)
+    rank, counts = len(windows.size), windows.count(x.shape[1:-1])
+    if 0 in counts:
+        return np.zeros((x.shape[0], *counts, *windows.size, x.shape[-1]), x.dtype)
     pads = windows.pads(x.shape[1:-1])
     if any(map(any, pads)):
         x = np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill)

@@ -83,7 +83,9 @@ def _backprop_filter(
 
 
 def _samples(rank: int, arguments: Callable[[list[int], list[int], list[int]], tuple[Any, ...]]) -> list[Sample]:
-    """Three calls: plain; strided "same" with asymmetric padding; dilated groups, channels first, pairs of padding."""
+    """Four calls: plain; strided "same" with asymmetric padding; dilated groups, channels first, pairs of padding; an
+    input without elements along the first axis.
+    """
     one = (1,) * rank
     n, k = (5, 6, 3)[:rank], (3, 2, 2)[:rank]
     out = [a - b + 1 for a, b in zip(n, k, strict=True)]
@@ -94,6 +96,13 @@ def _samples(rank: int, arguments: Callable[[list[int], list[int], list[int]], t
         sample(*arguments([1, *n, 1], [*k, 1, 2], [1, *strided, 2]), (2,) * rank, "same", one, "channels_last"),
         sample(
             *arguments([1, 4, *n], [*k, 2, 2], [1, 2, *dilated]), one, ((1, 0),) * rank, (2,) * rank, "channels_first"
+        ),
+        sample(
+            *arguments([2, 0, *n[1:], 1], [*k, 1, 2], [2, 0, *strided[1:], 2]),
+            (2,) * rank,
+            "same",
+            one,
+            "channels_last",
         ),
     ]
 
@@ -312,11 +321,18 @@ def separable_conv(
         strides, padding, data_format, dilation_rate: as for `conv`; they are those of the depthwise convolution.
         name: the name of the last node in a graph.
 
+    Raises:
+        ValueError: the pointwise kernel is larger than one element, or the channels do not fit the kernels.
+
     Source: `keras.ops.separable_conv`.
 
     Example:
         >>> separable_conv([[[1., 2.]]], [[[10.], [100.]]], [[[1.], [1.]]]).numpy()
         array([[[210.]]], dtype=float32)
     """
+    pointwise_kernel = shaped(pointwise_kernel)
+    if any(size not in (1, None) for size in pointwise_kernel.shape[:-2]):
+        size = tuple(pointwise_kernel.shape)
+        raise ValueError(f"separable_conv: the pointwise kernel must have the shape (1..., in, out), but it is {size}.")
     mapped = depthwise_conv(x, depthwise_kernel, strides, padding, data_format, dilation_rate)
-    return conv(mapped, pointwise_kernel, 1, "valid", data_format, 1, name)
+    return conv(mapped, pointwise_kernel, 1, "same", data_format, 1, name)

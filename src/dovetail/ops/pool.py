@@ -150,7 +150,7 @@ def _patches(x: Any, size: Any, strides: Any, padding: str, fill: float = 0.0) -
     """(batch, windows..., elements of the window, channels)."""
     patches = sliding_windows(x, size, strides, (1,) * len(size), padding, fill)
     dims = dims_of(patches)
-    return reshape(patches, (*dims[: len(size) + 1], -1, dims[-1]))
+    return reshape(patches, (*dims[: len(size) + 1], infer.size_of(size), dims[-1]))
 
 
 def _from_patches(patches: Any, x: Any, size: Any, strides: Any, padding: str) -> Any:

@@ -61,7 +61,7 @@ class Windows:
         if self.padding != "same":
             return list(self.padding)
         totals = [
-            max((-(-n // stride) - 1) * stride + span - n, 0)
+            max((-(-n // stride) - 1) * stride + span - n, 0) if n else 0
             for n, stride, span in zip(sizes, self.strides, self.spans, strict=True)
         ]
         return [(total // 2, total - total // 2) for total in totals]
@@ -111,6 +111,8 @@ def overlap_add(total: Any, patches: Any, windows: Windows) -> None:
         windows: the geometry.
     """
     rank = len(windows.size)
+    if 0 in patches.shape:
+        return
     for offset in itertools.product(*map(range, windows.size)):
         axes = zip(offset, patches.shape[1 : rank + 1], windows.strides, windows.dilations, strict=True)
         total[:, *(slice(o * d, o * d + (n - 1) * s + 1, s) for o, n, s, d in axes)] += patches[..., *offset, :]

@@ -47,6 +47,11 @@ def _padded(x: Any, pads: Any, fill: float = 0.0) -> tuple[Any, list[int]]:
     return torch.nn.functional.pad(x, [n for pair in reversed(pads) for n in pair], value=fill), [0] * len(pads)
 
 
+def _nothing(x: Any, channels: int, windows: Windows) -> Any:
+    """What convolutions and pools give where there is no window, for which torch's kernels have no size."""
+    return x.new_zeros((x.shape[0], channels, *windows.count(x.shape[2:])))
+
+
 def _conv_gradients(x: Any, kernel: Any, g: Any, windows: Windows, pad: Any, mask: list[bool]) -> Any:
     none = [0] * len(pad)
     groups = x.shape[1] // kernel.shape[1]
@@ -59,6 +64,8 @@ def _conv_gradients(x: Any, kernel: Any, g: Any, windows: Windows, pad: Any, mas
 def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
     windows = over_two_axes(kernel.shape[:-2], strides, dilations, padding)
     x, kernel = _first(x, data_format), _kernel_first(kernel)
+    if 0 in x.shape[2:]:
+        return _restored(_nothing(x, kernel.shape[0], windows), len(strides), data_format)
     x, pad = _padded(x, windows.pads(x.shape[2:]))
     groups = x.shape[1] // kernel.shape[1]
     y = torch.convolution(x, kernel, None, windows.strides, pad, windows.dilations, False, [0] * len(pad), groups)
@@ -70,6 +77,8 @@ def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilatio
     windows = over_two_axes(kernel.shape[:-2], strides, dilations, padding)
     x = _first(g.new_empty(input_sizes), data_format)  # only its shape and memory format are used
     sizes = x.shape[2:]
+    if 0 in sizes:
+        return g.new_zeros(input_sizes)
     x, pad = _padded(x, windows.pads(sizes))
     dx = _conv_gradients(x, _kernel_first(kernel), _first(g, data_format), windows, pad, [True, False])[0]
     if dx.shape[2:] != sizes:
@@ -81,6 +90,8 @@ def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilatio
 def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
     windows = over_two_axes(filter_sizes[:-2], strides, dilations, padding)
     x = _first(x, data_format)
+    if 0 in x.shape[2:]:
+        return g.new_zeros(filter_sizes)
     x, pad = _padded(x, windows.pads(x.shape[2:]))
     kernel = _kernel_first(g.new_empty(filter_sizes))
     dk = _conv_gradients(x, kernel, _first(g, data_format), windows, pad, [False, True])[1]
@@ -101,6 +112,9 @@ _AVG_POOL_BACKWARD = {2: torch.ops.aten.avg_pool2d_backward.default, 3: torch.op
 @rules("SlidingWindows")
 def _(x: Any, size: Any, strides: Any, dilations: Any, padding: Any, fill: float) -> Any:
     windows = Windows(size, strides, dilations, padding)
+    counts = windows.count(x.shape[1:-1])
+    if 0 in counts:
+        return x.new_zeros((x.shape[0], *counts, *size, x.shape[-1]))
     pads = windows.pads(x.shape[1:-1])
     x = torch.nn.functional.pad(x, [0, 0, *(n for pair in reversed(pads) for n in pair)], value=fill)
     for axis, (span, stride) in enumerate(zip(windows.spans, strides, strict=True)):
@@ -132,6 +146,9 @@ def _pool_window(x: Any, size: Any, strides: Any, padding: str) -> tuple[list[An
 
 def _pool(kernel: Any, x: Any, size: Any, strides: Any, padding: str, data_format: str, *options: Any) -> Any:
     x = _first(x, data_format)
+    if 0 in x.shape[2:]:
+        windows = over_two_axes(size, strides, (1,) * len(size), padding)
+        return _restored(_nothing(x, x.shape[1], windows), len(size), data_format)
     window, extra = _pool_window(x, size, strides, padding)
     y = kernel[x.ndim - 2](x, *window, *options)
     y = y[0] if isinstance(y, tuple) else y
@@ -156,6 +173,8 @@ def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
 
 @rules(*(f"{name}Grad" for name in POOLS["MaxPool"]))
 def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    if x.numel() == 0:
+        return torch.zeros_like(x)
     x, g, window = _pool_gradient(x, g, size, strides, padding, data_format)
     window += [1, padding == "same"]
     _, indices = _MAX_POOL[x.ndim - 2](x, *window)
@@ -169,6 +188,8 @@ def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
 
 @rules(*(f"{name}Grad" for name in POOLS["AvgPool"]))
 def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    if x.numel() == 0:
+        return torch.zeros_like(x)
     x, g, window = _pool_gradient(x, g, size, strides, padding, data_format)
     gradient = _AVG_POOL_BACKWARD[x.ndim - 2](g, x, *window, padding == "same", False, None)
     return _restored(gradient, len(size), data_format)

@@ -1,0 +1,469 @@
+"""Convolutions: plain, transposed, separable and depthwise; and the biases that are added to what they give."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from operator import index
+from typing import Any
+
+from dovetail import backend as K
+from dovetail import ops
+from dovetail.backend.table import k_error, k_function
+from dovetail.dtypes import promote
+from dovetail.ops import arguments
+from dovetail.ops.kinds import TensorLike
+from dovetail.ops.shape import dims_of, shaped
+from dovetail.ops.windows import data_format_of
+
+__all__ = [
+    "bias_add",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "depthwise_conv2d",
+    "separable_conv1d",
+    "separable_conv2d",
+]
+
+
+@k_function
+def conv1d(
+    x: TensorLike,
+    kernel: TensorLike,
+    strides: Any = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+) -> Any:
+    """Convolution over time.
+
+    Args:
+        x: sequences of shape (batch, steps, channels), or (batch, channels, steps) for "channels_first".
+        kernel: (size, channels, filters).
+        strides: by how many steps the kernel moves.
+        padding: "valid" (none), "same" (as many steps as before, divided by the strides), or "causal" (all of it in
+            front, so that no output depends on later steps).
+        data_format: "channels_last" or "channels_first"; `image_data_format` if not given.
+        dilation_rate: the distance between neighbouring elements of the kernel; above 1 only if `strides` is 1.
+
+    Returns:
+        A tensor of shape (batch, new steps, filters), or (batch, filters, new steps); integers stay integers.
+
+    Raises:
+        ValueError: an option is unknown, the kernel does not fit the channels, or is longer than the sequences.
+
+    Source: `tf.keras.backend.conv1d`.
+
+    Differs: "causal" with "channels_first" pads the steps; tf.keras pads the channels. Tensors of two dtypes are
+        promoted, and integers of all sizes are taken; tf.keras refuses them. Without elements, the result has the shape
+        that it has with some; that of tf.keras has the shape of `x`.
+
+    Modern: `keras.ops.conv(x, kernel, strides, padding)`, `tf.nn.conv1d`.
+
+    Example:
+        >>> conv1d([[[1.], [2.], [3.]]], [[[1.]], [[10.]]], padding="causal", data_format="channels_last").numpy()
+        array([[[10.],
+                [21.],
+                [32.]]], dtype=float32)
+    """
+    return _convolution("conv1d", ops.conv, 1, x, [kernel], strides, padding, data_format, dilation_rate)
+
+
+@k_function
+def conv2d(
+    x: TensorLike,
+    kernel: TensorLike,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = (1, 1),
+) -> Any:
+    """Convolution over images.
+
+    Args:
+        x: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for "channels_first".
+        kernel: (rows, columns, channels, filters); with fewer channels than the images, which must be a multiple, they
+            and the filters are split into groups.
+        strides: by how much the kernel moves along rows and columns.
+        padding: "valid" (none), or "same" (the size of the images, divided by the strides).
+        data_format: "channels_last" or "channels_first"; `image_data_format` if not given.
+        dilation_rate: the distance between neighbouring elements of the kernel; above 1 only if `strides` are 1.
+
+    Returns:
+        A tensor of the layout of `x`, with as many channels as there are filters; integers stay integers.
+
+    Raises:
+        ValueError: an option is unknown, the kernel does not fit the channels, or is larger than the images.
+
+    Source: `tf.keras.backend.conv2d`.
+
+    Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them. Without
+        elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
+
+    Modern: `keras.ops.conv(x, kernel, strides, padding)`, `tf.nn.conv2d`.
+
+    Example:
+        >>> conv2d(K.ones((1, 5, 5, 2)), K.ones((3, 3, 2, 8)), padding="same", data_format="channels_last").shape
+        (1, 5, 5, 8)
+    """
+    return _convolution("conv2d", ops.conv, 2, x, [kernel], strides, padding, data_format, dilation_rate)
+
+
+@k_function
+def conv3d(
+    x: TensorLike,
+    kernel: TensorLike,
+    strides: Any = (1, 1, 1),
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = (1, 1, 1),
+) -> Any:
+    """Convolution over volumes.
+
+    Args:
+        x: volumes of shape (batch, depth, rows, columns, channels), or (batch, channels, depth, rows, columns) for
+            "channels_first".
+        kernel: (depth, rows, columns, channels, filters).
+        strides, padding, data_format, dilation_rate: as for `conv2d`.
+
+    Returns:
+        A tensor of the layout of `x`, with as many channels as there are filters.
+
+    Raises:
+        ValueError: an option is unknown, the kernel does not fit the channels, or is larger than the volumes.
+
+    Source: `tf.keras.backend.conv3d`.
+
+    Differs: tensors of two dtypes are promoted, integers are taken, and so are kernels of fewer channels, as by
+        `conv2d`; tf.keras refuses them. Without elements, the result has the shape that it has with some; that of
+        tf.keras has the shape of `x`.
+
+    Modern: `keras.ops.conv(x, kernel, strides, padding)`, `tf.nn.conv3d`.
+
+    Example:
+        >>> conv3d(K.ones((1, 5, 5, 5, 2)), K.ones((3, 3, 3, 2, 8)), data_format="channels_last").shape
+        (1, 3, 3, 3, 8)
+    """
+    return _convolution("conv3d", ops.conv, 3, x, [kernel], strides, padding, data_format, dilation_rate)
+
+
+@k_function
+def depthwise_conv2d(
+    x: TensorLike,
+    depthwise_kernel: TensorLike,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = (1, 1),
+) -> Any:
+    """Convolution of every channel of images with kernels of its own.
+
+    Args:
+        x: images, as for `conv2d`.
+        depthwise_kernel: (rows, columns, channels, multiplier): each channel gives `multiplier` channels, side by side.
+        strides, padding, data_format, dilation_rate: as for `conv2d`.
+
+    Returns:
+        A tensor of the layout of `x`, with channels * multiplier channels.
+
+    Raises:
+        ValueError: an option is unknown, the kernel has other channels than the images, or is larger than they are.
+
+    Source: `tf.keras.backend.depthwise_conv2d`.
+
+    Differs: strides and dilation together are refused, as by `conv2d`; what tf.keras makes of them has wrong sizes.
+        Tensors of two dtypes are promoted, and integers are taken; tf.keras refuses them. Without elements, the result
+        has the shape that it has with some; that of tf.keras has the shape of `x`.
+
+    Modern: `keras.ops.depthwise_conv(x, depthwise_kernel, strides, padding)`, `tf.nn.depthwise_conv2d`.
+
+    Example:
+        >>> depthwise_conv2d(K.ones((1, 5, 5, 2)), K.ones((3, 3, 2, 4)), data_format="channels_last").shape
+        (1, 3, 3, 8)
+    """
+    kernels = [depthwise_kernel]
+    return _convolution(
+        "depthwise_conv2d", ops.depthwise_conv, 2, x, kernels, strides, padding, data_format, dilation_rate
+    )
+
+
+@k_function
+def separable_conv1d(
+    x: TensorLike,
+    depthwise_kernel: TensorLike,
+    pointwise_kernel: TensorLike,
+    strides: Any = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+) -> Any:
+    """Convolution of every channel of sequences by itself, then one that mixes the channels of each step.
+
+    Args:
+        x: sequences, as for `conv1d`.
+        depthwise_kernel: (size, channels, multiplier).
+        pointwise_kernel: (1, channels * multiplier, filters).
+        strides, data_format, dilation_rate: as for `conv1d`.
+        padding: "valid" or "same".
+
+    Returns:
+        A tensor of the layout of `x`, with as many channels as there are filters.
+
+    Raises:
+        ValueError: an option is unknown, or a kernel does not fit.
+
+    Source: `keras.backend.separable_conv1d` of Keras 2.3.
+
+    Modern: `keras.ops.separable_conv(x, depthwise_kernel, pointwise_kernel, strides, padding)`.
+
+    Example:
+        >>> x = K.ones((1, 5, 2))
+        >>> separable_conv1d(x, K.ones((3, 2, 1)), K.ones((1, 2, 4)), data_format="channels_last").shape
+        (1, 3, 4)
+    """
+    kernels = [depthwise_kernel, pointwise_kernel]
+    return _convolution(
+        "separable_conv1d", ops.separable_conv, 1, x, kernels, strides, padding, data_format, dilation_rate
+    )
+
+
+@k_function
+def separable_conv2d(
+    x: TensorLike,
+    depthwise_kernel: TensorLike,
+    pointwise_kernel: TensorLike,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = (1, 1),
+) -> Any:
+    """Convolution of every channel of images by itself, then one that mixes the channels of each pixel.
+
+    Args:
+        x: images, as for `conv2d`.
+        depthwise_kernel: (rows, columns, channels, multiplier).
+        pointwise_kernel: (1, 1, channels * multiplier, filters).
+        strides, padding, data_format, dilation_rate: as for `conv2d`.
+
+    Returns:
+        A tensor of the layout of `x`, with as many channels as there are filters.
+
+    Raises:
+        ValueError: an option is unknown, or a kernel does not fit.
+
+    Source: `tf.keras.backend.separable_conv2d`.
+
+    Differs: strides and dilation together are refused, as by `conv2d`; what tf.keras makes of them has wrong sizes.
+        Tensors of two dtypes are promoted, and integers are taken; tf.keras refuses them. Without elements, the result
+        has the shape that it has with some; that of tf.keras has the shape of `x`.
+
+    Modern: `keras.ops.separable_conv(x, depthwise_kernel, pointwise_kernel, strides, padding)`.
+
+    Example:
+        >>> x = K.ones((1, 5, 5, 2))
+        >>> separable_conv2d(x, K.ones((3, 3, 2, 1)), K.ones((1, 1, 2, 4)), data_format="channels_last").shape
+        (1, 3, 3, 4)
+    """
+    kernels = [depthwise_kernel, pointwise_kernel]
+    return _convolution(
+        "separable_conv2d", ops.separable_conv, 2, x, kernels, strides, padding, data_format, dilation_rate
+    )
+
+
+# -- transposed -------------------------------------------------------------------------------------------------------
+
+
+@k_function
+def conv2d_transpose(
+    x: TensorLike,
+    kernel: TensorLike,
+    output_shape: Any,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str | None = None,
+    dilation_rate: Any = (1, 1),
+) -> Any:
+    """Transposed convolution: what a convolution does to gradients, so images become larger.
+
+    Args:
+        x: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for "channels_first".
+        kernel: (rows, columns, filters, channels).
+        output_shape: the shape of the result, in the same layout: a list, which may hold tensors and None for the
+            batch, or a tensor.  Convolved with these options, something of this shape has the shape of `x`.
+        strides, padding, data_format: as for `conv2d`.
+        dilation_rate: the distance between neighbouring elements of the kernel, the same along rows and columns; above
+            1 only if `strides` are 1.
+
+    Returns:
+        A tensor of shape `output_shape`.
+
+    Raises:
+        ValueError: an option is unknown, the dilation differs along rows and columns, or the shape does not fit.
+
+    Source: `tf.keras.backend.conv2d_transpose`.
+
+    Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
+
+    Modern: `keras.ops.conv_transpose(x, kernel, strides, padding)`, `tf.nn.conv2d_transpose`.
+
+    Example:
+        >>> x, kernel = K.ones((1, 4, 4, 2)), K.ones((3, 3, 5, 2))
+        >>> conv2d_transpose(x, kernel, (None, 8, 8, 5), (2, 2), "same", "channels_last").shape
+        (1, 8, 8, 5)
+    """
+    rates = _each("conv2d_transpose", "dilation_rate", dilation_rate, 2)
+    if rates[0] != rates[1]:
+        problem = f"the dilation_rate must be the same along rows and columns, not {dilation_rate}."
+        raise k_error(ValueError, "conv2d_transpose", problem)
+    return _transposed("conv2d_transpose", 2, x, kernel, output_shape, strides, padding, data_format, rates)
+
+
+@k_function
+def conv3d_transpose(
+    x: TensorLike,
+    kernel: TensorLike,
+    output_shape: Any,
+    strides: Any = (1, 1, 1),
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Any:
+    """Transposed convolution: what a convolution does to gradients, so volumes become larger.
+
+    Args:
+        x: volumes, as for `conv3d`.
+        kernel: (depth, rows, columns, filters, channels).
+        output_shape, strides, padding, data_format: as for `conv2d_transpose`.
+
+    Returns:
+        A tensor of shape `output_shape`.
+
+    Raises:
+        ValueError: an option is unknown, or the shape does not fit.
+
+    Source: `keras.backend.conv3d_transpose` of Keras 2.3.
+
+    Modern: `keras.ops.conv_transpose(x, kernel, strides, padding)`, `tf.nn.conv3d_transpose`.
+
+    Example:
+        >>> x, kernel = K.ones((1, 2, 2, 2, 1)), K.ones((2, 2, 2, 3, 1))
+        >>> conv3d_transpose(x, kernel, (1, 3, 3, 3, 3), data_format="channels_last").shape
+        (1, 3, 3, 3, 3)
+    """
+    return _transposed("conv3d_transpose", 3, x, kernel, output_shape, strides, padding, data_format, 1)
+
+
+# -- bias -------------------------------------------------------------------------------------------------------------
+
+
+@k_function
+def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) -> Any:
+    """A number added for each channel, or for each channel of each place.
+
+    Args:
+        x: numbers of shape (batch, …, channels), or (batch, channels, …) for "channels_first".
+        bias: (channels,), or a number for each element of a sample.  The latter is in the shape (…, channels), also for
+            "channels_first", for which its elements are taken, in the same order, as of the shape (channels, …).
+        data_format: "channels_last" or "channels_first"; `image_data_format` if not given.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Raises:
+        ValueError: the data format is unknown, or the bias has neither one axis nor one less than `x`.
+
+    Source: `tf.keras.backend.bias_add`.
+
+    Differs: tensors of two dtypes are promoted, and a bias may be a list; tf.keras refuses them.
+
+    Modern: `x + bias`, `tf.nn.bias_add`.
+
+    Example:
+        >>> bias_add([[1., 2.]], [10., 20.]).numpy()
+        array([[11., 22.]], dtype=float32)
+    """
+    data_format = data_format_of(data_format)
+    rank, axes = K.ndim(x), K.ndim(bias)
+    if axes == 1:
+        return ops.bias_add(x, bias, data_format)
+    if axes != rank - 1 or axes == 0:
+        raise k_error(ValueError, "bias_add", f"the bias must have 1 or {rank - 1} axes, not {axes}.")
+    *places, channels = dims_of(shaped(bias))
+    shape = (1, channels, *places) if data_format == "channels_first" else (1, *places, channels)
+    return ops.add(x, ops.reshape(bias, shape))
+
+
+# -- what they share --------------------------------------------------------------------------------------------------
+
+
+def _convolution(
+    function: str,
+    convolve: Callable[..., Any],
+    rank: int,
+    x: Any,
+    kernels: list[Any],
+    strides: Any,
+    padding: str,
+    data_format: str | None,
+    dilation_rate: Any,
+) -> Any:
+    window = _window(function, rank, strides, padding, data_format, dilation_rate)
+    return _in_integers(lambda x, *kernels: convolve(x, *kernels, *window), x, *kernels)
+
+
+def _transposed(
+    function: str,
+    rank: int,
+    x: Any,
+    kernel: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None,
+    dilation_rate: Any,
+) -> Any:
+    strides, padding, layout, rates = _window(function, rank, strides, padding, data_format, dilation_rate)
+    if isinstance(output_shape, (list, tuple)):
+        if len(output_shape) != rank + 2 or None in output_shape[1:]:
+            problem = f"the output_shape must have {rank + 2} numbers, of which only the first may be None."
+            raise k_error(ValueError, function, problem, f"output_shape={output_shape}")
+        batch = output_shape[0]
+        known = not (batch is None or (isinstance(batch, int) and batch == -1))
+        output_shape = [batch if known else dims_of(shaped(x))[0], *output_shape[1:]]
+    return _in_integers(
+        lambda x, kernel: ops.conv_transpose(x, kernel, strides, padding, None, layout, rates, output_shape), x, kernel
+    )
+
+
+def _window(
+    function: str, rank: int, strides: Any, padding: str, data_format: str | None, dilation_rate: Any
+) -> tuple[Any, str, str, Any]:
+    """The options in the order of `ops.conv`."""
+    paddings = ("valid", "same", "causal") if function == "conv1d" else ("valid", "same")
+    if padding not in paddings:
+        raise k_error(ValueError, function, f"the padding must be one of {', '.join(paddings)}, not {padding!r}.")
+    steps, rates = _each(function, "strides", strides, rank), _each(function, "dilation_rate", dilation_rate, rank)
+    if builtins.max(steps) > 1 and builtins.max(rates) > 1:
+        problem = f"the strides {steps} and the dilation_rate {rates} must not both be above 1."
+        raise k_error(ValueError, function, problem)
+    return steps, padding, data_format_of(data_format), rates
+
+
+def _each(function: str, name: str, value: Any, rank: int) -> tuple[int, ...]:
+    """A number for each spatial axis, from one for all of them or each."""
+    if isinstance(value, tuple) and len(value) == rank:
+        return value
+    numbers = tuple(map(index, value)) if hasattr(value, "__iter__") else (index(value),)
+    if len(numbers) not in (1, rank):
+        raise k_error(ValueError, function, f"{name} must be one number or {rank}, not {value}.")
+    return numbers if len(numbers) == rank else numbers * rank
+
+
+def _in_integers(compute: Callable[..., Any], *tensors: Any) -> Any:
+    """What is computed of tensors; where all are of integers, so is the result, as it is of TensorFlow's kernels."""
+    dtype = promote(map(arguments.dtype_of, tensors))
+    if not dtype.is_integer:
+        return compute(*tensors)
+    return ops.cast(compute(*(ops.cast(t, "float64") for t in tensors)), dtype)
