@@ -93,6 +93,20 @@ def test_a_variable_as_a_shape_is_recorded(engine):
         assert K.eval(table).shape == (3, 2)
 
 
+def test_functions_with_gradients_of_their_own_are_recorded(engine):
+    @dt.custom_gradient
+    def twice(a):
+        return a * 2.0, lambda g: g * 7.0
+
+    x, v = K.placeholder((2,)), K.variable([1.0, 2.0])
+    forgetting = dt.recompute_grad(lambda a: K.square(a * v))
+    f = K.function([x], [*K.gradients(K.sum(twice(x) * twice(v)), [x, v]), *K.gradients(K.sum(forgetting(x)), [x, v])])
+    found = f([[3.0, 4.0]])
+    assert [g.tolist() for g in found] == [[14.0, 28.0], [42.0, 56.0], [6.0, 32.0], [18.0, 64.0]]
+    K.set_value(v, [0.0, 0.0])
+    assert f([[3.0, 4.0]])[0].tolist() == [0.0, 0.0]
+
+
 def test_names(engine):
     K.get_session()
     with K.name_scope("layer"):

@@ -30,7 +30,7 @@ from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.ops import arguments
 from dovetail.ops.worlds import GRAPH, HOST, NATIVE, STATE, world_of
 from dovetail.structure import flatten, flatten_like, unflatten
-from dovetail.tensor import Tensor, record_on, recording
+from dovetail.tensor import Tensor, building, record_on, recording, records_variables
 from dovetail.variable import Variable
 
 Rule = Callable[..., list[Any]]  # gradients of the results → those of the tensors and variables that were used
@@ -69,9 +69,21 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def with_gradient(*args: Any, **kwargs: Any) -> Any:
-        return CustomCall(function, args, kwargs).result()
+        return call(function, args, kwargs)
 
     return with_gradient
+
+
+def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a function that returns its result and a gradient function, with its gradient attached."""
+    leaves, _ = flatten(args)
+    graph = next((leaf.graph for leaf in leaves if type(leaf) is GraphTensor), None)
+    if graph is None and native_engine(leaves) is None and records_variables():
+        graph = building.default
+    if graph is None or building.graphs:
+        return CustomCall(function, args, kwargs).result()
+    with graph.as_default():  # where a tape records variables are computed with; but not for the tapes in here
+        return CustomCall(function, args, kwargs).result()
 
 
 class CustomCall:

@@ -8,8 +8,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.autodiff.custom import (
-    CustomCall,
     ReadVariables,
+    call,
     is_native,
     is_tensor,
     native_engine,
@@ -50,7 +50,7 @@ def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:
         leaves, structure = flatten(args)
         forgetful = _Forgetful(lambda leaves: function(*unflatten(structure, leaves), **kwargs))
         engine = native_engine(leaves)
-        return CustomCall(forgetful, tuple(leaves), {}).result() if engine is None else forgetful.native(engine, leaves)
+        return call(forgetful, tuple(leaves), {}) if engine is None else forgetful.native(engine, leaves)
 
     return forgetting
 
