@@ -43,6 +43,10 @@ def set_backend_name(name: str | None) -> None:
     Args:
         name: what to return; None for the name of the current engine.
 
+    Source: Dovetail's own.
+
+    Modern: none; a program that runs on every engine does not ask.
+
     Example:
         >>> set_backend_name("tensorflow")
         >>> backend()
@@ -73,6 +77,9 @@ def epsilon() -> float:
 @k_function
 def set_epsilon(value: float) -> None:
     """Sets the fuzz factor.
+
+    Args:
+        value: a small positive number.
 
     Source: `tf.keras.backend.set_epsilon`.
 
@@ -176,6 +183,8 @@ def normalize_data_format(value: str | None) -> str:
         ValueError: it is something else.
 
     Source: `keras.backend.normalize_data_format` of Keras 2.3.
+
+    Modern: `data_format or keras.config.image_data_format()`.
 
     Example:
         >>> normalize_data_format(None)

@@ -68,6 +68,11 @@ def read(function: Callable[..., Any]) -> Docstring:
     return Docstring(" ".join(summary.split()), text.strip(), sections)
 
 
+def says(difference: str, reason: str) -> bool:
+    """Whether a difference is what a parity case gives as its reason, which may be the beginning of it."""
+    return bool(reason) and difference.lower().startswith(" ".join(reason.split()).rstrip(".").lower())
+
+
 def takes_more(difference: str) -> bool:
     """Whether a difference is only that tf.keras refuses what Dovetail computes; no program that ran can notice it."""
     return REFUSED in difference

@@ -15,6 +15,8 @@ def is_tf_random_generator_enabled() -> bool:
 
     Source: `tf.keras.backend.experimental.is_tf_random_generator_enabled`.
 
+    Modern: none; Keras 3 always draws from generators.
+
     Example:
         >>> is_tf_random_generator_enabled()
         False
@@ -27,6 +29,8 @@ def enable_tf_random_generator() -> None:
     """Says that `is_tf_random_generator_enabled`; nothing depends on it.
 
     Source: `tf.keras.backend.experimental.enable_tf_random_generator`.
+
+    Modern: none; Keras 3 always draws from generators.
 
     Example:
         >>> enable_tf_random_generator()
@@ -43,6 +47,8 @@ def disable_tf_random_generator() -> None:
     """Says that not `is_tf_random_generator_enabled`; nothing depends on it.
 
     Source: `tf.keras.backend.experimental.disable_tf_random_generator`.
+
+    Modern: none; Keras 3 always draws from generators.
 
     Example:
         >>> disable_tf_random_generator()

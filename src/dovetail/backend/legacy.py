@@ -102,6 +102,9 @@ def set_image_dim_ordering(dim_ordering: str) -> None:
 def get_variable_shape(x: TensorLike) -> Any:
     """The shape of a variable; `int_shape`.
 
+    Args:
+        x: a variable or tensor.
+
     Source: `keras.backend.get_variable_shape` of Keras 1.
 
     Modern: `x.shape`.
@@ -129,6 +132,8 @@ def normalize_axis(axis: Any, ndim: int) -> Any:
 
     Source: `keras.backend.normalize_axis` of Keras 0.3.
 
+    Modern: `axis % ndim`.
+
     Example:
         >>> normalize_axis(-1, 3), normalize_axis([0, -2], 3)
         (2, [0, 1])
@@ -148,6 +153,9 @@ def normalize_axis(axis: Any, ndim: int) -> Any:
 def lesser(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x < y`, elementwise; `less`.
 
+    Args:
+        x, y: numbers whose shapes broadcast.
+
     Source: `keras.backend.lesser` of Keras 1.
 
     Modern: `keras.ops.less(x, y)`.
@@ -163,6 +171,9 @@ def lesser(x: TensorLike, y: TensorLike) -> Any:
 def lesser_equal(x: TensorLike, y: TensorLike) -> Any:
     """Whether `x <= y`, elementwise; `less_equal`.
 
+    Args:
+        x, y: numbers whose shapes broadcast.
+
     Source: `keras.backend.lesser_equal` of Keras 1.
 
     Modern: `keras.ops.less_equal(x, y)`.
@@ -177,6 +188,9 @@ def lesser_equal(x: TensorLike, y: TensorLike) -> Any:
 @k_function
 def pack(x: Any) -> Any:
     """Tensors of one shape joined along a new first axis; `stack`.
+
+    Args:
+        x: a list of tensors of one shape.
 
     Source: `keras.backend.pack` of Keras 1.
 

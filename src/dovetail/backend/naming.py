@@ -19,7 +19,12 @@ _uids: Counter[str] = Counter()
 def get_uid(prefix: str = "") -> int:
     """A number that was not given for this prefix before: 1, 2, 3, …
 
+    Args:
+        prefix: what is numbered.
+
     Source: `tf.keras.backend.get_uid`.
+
+    Modern: `itertools.count(1)`, one for each prefix.
 
     Example:
         >>> reset_uids()
@@ -35,6 +40,14 @@ def reset_uids() -> None:
     """Starts the numbers of `get_uid` again.
 
     Source: `tf.keras.backend.reset_uids`.
+
+    Modern: `keras.backend.clear_session()`, which does more than that.
+
+    Example:
+        >>> first = get_uid("pool")
+        >>> reset_uids()
+        >>> get_uid("pool")
+        1
     """
     _uids.clear()
 
@@ -42,6 +55,9 @@ def reset_uids() -> None:
 @k_function
 def name_scope(name: str) -> AbstractContextManager[str]:
     """Nodes that are recorded inside the `with` block have names that begin with `name/`.
+
+    Args:
+        name: what the names of the block's nodes begin with.
 
     Source: `tf.keras.backend.name_scope`.
 

@@ -155,6 +155,8 @@ def set_batch_dot_mode(mode: str) -> None:
 
     Source: `keras.backend.batch_dot` of Keras 2.2.4.
 
+    Modern: `keras.ops.matmul(x, y)`, for "matmul".
+
     Example:
         >>> x, y = K.ones((8, 5, 3, 4)), K.ones((8, 5, 4, 2))
         >>> K.batch_dot(x, y).shape

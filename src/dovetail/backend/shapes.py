@@ -318,6 +318,8 @@ def pattern_broadcast(x: TensorLike, broadcastable: Any) -> Any:
 
     Source: `keras.backend.pattern_broadcast` of Keras 2.3 on Theano; elsewhere nothing has to be said.
 
+    Modern: none is needed; shapes say what broadcasts.
+
     Example:
         >>> K.pattern_broadcast(K.ones((2, 1)), (False, True)).shape
         (2, 1)

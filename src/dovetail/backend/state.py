@@ -166,6 +166,8 @@ def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> An
 
     Source: `tf.keras.backend.moving_average_update`, as it is where TensorFlow 2 behaviour is on: without debiasing.
 
+    Modern: `variable.assign(variable * momentum + value * (1 - momentum))`.
+
     Example:
         >>> average = K.variable(0.)
         >>> K.get_value(K.moving_average_update(average, 2., momentum=0.75))
@@ -241,6 +243,9 @@ def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
 def eval(x: Any) -> Any:
     """The value of a variable or tensor as a NumPy array; `K.get_value`.
 
+    Args:
+        x: a tensor or variable.
+
     Source: `tf.keras.backend.eval`.
 
     Modern: `keras.ops.convert_to_numpy(x)`, `x.numpy()`.
@@ -315,7 +320,12 @@ def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
 def manual_variable_initialization(value: bool) -> None:
     """Accepted, and without effect: a variable has its first value from the start.
 
+    Args:
+        value: True or False.
+
     Source: `tf.keras.backend.manual_variable_initialization`.
+
+    Modern: none; variables have values from the start.
 
     Example:
         >>> K.manual_variable_initialization(True)
@@ -327,6 +337,8 @@ def v1_variable_initialization() -> None:
     """Accepted, and without effect: a variable has its first value from the start.
 
     Source: `keras.backend.v1_variable_initialization` of Keras 2.3.
+
+    Modern: none; variables have values from the start.
 
     Example:
         >>> K.v1_variable_initialization()

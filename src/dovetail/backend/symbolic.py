@@ -237,7 +237,12 @@ def _dims(shape: Any) -> Any:
 def is_placeholder(x: Any) -> bool:
     """Whether it was made by `K.placeholder`.
 
+    Args:
+        x: anything.
+
     Source: `keras.backend.is_placeholder` of Keras 2.3.
+
+    Modern: `isinstance(x, keras.KerasTensor)`, of an input of a model.
 
     Example:
         >>> x = K.placeholder((2,))
@@ -252,7 +257,12 @@ def is_placeholder(x: Any) -> bool:
 def is_symbolic(x: Any) -> bool:
     """Whether it is a tensor that has no value yet: of a graph, of a Keras model, or of a function being traced.
 
+    Args:
+        x: anything.
+
     Source: `keras.backend.is_symbolic` of Keras 2.3.
+
+    Modern: `isinstance(x, keras.KerasTensor)`, `tf.is_symbolic_tensor(x)`.
 
     Example:
         >>> K.is_symbolic(K.constant([1., 1.]))
@@ -266,6 +276,9 @@ def is_symbolic(x: Any) -> bool:
 @k_function
 def is_tensor(x: Any) -> bool:
     """Whether it is a tensor or a variable: Dovetail's, of an engine, or of Keras; NumPy arrays are none.
+
+    Args:
+        x: anything.
 
     Source: `keras.backend.is_tensor` of Keras 2.3.
 
@@ -282,7 +295,12 @@ def is_tensor(x: Any) -> bool:
 def is_variable(x: Any) -> bool:
     """Whether it is a variable: Dovetail's, Keras' or TensorFlow's.
 
+    Args:
+        x: anything.
+
     Source: `keras.backend.is_variable` of Keras 2.3.
+
+    Modern: `isinstance(x, keras.Variable)`.
 
     Example:
         >>> K.is_variable(K.variable([1., 2.])), K.is_variable(K.constant([1., 2.]))
@@ -294,6 +312,9 @@ def is_variable(x: Any) -> bool:
 @k_function
 def is_keras_tensor(x: Any) -> bool:
     """Whether it is a tensor of a Keras model, or of the default graph.
+
+    Args:
+        x: a tensor or variable.
 
     Raises:
         ValueError: it is no tensor.
@@ -322,7 +343,12 @@ def is_keras_tensor(x: Any) -> bool:
 def eager(func: Callable[..., Any]) -> Callable[..., Any]:
     """A function that is computed at once, also while the default graph is open.
 
+    Args:
+        func: a function of tensors.
+
     Source: `keras.backend.eager` of Keras 2.3.
+
+    Modern: none is needed; outside `tf.function` everything is.
 
     Example:
         >>> x, w = K.placeholder((2,)), K.variable([1., 2.])
@@ -345,7 +371,12 @@ def eager(func: Callable[..., Any]) -> Callable[..., Any]:
 def symbolic(func: Callable[..., Any]) -> Callable[..., Any]:
     """A function that opens the default graph, if it is not open, before it begins, as `K.placeholder` does.
 
+    Args:
+        func: a function of tensors.
+
     Source: `keras.backend.symbolic` of Keras 2.3.
+
+    Modern: `tf.function(func)`.
 
     Example:
         >>> w = K.variable([1., 2.])
@@ -371,6 +402,8 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
         control_inputs: tensors and updates of the default graph; what has been computed already does not count.
 
     Source: `keras.backend.control_dependencies` of Keras 2.3.
+
+    Modern: `tf.control_dependencies(control_inputs)`.
 
     Example:
         >>> x, count = K.placeholder(()), K.variable(0.)
