@@ -146,7 +146,7 @@ def tracing_engine() -> Engine | None:
 
 def owner_of_type(kind: type) -> Any:
     """The engine whose own arrays are of this Python type; None for Dovetail's, NumPy's and Python's types."""
-    root = kind.__module__.partition(".")[0]
+    root = getattr(kind, "library", None) or kind.__module__.partition(".")[0]
     for name, (_, libraries, _) in BUILT_IN.items():
         if root in libraries and name != "numpy" and root in sys.modules:
             found = get_engine(name)

@@ -22,6 +22,7 @@ from dovetail.dtypes import DType
 from dovetail.engines import matrices, slices
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype, print_array
 from dovetail.engines.control import Control, Values
+from dovetail.engines.jax_dimensions import Dimension, Dimensions, as_dimensions, known, shape_of, with_dimensions
 from dovetail.engines.numpy_like import by_name, drops_imaginary, infinite_bounds, integer_power, reduction, running
 from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
 
@@ -260,7 +261,8 @@ class LaxControl(Control):
             carry, ys = body(carry, slices)
             return tuple(carry), tuple(ys)
 
-        return lax.scan(step, tuple(init), tuple(xs), length, reverse)
+        # The length of slices may be one that JAX does not know yet, but one that is given must be known.
+        return lax.scan(step, tuple(init), tuple(xs), None if xs else length, reverse)
 
 
 # -- joining, slicing, indexing ---------------------------------------------------------------------------------------
@@ -509,11 +511,6 @@ class JaxEngine(Engine):
     compiles_programs = True
     consumes = True
 
-    def __init__(self, rules: Rules) -> None:
-        super().__init__(rules)
-        # What JAX traces has no numbers, not even that of a constant; but shapes are known, and other shapes follow.
-        self.native.eager_rules = {**self.rules, "Shape": lambda x: np.array(x.shape, np.int32)}
-
     def version(self) -> str:
         return jax.__version__
 
@@ -525,7 +522,7 @@ class JaxEngine(Engine):
         return f"{'gpu' if device.platform in ('gpu', 'cuda', 'rocm') else device.platform}:{device.id}"
 
     def owns_type(self, kind: type) -> bool:
-        return issubclass(kind, jax.Array | jax.core.Tracer)
+        return issubclass(kind, jax.Array | jax.core.Tracer | Dimensions | Dimension)
 
     def asarray(self, value: Any, dtype: DType) -> Any:
         array = np.asarray(value, dtype.numpy)
@@ -597,4 +594,35 @@ class JaxEngine(Engine):
         return jax.checkpoint(function)(*args)
 
 
+class NativeJaxEngine(JaxEngine):
+    """JAX on its users' own values, of whose shapes it may not know all dimensions."""
+
+    static_shapes = False
+
+    def shape(self, value: Any) -> Any:
+        return known(as_dimensions(value).shape)
+
+    def dtype(self, value: Any) -> DType:
+        return native_to_dtype(as_dimensions(value).dtype)
+
+    def to_ints(self, value: Any) -> Any:
+        value = as_dimensions(value)
+        if not isinstance(value, Dimensions):
+            return super().to_ints(value)
+        return tuple(dim if type(dim) is int else Dimensions(dim) for dim in value.array.reshape(-1).tolist())
+
+
+def _slice_native(x: Any, *where: Any) -> Any:
+    symbolic = any(isinstance(dim, Dimension) for dim in (*x.shape, *where[0], *where[1]))
+    return x[slices.entries(*where)] if symbolic else rules["StridedSlice"](x, *where)
+
+
 engine = JaxEngine(rules)
+engine.native.__class__ = NativeJaxEngine
+engine.native.rules = engine.native.eager_rules = Rules(
+    {
+        **{name: with_dimensions(name, rule) for name, rule in engine.rules.items()},
+        "Shape": shape_of,
+        "StridedSlice": with_dimensions("StridedSlice", _slice_native),
+    }
+)
