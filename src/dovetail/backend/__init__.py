@@ -25,6 +25,7 @@ from dovetail.backend.naming import *
 from dovetail.backend.normalization import *
 from dovetail.backend.padding import *
 from dovetail.backend.phase import *
+from dovetail.backend.pooling import *
 from dovetail.backend.printing import *
 from dovetail.backend.products import *
 from dovetail.backend.random import *

@@ -9,9 +9,8 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.backend.integers import in_integers
 from dovetail.backend.table import k_error, k_function
-from dovetail.dtypes import promote
-from dovetail.ops import arguments
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.shape import dims_of, shaped
 from dovetail.ops.windows import data_format_of
@@ -410,7 +409,7 @@ def _convolution(
     dilation_rate: Any,
 ) -> Any:
     window = _window(function, rank, strides, padding, data_format, dilation_rate)
-    return _in_integers(lambda x, *kernels: convolve(x, *kernels, *window), x, *kernels)
+    return in_integers(lambda x, *kernels: convolve(x, *kernels, *window), x, *kernels)
 
 
 def _transposed(
@@ -432,7 +431,7 @@ def _transposed(
         batch = output_shape[0]
         known = not (batch is None or (isinstance(batch, int) and batch == -1))
         output_shape = [batch if known else dims_of(shaped(x))[0], *output_shape[1:]]
-    return _in_integers(
+    return in_integers(
         lambda x, kernel: ops.conv_transpose(x, kernel, strides, padding, None, layout, rates, output_shape), x, kernel
     )
 
@@ -459,11 +458,3 @@ def _each(function: str, name: str, value: Any, rank: int) -> tuple[int, ...]:
     if len(numbers) not in (1, rank):
         raise k_error(ValueError, function, f"{name} must be one number or {rank}, not {value}.")
     return numbers if len(numbers) == rank else numbers * rank
-
-
-def _in_integers(compute: Callable[..., Any], *tensors: Any) -> Any:
-    """What is computed of tensors; where all are of integers, so is the result, as it is of TensorFlow's kernels."""
-    dtype = promote(map(arguments.dtype_of, tensors))
-    if not dtype.is_integer:
-        return compute(*tensors)
-    return ops.cast(compute(*(ops.cast(t, "float64") for t in tensors)), dtype)

@@ -128,6 +128,8 @@ def output_sizes(sizes: Sizes, size: Sizes, strides: Any, dilations: Any, paddin
     for name, values in (("strides", strides), ("dilations", dilations)):
         if len(values) != rank or any(type(v) is not int or v < 1 for v in values):
             raise ValueError(f"the {name} must be {rank} positive integers, but they are {values}.")
+    if any(k is not None and k < 1 for k in size):
+        raise ValueError(f"a window must have positive sizes, but they are {tuple(size)}.")
     if padding not in PADDINGS:
         pairs = padding if isinstance(padding, tuple) else ()
         if len(pairs) != rank or any(not isinstance(p, tuple) or len(p) != 2 or min(p) < 0 for p in pairs):
