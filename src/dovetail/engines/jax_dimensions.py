@@ -119,7 +119,7 @@ def _as_shape(value: Any) -> Any:
     return tuple(v.tolist() if isinstance(v, Dimensions) else v for v in value)
 
 
-_REDUCTIONS = {"Sum": np.sum, "Prod": np.prod, "Max": np.max, "Min": np.min}
+_REDUCTIONS: dict[str, Any] = {"Sum": np.sum, "Prod": np.prod, "Max": np.max, "Min": np.min}
 
 
 def _on_elements(name: str, args: tuple[Any, ...]) -> Any:
