@@ -1,7 +1,7 @@
 """Engines' own values: ops take them, give them back, and the engines' own transformations see through.
 
-Every differentiable op of the table is differentiated by jax (under `jit`) and by torch's autograd, and the numbers are
-those of Dovetail's tape.
+Every differentiable op of the table is differentiated by jax (under `jit`), by torch's autograd and by TensorFlow's
+tape (eagerly, and inside `tf.function`), and the numbers are those of Dovetail's tape.
 """
 
 import numpy as np
@@ -10,10 +10,12 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.engines import get_engine
+from dovetail.ops.windows import CONVOLUTIONS
 from tests.ops.table import CASES, draw, float_arrays, identifier, is_differentiable, leaves, replace_arrays
 
 jax = pytest.importorskip("jax")
 torch = pytest.importorskip("torch")
+tf = pytest.importorskip("tensorflow")
 import jax.numpy as jnp
 
 DIFFERENTIABLE = [case for case in CASES if is_differentiable(*case)]
@@ -91,6 +93,35 @@ def test_torch(op, number, rng):
         value.detach().numpy(),
         [np.zeros(a.shape) if g is None else g.numpy() for g, a in zip(gradients, case.arrays, strict=True)],
     )
+
+
+# TensorFlow wants to know channels and the sizes of kernels, and differentiates QR and SVD of known sizes only.
+NEED_SIZES = {*CONVOLUTIONS[""], *CONVOLUTIONS["BackpropInput"], *CONVOLUTIONS["BackpropFilter"], "Qr", "Svd", "Pinv"}
+OVERWRITTEN = ("MaxPool3DGrad", 1)  # its own MaxPoolGradGrad does that to its argument, where a pool keeps the shape
+WAYS = [
+    *(("eager", *case) for case in DIFFERENTIABLE),
+    *(("traced", op, n) for op, n in DIFFERENTIABLE if (op.name, n) != OVERWRITTEN),
+    *(("open", op, n) for op, n in DIFFERENTIABLE if op.name not in NEED_SIZES and (op.name, n) != OVERWRITTEN),
+]
+
+
+@pytest.mark.parametrize(("way", "op", "number"), WAYS, ids=identifier)
+def test_tensorflow(way, op, number, rng):
+    """Eagerly, and traced with known dimensions and with unknown ones."""
+    case = Case(op, number, rng)
+
+    def differentiated(*values):
+        with tf.GradientTape() as tape:
+            tape.watch(values)
+            value = case.call(values)
+        return value, tape.gradient(value, values, unconnected_gradients="zero")
+
+    if way != "eager":
+        shapes = [[None] * a.ndim if way == "open" else a.shape for a in case.arrays]
+        differentiated = tf.function(differentiated, [tf.TensorSpec(s, "float64") for s in shapes], autograph=False)
+    value, gradients = differentiated(*map(tf.constant, case.arrays))
+    assert isinstance(value, tf.Tensor) and value.dtype == "float64"
+    case.check(value.numpy(), [tf.convert_to_tensor(g).numpy() for g in gradients])
 
 
 # -- transformations --------------------------------------------------------------------------------------------------

@@ -152,29 +152,55 @@ def move(tensor: Tensor, engine: Engine) -> Tensor:
 
 
 def static_ints(op: Op, value: Any) -> Any:
-    """A shape-like argument as a tuple of ints (None entries and None itself are kept)."""
+    """A shape-like argument as a tuple of ints (None entries and None itself are kept).
+
+    What an engine that traces its user's function does not know yet is a scalar Tensor among them.
+    """
     if value is None:
         return None
     if isinstance(value, (list, tuple)):
         return tuple(v if v is None or type(v) is int else _as_int(op, v) for v in value)
+    if type(value) is Tensor or world_of(value) is NATIVE:
+        return _ints_of(op, value)
     array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
     if array.dtype.kind not in "iu" and array.size:
         raise op_error(TypeError, op.name, f"a shape needs integers, not {array.dtype}.")
     return tuple(array.reshape(-1).tolist())
 
 
-def _as_int(op: Op, value: Any) -> int:
+def _as_int(op: Op, value: Any) -> Any:
     try:
+        if type(value) is Tensor or world_of(value) is NATIVE:
+            (found,) = _ints_of(op, value)
+            return found
         return value.__index__() if not hasattr(value, "read") else int(value.numpy())
-    except (TypeError, AttributeError):
+    except (TypeError, AttributeError, ValueError):
         raise op_error(TypeError, op.name, f"a shape needs integers, not {value!r}.") from None
+
+
+def _ints_of(op: Op, value: Any) -> tuple[Any, ...]:
+    engine = value._engine if type(value) is Tensor else owner_of_type(type(value)).native
+    native = value._value if type(value) is Tensor else value
+    dtype = engine.dtype(native)
+    if not dtype.is_integer and 0 not in engine.shape(native):
+        raise op_error(TypeError, op.name, f"a shape needs integers, not {dtype}.")
+    return tuple(v if type(v) is int else Tensor(v, engine) for v in engine.to_ints(native))
+
+
+def known_ints(op: Op, values: list[Any]) -> list[Any]:
+    """The arguments, with None in shape-like ones for what is not known yet."""
+    for index in op.ints_positions:
+        value = values[index]
+        if type(value) is tuple and any(type(v) is Tensor for v in value):
+            values = [*values[:index], tuple(None if type(v) is Tensor else v for v in value), *values[index + 1 :]]
+    return values
 
 
 def natives(values: list[Any]) -> list[Any]:
     """The arguments as engine rules take them."""
     return [
         v._value if type(v) is Tensor
-        else [t._value for t in v] if type(v) is tuple and v and type(v[0]) is Tensor
+        else [t._value if type(t) is Tensor else t for t in v] if type(v) is tuple and any(type(t) is Tensor for t in v)
         else v
         for v in values
     ]  # fmt: skip

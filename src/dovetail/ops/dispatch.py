@@ -6,11 +6,12 @@ values, or recorded in a graph.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from dovetail.engines import current_engine, owner_of_type, pop_engine, push_engine
 from dovetail.errors import CONVENTIONAL, conventional, op_error
-from dovetail.ops.arguments import given, holds_tensors, natives, operands, to_tensors, with_stacked
+from dovetail.ops.arguments import given, holds_tensors, known_ints, natives, operands, to_tensors, with_stacked
 from dovetail.ops.checks import checked_specs
 from dovetail.ops.worlds import EAGER, GRAPH, HOST, NATIVE, STATE, unwrapped, world_of
 from dovetail.tensor import Tensor, recording, records_variables
@@ -62,7 +63,7 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
     taped = bool(recording.tapes) and any(tape.watches(op, values) for tape in recording.tapes)
     rule = engine.eager_rules.get(op.name)
     if op.infer is not None:
-        checked_specs(op, values)
+        checked_specs(op, known_ints(op, values) if op.ints_positions else values)
     if op.body is not None:
         # Whether its gradient is not that of its body.
         whole = op.gradient_function is not None or not op.differentiable or op.name in recording.overrides
@@ -92,9 +93,14 @@ def _run_body(op: Op, values: list[Any], engine: Engine, record: bool) -> Any:
     tapes = recording.tapes
     if record:  # the op has a gradient of its own: its inside is not recorded
         recording.tapes = ()
+    body: Any = op.body
+    if engine is engine.native and not tapes and (_is_open(values) or known_ints(op, values) is not values):
+        from dovetail.plan.bodies import run_body  # ops come before plans
+
+        body = functools.partial(run_body, op, engine)
     token = push_engine(engine)  # what the body makes of nothing, it makes there
     try:
-        result = op.body(*values)  # type: ignore[misc]
+        result = body(*values)
     except Exception as error:
         raise inside(op, error, values) from error.__cause__
     finally:
@@ -107,6 +113,11 @@ def _run_body(op: Op, values: list[Any], engine: Engine, record: bool) -> Any:
     for tape in tapes:
         tape.record(op, values, outputs)
     return tuple(outputs) if op.returns_tuple else outputs[0]
+
+
+def _is_open(values: list[Any]) -> bool:
+    """Whether not all dimensions of the tensors are known."""
+    return any(_is_open(list(v)) if type(v) is tuple else type(v) is Tensor and None in v.shape for v in values)
 
 
 def inside(op: Op, error: Exception, values: list[Any]) -> Exception:

@@ -4,9 +4,11 @@
 """
 
 # The families are imported for what they put into the table.
+from dovetail.engines.base import Rules
 from dovetail.engines.tensorflow import arrays, elementwise, linalg, nn, random, reductions, windows  # noqa: F401
 from dovetail.engines.tensorflow.engine import TensorFlowEngine
 from dovetail.engines.tensorflow.tables import rules
 
 engine = TensorFlowEngine(rules)
-engine.native.eager_rules = {**engine.rules, "Lu": engine.with_gradient_of_table("Lu")}
+engine.native.rules = Rules({**engine.rules, "Lu": engine.with_gradient_of_table("Lu")})
+engine.native.eager_rules = engine.native.rules

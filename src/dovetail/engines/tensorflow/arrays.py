@@ -26,7 +26,7 @@ rules["BroadcastTo"] = lambda x, shape: tf.raw_ops.BroadcastTo(input=x, shape=in
 
 @rules("Shape")
 def _(x: Any) -> Any:
-    return ints(dims(x))
+    return tf.convert_to_tensor(ints(dims(x)))
 
 
 @rules("SumLike")
@@ -70,6 +70,9 @@ def _(x: Any, dtype: DType) -> Any:
 # -- joining and moving -----------------------------------------------------------------------------------------------
 
 rules["ConcatV2"] = lambda xs, axis: tf.raw_ops.ConcatV2(values=xs, axis=axis) if len(xs) > 1 else xs[0]
+rules["Roll"] = lambda x, shift, axis: (
+    tf.reshape(tf.roll(tf.reshape(x, (-1,)), shift, 0), tf.shape(x)) if axis is None else tf.roll(x, shift, axis)
+)
 rules["Pack"] = lambda xs, axis: tf.raw_ops.Pack(values=xs, axis=axis)
 rules["SplitV"] = lambda x, sizes, axis: tf.split(x, sizes, axis)
 rules["Unpack"] = kernel("Unpack", "value", "num", "axis")
@@ -78,8 +81,8 @@ rules["ReverseV2"] = lambda x, axis: tf.raw_ops.ReverseV2(tensor=x, axis=normali
 
 @rules("PadV2")
 def _(x: Any, low: Any, high: Any, value: Any) -> Any:
-    paddings = np.array([low, high], np.int32).T
-    return tf.raw_ops.PadV2(input=x, paddings=paddings, constant_values=tf.constant(value, x.dtype))
+    paddings = tf.stack([ints(low), ints(high)], 1)
+    return tf.raw_ops.PadV2(input=x, paddings=paddings, constant_values=tf.cast(value, x.dtype))
 
 
 # -- slices -----------------------------------------------------------------------------------------------------------
@@ -88,18 +91,21 @@ _MASKS = ("begin_mask", "end_mask", "shrink_axis_mask")
 
 
 def _window(begin: Any, end: Any, strides: Any, *masks: int) -> dict[str, Any]:
-    ends = [np.array(values, np.int64) for values in (begin, end, strides)]
+    ends = [ints(values, tf.int64) for values in (begin, end, strides)]
     return {**dict(zip(("begin", "end", "strides"), ends, strict=True)), **dict(zip(_MASKS, masks, strict=True))}
 
 
 @rules("StridedSlice")
 def _(x: Any, *where: Any) -> Any:
-    return tf.raw_ops.StridedSlice(input=x, **_window(*where))
+    part = tf.raw_ops.StridedSlice(input=x, **_window(*where))
+    if part.shape.rank is None:  # where the bounds are not known yet
+        part.set_shape([None] * (x.shape.rank - where[-1].bit_count()))
+    return part
 
 
 @rules("StridedSliceGrad")
 def _(g: Any, shape: Any, *where: Any) -> Any:
-    return tf.raw_ops.StridedSliceGrad(shape=tf.cast(ints(shape), tf.int64), dy=g, **_window(*where))
+    return tf.raw_ops.StridedSliceGrad(shape=ints(shape, tf.int64), dy=g, **_window(*where))
 
 
 def _start(x: Any, start: Any, size: Any) -> Any:
@@ -115,16 +121,11 @@ def _(x: Any, start: Any, size: Any) -> Any:
 
 @rules("XlaDynamicUpdateSlice")
 def _(x: Any, start: Any, updates: Any) -> Any:
-    if 0 in dims(updates):
-        return x
-    start = tf.unstack(_start(x, start, dims(updates)), num=x.shape.rank)
-    inside = tf.constant(True)
-    for axis, (first, dim, size) in enumerate(zip(start, dims(x), dims(updates), strict=True)):
-        at = tf.range(dim) - first
-        updates = tf.gather(updates, tf.clip_by_value(at, 0, size - 1), axis=axis)
-        shape = [-1 if i == axis else 1 for i in range(x.shape.rank)]
-        inside = inside & tf.reshape((at >= 0) & (at < size), shape)
-    return tf.where(inside, updates, x)
+    if x.shape.rank == 0:
+        return updates
+    starts = tf.unstack(_start(x, start, dims(updates)), num=x.shape.rank)
+    places = [first + tf.range(size) for first, size in zip(starts, dims(updates), strict=True)]
+    return tf.tensor_scatter_nd_update(x, tf.stack(tf.meshgrid(*places, indexing="ij"), -1), updates)
 
 
 # -- positions --------------------------------------------------------------------------------------------------------
@@ -171,6 +172,20 @@ def _(x: Any, indices: Any, axis: int) -> Any:
     at, valid = _checked(tf.expand_dims(indices, -1), dims(x)[axis])
     at = tf.squeeze(at if valid is None else tf.where(valid[..., None], at, 0), -1)
     return _masked(valid, tf.raw_ops.GatherV2(params=x, indices=at, axis=axis), _lowest, axis)
+
+
+@rules("TakeAlongAxis")
+def _(x: Any, indices: Any, axis: int) -> Any:
+    order = [*range(x.shape.rank)]
+    order[axis], order[-1] = order[-1], order[axis]
+    x, indices = (t if order[-1] == x.shape.rank - 1 else tf.transpose(t, order) for t in (x, indices))
+    if x.shape[:-1] != indices.shape[:-1] or None in x.shape[:-1]:  # the other axes broadcast
+        around = tf.broadcast_dynamic_shape(tf.shape(x)[:-1], tf.shape(indices)[:-1])
+        x, indices = (tf.broadcast_to(t, tf.concat([around, tf.shape(t)[-1:]], 0)) for t in (x, indices))
+    at, valid = _checked(tf.expand_dims(indices, -1), dims(x)[-1])
+    at = tf.squeeze(at if valid is None else tf.where(valid[..., None], at, 0), -1)
+    found = _masked(valid, tf.gather(x, at, axis=-1, batch_dims=x.shape.rank - 1), _lowest)
+    return found if order[-1] == x.shape.rank - 1 else tf.transpose(found, order)
 
 
 @rules("GatherNd")
@@ -230,6 +245,13 @@ def _order(x: Any) -> Any:
 @rules("ArgSort")
 def _(x: Any, axis: int) -> Any:
     return tf.argsort(_order(x), axis, stable=True)
+
+
+@rules("SearchSorted")
+def _(sequence: Any, values: Any, side: str) -> Any:
+    find = tf.raw_ops.LowerBound if side == "left" else tf.raw_ops.UpperBound
+    found = find(sorted_inputs=_order(sequence)[None], values=tf.reshape(_order(values), (1, -1)))
+    return tf.reshape(found, ints(dims(values)))
 
 
 @rules("TopKV2")

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from dovetail.engines import matrices
@@ -73,6 +74,8 @@ def dims(x: Any) -> tuple[Any, ...]:
     return tuple(whole[i] if dim is None else dim for i, dim in enumerate(known))
 
 
-def ints(values: Any) -> Any:
-    """Integers, some of which may be tensors, as one int32 tensor; TensorFlow takes an empty list for floats."""
-    return tf.convert_to_tensor(values, tf.int32)
+def ints(values: Any, dtype: Any = tf.int32) -> Any:
+    """Integers, some of which may be scalar tensors, as an array or a tensor of one axis."""
+    if all(isinstance(v, int) for v in values):
+        return np.array(values, dtype.as_numpy_dtype)
+    return tf.stack([tf.cast(v, dtype) for v in values])
