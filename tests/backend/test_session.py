@@ -184,6 +184,45 @@ def test_tensors_of_two_graphs_do_not_mix():
         K.function([], [graph.placeholder(dt.spec((2,)))])
 
 
+# -- functions of Keras models ----------------------------------------------------------------------------------------
+
+
+def test_functions_of_keras_models(monkeypatch):
+    """What K hands over, and what it makes of the results; the model is run by `interop.keras.function`."""
+    keras = pytest.importorskip("keras")
+    given = []
+
+    def function(inputs, outputs):
+        model = keras.Model(inputs, outputs)
+        return lambda values, training: (given.append(training), model(values, training=training))[1]
+
+    monkeypatch.setattr("dovetail.interop.keras.function", function, raising=False)
+    x = keras.Input((3,))
+    y = keras.layers.Dropout(0.5, seed=1)(keras.layers.Dense(4, kernel_initializer="ones")(x))
+    z = K.sum(y, axis=1)
+    ones, v = np.ones((2, 3), "float32"), K.variable(5.0)
+    f = K.function([x, K.learning_phase()], {"y": y, "rest": [z, v]})
+    tested, trained = f([ones, 0]), f([ones, 1])
+    assert [type(tested["y"]), tested["y"].tolist(), tested["rest"][0].tolist()] == [
+        np.ndarray,
+        2 * [4 * [3]],
+        2 * [12],
+    ]
+    assert set(trained["y"].ravel()) == {0.0, 6.0}
+    assert tested["rest"][1] == 5.0
+    assert [K.function([x], [z])([ones])[0].tolist(), K.function([x], z)(ones).tolist(), given] == [
+        [12, 12], [12, 12], [False, True, None, None],
+    ]  # fmt: skip
+    K.placeholder(())
+    assert set(K.function([x, K.learning_phase()], [y])([ones, 1])[0].ravel()) == {0.0, 6.0}
+    with pytest.raises(ValueError, match=r"K.function at .* updated by its training"):
+        K.function([x], [z], updates=[(v, 1.0)])
+    with pytest.raises(TypeError, match=r"K.function at .* tensors of the model and K.learning_phase\(\), not 3.0"):
+        K.function([x, 3.0], [z])
+    with pytest.raises(ValueError, match=r"K.function at .* must be given like \[\*, \*\]"):
+        f([ones])
+
+
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
 

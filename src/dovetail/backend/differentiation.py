@@ -7,6 +7,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.autodiff import graph_gradients
+from dovetail.backend.symbolic import interop_keras, is_of_keras
 from dovetail.backend.table import k_error, k_function
 from dovetail.engines import owner_of_type
 from dovetail.errors import describe
@@ -60,10 +61,8 @@ def gradients(loss: TensorLike, variables: Any) -> list[Any]:
     graph = next((y.graph for y in values if type(y) is GraphTensor), None)
     if graph is not None:
         return _in_graph(graph, values, sources)
-    if any(world_of(y).name == "keras" for y in values):
-        from dovetail.interop import keras  # whose tensors there are, so it has been imported
-
-        return keras.gradients(loss, variables)
+    if any(map(is_of_keras, values)):
+        return interop_keras().gradients(loss, variables)
     if values and all(world_of(y) is NATIVE for y in values):
         return _of_native(values, [unwrapped(x) for x in sources])
     problem = "the loss has been computed already, and no record was kept of how"

@@ -11,12 +11,19 @@ from dovetail import backend as K
 from dovetail.backend.phase import forget_learning_phase
 from dovetail.backend.program import Program, tensor_of
 from dovetail.backend.seeds import restart
-from dovetail.backend.symbolic import DefaultGraph, open_default_graph, symbolic_graph
+from dovetail.backend.symbolic import (
+    DefaultGraph,
+    in_default_graph,
+    interop_keras,
+    is_of_keras,
+    open_default_graph,
+    symbolic_graph,
+)
 from dovetail.backend.table import k_error, k_function, named
 from dovetail.errors import describe
 from dovetail.graph.ir import GraphTensor
 from dovetail.ops.infer import fits
-from dovetail.structure import LEAF, flatten, flatten_like, show, unflatten
+from dovetail.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
 from dovetail.tensor import Tensor, building
 from dovetail.variable import Variable
 
@@ -32,7 +39,8 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
     It is compiled for the current engine when it is called, once for all shapes or once for each, as the engine needs.
 
     Args:
-        inputs: a structure of tensors whose values a call gives: placeholders, the learning phase, or any others.
+        inputs: a structure of tensors whose values a call gives: placeholders, the learning phase, or any others.  Of a
+            Keras model, the learning phase is the `training` argument of its call.
         outputs: a structure of tensors, variables and constants.
         updates: a list of what the function does to variables: what `K.update` and its like return, and pairs of a
             variable and its new value.  All values are computed from what the variables were before the call.
@@ -65,6 +73,8 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
         raise k_error(ValueError, "function", f"it takes inputs, outputs, updates and name, not {', '.join(kwargs)}.")
     if updates is not None and not isinstance(updates, (list, tuple)):
         raise k_error(TypeError, "function", f"the updates must be a list, not {describe(updates)}.")
+    if any(map(is_of_keras, flatten([inputs, outputs])[0])):
+        return KerasFunction(inputs, outputs, updates or ())
     return GraphFunction(inputs, outputs, updates or (), name or "function")
 
 
@@ -93,25 +103,59 @@ class GraphFunction:
 
     @named("function")
     def __call__(self, inputs: Any) -> Any:
-        return unflatten(self._result, self._program(self._values(inputs)))
-
-    def _values(self, inputs: Any) -> list[Any]:
-        """The values of a call; for one input alone it does not matter whether a list is around it."""
-        specs = self._program.inputs
-        if len(specs) == 1:
-            listed = isinstance(inputs, (list, tuple)) and len(inputs) == 1
-            if self._structure == LEAF and listed and not fits(np.shape(inputs), specs[0].shape):
-                return [inputs[0]]
-            if not isinstance(inputs, (list, tuple, dict)):
-                return [inputs]
-        try:
-            return flatten_like(self._structure, inputs)
-        except ValueError:
-            problem = f"the inputs must be given like {show(self._structure)}"
-            raise ValueError(f"{problem}, not as {describe(inputs)}.") from None
+        listed = self._structure == LEAF and isinstance(inputs, (list, tuple)) and len(inputs) == 1
+        if listed and not fits(np.shape(inputs), self._program.inputs[0].shape):
+            inputs = inputs[0]
+        return unflatten(self._result, self._program(_values(self._structure, inputs)))
 
     def __repr__(self) -> str:
         return f"<K.function {self.name}>"
+
+
+class KerasFunction:
+    """A function of NumPy arrays that is cut out of a Keras model; made by `K.function`.
+
+    Attributes:
+        inputs, outputs: as they were given.  An input that is no KerasTensor is the learning phase.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any, updates: Sequence[Any]) -> None:
+        if updates:
+            raise ValueError("the variables of a Keras model are updated by its training, not by updates.")
+        self.inputs, self.outputs = inputs, outputs
+        sources, self._structure = flatten(inputs)
+        self._is_phase = [not is_of_keras(x) for x in sources]
+        for x, is_phase in zip(sources, self._is_phase, strict=True):
+            if is_phase and not _is_learning_phase(x):
+                raise TypeError(f"the inputs must be tensors of the model and K.learning_phase(), not {describe(x)}.")
+        self._results, self._result = flatten(outputs)
+        tensors = [x for x, is_phase in zip(sources, self._is_phase, strict=True) if not is_phase]
+        self._run = interop_keras().function(tensors, [x for x in self._results if is_of_keras(x)])
+
+    @named("function")
+    def __call__(self, inputs: Any) -> Any:
+        values = list(zip(_values(self._structure, inputs), self._is_phase, strict=True))
+        training = next((bool(value) for value, is_phase in values if is_phase), None)
+        found = self._run([value for value, is_phase in values if not is_phase], training=training)
+        computed = iter(flatten(found)[0])
+        return unflatten(self._result, [K.get_value(next(computed) if is_of_keras(x) else x) for x in self._results])
+
+
+def _is_learning_phase(x: Any) -> bool:
+    if in_default_graph(x):
+        return x is x.graph.learning_phase
+    return isinstance(x, (bool, int)) and x in (0, 1)
+
+
+def _values(structure: Structure, inputs: Any) -> list[Any]:
+    """The values of a call for inputs of a structure."""
+    if structure == (list, None, (LEAF,)) and not isinstance(inputs, (list, tuple, dict)):
+        return [inputs]
+    try:
+        return flatten_like(structure, inputs)
+    except ValueError:
+        problem = f"the inputs must be given like {show(structure)}"
+        raise ValueError(f"{problem}, not as {describe(inputs)}.") from None
 
 
 def _update(graph: DefaultGraph, update: Any) -> GraphTensor:
@@ -212,6 +256,8 @@ def get_session() -> Any:
 
     Source: `keras.backend.get_session` of Keras 2.3.
 
+    Modern: none; programs of today need no session.
+
     Example:
         >>> x = K.placeholder(())
         >>> K.get_session().run(x + 1., {x: 2.})
@@ -234,6 +280,8 @@ def set_session(session: Any) -> None:
     Source: `keras.backend.set_session` of Keras 2.3.
 
     Differs: it takes no session of TensorFlow's; which devices are used is set with `dovetail.engine`.
+
+    Modern: none; programs of today need no session.
 
     Example:
         >>> x, session = K.placeholder(()), K.get_session()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -155,6 +156,16 @@ def symbolic_graph() -> DefaultGraph | None:
 def in_default_graph(x: Any) -> bool:
     """Whether it is a tensor of a default graph, of this thread's or another."""
     return type(x) is GraphTensor and isinstance(x.graph, DefaultGraph)
+
+
+def is_of_keras(x: Any) -> bool:
+    """Whether it is a tensor of a functional model of Keras 3."""
+    return worlds.world_of(x).name == "keras"
+
+
+def interop_keras() -> Any:
+    """The module that knows Keras' models; it has come along with Keras, where there are tensors of these."""
+    return sys.modules["dovetail.interop.keras"]
 
 
 def open_default_graph() -> DefaultGraph:
