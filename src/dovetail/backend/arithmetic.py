@@ -85,6 +85,7 @@ def sqrt(x: TensorLike) -> Any:
     Source: `tf.keras.backend.sqrt`.
 
     Differs: integers become floats; tf.keras refuses them.
+    Differs: lists are taken; tf.keras refuses them.
 
     Modern: `keras.ops.sqrt(keras.ops.maximum(x, 0))`; without `maximum`, negative numbers give NaN.
 
@@ -245,8 +246,8 @@ def pow(x: TensorLike, a: TensorLike) -> Any:
 
     Source: `tf.keras.backend.pow`.
 
-    Differs: tensors of two dtypes are promoted, and an integer with a negative exponent gives a truncated integer;
-        tf.keras refuses both.
+    Differs: tensors of two dtypes are promoted; tf.keras refuses them.
+    Differs: a negative exponent of an integer gives a truncated integer; tf.keras refuses it.
 
     Modern: `keras.ops.power(x, a)`, `np.power(x, a)`.
 
@@ -273,7 +274,8 @@ def clip(x: TensorLike, min_value: TensorLike, max_value: TensorLike) -> Any:
 
     Source: `tf.keras.backend.clip`.
 
-    Differs: integers can be clipped without a bound on one side, and with floats as bounds; tf.keras refuses both.
+    Differs: integers may lack a bound; tf.keras refuses them.
+    Differs: integers may have floats as bounds; tf.keras refuses them.
 
     Modern: `keras.ops.clip(x, min_value, max_value)`, `np.clip(x, min_value, max_value)`.
 

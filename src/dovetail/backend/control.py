@@ -43,9 +43,10 @@ def switch(
 
     Source: `tf.keras.backend.switch`.
 
-    Differs: the condition may be a Python bool, a list, or of shape (1,) with scalar values or lazy functions.
-    Differs: one of the two may be a number, or have less axes than the condition.
-    Differs: the two may have different dtypes, which are promoted where both are needed.
+    Differs: the condition may be a Python bool, a list, or of shape (1,) with scalar values or lazy functions;
+        tf.keras refuses them.
+    Differs: one of the two may be a number, or have less axes than the condition; tf.keras refuses that.
+    Differs: the two may have different dtypes, which are promoted where both are needed; tf.keras refuses them.
 
     Modern: `keras.ops.cond(condition, then_fn, else_fn)`, `keras.ops.where(condition, x, y)`.
 
@@ -85,7 +86,8 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype:
 
     Source: `tf.keras.backend.map_fn`.
 
-    Differs: without `dtype`, results of another dtype than the slices' stay as they are; with it, they are cast.
+    Differs: without `dtype`, results of another dtype than the slices' stay as they are, and with it, they are cast;
+        tf.keras refuses them.
     Differs: over no slices, the result has the shape that it has in a TensorFlow graph, also eagerly.
 
     Modern: `keras.ops.map(fn, elems)`, `keras.ops.vectorized_map(fn, elems)`.
@@ -135,7 +137,8 @@ def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, na
 
     Source: `tf.keras.backend.foldl`.
 
-    Differs: where a graph is built, a combination of another dtype than the start is promoted with it.
+    Differs: where a graph is built, a combination of another dtype than the start is promoted with it;
+        tf.keras refuses it.
 
     Modern: `functools.reduce(fn, elems)`, `keras.ops.scan(...)`.
 
@@ -166,7 +169,8 @@ def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, na
 
     Source: `tf.keras.backend.foldr`.
 
-    Differs: where a graph is built, a combination of another dtype than the start is promoted with it.
+    Differs: where a graph is built, a combination of another dtype than the start is promoted with it;
+        tf.keras refuses it.
 
     Modern: `functools.reduce(fn, elems[::-1])`, `keras.ops.scan(..., reverse=True)`.
 

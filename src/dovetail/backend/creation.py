@@ -55,6 +55,8 @@ def variable(
 
     Source: `tf.keras.backend.variable`.
 
+    Differs: a tensor of another dtype is cast; tf.keras refuses it.
+
     Modern: `keras.Variable(value)`, `tf.Variable(value)`.
 
     Example:

@@ -52,25 +52,26 @@ def read(function: Callable[..., Any]) -> Docstring:
     if not whole:
         raise ValueError(f"{function.__name__} has no docstring.")
     parts: dict[str, list[str]] = {"": []}
-    current = ""
+    current = before = ""
     for line in whole.splitlines():
         heading = HEADING.match(line)
         if heading is not None:
             current = heading[1]
             parts.setdefault(current, []).append(line[heading.end() :])
-        elif current and line and not line.startswith(" "):  # text after a section is none of it
+        elif current and not before and line and not line.startswith(" "):  # a paragraph after a section is none of it
             current = ""
             parts[""].append(line)
         else:
             parts[current].append(line)
+        before = line
     summary, _, text = "\n".join(parts.pop("")).strip().partition("\n\n")
     sections = {name: inspect.cleandoc("\n".join(lines)) for name, lines in parts.items()}
     return Docstring(" ".join(summary.split()), text.strip(), sections)
 
 
 def says(difference: str, reason: str) -> bool:
-    """Whether a difference is what a parity case gives as its reason, which may be the beginning of it."""
-    return bool(reason) and difference.lower().startswith(" ".join(reason.split()).rstrip(".").lower())
+    """Whether a difference is what a parity case gives as its reason, which may be a part of it."""
+    return bool(reason) and " ".join(reason.split()).rstrip(".").lower() in difference.lower()
 
 
 def takes_more(difference: str) -> bool:

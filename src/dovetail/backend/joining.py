@@ -41,8 +41,8 @@ def concatenate(tensors: Any, axis: int = -1) -> Any:
 
     Source: `tf.keras.backend.concatenate`.
 
-    Differs: tensors of two dtypes are promoted, and a negative axis is counted from the last once; tf.keras refuses the
-        first, and goes round and round with the second.
+    Differs: tensors of two dtypes are promoted; tf.keras refuses them.
+    Differs: a negative axis is counted from the last once; tf.keras goes round and round.
 
     Modern: `keras.ops.concatenate(tensors, axis)`, `np.concatenate(tensors, axis)`.
 

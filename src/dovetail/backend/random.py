@@ -59,7 +59,7 @@ def random_normal(
 
     Differs: the numbers are others than TensorFlow's, and the same on every engine.
     Differs: parameters of more elements than the shape are refused; TensorFlow uses its numbers several times.
-    Differs: parameters of another dtype are cast.
+    Differs: parameters of another dtype are cast; tf.keras refuses them.
 
     Modern: `keras.random.normal(shape, mean, stddev, seed=...)`, `numpy.random.Generator.normal`.
 
@@ -95,7 +95,7 @@ def truncated_normal(
 
     Differs: the numbers are others than TensorFlow's, and the same on every engine.
     Differs: parameters of more elements than the shape are refused; TensorFlow uses its numbers several times.
-    Differs: parameters of another dtype are cast.
+    Differs: parameters of another dtype are cast; tf.keras refuses them.
 
     Modern: `keras.random.truncated_normal(shape, mean, stddev, seed=...)`, `scipy.stats.truncnorm(-2, 2)`.
 
@@ -133,8 +133,9 @@ def random_uniform(
 
     Differs: the numbers are others than TensorFlow's, and the same on every engine.
     Differs: parameters of more elements than the shape are refused; TensorFlow uses its numbers several times.
-    Differs: parameters of another dtype are cast.
-    Differs: all integer dtypes are offered, and the range of integers may be given by tensors that broadcast.
+    Differs: parameters of another dtype are cast; tf.keras refuses them.
+    Differs: all integer dtypes are offered, and the range of integers may be given by tensors that broadcast;
+        tf.keras refuses some.
 
     Modern: `keras.random.uniform(shape, minval, maxval, seed=...)`, `keras.random.randint(...)`.
 
@@ -176,7 +177,7 @@ def random_bernoulli(shape: Any, p: TensorLike = 0.0, dtype: Any = None, seed: A
     Source: `tf.keras.backend.random_bernoulli`.
 
     Differs: the numbers are others than TensorFlow's, and the same on every engine.
-    Differs: all dtypes are offered.
+    Differs: all dtypes are offered; tf.keras refuses some.
     Differs: parameters of more elements than the shape are refused; TensorFlow uses its numbers several times.
 
     Modern: `keras.random.binomial(shape, 1, p, seed=...)`.
@@ -208,7 +209,7 @@ def random_binomial(shape: Any, p: TensorLike = 0.0, dtype: Any = None, seed: An
     Source: `tf.keras.backend.random_binomial`.
 
     Differs: the numbers are others than TensorFlow's, and the same on every engine.
-    Differs: all dtypes are offered.
+    Differs: all dtypes are offered; tf.keras refuses some.
     Differs: parameters of more elements than the shape are refused; TensorFlow uses its numbers several times.
 
     Modern: `keras.random.binomial(shape, 1, p, seed=...)`.
@@ -339,7 +340,7 @@ def dropout(x: TensorLike, level: TensorLike, noise_shape: Any = None, seed: Any
     Source: `tf.keras.backend.dropout`.
 
     Differs: other elements are chosen than by TensorFlow, and the same on every engine.
-    Differs: a level may be of another dtype than `x`.
+    Differs: a level may be of another dtype than `x`; tf.keras refuses it.
 
     Modern: `keras.random.dropout(x, level, noise_shape, seed=...)`.
 

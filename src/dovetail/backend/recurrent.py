@@ -60,12 +60,12 @@ def rnn(
 
     Source: `tf.keras.backend.rnn`.
 
-    Differs: a mask may be a list.
+    Differs: a mask may be a list; tf.keras refuses it.
     Differs: an array as `input_length` is taken like a tensor.
-    Differs: a mask for states and outputs of one axis picks samples; in TensorFlow they get a second axis.
+    Differs: a mask for states and outputs of one axis picks samples; tf.keras refuses it.
     Differs: `zero_output_for_mask` works with `unroll` as without; in TensorFlow it fails with
         `return_all_outputs=False`, and with `go_backwards` the zeros stand at other steps than the masked.
-    Differs: with `unroll`, inputs may be a dict, and outputs any structure.
+    Differs: with `unroll`, inputs may be a dict, and outputs any structure; tf.keras refuses them.
 
     Modern: `keras.layers.RNN(cell)(inputs, initial_state=..., mask=...)`.
 

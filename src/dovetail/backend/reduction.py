@@ -98,7 +98,7 @@ def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
     Source: `tf.keras.backend.sum`.
 
-    Differs: bools are counted, as int32; tf.keras refuses them.
+    Differs: bools are numbers, as int32; tf.keras refuses them.
 
     Modern: `keras.ops.sum(x, axis)`, `np.sum(x, axis)`.
 
@@ -154,6 +154,8 @@ def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
     Source: `tf.keras.backend.mean`.
 
+    Differs: lists are taken; tf.keras refuses them.
+
     Modern: `keras.ops.mean(x, axis)`, `np.mean(x, axis)`.
 
     Example:
@@ -189,6 +191,7 @@ def var(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     Source: `tf.keras.backend.var`.
 
     Differs: integers become floats; tf.keras refuses them.
+    Differs: lists are taken; tf.keras refuses them.
 
     Modern: `keras.ops.var(x, axis)`, `np.var(x, axis)`.
 
@@ -217,6 +220,7 @@ def std(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     Source: `tf.keras.backend.std`.
 
     Differs: integers become floats; tf.keras refuses them.
+    Differs: lists are taken; tf.keras refuses them.
 
     Modern: `keras.ops.std(x, axis)`, `np.std(x, axis)`.
 
@@ -295,8 +299,6 @@ def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
         ValueError: `x` has no such axis.
 
     Source: `keras.backend.logsumexp` of Keras 2.3.
-
-    Differs: integers become floats; tf.keras refuses them.
 
     Modern: `keras.ops.logsumexp(x, axis)`, `scipy.special.logsumexp(x, axis)`.
 

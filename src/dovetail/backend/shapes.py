@@ -141,6 +141,8 @@ def count_params(x: TensorLike) -> Any:
 
     Source: `tf.keras.backend.count_params`.
 
+    Differs: for a scalar, 1 is an int, not 1.0.
+
     Modern: `math.prod(x.shape)`.
 
     Example:

@@ -90,7 +90,7 @@ def update_add(x: Any, increment: TensorLike) -> Any:
 
     Source: `tf.keras.backend.update_add`.
 
-    Differs: the increment may broadcast; tf.keras refuses it.  It may be of another dtype; tf.keras refuses it.
+    Differs: the increment may broadcast; tf.keras refuses it.  A value of another dtype is cast; tf.keras refuses it.
 
     Modern: `x.assign_add(increment)`.
 
@@ -119,7 +119,7 @@ def update_sub(x: Any, decrement: TensorLike) -> Any:
 
     Source: `tf.keras.backend.update_sub`.
 
-    Differs: the decrement may broadcast; tf.keras refuses it.  It may be of another dtype; tf.keras refuses it.
+    Differs: the decrement may broadcast; tf.keras refuses it.  A value of another dtype is cast; tf.keras refuses it.
 
     Modern: `x.assign_sub(decrement)`.
 

@@ -105,8 +105,6 @@ CASES = [
                 lambda K, x, f=name: value(K, getattr(K, f)((K.shape(x)[0], 2))),
                 array(3, 1),
                 ways=("compiled", "symbolic"),
-                differs="a shape may be that of a tensor of the program",
-                expected=lambda x, f=name: getattr(np, f)((3, 2), "float32"),
             ),
             call(name, (-1, 2), ways=ONCE, raises=True),
             call(
@@ -170,7 +168,7 @@ CASES = [
         5,
         2,
         ways=ONCE,
-        differs="there are no numbers from 5 up to 2",
+        differs="there are no numbers between a start and a stop that lies the other way",
         expected=lambda: np.zeros(0, "int32"),
     ),
     # casting
@@ -192,9 +190,6 @@ CASES = [
         "cast",
         array(3),
         ml_dtypes.bfloat16,
-        tolerance=1e3,
-        differs="NumPy's bfloat16 is known by its own name",
-        expected=lambda x: x.astype(ml_dtypes.bfloat16),
     ),
     *(call("cast_to_floatx", x) for x in (array(2, 3), ints(2, 3), bools(3), array(2, dtype="float64"), array(0))),
     call("cast_to_floatx", [1, 2], ways=ONCE),

@@ -195,7 +195,7 @@ OF_ALL_KINDS = [
         H,
         MASK,
         expected=expected_per_sample,
-        differs="a mask for states and outputs of one axis picks samples; in TensorFlow they get a second axis.",
+        differs="a mask for states and outputs of one axis picks samples.",
     ),
     program("rnn number as a state", counts, X),
     program("rnn number as a state unrolled", lambda K, x: counts(K, x, True), X, ways=KNOWN),

@@ -7,7 +7,7 @@ from tests.backend.parity import program
 
 EAGER = ("eager",)
 ANY_DTYPE = "a value of another dtype is cast"
-BROADCASTS = "what is added may broadcast"
+BROADCASTS = "may broadcast; tf.keras refuses it"
 PASSES = "what is no tensor comes back as it is"
 
 
