@@ -56,9 +56,9 @@ def conv1d(
 
     Source: `tf.keras.backend.conv1d`.
 
-    Differs: "causal" with "channels_first" pads the steps; tf.keras pads the channels. Tensors of two dtypes are
-        promoted, and integers of all sizes are taken; tf.keras refuses them. Without elements, the result has the shape
-        that it has with some; that of tf.keras has the shape of `x`.
+    Differs: "causal" with "channels_first" pads the steps; tf.keras refuses it, since it pads the channels.
+    Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
+    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
 
     Modern: `keras.ops.conv(x, kernel, strides, padding)`, `tf.nn.conv1d`.
 
@@ -99,8 +99,8 @@ def conv2d(
 
     Source: `tf.keras.backend.conv2d`.
 
-    Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them. Without
-        elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
+    Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
+    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
 
     Modern: `keras.ops.conv(x, kernel, strides, padding)`, `tf.nn.conv2d`.
 
@@ -136,9 +136,9 @@ def conv3d(
 
     Source: `tf.keras.backend.conv3d`.
 
-    Differs: tensors of two dtypes are promoted, integers are taken, and so are kernels of fewer channels, as by
-        `conv2d`; tf.keras refuses them. Without elements, the result has the shape that it has with some; that of
-        tf.keras has the shape of `x`.
+    Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
+    Differs: kernels of fewer channels are taken, as by `conv2d`; tf.keras refuses them.
+    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
 
     Modern: `keras.ops.conv(x, kernel, strides, padding)`, `tf.nn.conv3d`.
 
@@ -174,8 +174,8 @@ def depthwise_conv2d(
     Source: `tf.keras.backend.depthwise_conv2d`.
 
     Differs: strides and dilation together are refused, as by `conv2d`; what tf.keras makes of them has wrong sizes.
-        Tensors of two dtypes are promoted, and integers are taken; tf.keras refuses them. Without elements, the result
-        has the shape that it has with some; that of tf.keras has the shape of `x`.
+    Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
+    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
 
     Modern: `keras.ops.depthwise_conv(x, depthwise_kernel, strides, padding)`, `tf.nn.depthwise_conv2d`.
 
@@ -256,8 +256,8 @@ def separable_conv2d(
     Source: `tf.keras.backend.separable_conv2d`.
 
     Differs: strides and dilation together are refused, as by `conv2d`; what tf.keras makes of them has wrong sizes.
-        Tensors of two dtypes are promoted, and integers are taken; tf.keras refuses them. Without elements, the result
-        has the shape that it has with some; that of tf.keras has the shape of `x`.
+    Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
+    Differs: without elements, the result has the shape that it has with some; tf.keras refuses it.
 
     Modern: `keras.ops.separable_conv(x, depthwise_kernel, pointwise_kernel, strides, padding)`.
 

@@ -45,8 +45,11 @@ def pool2d(
 
     Source: `tf.keras.backend.pool2d`.
 
-    Differs: the maximum of a window with a NaN is NaN, and of one of minus infinities that; those of tf.keras leave NaN
-        out, and are finite. Means of integers are floats, and sizes may be lists; tf.keras refuses them.
+    Differs: the maximum of a window with a NaN is NaN, and the maximum of minus infinities is that; tf.keras leaves
+        NaN out, and is finite.
+    Differs: means of integers are floats; tf.keras refuses them.
+    Differs: sizes may be lists; tf.keras refuses them.
+    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
 
     Modern: `keras.ops.max_pool(x, pool_size, strides, padding)`, `keras.ops.average_pool`.
 
@@ -83,8 +86,9 @@ def pool3d(
 
     Source: `tf.keras.backend.pool3d`.
 
-    Differs: dtypes other than float32 are taken, and sizes may be lists; tf.keras refuses them on the CPU. NaN and
-        minus infinity are as for `pool2d`.
+    Differs: dtypes other than float32 are taken; tf.keras refuses them on the CPU.
+    Differs: sizes may be lists; tf.keras refuses them.
+    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
 
     Modern: `keras.ops.max_pool(x, pool_size, strides, padding)`, `keras.ops.average_pool`.
 
