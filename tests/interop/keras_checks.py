@@ -1,0 +1,204 @@
+"""Ops on KerasTensors and Keras variables, on the backend of Keras that runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from tests.keras_backends import main
+
+X = np.random.default_rng(0).normal(size=(5, 4)).astype("float32")
+
+
+def inputs():
+    return keras.Input((4,), name="x")
+
+
+def close(found, wanted):
+    found = [keras.ops.convert_to_numpy(v) for v in keras.tree.flatten(found)]
+    wanted = [np.asarray(v) for v in keras.tree.flatten(wanted)]
+    assert len(found) == len(wanted)
+    for a, b in zip(found, wanted, strict=True):
+        assert a.shape == b.shape and str(a.dtype) == str(b.dtype), (a.shape, a.dtype, b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def holds(x, y, wanted):
+    """A model gives what it should: as it is made, saved and loaded, and cloned."""
+    model = keras.Model(x, y)
+    close(model.predict(X, verbose=0), wanted)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.keras")
+        model.save(path)
+        close(keras.saving.load_model(path).predict(X, verbose=0), wanted)
+    close(keras.models.clone_model(model).predict(X, verbose=0), wanted)
+
+
+# -- ops --------------------------------------------------------------------------------------------------------------
+
+
+def check_ops():
+    x = inputs()
+    y = ops.softmax(ops.matmul(x, np.eye(4, dtype="float32") * 2))
+    assert isinstance(y, keras.KerasTensor) and y.shape == (None, 4) and y.dtype == "float32"
+    exp = np.exp(2 * X)
+    holds(x, y, exp / exp.sum(-1, keepdims=True))
+
+
+def check_operators():
+    x, two = inputs(), ops.constant([2.0] * 4)
+    holds(x, [x * two, two - x, ops.absolute(x) ** 2.0 / 3, ops.tanh(x)[:, ::-2], -ops.exp(x) + x], [
+        X * 2, 2 - X, X**2 / 3, np.tanh(X)[:, ::-2], X - np.exp(X),
+    ])  # fmt: skip
+
+
+def check_equality_is_identity():
+    y = ops.tanh(inputs())
+    assert y == y and y != 0 and y in [y] and len({y, y}) == 1
+
+
+def check_several_results_and_lists():
+    x = inputs()
+    a, b, c, d = ops.unstack(x, axis=-1)
+    holds(x, [ops.stack([d, a]), ops.concatenate([x, np.ones((1, 4), "float32")], 0)], [
+        np.stack([X[:, 3], X[:, 0]]), np.concatenate([X, np.ones((1, 4), "float32")]),
+    ])  # fmt: skip
+    assert b.shape == c.shape == (None,)
+
+
+def check_shapes_that_are_tensors():
+    x = inputs()
+    batch, width = ops.shape(x)[0], ops.shape(x)[1]
+    halves = ops.reshape(x, [batch, width // 2, 2])
+    assert halves.shape == (None, 2, 2)
+    flat = ops.reshape(x, ops.concatenate([ops.shape(x)[:1], [2, 2]]))
+    assert flat.shape == (None, 2, 2)
+    holds(x, [halves, flat, ops.tile(x, [width, 1])], [X.reshape(5, 2, 2), X.reshape(5, 2, 2), np.tile(X, (4, 1))])
+
+
+def check_constants_keep_their_bits():
+    x = inputs()
+    scalar = np.float32(0.1)
+    infinite = np.array([np.inf, -np.inf, np.nan, 0.1], "float32")
+    holds(x, [ops.add(x, scalar), ops.where(x > 100.0, x, infinite)], [X + scalar, np.broadcast_to(infinite, X.shape)])
+
+
+def check_a_variable_is_saved_with_its_value():
+    x, variable = inputs(), dt.Variable([1.0, 2.0, 3.0, 4.0], name="v")
+    holds(x, [ops.multiply(x, variable), x + variable], [X * variable.numpy(), X + variable.numpy()])
+
+
+def check_keras_variables():
+    weight = keras.Variable(np.full((4, 2), 0.5, "float32"))
+    value = ops.matmul(keras.ops.convert_to_tensor(X), weight)
+    assert keras.ops.is_tensor(value)
+    close(value, X @ np.full((4, 2), 0.5, "float32"))
+    close(ops.reshape(weight, [2, -1]), np.full((2, 4), 0.5, "float32"))
+    close(keras.Model(x := inputs(), ops.matmul(x, weight)).predict(X, verbose=0), X @ np.full((4, 2), 0.5, "float32"))
+
+
+def check_errors_name_the_op_and_the_line():
+    with pytest.raises(ValueError, match=r"MatMul at keras_checks.py:\d+.*inner dimensions"):
+        ops.matmul(inputs(), np.ones((3, 2), "float32"))
+    graph_tensor = dt.Graph("g").placeholder(dt.spec((4,)))
+    with pytest.raises(TypeError, match=r"graph.*KerasTensor cannot meet"):
+        ops.add(inputs(), graph_tensor)
+    with pytest.raises(ValueError, match="no op 'Nonsense'"):
+        from dovetail.interop.keras.calls import OpCall
+
+        OpCall("Nonsense")
+
+
+# -- control flow -----------------------------------------------------------------------------------------------------
+
+
+def check_loops():
+    x = inputs()
+    outer = x * 3.0
+    total, sums = ops.scan(lambda carry, row: (carry + row, ops.sum(carry)), ops.zeros((4,)), x)
+    count, grown = ops.while_loop(lambda i, t: i < 3, lambda i, t: (i + 1, t * 2 + outer), (0, x))
+    holds(x, [ops.map_fn(lambda row: ops.sum(row) * 2, x), total, sums, ops.reshape(count, (1,)), grown], [
+        X.sum(-1) * 2,
+        X.sum(0),
+        np.concatenate([[0], np.cumsum(X, 0)[:-1].sum(-1)]).astype("float32"),
+        np.array([3], np.int32),
+        X * 8 + 3 * X * 7,
+    ])  # fmt: skip
+
+
+def check_branches():
+    x = inputs()
+    outer = ops.exp(x)
+    positive = ops.sum(x) > 1e6
+    holds(x, [ops.cond(positive, lambda: outer + 1, lambda: outer), ops.switch(positive, x, ops.zeros_like(x))], [
+        np.exp(X), np.zeros_like(X),
+    ])  # fmt: skip
+    with pytest.raises(ValueError, match=r"If at keras_checks.py:\d+: a result of both branches must have one rank"):
+        ops.cond(positive, lambda: x, lambda: ops.sum(x))
+
+
+def check_rnn():
+    x = inputs()
+    steps = ops.expand_dims(x, -1)
+    last, outputs, _ = ops.rnn(lambda i, s: (i + s[0], [i + s[0]]), steps, [ops.zeros_like(steps[:, 0])])
+    holds(x, [last[:, 0], outputs[:, :, 0]], [X.sum(-1), np.cumsum(X, -1)])
+
+
+def check_layers_inside_functions_are_trained_and_saved():
+    x = inputs()
+    dense = keras.layers.Dense(1, kernel_initializer="ones")
+    y = ops.map_fn(lambda row: dense(ops.reshape(row, (1, 4)))[0], x)
+    model = keras.Model(x, y)
+    assert len(model.trainable_weights) == 2
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    before = model.evaluate(X, np.zeros((5, 1)), verbose=0)
+    model.fit(X, np.zeros((5, 1)), epochs=5, verbose=0)
+    assert model.evaluate(X, np.zeros((5, 1)), verbose=0) < before / 2
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.keras")
+        model.save(path)
+        close(keras.saving.load_model(path).predict(X, verbose=0), model.predict(X, verbose=0))
+
+
+def check_dropout_inside_functions_knows_the_phase():
+    x = inputs()
+    drop = keras.layers.Dropout(0.5, seed=1)
+    model = keras.Model(x, ops.map_fn(lambda row: drop(row), ops.ones_like(x)))
+    zeros = [np.count_nonzero(keras.ops.convert_to_numpy(model(X, training=t)) == 0) for t in (False, True)]
+    assert zeros[0] == 0 < zeros[1]
+
+
+# -- random numbers ---------------------------------------------------------------------------------------------------
+
+
+def check_random_numbers_are_new_in_each_call():
+    x = inputs()
+    model = keras.Model(x, ops.random.normal(ops.random.key(3), ops.shape(x)))
+    first, second = model.predict(X, verbose=0), model.predict(X, verbose=0)
+    assert first.shape == X.shape and (first != second).all()
+
+
+# -- loading ----------------------------------------------------------------------------------------------------------
+
+
+def check_a_fresh_process_loads():
+    x = inputs()
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.keras")
+        keras.Model(x, ops.map_fn(ops.sum, ops.tanh(x) * ops.constant([1.0] * 4))).save(path)
+        for imports in ("import dovetail, keras", "import keras, dovetail", "import dovetail.backend, keras"):
+            program = f"{imports}; keras.saving.load_model({path!r})"
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+
+
+if __name__ == "__main__":
+    main(globals())

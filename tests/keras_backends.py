@@ -1,0 +1,43 @@
+"""Checks that need a backend of Keras: a process has one, so each backend has its own.
+
+A module of checks ends with `main(globals())`; run with a backend, it prints what each of its functions `check_…` said.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+BACKENDS = ("jax", "torch", "tensorflow")
+_MARK = "outcomes: "
+
+
+def main(names: dict[str, Any]) -> None:
+    """Runs the checks of a module, and prints the tracebacks of those that fail."""
+    checks = {name: value for name, value in names.items() if name.startswith("check_")}
+    print(_MARK + json.dumps({name: _outcome(check) for name, check in checks.items()}))
+
+
+def _outcome(check: Callable[[], None]) -> str:
+    try:
+        check()
+    except Exception:
+        return traceback.format_exc()
+    return ""
+
+
+@functools.cache
+def outcomes(module: str, backend: str, *arguments: str) -> dict[str, str]:
+    """What the checks of a module say on a backend: for each its traceback, or nothing."""
+    environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
+    assert lines, f"{module} on {backend} ended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return json.loads(lines[-1].removeprefix(_MARK))
