@@ -137,9 +137,6 @@ def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, na
 
     Source: `tf.keras.backend.foldl`.
 
-    Differs: where a graph is built, a combination of another dtype than the start is promoted with it;
-        tf.keras refuses it.
-
     Modern: `functools.reduce(fn, elems)`, `keras.ops.scan(...)`.
 
     Example:
@@ -168,9 +165,6 @@ def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, na
             returns another structure.
 
     Source: `tf.keras.backend.foldr`.
-
-    Differs: where a graph is built, a combination of another dtype than the start is promoted with it;
-        tf.keras refuses it.
 
     Modern: `functools.reduce(fn, elems[::-1])`, `keras.ops.scan(..., reverse=True)`.
 

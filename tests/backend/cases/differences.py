@@ -6,7 +6,6 @@ from dovetail.ops.samples import array, ints
 from tests.backend.parity import call, program
 
 EAGER = ("eager",)
-TRACED = ("compiled", "symbolic")
 
 
 def refused(function, name, *args, differs, **options):
@@ -28,9 +27,6 @@ def folds():
             f"{name} to another dtype",
             lambda K, x, name=name: getattr(K, name)(lambda a, v: K.cast(a, "float64") + K.cast(v, "float64"), x),
             array(4),
-            ways=TRACED,
-            expected=lambda x: x.astype("float64").sum(),
-            differs="where a graph is built, a combination of another dtype than the start is promoted with it",
         )
 
 
@@ -70,10 +66,29 @@ CASES = [
     refused("reshape", "of nothing", np.zeros((0, 3), "float32"), (0, -1), differs="beside a dimension of 0, -1 says"),
     program(
         "random_uniform bounds of another dtype",
-        lambda K: K.shape(K.random_uniform((3,), np.zeros(3, "int64"), np.ones(3, "int64"), dtype="float32")),
+        lambda K, low, high: K.shape(K.random_uniform((3,), low, high, dtype="float32")),
+        ints(3, low=0, high=2, dtype="int64"),
+        ints(3, low=3, high=5, dtype="int64"),
         ways=EAGER,
-        expected=lambda: np.array([3], "int32"),
+        expected=lambda low, high: np.array([3], "int32"),
         differs="parameters of another dtype are cast",
+    ),
+    call(
+        "pool3d",
+        array(1, 2, 2, 2, 1),
+        [1, 1, 1],
+        [1, 2, 1],
+        expected=lambda x: x[:, :, ::2],
+        differs="sizes may be lists",
+    ),
+    program(
+        "sparse_categorical_crossentropy mask",
+        lambda K, y, p: hasattr(K.sparse_categorical_crossentropy(y, p, ignore_class=0), "_keras_mask"),
+        ints(3, low=0, high=2),
+        array(3, 2, low=0.1, high=1),
+        ways=EAGER,
+        expected=lambda y, p: False,
+        differs="the result bears no mask of the classes that are not ignored",
     ),
     program(
         "gradients gather",
