@@ -18,8 +18,10 @@ from dovetail.backend.control import *
 from dovetail.backend.convolution import *
 from dovetail.backend.creation import *
 from dovetail.backend.differentiation import *
+from dovetail.backend.images import *
 from dovetail.backend.joining import *
 from dovetail.backend.legacy import *
+from dovetail.backend.local import *
 from dovetail.backend.losses import *
 from dovetail.backend.naming import *
 from dovetail.backend.normalization import *

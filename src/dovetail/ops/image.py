@@ -131,13 +131,13 @@ def _by_kernel(x: Any, size: Any, kernel: str, antialias: bool, data_format: str
 
 
 def _resized_spec(x: TensorSpec, size: Any, *options: Any) -> TensorSpec:
-    if len(size) != 2 or any(n is not None and n < 1 for n in size):
-        raise ValueError(f"the new size must be two positive integers, rows and columns, but it is {tuple(size)}.")
     if x.shape is not None and len(x.shape) != 4:
         raise ValueError(f"images must have rank 4, but the shape is {x.shape}.")
     batch, sizes, channels = split_shape(x.shape or (None,) * 4, options[-1])
     if 0 in sizes:
         raise ValueError(f"images of no pixels cannot be resized, but the shape is {x.shape}.")
+    if len(size) != 2 or any(n is not None and n < 1 for n in size):
+        raise ValueError(f"the new size must be two positive integers, rows and columns, but it is {tuple(size)}.")
     return TensorSpec(join_shape(batch, size, channels, options[-1]), x.dtype)
 
 

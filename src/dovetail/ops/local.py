@@ -63,11 +63,12 @@ def _local_conv(x: Number, kernel: Number, size: Any, strides: Any, counts: Any,
     if data_format == "channels_first":
         x = reorder(x, [0, *range(2, rank + 2), 1])
     patches = sliding_windows(x, size, strides, (1,) * rank, "valid")
-    batch, channels = dims_of(patches)[0], 2 * rank + 1
+    dims, channels = dims_of(patches), 2 * rank + 1
     positions, inside = range(1, rank + 1), [*range(rank + 1, channels)]
     features = [*inside, channels] if data_format == "channels_last" else [channels, *inside]
-    patches = reshape(reorder(patches, [*positions, 0, *features]), (math.prod(counts), batch, -1))
-    outputs = reshape(matmul(patches, kernel), (*counts, batch, dims_of(kernel)[2]))
+    shape = (math.prod(counts), dims[0], math.prod(size) * dims[channels])
+    patches = reshape(reorder(patches, [*positions, 0, *features]), shape)
+    outputs = reshape(matmul(patches, kernel), (*counts, dims[0], dims_of(kernel)[2]))
     return reorder(outputs, [rank, *join_shape(rank, range(rank), rank + 1, data_format)[1:]])
 
 

@@ -57,7 +57,7 @@ def _pads(windows: Windows, sizes: Any) -> list[Any]:
 
 def _with_pads(x: Any, pads: list[Any], fill: float = 0.0) -> Any:
     paddings = tf.stack([ints(pair) for pair in [(0, 0), *pads, (0, 0)]])
-    return tf.raw_ops.PadV2(input=x, paddings=paddings, constant_values=tf.constant(fill, x.dtype))
+    return tf.raw_ops.PadV2(input=x, paddings=paddings, constant_values=tf.cast(fill, x.dtype))
 
 
 def _inside(x: Any, pads: list[Any]) -> Any:
