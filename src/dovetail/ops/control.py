@@ -149,6 +149,9 @@ def _scalar(op: str, condition: Any) -> Any:
 
 
 def static_shape(value: Any) -> Any:
+    """The shape as a tuple, with None for unknown dimensions; None if the rank is unknown."""
+    if worlds.world_of(value) is worlds.NATIVE:
+        return owner_of_type(type(value)).shape(value)
     return value.shape if hasattr(value, "shape") else np.shape(value)
 
 

@@ -1,0 +1,84 @@
+"""K on engines' own values: a case of every function, on torch's tensors, JAX's arrays and tracers, and TensorFlow's.
+
+What comes out is the engine's own value too, and the same numbers as the oracle's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tf_keras", reason="the oracle")
+
+import dovetail as dt
+from dovetail import backend as K
+from tests.backend.parity import Case, agree, expected
+from tests.backend.test_parity import CASES
+
+NOT_OF_ARRAYS = {  # what is no function of an engine's own values alone → why
+    "dropout": "it draws random numbers, as do random_* and truncated_normal; test_random has them",
+    "gradients": "it goes by what the library recorded; test_differentiation has it",
+    "moving_average_update": "it changes a variable, as do update*; test_state has them",
+    "ones": "it makes a variable, as does zeros",
+    "zeros": "it makes a variable",
+}
+DRAWS_OR_UPDATES = ("random_", "truncated_", "update")
+KNOWN_SHAPES = ("conv", "switch")  # the size of a kernel, or whether a condition is one number, must be known
+COMPUTED = {  # function → its first case that takes arrays
+    case.functions[0]: case
+    for case in reversed(CASES)
+    if case.arrays and "symbolic" in case.ways and not case.raises
+    if case.functions[0] not in NOT_OF_ARRAYS and not case.functions[0].startswith(DRAWS_OR_UPDATES)
+}
+
+
+def flat(result):
+    """The leaves of a result, in the order of `parity.leaves`."""
+    if isinstance(result, dict):
+        result = [result[key] for key in sorted(result)]
+    if isinstance(result, (list, tuple)):
+        return [leaf for item in result for leaf in flat(item)]
+    return [result]
+
+
+def on_torch(case: Case) -> list[np.ndarray]:
+    torch = pytest.importorskip("torch")
+    results = flat(case.run(K, *[torch.tensor(a) for a in case.drawn()]))
+    assert all(isinstance(t, torch.Tensor) for t in results)
+    return [t.numpy() for t in results]
+
+
+def on_jax(case: Case) -> list[np.ndarray]:
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        results = flat(case.run(K, *map(jax.numpy.asarray, case.drawn())))
+        assert all(isinstance(t, (jax.Array, np.ndarray, dt.Tensor)) for t in results)
+        return [np.asarray(t) for t in results]
+
+
+def under_jit(case: Case) -> list[np.ndarray]:
+    jax = pytest.importorskip("jax")
+
+    def program(*arrays):
+        return [np.asarray(t) if type(t) is dt.Tensor else t for t in flat(case.run(K, *arrays))]
+
+    with jax.enable_x64(True):
+        return [np.asarray(t) for t in jax.jit(program)(*case.drawn())]
+
+
+def on_tensorflow(case: Case) -> list[np.ndarray]:
+    tf = pytest.importorskip("tensorflow")
+    known = any(part in case.functions[0] for part in KNOWN_SHAPES)
+    specs = [tf.TensorSpec(a.shape if known else (None,) * a.ndim, a.dtype) for a in case.drawn()]
+    results = tf.function(lambda *arrays: flat(case.run(K, *arrays)), input_signature=specs)(*case.drawn())
+    return [t.numpy() for t in results]
+
+
+@pytest.mark.parametrize("run", [on_torch, on_jax, under_jit, on_tensorflow], ids=lambda run: run.__name__)
+@pytest.mark.parametrize("name", sorted(COMPUTED))
+def test_engines_own_values(name, run):
+    case = COMPUTED[name]
+    wanted = expected(case)
+    if isinstance(wanted, Exception):
+        raise wanted
+    agree(case, run(case), wanted)
