@@ -45,6 +45,7 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
         updates: a list of what the function does to variables: what `K.update` and its like return, and pairs of a
             variable and its new value.  All values are computed from what the variables were before the call.
         name: what its graph is called.
+        kwargs: options of TensorFlow's sessions; none is taken.
 
     Returns:
         A function of a structure of numbers, arrays or Tensors, like `inputs`.  It returns NumPy arrays and scalars in

@@ -55,4 +55,12 @@ CASES = [
     call("set_image_data_format", "channels_middle", ways=EAGER, raises=True),
     call("set_image_data_format", None, ways=EAGER, raises=True),
     program("name_scope", scope, ways=EAGER),
+    *(
+        call("normalize_data_format", given, ways=EAGER, expected=lambda found=found: found)
+        for given, found in [
+            (None, "channels_last"),
+            ("channels_first", "channels_first"),
+            ("Channels_Last", "channels_last"),
+        ]
+    ),
 ]
