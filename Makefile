@@ -39,5 +39,6 @@ $(VENV)/demo.done: pyproject.toml constraints.txt | $(PY)
 	@touch $@
 
 $(VENV)/test.done: pyproject.toml constraints.txt | $(PY)
-	$(INSTALL) --editable '.[demo,jax,test,torch]'
+	$(INSTALL) --editable '.[demo,jax,test,torch]' keras tensorflow-cpu
+	$(INSTALL) --no-deps tf-keras  # which asks for the distribution of TensorFlow that can use GPUs
 	@touch $@

@@ -17,6 +17,8 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dovetail.errors import EngineNotInstalled, UnknownEngine
 
 if TYPE_CHECKING:
@@ -71,7 +73,11 @@ def get_engine(name: str) -> Engine:
         return found
     with _loading:
         if name not in _loaded:
-            _loaded[name] = _load(name)
+            drawn = np.random.get_state()  # noqa: NPY002  # while jax is imported, it draws from what users have seeded
+            try:
+                _loaded[name] = _load(name)
+            finally:
+                np.random.set_state(drawn)  # noqa: NPY002
         return _loaded[name]
 
 

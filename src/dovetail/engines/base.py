@@ -160,12 +160,13 @@ class Engine:
         """
         return (self.out_rules if out else self.rules).get(operation.type)
 
-    def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
+    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
         """A straight-line function of native arrays, made as fast as the library can.
 
         Args:
             function: takes and returns native arrays.
             donate: positions of the arguments whose buffers may be reused for the results.
+            graph: what it computes.
         """
         return function
 

@@ -562,7 +562,7 @@ class JaxEngine(Engine):
 
         return wide
 
-    def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
+    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
         compiled = jax.jit(function, donate_argnums=donate)
 
         def program(*args: Any) -> Any:

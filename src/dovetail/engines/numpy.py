@@ -493,7 +493,7 @@ class NumPyEngine(Engine):
             return lambda *arrays: _quiet.run(rule, *arrays)
         return np.errstate(all="ignore")(rule)
 
-    def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
+    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
         return np.errstate(all="ignore")(function)
 
 

@@ -54,7 +54,7 @@ class Plan:
         self._locked = sorted(self.assigned, key=lambda v: v.number)  # one order for all threads
         first = len(self.graph.inputs)
         donate = tuple(first + i for i, (_, consume) in enumerate(self._reads) if consume)
-        self._run = engine.compile(self.program.function, donate)
+        self._run = engine.compile(self.program.function, donate, self.graph)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs it on native arrays; the results are native arrays."""

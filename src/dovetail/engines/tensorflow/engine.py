@@ -14,6 +14,7 @@ from dovetail.engines import pop_engine, push_engine
 from dovetail.engines.base import Engine, Rule, print_array
 from dovetail.engines.control import Control
 from dovetail.engines.tensorflow.control import GraphControl
+from dovetail.engines.tensorflow.program import Program
 from dovetail.ops.op import OPS
 from dovetail.tensor import Tensor
 
@@ -87,16 +88,8 @@ class TensorFlowEngine(Engine):
         with tf.control_dependencies([shown]):
             return tf.identity(value)
 
-    def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
-        traced = tf.function(function, autograph=False)
-        found: list[Any] = []
-
-        def program(*args: Any) -> Any:
-            if not found:
-                found.append(traced.get_concrete_function(*[tf.TensorSpec(a.shape, a.dtype) for a in args]))
-            return found[0](*args)
-
-        return program
+    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
+        return Program(function, graph)
 
     def is_tracing(self) -> bool:
         return tf.inside_function()
@@ -128,6 +121,7 @@ class TensorFlowEngine(Engine):
     def with_gradient_of_table(self, name: str) -> Rule:
         """The rule of an op that TensorFlow cannot differentiate, with the gradient that the op has in the table."""
         op, rule = OPS[name], self.rules[name]
+        table: Any = op.gradient_function
 
         def differentiable(x: Any, *static: Any) -> Any:
             def function(x: Any) -> Any:
@@ -138,7 +132,7 @@ class TensorFlowEngine(Engine):
                     gradients = [None if g is None else Tensor(g, self.native) for g in arriving]
                     token = push_engine(self.native)
                     try:
-                        return [op.gradient_function(Record(op, given, outputs), *gradients)._value]
+                        return [table(Record(op, given, outputs), *gradients)._value]
                     finally:
                         pop_engine(token)
 

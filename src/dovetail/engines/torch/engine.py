@@ -74,7 +74,7 @@ class TorchEngine(Engine):
             return for_floats.get(operation.type, rule)
         return rule
 
-    def compile(self, function: Callable[..., Any], donate: tuple[int, ...] = ()) -> Callable[..., Any]:
+    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
         return torch.no_grad()(function)
 
     def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:

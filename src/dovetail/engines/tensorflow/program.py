@@ -1,0 +1,62 @@
+"""Programs: a lowered graph as one `tf.function`, and as an executable of XLA's once it has run often.
+
+XLA takes five to ten times as long to compile as TensorFlow takes to trace, tenths of a second for a small program;
+what it makes of many small operations takes two thirds of the time.  So it compiles what has run `OFTEN`.
+Convolutions and pools it computes more slowly than TensorFlow's own kernels, on processors less than half as fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from dovetail.ops.windows import CONVOLUTIONS, POOLS
+
+OFTEN = 100  # calls
+# Ops whose programs stay with TensorFlow: XLA is slow at them, has no kernel, or would need shapes that values decide.
+WITHOUT_XLA = frozenset(
+    (
+        *(name for names in CONVOLUTIONS.values() for name in names),
+        *(f"{name}{part}" for names in POOLS.values() for name in names for part in ("", "Grad")),
+        *("MatrixSolve", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant", "Lu", "Qr", "Eig", "Svd"),
+        *("Where", "Unique", "Print"),
+    )
+)
+
+
+def fits_xla(graph: Any) -> bool:
+    """Whether XLA can compile a graph, and makes it faster."""
+    operations = [op for part in (graph, *graph.subgraphs()) for op in part.operations]
+    return WITHOUT_XLA.isdisjoint(op.type for op in operations) and all(
+        tensor.spec.is_static for op in operations for tensor in op.outputs
+    )
+
+
+class Program:
+    """A function of native arrays that is traced at its first call.
+
+    Args:
+        function: takes and returns native arrays.
+        graph: what it computes.
+    """
+
+    def __init__(self, function: Callable[..., Any], graph: Any) -> None:
+        self._function = function
+        self._calls = 0
+        self._compiles = fits_xla(graph)
+        self._run: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        self._calls += 1
+        if self._run is None:
+            self._run = self._traced(args, xla=False)
+        if self._compiles and self._calls >= OFTEN:
+            self._compiles = False
+            self._run = self._traced(args, xla=True)
+        return self._run(*args)
+
+    def _traced(self, args: Any, xla: bool) -> Any:
+        specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
+        return tf.function(self._function, autograph=False, jit_compile=xla or None).get_concrete_function(*specs)

@@ -1,0 +1,112 @@
+"""What is special about TensorFlow: programs that XLA compiles once they run often, its variables, keys in traces."""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.engines import get_engine
+from dovetail.ops.op import OPS
+from dovetail.plan.lower import lower
+from dovetail.plan.optimize import optimized_copy
+from tests.ops.table import draw, float_arrays, identifier, leaves, replace_arrays
+from tests.ops.test_table import check_close
+
+tf = pytest.importorskip("tensorflow")
+from dovetail.engines.tensorflow import program
+from dovetail.engines.tensorflow.program import WITHOUT_XLA, Program, fits_xla
+
+
+def run_twice(function, *arrays):
+    """What TensorFlow gives for a function's program, and then XLA; None if the program stays with TensorFlow."""
+    engine = get_engine("tensorflow")
+    graph = optimized_copy(dt.function(function).graph(*arrays), engine)
+    if not fits_xla(graph):
+        return None
+    run = Program(lower(graph, engine, graph.inputs, graph.outputs).function, graph)
+    values = [ops.convert(a, engine="tensorflow").value for a in arrays]
+    return [[y.numpy() for y in run(*values)] for _ in range(2)]
+
+
+@pytest.mark.parametrize("op", [op for op in OPS.values() if op.samples], ids=identifier)
+def test_xla(op, monkeypatch, rng):
+    """XLA gives what TensorFlow does for every op but those of which the table says that it cannot."""
+    monkeypatch.setattr(program, "OFTEN", 2)
+    args, kwargs = draw(op.samples[0], rng)
+    arrays = float_arrays(args, kwargs)
+
+    def call(*new):
+        moved, named = replace_arrays(args, kwargs, list(new))
+        return op(*moved, **named)
+
+    with dt.engine("tensorflow"):
+        found = run_twice(lambda *new: tuple(leaves(call(*new))), *arrays)
+    if found is None:
+        assert op.name in WITHOUT_XLA or op.samples[0].dynamic or op.body is not None
+    else:
+        for first, second in zip(*found, strict=True):
+            check_close(second, first, 1e-4)
+
+
+def test_a_step_that_runs_often_goes_on_with_xla(monkeypatch):
+    monkeypatch.setattr(program, "OFTEN", 3)
+    with dt.engine("tensorflow"):
+        w = dt.Variable(np.ones(3, "float32"))
+
+        @dt.function
+        def step(x):
+            total, _ = ops.scan(lambda total, row: (total + ops.tanh(row * w), None), ops.zeros(3), x)
+            w.assign_sub(0.1 * total)
+            return ops.sum(total)
+
+        x = np.linspace(-1, 2, 12, dtype="float32").reshape(4, 3)
+        expected, value = [], np.ones(3, "float32")
+        for _ in range(6):
+            total = np.tanh(x * value).sum(0)
+            value = value - 0.1 * total
+            expected.append(total.sum())
+        np.testing.assert_allclose([float(step(x)) for _ in range(6)], expected, rtol=1e-5)
+        np.testing.assert_allclose(w.numpy(), value, rtol=1e-5)
+
+
+def test_its_variables():
+    v = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        y = ops.sum(ops.square(v) * 3.0)
+    assert isinstance(y, tf.Tensor) and tape.gradient(y, v).numpy().tolist() == [6, 12]
+    assert not isinstance(ops.identity(v), tf.Variable)
+    held = dt.Variable(v)
+    v.assign([5.0, 5.0])
+    assert held.numpy().tolist() == [1, 2]
+
+
+def test_keys_while_it_traces():
+    engine = get_engine("tensorflow")
+    assert not engine.is_tracing() and engine.fresh_key(0) is None
+    seen = []
+
+    @tf.function
+    def draws():
+        seen.append(engine.is_tracing())
+        return ops.random.normal(engine.fresh_key(0), (4,))
+
+    first, second = draws().numpy(), draws().numpy()
+    assert seen == [True] and (first != second).all()
+
+
+def test_gradients_of_ones_own():
+    @dt.custom_gradient
+    def steep(x):
+        return ops.tanh(x), lambda g: g * 2
+
+    for run in (lambda f: f, tf.function):
+        x = tf.constant([0.5, 1.0])
+
+        @run
+        def gradient(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = steep(x) + dt.recompute_grad(lambda x: ops.square(ops.sin(x)))(x)
+            return tape.gradient(y, x)
+
+        np.testing.assert_allclose(gradient(x), 2 + np.sin(2 * x), rtol=1e-5)
