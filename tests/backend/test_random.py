@@ -168,6 +168,20 @@ def test_a_missing_seed_is_numpys(engine):
     assert (second != first).all()
 
 
+def test_loading_an_engine_leaves_numpys_generator_as_it_is():
+    program = """
+import numpy as np
+import dovetail as dt
+for name in dt.engines():
+    np.random.seed(0)
+    with dt.engine(name):
+        print(np.random.rand())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    np.random.seed(0)
+    assert done.stdout.split() == [str(np.random.rand())] * len(ENGINES)
+
+
 def test_numpys_generator_goes_on_as_in_keras_2():
     np.random.seed(5)
     seed, variable_seed = np.random.randint(10e6), np.random.randint(10e8)
