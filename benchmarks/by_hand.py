@@ -1,4 +1,4 @@
-"""The same training steps as an expert writes them in jax and in torch, for the comparison in `steps.py`."""
+"""The same training steps as an expert writes them in jax, torch and TensorFlow, for the comparison in `steps.py`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import tensorflow as tf
 import torch
 import torch.nn.functional as F
 from jax import lax
@@ -174,6 +175,59 @@ def torch_step(backward: Any, images: bool = False) -> Any:
     return make
 
 
+# -- TensorFlow: variables, a tape inside tf.function, XLA where it is faster -----------------------------------------
+
+
+def tensorflow_mlp(parameters: Any, x: Any, y: Any) -> Any:
+    *hidden, (w, b) = zip(parameters[::2], parameters[1::2], strict=True)
+    for weights, bias in hidden:
+        x = tf.nn.relu(x @ weights + bias)
+    return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(y, x @ w + b))
+
+
+def _tensorflow_block(x: Any, kernel: Any, bias: Any) -> Any:
+    return tf.nn.max_pool2d(tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, kernel, 1, "SAME"), bias)), 2, 2, "VALID")
+
+
+def tensorflow_cnn(parameters: Any, x: Any, y: Any) -> Any:
+    k1, b1, k2, b2, w, b = parameters
+    x = _tensorflow_block(_tensorflow_block(x, k1, b1), k2, b2)
+    return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(y, tf.reshape(x, (x.shape[0], -1)) @ w + b))
+
+
+def tensorflow_lstm(parameters: Any, x: Any, y: Any) -> Any:
+    wx, wh, b, w, c = parameters
+    steps = tf.transpose(x @ wx + b, (1, 0, 2))
+
+    def cell(at: Any, hidden: Any, memory: Any) -> Any:
+        i, f, o, g = tf.split(steps[at] + hidden @ wh, 4, -1)
+        memory = tf.sigmoid(f) * memory + tf.sigmoid(i) * tf.tanh(g)
+        return at + 1, tf.sigmoid(o) * tf.tanh(memory), memory
+
+    zeros = tf.zeros((x.shape[0], wh.shape[0]))
+    length = x.shape[1]
+    _, hidden, _ = tf.while_loop(lambda at, *_: at < length, cell, (0, zeros, zeros), maximum_iterations=length)
+    return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(y, hidden @ w + c))
+
+
+def tensorflow_step(loss: Any, xla: bool = True) -> Any:
+    def make(program: Any) -> Any:
+        state = [tf.Variable(p) for p in program.parameters()]
+        batch = [tf.constant(b) for b in program.batch()]
+
+        @tf.function(autograph=False, jit_compile=xla or None)
+        def update(*batch: Any) -> Any:
+            with tf.GradientTape() as tape:
+                value = loss(state, *batch)
+            for p, g in zip(state, tape.gradient(value, state), strict=True):
+                p.assign_sub(program.rate * g)
+            return value
+
+        return lambda: update(*batch)
+
+    return make
+
+
 STEPS = {
     ("jax", "tiny"): jax_step(jax_mlp),
     ("jax", "mlp"): jax_step(jax_mlp),
@@ -183,5 +237,9 @@ STEPS = {
     ("torch", "mlp"): torch_step(torch_mlp),
     ("torch", "cnn"): torch_step(torch_cnn, images=True),
     ("torch", "lstm"): torch_step(torch_lstm),
+    ("tensorflow", "tiny"): tensorflow_step(tensorflow_mlp),
+    ("tensorflow", "mlp"): tensorflow_step(tensorflow_mlp),
+    ("tensorflow", "cnn"): tensorflow_step(tensorflow_cnn, xla=False),
+    ("tensorflow", "lstm"): tensorflow_step(tensorflow_lstm),
 }
-WAIT = {"torch": lambda value: value, "jax": jax.block_until_ready}
+WAIT = {"torch": lambda value: value, "jax": jax.block_until_ready, "tensorflow": lambda value: value.numpy()}

@@ -18,6 +18,10 @@ def native_add(name: str, value):
         import torch
 
         return lambda: torch.add(value, value)
+    if name == "tensorflow":
+        import tensorflow as tf
+
+        return lambda: tf.add(value, value)
     import jax.numpy as jnp
 
     return lambda: jnp.add(value, value)
