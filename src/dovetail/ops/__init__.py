@@ -6,6 +6,7 @@ from dovetail.ops import operators as _operators
 from dovetail.ops import random
 from dovetail.ops.activation import *
 from dovetail.ops.basic import *
+from dovetail.ops.beam_search import *
 from dovetail.ops.bitwise import *
 from dovetail.ops.blocks import *
 from dovetail.ops.compare import *
@@ -13,6 +14,7 @@ from dovetail.ops.complex import *
 from dovetail.ops.control import *
 from dovetail.ops.conv import *
 from dovetail.ops.create import *
+from dovetail.ops.ctc import *
 from dovetail.ops.cumulative import *
 from dovetail.ops.decompositions import *
 from dovetail.ops.diagonals import *

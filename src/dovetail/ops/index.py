@@ -198,12 +198,21 @@ def _aligned(x: Any, indices: Any, axis: int) -> tuple[Any, Any]:
     rank = len(x.shape)
     axis = normalize_axis(axis, rank)
     around = dims_of(x), dims_of(indices)
-    shape = [b if a == 1 else a for a, b in zip(*around, strict=True)]
+    shape = [_broadcast_dim(a, b) for a, b in zip(*around, strict=True)]
     x = broadcast_to(x, [around[0][i] if i == axis else dim for i, dim in enumerate(shape)])
     indices = broadcast_to(indices, [around[1][i] if i == axis else dim for i, dim in enumerate(shape)])
     where = coordinates(indices, rank)
     where[axis] = indices
     return x, stack(where, -1)
+
+
+def _broadcast_dim(a: Any, b: Any) -> Any:
+    """The dimension to which two broadcast; each is an int, or a tensor where it is not known."""
+    if isinstance(a, int):
+        return b if a == 1 else a
+    if isinstance(b, int):
+        return a if b == 1 else b
+    return compare.where(compare.equal(a, 1), b, a)
 
 
 @_take_along_axis.gradient
