@@ -69,6 +69,23 @@ def test_a_step_that_runs_often_goes_on_with_xla(monkeypatch):
         np.testing.assert_allclose(w.numpy(), value, rtol=1e-5)
 
 
+@pytest.mark.parametrize("where", ["plain", "loop"])
+def test_errors_of_running_programs_name_the_op_and_the_line(where):
+    def chosen(x, y):
+        found = ops.boolean_mask(x, x > 0)
+        if where == "plain":
+            return found + y
+        return ops.scan(lambda total, _: (total + ops.sum(found + y), None), 0.0, length=2)[0]
+
+    with dt.engine("tensorflow"):
+        f = dt.function(chosen)
+        f(np.float32([1, -1]), np.float32([1]))
+        with pytest.raises(
+            ValueError, match=r"(AddV2|Scan) at test_tensorflow.py:\d+: tensorflow says: .*[Ii]ncompatible"
+        ):
+            f(np.float32([1, -1, 2]), np.float32([1, 2, 3]))
+
+
 def test_its_variables():
     v = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:

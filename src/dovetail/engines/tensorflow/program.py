@@ -7,12 +7,15 @@ Convolutions and pools it computes more slowly than TensorFlow's own kernels, on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from dovetail.errors import op_error
 from dovetail.ops.windows import CONVOLUTIONS, POOLS
+from dovetail.plan.lower import FILE, OPERATIONS
 
 OFTEN = 100  # calls
 # Ops whose programs stay with TensorFlow: XLA is slow at them, has no kernel, or would need shapes that values decide.
@@ -55,7 +58,20 @@ class Program:
         if self._compiles and self._calls >= OFTEN:
             self._compiles = False
             self._run = self._traced(args, xla=True)
-        return self._run(*args)
+        try:
+            return self._run(*args)
+        except tf.errors.OpError as error:
+            raise self._told(error) from error
+
+    def _told(self, error: Any) -> Exception:
+        """An error of TensorFlow's, which comes with the lines of the program that made its node, in our words."""
+        lines = re.findall(rf'File "{FILE}", line (\d+)', error.message)
+        operation = self._function.__globals__[OPERATIONS].get(int(lines[0])) if lines else None
+        if operation is None:
+            return error
+        said = re.search(r"\n(.+)\n\t \[\[", error.message)
+        problem = f"tensorflow says: {said[1] if said else error.message}."
+        return op_error(ValueError, operation.type, problem, where=operation.where)
 
     def _traced(self, args: Any, xla: bool) -> Any:
         specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
