@@ -1,8 +1,9 @@
 """Images: making them larger or smaller.
 
-A resized image is a product with two matrices of weights, one for its rows and one for its columns.  The weights come
-from one formula; where the sizes are known it is computed with NumPy, so programs hold them as constants.  A pixel is a
-square with its centre at a half: the pixel `i` of the result has its centre at `(i + 0.5) * scale` in the image given.
+A resized image is a product with two matrices of weights, one for its rows and one for its columns; where few of the
+weights are not 0, the pixels are gathered instead.  The weights come from one formula; where the sizes are known, it is
+computed with NumPy, so programs hold them as constants.  A pixel is a square with its centre at a half: pixel `i` of
+the result has its centre at `(i + 0.5) * scale` in the image given.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dovetail.ops.index import gather
 from dovetail.ops.kinds import Anything, Float, Ints
 from dovetail.ops.op import composite
 from dovetail.ops.products import matmul
+from dovetail.ops.rearrange import swapaxes
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shape import cast, dims_of, expand_dims, reshape, shaped, squeeze, transpose
 from dovetail.ops.spec import TensorSpec
@@ -111,20 +113,50 @@ def _axes(x: Any, size: Any, data_format: str) -> list[_Axis]:
     return [_Axis(old, new) for old, new in zip(sizes, size, strict=True)]
 
 
-def _weighted(x: Any, size: Any, weights: Sequence[Any], data_format: str) -> Any:
-    """The products of images with the weights of their rows and of their columns."""
-    vertical, horizontal = weights
+# -- sums with weights ------------------------------------------------------------------------------------------------
+
+GATHER = 24  # gathering pixels costs about so many multiplications in a product of matrices (measured with NumPy)
+
+
+def _combined(x: Any, weights: Any, axis: int, data_format: str) -> Any:
+    """Sums, with weights (new, old), of the pixels along one axis."""
+    if isinstance(weights, np.ndarray):
+        taps = int(np.count_nonzero(weights, 1).max())
+        if GATHER * taps <= weights.shape[1]:
+            return _gathered(x, weights, axis, taps)
+    if axis == 3:
+        return matmul(x, weights, transpose_b=True)
     if data_format == "channels_first":
-        return matmul(matmul(vertical, x), horizontal, transpose_b=True)
+        return matmul(weights, x)
+    if axis == 2:
+        return swapaxes(matmul(swapaxes(x, 2, 3), weights, transpose_b=True), 2, 3)
     batch, rows, columns, channels = dims_of(x)
-    x = matmul(vertical, reshape(x, (batch, rows, columns * channels)))
-    x = transpose(reshape(x, (batch, size[0], columns, channels)), (0, 1, 3, 2))
-    return transpose(matmul(x, horizontal, transpose_b=True), (0, 1, 3, 2))
+    y = matmul(weights, reshape(x, (batch, rows, columns * channels)))
+    return reshape(y, (batch, dims_of(weights)[0], columns, channels))
 
 
-def _by_kernel(x: Any, size: Any, kernel: str, antialias: bool, data_format: str, rounded: bool = False) -> Any:
-    weights = [axis.weights(_KERNELS[kernel], antialias, rounded, x.dtype) for axis in _axes(x, size, data_format)]
-    return _weighted(x, size, weights, data_format)
+def _gathered(x: Any, weights: np.ndarray, axis: int, taps: int) -> Any:
+    """The same, where so few pixels side by side have a weight that it is quicker to gather them."""
+    first = np.minimum((weights != 0).argmax(1), weights.shape[1] - taps)
+    total = None
+    for position in (first + i for i in range(taps)):
+        weight = np.take_along_axis(weights, position[:, None], 1).reshape(-1, *(1,) * (3 - axis))
+        part = gather(x, position.astype("int32"), axis) * weight
+        total = part if total is None else total + part
+    return total
+
+
+def _weighted(x: Any, weights: Sequence[Any], data_format: str) -> Any:
+    first = 1 if data_format == "channels_last" else 2
+    for axis, weight in enumerate(weights, first):
+        x = _combined(x, weight, axis, data_format)
+    return x
+
+
+def _spread(g: Any, weights: Sequence[Any], data_format: str) -> Any:
+    """The gradient of `_weighted` by the images."""
+    turned = [w.T if isinstance(w, np.ndarray) else transpose(w) for w in weights]
+    return _weighted(g, turned, data_format)
 
 
 # -- ops --------------------------------------------------------------------------------------------------------------
@@ -146,6 +178,7 @@ def _samples(*options: Any) -> list[Any]:
         sample(array(2, 3, 4, 2), (6, 7), *options, "channels_last"),
         sample(array(1, 2, 5, 4), (3, 8), *options, "channels_first"),
         sample(array(0, 2, 3, 1), (4, 3), *options, "channels_last"),
+        sample(array(1, 1, 150, 1), (1, 160), *options, "channels_last"),
     ]
 
 
@@ -168,19 +201,19 @@ def _resize_nearest(x: Anything, size: Ints, data_format: str) -> Tensor:
 @composite("ResizeBilinear", infer=_resized_spec, samples=_samples())
 def _resize_bilinear(x: Float, size: Ints, data_format: str) -> Tensor:
     """Each new pixel is between the four old ones around its centre."""
-    return _by_kernel(x, size, "triangle", False, data_format)
+    return _weighted(x, _bilinear(x, size, data_format), data_format)
 
 
 @composite("ResizeBicubic", infer=_resized_spec, samples=_samples())
 def _resize_bicubic(x: Float, size: Ints, data_format: str) -> Tensor:
     """Cubic interpolation between sixteen pixels; their distances are rounded to 1/1024, as they are in TensorFlow."""
-    return _by_kernel(x, size, "keyscubic", False, data_format, rounded=True)
+    return _weighted(x, _bicubic(x, size, data_format), data_format)
 
 
 @composite("ResizeArea", infer=_resized_spec, samples=_samples())
 def _resize_area(x: Float, size: Ints, data_format: str) -> Tensor:
     """Each new pixel is the mean of the area that it covers."""
-    return _weighted(x, size, [axis.overlaps(x.dtype) for axis in _axes(x, size, data_format)], data_format)
+    return _weighted(x, _area(x, size, data_format), data_format)
 
 
 @composite(
@@ -190,8 +223,33 @@ def _resize_area(x: Float, size: Ints, data_format: str) -> Tensor:
 )
 def _resize_by_kernel(x: Float, size: Ints, kernel_type: str, antialias: bool, data_format: str) -> Tensor:
     """Each new pixel is a mean with the weights of a kernel around its centre."""
-    return _by_kernel(x, size, kernel_type, antialias, data_format)
+    return _weighted(x, _by_kernel(x, size, kernel_type, antialias, data_format), data_format)
 
+
+def _bilinear(x: Any, size: Any, data_format: str) -> list[Any]:
+    return _by_kernel(x, size, "triangle", False, data_format)
+
+
+def _bicubic(x: Any, size: Any, data_format: str) -> list[Any]:
+    return _by_kernel(x, size, "keyscubic", False, data_format, rounded=True)
+
+
+def _area(x: Any, size: Any, data_format: str) -> list[Any]:
+    return [axis.overlaps(x.dtype) for axis in _axes(x, size, data_format)]
+
+
+def _by_kernel(x: Any, size: Any, kernel: str, antialias: bool, data_format: str, rounded: bool = False) -> list[Any]:
+    return [axis.weights(_KERNELS[kernel], antialias, rounded, x.dtype) for axis in _axes(x, size, data_format)]
+
+
+def _gradient(weights: Callable[..., list[Any]]) -> Callable[..., Any]:
+    return lambda op, g: _spread(g, weights(*op.args), op.attr("data_format"))
+
+
+_resize_bilinear.gradient(_gradient(_bilinear))
+_resize_bicubic.gradient(_gradient(_bicubic))
+_resize_area.gradient(_gradient(_area))
+_resize_by_kernel.gradient(_gradient(_by_kernel))
 
 _PLAIN = {
     "nearest": _resize_nearest,

@@ -1,4 +1,4 @@
-"""Rules of convolutions, sliding windows and pooling, and of their gradients.
+"""Rules of convolutions, sliding windows, pooling and resizing, and of their gradients.
 
 A channels-last tensor with its axes permuted to torch's order is what torch calls the channels_last memory format, so
 oneDNN and cuDNN take and give it without copies.  One spatial axis is computed as two, for which that format exists.
@@ -193,3 +193,11 @@ def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -
     x, g, window = _pool_gradient(x, g, size, strides, padding, data_format)
     gradient = _AVG_POOL_BACKWARD[x.ndim - 2](g, x, *window, padding == "same", False, None)
     return _restored(gradient, len(size), data_format)
+
+
+# -- images -----------------------------------------------------------------------------------------------------------
+
+
+@rules("ResizeBilinear")
+def _(x: Any, size: Any, data_format: str) -> Any:
+    return _restored(torch.nn.functional.interpolate(_first(x, data_format), size, mode="bilinear"), 2, data_format)
