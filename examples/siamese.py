@@ -58,8 +58,9 @@ class Siamese:
 
 def pairs_of(images, labels):
     """For each image two pairs: with another of the same digit, and with one of another digit."""
-    same = [np.random.choice(np.flatnonzero(labels == digit)) for digit in labels]
-    other = [np.random.choice(np.flatnonzero(labels != digit)) for digit in labels]
+    places = np.arange(len(labels))
+    same = [np.random.choice(places[(labels == digit) & (places != i)]) for i, digit in enumerate(labels)]
+    other = [np.random.choice(places[labels != digit]) for digit in labels]
     first = np.concatenate([images, images])
     second = images[np.concatenate([same, other])]
     return first, second, np.repeat(np.array([1, 0], "float32"), len(images))
@@ -82,7 +83,8 @@ def draw(pairs, distances, losses, path):
     left.set(xlabel="distance of test pairs")
     left.legend()
     right.plot(losses)
-    right.set(xlabel="epoch", ylabel="loss")
+    right.yaxis.tick_right()
+    right.set(xlabel="epoch", title="loss")
     figure.suptitle("Pairs of the same digit, of others, and their distances")
     save(figure, path)
 

@@ -70,7 +70,8 @@ def draw(model, points, labels, path):
     quantiles = norm.ppf(np.linspace(0.04, 0.96, side))
     grid = np.array([[a, b] for b in quantiles[::-1] for a in quantiles], "float32")
     images = model.decode([grid])[0].reshape(side, side, 8, 8)
-    right.imshow(images.transpose(0, 2, 1, 3).reshape(side * 8, side * 8), cmap="gray_r")
+    images = np.pad(images, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    right.imshow(images.transpose(0, 2, 1, 3).reshape(side * 10, side * 10), cmap="gray_r")
     right.set(title="What points of the plane become", xticks=[], yticks=[])
     save(figure, path)
 

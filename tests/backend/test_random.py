@@ -363,7 +363,7 @@ for model in (layer, functional):
 def test_layers_and_functional_models_of_keras_draw_anew_and_alike():
     pytest.importorskip("keras")
     found = {}
-    for backend in ("jax", "torch"):
+    for backend in ("jax", "torch", "tensorflow"):
         pytest.importorskip(backend)
         environment = {**os.environ, "KERAS_BACKEND": backend}
         done = subprocess.run([sys.executable, "-c", KERAS], capture_output=True, text=True, env=environment)
