@@ -35,5 +35,6 @@ from dovetail.backend.recurrent import *
 from dovetail.backend.reduction import *
 from dovetail.backend.session import *
 from dovetail.backend.shapes import *
+from dovetail.backend.sparse import *
 from dovetail.backend.state import *
 from dovetail.backend.symbolic import *

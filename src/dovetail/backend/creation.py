@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend import logits
+from dovetail.backend import logits, sparse
 from dovetail.backend.checks import require_dimensions
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.backend.table import k_error, k_function
@@ -41,13 +41,14 @@ def variable(
     """A variable with a first value.
 
     Args:
-        value: the first value, of any shape: a number, nested lists, an array, a tensor or another variable.
+        value: the first value, of any shape: a number, nested lists, an array, a tensor or another variable; or a
+            sparse matrix of SciPy.
         dtype: its type; `floatx` if not given, also for integers.
         name: how graphs and messages call it.
         constraint: a function that optimizers apply to the value after they change it; kept as an attribute.
 
     Returns:
-        A Variable of the shape of `value`.
+        A Variable of the shape of `value`; of a sparse matrix a `SparseTensor` of its own dtype, which does not change.
 
     Raises:
         TypeError: the value has no type that can be cast to `dtype`.
@@ -56,6 +57,7 @@ def variable(
     Source: `tf.keras.backend.variable`.
 
     Differs: a tensor of another dtype is cast; tf.keras refuses it.
+    The elements of a matrix of SciPy are put in row-major order, and those for one place added.
 
     Modern: `keras.Variable(value)`, `tf.Variable(value)`.
 
@@ -65,6 +67,8 @@ def variable(
         ((2, 2), 'float32')
     """
     _require_numbers("variable", value)
+    if hasattr(value, "tocoo"):
+        return sparse.from_scipy(value)
     if in_default_graph(value):  # computed now, as far as it needs no placeholder
         value = K.get_value(value)
     if world_of(value).symbolic:

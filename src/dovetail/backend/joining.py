@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.backend import sparse
 from dovetail.backend.table import k_error, k_function
 from dovetail.ops.kinds import TensorLike
 
@@ -34,7 +35,7 @@ def concatenate(tensors: Any, axis: int = -1) -> Any:
         axis: the axis.
 
     Returns:
-        A tensor of the dtype of the tensors.
+        A tensor of the dtype of the tensors; a sparse one if all are sparse.
 
     Raises:
         ValueError: there is no such axis, or the shapes do not fit.
@@ -50,7 +51,10 @@ def concatenate(tensors: Any, axis: int = -1) -> Any:
         >>> concatenate([[[1, 2]], [[3]]]).numpy()
         array([[1, 2, 3]], dtype=int32)
     """
-    return ops.concatenate(tensors, axis)
+    are_sparse = [K.is_sparse(t) for t in tensors] if isinstance(tensors, (list, tuple)) else [False]
+    if all(are_sparse) and are_sparse:
+        return sparse.sparse_concatenate(tensors, axis)
+    return ops.concatenate([K.to_dense(t) for t in tensors] if any(are_sparse) else tensors, axis)
 
 
 @k_function

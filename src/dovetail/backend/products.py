@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.backend import sparse
 from dovetail.backend.table import k_error, k_function
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.kinds import TensorLike
@@ -24,8 +25,8 @@ def dot(x: TensorLike, y: TensorLike) -> Any:
     """The product over the last axis of `x` and the last but one of `y`.
 
     Args:
-        x: numbers of shape (…, n).
-        y: numbers of shape (…, n, m).
+        x: numbers of shape (…, n); or a sparse matrix.
+        y: numbers of shape (…, n, m); for a sparse `x`, (n, m).
 
     Returns:
         A tensor whose axes are the other axes of `x`, then those of `y`: (…, …, m).
@@ -45,6 +46,8 @@ def dot(x: TensorLike, y: TensorLike) -> Any:
         >>> dot(K.ones((2, 5, 3)), K.ones((3, 4))).shape
         (2, 5, 4)
     """
+    if K.is_sparse(x):
+        return sparse.sparse_dot(x, y)
     ranks = K.ndim(x), K.ndim(y)
     if min(ranks) < 2 and not ranks[0] == 1 < 2 < ranks[1]:
         problem = f"both must have the rank 2 or more, not {ranks[0]} and {ranks[1]}; see K.expand_dims and `x * y`."

@@ -241,7 +241,7 @@ def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
 
 @k_function
 def eval(x: Any) -> Any:
-    """The value of a variable or tensor as a NumPy array; `K.get_value`.
+    """The value of a variable or tensor as a NumPy array; `K.get_value`, also of sparse tensors.
 
     Args:
         x: a tensor or variable.
@@ -254,7 +254,7 @@ def eval(x: Any) -> Any:
         >>> K.eval(K.variable([1., 2.]) * 2.)
         array([2., 4.], dtype=float32)
     """
-    return K.get_value(x)
+    return K.get_value(K.to_dense(x))
 
 
 @k_function

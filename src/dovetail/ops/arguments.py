@@ -213,7 +213,7 @@ def dtype_of(value: Any) -> Any:
     """The dtype of any value; for Python numbers and lists of them their weak Python type."""
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         return weak_type(value)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) and not hasattr(value, "dtype"):
         leaves = list(_leaves(value))
         if not leaves:
             return float
