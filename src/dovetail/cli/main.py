@@ -21,6 +21,7 @@ examples:
   dovetail demo                       train a digit classifier on NumPy
   dovetail demo --engine torch        the same program on PyTorch
   dovetail demo --compare             on every engine installed: speed, and whether the losses agree
+  dovetail k-audit src/               whether a program written for the Keras backend (K) will work here
   DOVETAIL_ENGINE=jax python my.py    run your own program on JAX
 """
 
@@ -33,12 +34,29 @@ examples:
 Ctrl-C stops after the step at hand; what was learned so far is written.
 """
 
+K_AUDIT = """\
+Lists the functions of the Keras backend that a program uses (keras.backend, tf.keras.backend, tf_keras.backend, under
+any name), where, and whether each works, works with a difference, or does not, on each engine.  Reads .py files and
+the code of .ipynb notebooks; nothing is executed.
+"""
+
+K_AUDIT_EXAMPLES = """\
+examples:
+  dovetail k-audit train.py model.ipynb          these files
+  dovetail k-audit src/ --verbose                all files of a folder; every place
+  dovetail k-audit src/ --engine jax             on one engine
+  dovetail k-audit src/ --json > audit.json      for programs
+
+To bring a program over, change its import of K to `from dovetail import backend as K`.
+The exit status is 0 if all works, 1 if something does not, 2 if a path is wrong.
+"""
+
 
 def parser() -> argparse.ArgumentParser:
     """The command's arguments."""
     top = argparse.ArgumentParser(
         prog="dovetail",
-        description="Dovetail: one graph, every engine.  Write a program once; NumPy, PyTorch or JAX runs it.",
+        description="Dovetail: one graph, every engine.  Write a program once; any of four libraries runs it.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -70,6 +88,22 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--out", type=Path, default=Path("dovetail-demo"), metavar="DIR", help="where results go (default: %(default)s)"
     )
+    audit = commands.add_parser(
+        "k-audit",
+        help="tell whether a program that uses the Keras backend (K) will work here",
+        description=K_AUDIT,
+        epilog=K_AUDIT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    audit.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a .py file, a notebook, or a folder")
+    audit.add_argument(
+        "--engine",
+        action="append",
+        choices=known_engines(),
+        help="an engine to run on; may be given several times (default: all that K was tested on)",
+    )
+    audit.add_argument("--verbose", action="store_true", help="show every place")
+    audit.add_argument("--json", action="store_true", help="print JSON")
     return top
 
 
@@ -92,6 +126,10 @@ def _run(options: argparse.Namespace) -> int:
 
         print(report())
         return 0
+    if options.command == "k-audit":
+        from dovetail.cli.k_audit import run as audit
+
+        return audit(options.paths, options.engine, options.json, options.verbose)
     try:
         from dovetail.cli.demo import run
     except ModuleNotFoundError as error:

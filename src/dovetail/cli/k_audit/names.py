@@ -1,0 +1,138 @@
+"""Which dotted names are K's, and what the names of a project mean across its files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable
+
+from dovetail.cli.k_audit.scopes import Binder, Bound, Scope
+from dovetail.cli.k_audit.sources import Source
+
+OF_K = re.compile(  # K, or something in it, of any Keras
+    r"""(?: (?: (?:tensorflow|tensorflow_core) (?:\.\w+)*? \.keras | tf_keras | keras )
+            (?:\.(?:api|src|python|legacy|keras|_impl|_v1|_v2))* | dovetail )
+        \.backend (?:\.(?:(?:tensorflow|theano|cntk|mxnet)_backend|common|experimental))?
+        (?:\.(?P<name>\w+)(?:\.\w+)*)?""",
+    re.VERBOSE,
+)
+
+
+def k_name(path: str) -> str | None:
+    """The function of K that a dotted name stands for; "" for K itself, None for what is not K's.
+
+    Example:
+        >>> k_name("tensorflow.keras.backend.square"), k_name("keras.backend.tensorflow_backend.set_session")
+        ('square', 'set_session')
+        >>> k_name("keras.backend"), k_name("numpy.square")
+        ('', None)
+    """
+    found = OF_K.fullmatch(path)
+    return None if found is None else found["name"] or ""
+
+
+class Project:
+    """The files of a project and what is bound in them.
+
+    Attributes:
+        known: the names of functions that K has or had.
+        binders: path → what is bound in that file.
+    """
+
+    def __init__(self, sources: Iterable[Source], known: Collection[str]):
+        self.known = known
+        self.binders: dict[str, Binder] = {}
+        self._modules: dict[str, Binder] = {}
+        self._told: dict[tuple[Scope, str], str | None] = {}
+        self._open: list[tuple[Scope, str]] = []  # the name that is asked for, and those that were asked for it
+        for source in sources:
+            binder = self.binders[source.path] = Binder(source.package)
+            for _, tree in source.parts:
+                binder.visit(tree)
+            self._modules.update(dict.fromkeys(source.modules, binder))
+
+    def resolve(self, node: ast.expr, scope: Scope, binder: Binder) -> str | None:
+        """The dotted name of what an expression gives; None if that cannot be told."""
+        match node:
+            case ast.Name(name):
+                return self._lookup(name, scope, binder)
+            case ast.Attribute(value, attribute) if attribute != "__dict__":
+                return self._member(value, attribute, scope, binder) or self._assigned(node, binder)
+            case ast.Subscript(
+                ast.Attribute(owner, "__dict__") | ast.Call(ast.Name("vars"), [owner]), ast.Constant(str(name))
+            ):
+                return self._member(owner, name, scope, binder)
+            case ast.Call(ast.Name("getattr"), [owner, ast.Constant(str(name)), *_]):
+                return self._member(owner, name, scope, binder)
+            case ast.Call(ast.Attribute(_, "import_module") | ast.Name("import_module"), [ast.Constant(str(module))]):
+                return module
+            case ast.Subscript(ast.Attribute(_, "modules"), ast.Constant(str(module))):  # of sys
+                return module
+            case ast.NamedExpr(_, value):
+                return self.resolve(value, scope, binder)
+        return None
+
+    def _member(self, owner: ast.expr, name: str, scope: Scope, binder: Binder) -> str | None:
+        base = self.resolve(owner, scope, binder)
+        return self._through(f"{base}.{name}") if base else None
+
+    def _assigned(self, node: ast.Attribute, binder: Binder) -> str | None:
+        """What `self.K` means after `self.K = K`."""
+        if node.attr not in binder.attributes or not isinstance(node.ctx, ast.Load):
+            return None
+        path = self.resolve(*binder.attributes[node.attr], binder)
+        return path if path and k_name(path) == "" else None
+
+    def _lookup(self, name: str, scope: Scope, binder: Binder) -> str | None:
+        """What a name means in a scope."""
+        owner = scope.owner(name)
+        asked = (owner or binder.file, name)
+        if asked in self._told:
+            return self._told[asked]
+        self._told[asked] = None  # for a name that is defined by itself, x = x.y, and files that import each other
+        self._open.append(asked)
+        if owner is None:
+            found = self._from_star(name, binder)
+        else:
+            found = _common([self._meaning(bound, binder) for bound in owner.names[name]])
+        self._told[asked] = found
+        if asked is self._open[0]:
+            if found:  # then names that went round to it, and were told of nothing, may have a meaning as well
+                for other in self._open:
+                    if self._told[other] is None:
+                        del self._told[other]
+            self._open.clear()
+        return found
+
+    def _meaning(self, bound: Bound, binder: Binder) -> str | None:
+        if bound is None:
+            return None
+        return self._through(bound) if isinstance(bound, str) else self.resolve(*bound, binder)
+
+    def _from_star(self, name: str, binder: Binder) -> str | None:
+        """What a name means that only `from module import *` can have brought."""
+        for module in binder.stars:
+            path = self._through(f"{module}.{name}")
+            is_there = name in self.known if k_name(module) == "" else k_name(path) is not None
+            if is_there:
+                return path
+        return None
+
+    def _through(self, path: str) -> str:
+        """A dotted name, through the project's own files: `utils.K` is `keras.backend` if utils.py imports it as K."""
+        parts = path.split(".")
+        for count in range(len(parts) - 1, 0, -1):
+            binder = self._modules.get(".".join(parts[:count]))
+            if binder is not None and k_name(path) is None:
+                found = self._lookup(parts[count], binder.file, binder)
+                return ".".join([found, *parts[count + 1 :]]) if found else path
+        return path
+
+
+def _common(meanings: list[str | None]) -> str | None:
+    """What a name means that was bound several times: K, if K is among it; a function of K, if it is always that."""
+    of_k = [path for path in meanings if path is not None and k_name(path) is not None]
+    whole = next((path for path in of_k if k_name(path) == ""), None)
+    if whole or not of_k:
+        return whole or next(filter(None, meanings), None)
+    return of_k[0] if len(of_k) == len(meanings) and len(set(map(k_name, of_k))) == 1 else None

@@ -1,0 +1,145 @@
+"""What an audit says, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from dovetail.cli.k_audit.sources import Place, Source, Unread
+from dovetail.cli.k_audit.uses import Found, Use
+from dovetail.cli.k_audit.verdict import DIFFERS, FAILS, STATES, UNTESTED, WORKS, Verdict
+from dovetail.cli.table import table
+
+SHOWN = 3  # places of one kind, without --verbose
+SAID = {
+    WORKS: ("works", "work"),
+    DIFFERS: ("works with a difference", "work with a difference"),
+    FAILS: ("does not", "do not"),
+    UNTESTED: ("is untested", "are untested"),
+}
+HEADINGS = {FAILS: "does not work", DIFFERS: "works with a difference", UNTESTED: "untested on some engine"}
+NEXT = "To bring the program over, change its import of K to `from dovetail import backend as K`."
+PAST = """\
+TensorFlow's sessions and graphs are used past K: {}
+  They stay TensorFlow's.  On Dovetail no program needs them: K.function runs what is built of placeholders, and
+  K.get_session and K.clear_session are there."""
+HANDED_ON = "K as a whole is handed on, so its uses there are not seen: {}"
+DYNAMIC = "The name of a function is known only when the program runs: {}"
+ASSUMED = "Nothing shows that this K is Keras', but it is counted: {}"
+
+
+class Report:
+    """All that was found, and what becomes of it."""
+
+    def __init__(
+        self, sources: Sequence[Source], unread: Sequence[Unread], found: Found, verdicts: dict[str, Verdict]
+    ) -> None:
+        self.sources, self.unread, self.found, self.verdicts = sources, unread, found, verdicts
+        self.uses: dict[str, list[Use]] = defaultdict(list)
+        for use in found.uses:
+            self.uses[use.name].append(use)
+
+    def in_state(self, state: str) -> list[str]:
+        """The functions that fare so on the engine where they fare worst."""
+        return sorted(name for name, verdict in self.verdicts.items() if verdict.worst == state)
+
+    def summary(self) -> str:
+        """The first line.
+
+        An example: `42 uses of 17 functions in 5 files: 16 work, 1 works with a difference, 0 do not.`
+        """
+        files = len({use.place.path for use in self.found.uses})
+        if not files:
+            return f"K is not used in {_count(len(self.sources), 'file')}."
+        counts = {state: len(self.in_state(state)) for state in (WORKS, DIFFERS, FAILS, UNTESTED)}
+        said = [f"{n} {SAID[state][n != 1]}" for state, n in counts.items() if n or state != UNTESTED]
+        uses, functions = _count(len(self.found.uses), "use"), _count(len(self.verdicts), "function")
+        return f"{uses} of {functions} in {_count(files, 'file')}: {', '.join(said)}."
+
+    def as_text(self, verbose: bool) -> str:
+        """The whole report."""
+        parts = [self.summary(), self._table(verbose)]
+        parts += [self._notes(state, verbose) for state in HEADINGS]
+        parts += [self._hints(verbose), self._not_read(), NEXT if self.found.uses else ""]
+        return "\n\n".join(part for part in parts if part)
+
+    def _table(self, verbose: bool) -> str:
+        if not self.verdicts:
+            return ""
+        engines = list(next(iter(self.verdicts.values())).states)
+        names = [name for state in reversed(STATES[:3]) for name in self.in_state(state)] + self.in_state(UNTESTED)
+        rows = [[name, str(len(self.uses[name])), *self.verdicts[name].states.values()] for name in names]
+        lines = table([["function", "uses", *engines], *rows]).splitlines()
+        if verbose:
+            for name, row in zip(reversed(names), range(len(lines) - 1, 1, -1), strict=True):
+                lines[row + 1 : row + 1] = [f"    {_at(use)}" for use in self.uses[name]]
+        return "\n".join(lines)
+
+    def _notes(self, state: str, verbose: bool) -> str:
+        lines = []
+        for name in self.in_state(state):
+            places = "" if verbose else f" ({_some(use.place for use in self.uses[name])})"
+            lines += [f"  K.{name}{places}", *(f"    {_sentence(note)}" for note in self.verdicts[name].notes)]
+        return "\n".join([HEADINGS[state], *lines]) if lines else ""
+
+    def _hints(self, verbose: bool) -> str:
+        assumed = [use.place for use in self.found.uses if use.how == "assumed"]
+        found = {
+            PAST: self.found.past,
+            HANDED_ON: self.found.handed_on,
+            DYNAMIC: self.found.dynamic,
+            ASSUMED: assumed,
+        }
+        return "\n".join(
+            text.format(_some(places, len(places) if verbose else SHOWN)) for text, places in found.items() if places
+        )
+
+    def _not_read(self) -> str:
+        lines = [f"  {unread.place}  {unread.why}" for unread in self.unread]
+        return "\n".join([f"not read: {_count(len(lines), 'file or cell', 'files or cells')}", *lines]) if lines else ""
+
+    def as_json(self) -> str:
+        """The same for programs; every place is there."""
+        functions = [
+            {
+                "name": name,
+                "state": verdict.worst,
+                "engines": verdict.states,
+                "notes": [_sentence(note) for note in verdict.notes],
+                "places": [{**_json(use.place), "how": use.how} for use in self.uses[name]],
+            }
+            for name, verdict in sorted(self.verdicts.items())
+        ]
+        whole = {
+            "summary": self.summary(),
+            "functions": functions,
+            "handed_on": list(map(_json, self.found.handed_on)),
+            "dynamic": list(map(_json, self.found.dynamic)),
+            "past": list(map(_json, self.found.past)),
+            "unread": [{**_json(unread.place), "why": unread.why} for unread in self.unread],
+        }
+        return json.dumps(whole, indent=2)
+
+
+def _count(number: int, one: str, more: str = "") -> str:
+    return f"{number} {one}" if number == 1 else f"{number} {more or one + 's'}"
+
+
+def _some(places: Iterable[Place], shown: int = SHOWN) -> str:
+    texts = list(dict.fromkeys(map(str, places)))
+    more = f" and {len(texts) - shown} more" if len(texts) > shown else ""
+    return ", ".join(texts[:shown]) + more
+
+
+def _at(use: Use) -> str:
+    return f"{use.place}" if use.how == "used" else f"{use.place}  {use.how}"
+
+
+def _sentence(note: str) -> str:
+    return note[:1].upper() + note[1:]
+
+
+def _json(place: Place) -> dict[str, object]:
+    cell = {} if place.cell is None else {"cell": place.cell}
+    return {"file": place.path, **cell, "line": place.line}
