@@ -101,12 +101,12 @@ def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: 
 # -- windows and pooling ----------------------------------------------------------------------------------------------
 
 _MAX_POOL = {2: torch._C._nn.max_pool2d_with_indices, 3: torch._C._nn.max_pool3d_with_indices}
-_AVG_POOL = {2: torch._C._nn.avg_pool2d, 3: torch._C._nn.avg_pool3d}
+_AVG_POOL = {2: torch._C._nn.avg_pool2d}
 _MAX_POOL_BACKWARD = {
     2: torch.ops.aten.max_pool2d_with_indices_backward.default,
     3: torch.ops.aten.max_pool3d_with_indices_backward.default,
 }
-_AVG_POOL_BACKWARD = {2: torch.ops.aten.avg_pool2d_backward.default, 3: torch.ops.aten.avg_pool3d_backward.default}
+_AVG_POOL_BACKWARD = torch.ops.aten.avg_pool2d_backward.default
 
 
 @rules("SlidingWindows")
@@ -181,18 +181,40 @@ def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -
     return _restored(_MAX_POOL_BACKWARD[x.ndim - 2](g, x, *window, indices), len(size), data_format)
 
 
-@rules(*POOLS["AvgPool"])
+@rules(*POOLS["AvgPool"][:2])
 def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     return _pool(_AVG_POOL, x, size, strides, padding, data_format, padding == "same", False)
 
 
-@rules(*(f"{name}Grad" for name in POOLS["AvgPool"]))
+@rules(*(f"{name}Grad" for name in POOLS["AvgPool"][:2]))
 def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     if x.numel() == 0:
         return torch.zeros_like(x)
     x, g, window = _pool_gradient(x, g, size, strides, padding, data_format)
-    gradient = _AVG_POOL_BACKWARD[x.ndim - 2](g, x, *window, padding == "same", False, None)
-    return _restored(gradient, len(size), data_format)
+    return _restored(_AVG_POOL_BACKWARD(g, x, *window, padding == "same", False, None), len(size), data_format)
+
+
+def _sums(x: Any, windows: Windows) -> Any:
+    x = torch.nn.functional.pad(x, [n for pair in reversed(windows.pads(x.shape[2:])) for n in pair])
+    return torch.nn.functional.avg_pool3d(x, windows.size, windows.strides, divisor_override=1)
+
+
+@rules("AvgPool3D")
+def _average_pool_3d(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    """By sums: torch's own means take no halves, and no windows larger than the volume, though with padding they fit."""
+    windows = Windows(size, strides, (1, 1, 1), padding)
+    volumes = _first(x.float() if x.dtype is torch.float16 else x, data_format)
+    if x.numel() == 0:
+        return _restored(_nothing(volumes, volumes.shape[1], windows), 3, data_format).to(x.dtype)
+    counts = _sums(torch.ones_like(volumes[:1, :1]), windows)
+    return _restored(_sums(volumes, windows) / counts, 3, data_format).to(x.dtype)
+
+
+@rules("AvgPool3DGrad")
+def _(x: Any, g: Any, *pool: Any) -> Any:
+    with torch.enable_grad():
+        start = torch.zeros_like(x, requires_grad=True)
+        return torch.autograd.grad(_average_pool_3d(start, *pool), start, g)[0]
 
 
 # -- images -----------------------------------------------------------------------------------------------------------
