@@ -201,7 +201,7 @@ def _sums(x: Any, windows: Windows) -> Any:
 
 @rules("AvgPool3D")
 def _average_pool_3d(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
-    """By sums: torch's own means take no halves, and no windows larger than the volume, though with padding they fit."""
+    """By sums: the means of torch take no halves, and no window larger than the volume, though padding makes room."""
     windows = Windows(size, strides, (1, 1, 1), padding)
     volumes = _first(x.float() if x.dtype is torch.float16 else x, data_format)
     if x.numel() == 0:
