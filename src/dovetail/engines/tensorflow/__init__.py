@@ -10,5 +10,5 @@ from dovetail.engines.tensorflow.engine import TensorFlowEngine
 from dovetail.engines.tensorflow.tables import rules
 
 engine = TensorFlowEngine(rules)
-engine.native.rules = Rules({**engine.rules, "Lu": engine.with_gradient_of_table("Lu")})
+engine.native.rules = Rules({**engine.rules, **{name: engine.with_gradient_of_table(name) for name in ("Eig", "Lu")}})
 engine.native.eager_rules = engine.native.rules

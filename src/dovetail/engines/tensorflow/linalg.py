@@ -157,11 +157,13 @@ def _(x: Any, compute_v: bool) -> Any:
 
 
 @rules("Eig")
-@in_float32
-@_finite
 def _(x: Any) -> Any:
-    w, v = tf.raw_ops.Eig(input=x, Tout=tf.complex128 if x.dtype in (tf.float64, tf.complex128) else tf.complex64)
-    return w, v * matrices.phases(tnp, v)
+    """NumPy's: TensorFlow's kernel gives the eigenvalues in another order than LAPACK."""
+    dtype = tf.complex128 if x.dtype in (tf.float64, tf.complex128) else tf.complex64
+    w, v = tf.numpy_function(numpy_engine.eager_rules["Eig"], [x], [dtype, dtype], stateful=False)
+    w.set_shape(x.shape[:-1])
+    v.set_shape(x.shape)
+    return w, v
 
 
 @rules("Svd")
