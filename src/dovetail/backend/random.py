@@ -3,6 +3,9 @@
 All take a seed, from which numbers come as `seeds` says: a seed starts a sequence, in which each draw goes on; without
 one, NumPy's global generator gives it, so after `np.random.seed(0)` a program draws the same numbers again.  They are
 the same on every engine, eagerly and compiled.
+
+Programs that JAX itself traces, as under `jax.jit`, have no state to go on from: there an integer seed gives the same
+numbers in each run, and a seed must be given.
 """
 
 from __future__ import annotations
