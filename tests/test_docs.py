@@ -2,14 +2,16 @@
 
 A block of text right after a block of Python is what that Python prints.  A Python block whose first line is a comment
 that names a file (`# checked.py`) is that file, importable from then on; a TOML block is that of a package that is
-installed, with its entry points.
+installed, with its entry points.  A block of shell with text right after it is run where those files are.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -51,9 +53,9 @@ def test_page(page, undisturbed):
             install(tomllib.loads(code), undisturbed)
         elif language == "python" and (file := FILE.match(code)):
             (undisturbed / f"{file[1]}.py").write_text(code)
-        elif language == "python":
+        elif language == "python" or (language == "sh" and expected is not None):
             try:
-                printed = run(code, names)
+                printed = run(code, names) if language == "python" else shell(code, undisturbed)
                 assert expected is None or printed == expected
             except Exception as error:
                 error.add_note(f"in the block at line {line} of {page.name}")
@@ -65,6 +67,13 @@ def run(code: str, names: dict[str, object]) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as output:
         exec(compile(code, "example.py", "exec"), names)
     return output.getvalue()
+
+
+def shell(code: str, folder: Path) -> str:
+    """Runs a block of shell with this Python's commands first on the path; what it prints."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(["bash", "-c", code], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True).stdout
 
 
 def install(pyproject: dict, folder: Path) -> None:
