@@ -81,7 +81,7 @@ def int_shape(x: TensorLike) -> Any:
         (2, 3)
     """
     if world_of(x) is NATIVE:
-        return owner_of_type(type(x)).shape(x)
+        return owner_of_type(type(x)).native.shape(x)
     known = x.shape if hasattr(x, "shape") else np.shape(x)
     return None if known is None else tuple(known)
 

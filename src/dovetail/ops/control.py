@@ -22,7 +22,7 @@ from dovetail.ops import arguments, worlds
 from dovetail.ops.compare import where
 from dovetail.ops.create import zeros
 from dovetail.ops.join import stack, unstack
-from dovetail.ops.shape import convert, dims_of, reshape, shaped
+from dovetail.ops.shape import cast, convert, dims_of, reshape, shaped
 from dovetail.ops.subgraphs import scan_length
 from dovetail.structure import Structure, alike, flatten, show, unflatten
 from dovetail.tensor import building, records_variables
@@ -131,6 +131,8 @@ def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]
     condition = _scalar("If", condition)
     if worlds.world_of(condition) in (worlds.HOST, worlds.EAGER):
         return true_fn() if condition else false_fn()
+    if worlds.world_of(condition) is worlds.NATIVE:
+        condition = cast(condition, "bool")
     flow = _flow("If", [condition])
     structures: list[Structure] = []
 

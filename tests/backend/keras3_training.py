@@ -1,0 +1,135 @@
+"""Models of a stock Keras 3 with a layer, a loss and a metric written in K, on the backend of Keras that runs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from dovetail import backend as K
+from tests.keras_backends import main
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(96, 4)).astype("float32")
+Y = (X @ RNG.normal(size=(4, 3))).argmax(-1)
+ONE_HOT = np.eye(3, dtype="float32")[Y]
+
+
+@keras.saving.register_keras_serializable("tests")
+class KDense(keras.layers.Layer):
+    """A dense layer that remembers the mean of what it gave."""
+
+    def __init__(self, units, **options):
+        super().__init__(**options)
+        self.units = units
+
+    def build(self, input_shape):
+        self.kernel = self.add_weight(shape=(input_shape[-1], self.units), name="kernel")
+        self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
+        self.mean = self.add_weight(shape=(self.units,), initializer="zeros", trainable=False, name="mean")
+
+    def call(self, x):
+        y = K.relu(K.bias_add(K.dot(x, self.kernel), self.bias), alpha=0.1)
+        mean = K.mean(y, axis=0)
+        if K.in_train_phase(True, False):
+            K.update(self.mean, 0.9 * self.mean + 0.1 * mean)
+        return K.in_train_phase(y - mean, y - self.mean)
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}
+
+
+@keras.saving.register_keras_serializable("tests")
+def k_loss(y_true, y_pred):
+    return K.categorical_crossentropy(y_true, y_pred)
+
+
+@keras.saving.register_keras_serializable("tests")
+def k_accuracy(y_true, y_pred):
+    return K.mean(K.cast(K.equal(K.argmax(y_true), K.argmax(y_pred)), "float32"))
+
+
+@keras.saving.register_keras_serializable("tests")
+class KModel(keras.Model):
+    """A subclassed model that shapes its input with K."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.first, self.last = KDense(16), keras.layers.Dense(3, activation="softmax")
+
+    def call(self, x):
+        batch = K.shape(x)[0]
+        twice = K.reshape(K.tile(x, [1, 2]), (batch, 8))
+        return self.last(self.first(twice / K.cast(2, "float32")))
+
+
+def sequential():
+    return keras.Sequential([keras.Input((4,)), KDense(16), keras.layers.Dense(3, activation="softmax")])
+
+
+def functional():
+    x = keras.Input((4,))
+    scaled = (x - K.constant(X.mean(0))) / K.constant(X.std(0))
+    features = K.concatenate([scaled, K.square(scaled), K.sum(scaled, axis=-1, keepdims=True)])
+    hidden = KDense(16)(features)
+    hidden = K.map_fn(lambda row: row * K.sigmoid(row), hidden)
+    return keras.Model(x, K.softmax(keras.layers.Dense(3)(hidden)))
+
+
+def trains(make):
+    """The loss falls; evaluation and prediction agree with it; what is saved and loaded predicts the same."""
+    keras.utils.set_random_seed(0)
+    model = make()
+    model.compile(keras.optimizers.Adam(0.02), loss=k_loss, metrics=[k_accuracy])
+    history = model.fit(X, ONE_HOT, batch_size=32, epochs=12, verbose=0).history
+    assert history["loss"][-1] < 0.6 * history["loss"][0], history["loss"]
+    found = model.evaluate(X, ONE_HOT, verbose=0, return_dict=True)
+    predicted = model.predict(X, verbose=0)
+    np.testing.assert_allclose(found["k_accuracy"], np.mean(predicted.argmax(-1) == Y), atol=1e-6)
+    np.testing.assert_allclose(found["loss"], -np.log(predicted[np.arange(96), Y]).mean(), rtol=1e-4)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.keras")
+        model.save(path)
+        again = keras.saving.load_model(path)
+    np.testing.assert_allclose(again.predict(X, verbose=0), predicted, rtol=1e-6, atol=1e-7)
+    assert again.evaluate(X, ONE_HOT, verbose=0, return_dict=True).keys() == found.keys()
+
+
+def check_sequential():
+    trains(sequential)
+
+
+def check_functional():
+    trains(functional)
+
+
+def check_subclassed():
+    trains(KModel)
+
+
+def check_mixed_precision():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = sequential()
+        assert keras.backend.standardize_dtype(model.layers[0](X[:2]).dtype) == "bfloat16"
+        model.compile("adam", loss=k_loss)
+        assert np.isfinite(model.fit(X, ONE_HOT, epochs=1, verbose=0).history["loss"]).all()
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
+def check_gradients_of_the_backend_see_through():
+    """A layer in K trains exactly as the same layer in Keras' own ops."""
+    losses = []
+    for product in (K.dot, keras.ops.matmul):
+        layer = keras.layers.Lambda(lambda x, product=product: product(x, keras.ops.ones((3, 1))))
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, kernel_initializer="ones"), layer])
+        model.compile(keras.optimizers.SGD(0.01), "mse")
+        losses.append(model.fit(X, X[:, :1], epochs=3, shuffle=False, verbose=0).history["loss"])
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+if __name__ == "__main__":
+    main(globals())
