@@ -159,8 +159,8 @@ def through_k(source: str, names: dict[str, Any], imports: set[str]) -> str:
     found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name) and node.id in names]
     for node in sorted(found, key=lambda node: (node.lineno, -node.col_offset)):
         if names[node.id] is FUNCTIONS.get(node.id):
-            line = lines[node.lineno - 1].encode()
-            lines[node.lineno - 1] = (line[: node.col_offset] + b"K." + line[node.col_offset :]).decode()
+            line, prefix = lines[node.lineno - 1].encode(), through(node.id).removesuffix(node.id)
+            lines[node.lineno - 1] = (line[: node.col_offset] + prefix.encode() + line[node.col_offset :]).decode()
         elif node.id != "K" and isinstance(node.ctx, ast.Load):
             imports.add(_import(node.id, names[node.id]))
     return "\n".join(lines)

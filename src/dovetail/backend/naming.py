@@ -17,7 +17,7 @@ _uids: Counter[str] = Counter()
 
 @k_function
 def get_uid(prefix: str = "") -> int:
-    """A number that was not given for this prefix before: 1, 2, 3, …
+    """A number that was not given for this prefix before, counting from 1.
 
     Args:
         prefix: what is numbered.
