@@ -43,6 +43,8 @@ PINNED_BY_TESTS = {  # function, a part of the sentence → the test, where no c
     ("softmax", "NaN or infinity"): "tests/backend/test_activation.py::test_softmax_of_nan_and_infinity_is_nan",
     ("depthwise_conv2d", "strides and dilation"): "tests/backend/test_convolution.py::test_refused",
     ("separable_conv2d", "strides and dilation"): "tests/backend/test_convolution.py::test_refused",
+    ("resize_images", "a factor"): "tests/backend/test_images.py::test_refused",
+    ("local_conv1d", "strides of 0"): "tests/backend/test_images.py::test_refused",
     ("placeholder", "sparse and ragged"): "tests/backend/test_symbolic.py::test_placeholders_that_are_not_offered",
     ("learning_phase", "running Keras"): "tests/backend/test_phase.py::test_a_running_layer_of_keras_is_asked_first",
     ("set_session", "no session"): "tests/backend/test_session.py::test_mistakes",

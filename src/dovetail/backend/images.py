@@ -36,7 +36,8 @@ def resize_images(
 
     Source: `tf.keras.backend.resize_images`.
 
-    Differs: a factor that is no integer is refused; tf.keras cuts its fraction off. Images without channels are taken.
+    Differs: a factor that is no integer is refused; tf.keras cuts its fraction off.
+    Differs: images without channels are taken; tf.keras refuses them.
 
     Modern: `keras.ops.image.resize(x, size, interpolation)`, `tf.image.resize`.
 
