@@ -35,7 +35,7 @@ def plain():
                 yield call(name, x, *kernels, padding=padding, data_format=data_format)
                 for step in strides if x is last else strides[:2]:
                     yield call(name, x, *kernels, strides=step, padding=padding, data_format=data_format)
-        yield call(name, array(1, *last.shape[1:]), *kernels)
+        yield call(name, array(3, *last.shape[1:]), *kernels)
         channels = 8 if name == "depthwise_conv2d" else kernels[-1].shape[-1]
         sizes = [n - k + 1 for n, k in zip(last.shape[1:-1], kernels[0].shape, strict=False)]
         for shape, padding, result in [
