@@ -17,6 +17,7 @@ from dovetail.backend.config import *
 from dovetail.backend.control import *
 from dovetail.backend.convolution import *
 from dovetail.backend.creation import *
+from dovetail.backend.ctc import *
 from dovetail.backend.differentiation import *
 from dovetail.backend.images import *
 from dovetail.backend.joining import *
