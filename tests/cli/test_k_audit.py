@@ -330,6 +330,106 @@ def test_an_engine_on_which_cases_fail(audit, monkeypatch):
     assert found["summary"].endswith("1 works, 0 work with a difference, 0 do not, 1 is untested.")
 
 
+# -- programs in the style of their time ------------------------------------------------------------------------------
+
+CAPSULES = """
+from keras import activations, backend as K
+from keras.engine.topology import Layer
+
+def squash(x, axis=-1):
+    s_squared_norm = K.sum(K.square(x), axis, keepdims=True) + K.epsilon()
+    return K.sqrt(s_squared_norm) / (0.5 + s_squared_norm) * x
+
+class Capsule(Layer):
+    def call(self, u):
+        hat = K.conv1d(u, self.W) if self.share else K.local_conv1d(u, self.W, [1], [1])
+        hat = K.permute_dimensions(K.reshape(hat, (K.shape(u)[0], K.shape(u)[1], self.n, self.d)), (0, 2, 1, 3))
+        b = K.zeros_like(hat[:, :, :, 0])
+        for i in range(self.routings):
+            c = K.softmax(b, 1)
+            o = K.batch_dot(c, hat, [2, 2])
+            if K.backend() == "theano":
+                o = K.sum(o, axis=1)
+        return squash(o)
+"""
+READER = """
+import itertools
+from keras.layers import Lambda
+from keras.layers.merge import add
+from keras import backend as K
+
+def ctc_lambda_func(args):
+    y_pred, labels, input_length, label_length = args
+    return K.ctc_batch_cost(labels, y_pred[:, 2:, :], input_length, label_length)
+
+loss_out = Lambda(ctc_lambda_func, output_shape=(1,), name="ctc")([y_pred, labels, input_length, label_length])
+test_func = K.function([input_data, K.learning_phase()], [y_pred])
+K.set_image_dim_ordering("th")
+if K.image_data_format() == "channels_first":
+    pass
+"""
+ACCUMULATING = """
+import keras.backend as K
+from keras.legacy import interfaces
+from keras.optimizers import Optimizer
+
+class AccumAdam(Optimizer):
+    def get_updates(self, loss, params):
+        grads = self.get_gradients(loss, params)
+        self.updates = [K.update_add(self.iterations, 1)]
+        t = K.cast(self.iterations, K.floatx()) + 1
+        update_switch = K.equal((self.iterations + 1) % self.steps, 0)
+        for p, g in zip(params, grads):
+            m = K.zeros(K.int_shape(p), dtype=K.dtype(p))
+            self.updates.append(K.update(m, K.switch(update_switch, m * 0, m + g)))
+        return self.updates
+
+class Patched:
+    def __enter__(self):
+        self.old = K.update
+        K.update = self.track
+    def __exit__(self, *args):
+        K.update = self.old
+"""
+KERAS_1 = """
+from keras import backend as K
+
+def gram(x):
+    features = K.batch_flatten(K.permute_dimensions(x, (2, 0, 1)))
+    return K.dot(features, K.transpose(features))
+
+def total_variation(x):
+    if K.image_dim_ordering() == "th":
+        a = K.square(x[:, :, :-1, :-1] - x[:, :, 1:, :-1])
+    return K.sum(K.pow(a, 1.25))
+
+def blur(x, kernel):
+    return K.conv2d(x, kernel, border_mode="same", dim_ordering="th")
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "names"),
+    [
+        (
+            CAPSULES,
+            0,
+            "backend batch_dot conv1d epsilon local_conv1d permute_dimensions reshape shape softmax sqrt square sum "
+            "zeros_like",
+        ),
+        (READER, 0, "ctc_batch_cost function image_data_format learning_phase set_image_dim_ordering"),
+        (ACCUMULATING, 0, "cast dtype equal floatx int_shape switch update update_add zeros"),
+        (KERAS_1, 1, "batch_flatten conv2d dot image_dim_ordering permute_dimensions pow square sum transpose"),
+    ],
+    ids=["capsules", "reader", "accumulating", "keras 1"],
+)
+def test_programs(audit, code, status, names):
+    found = audit(code)
+    assert [f["name"] for f in found[1]["functions"]] == names.split()
+    assert found[0] == status
+    assert [f["name"] for f in found[1]["functions"] if f["state"] == "fails"] == ["conv2d"] * status
+
+
 # -- trees that are strange -------------------------------------------------------------------------------------------
 
 
