@@ -32,6 +32,8 @@ from dovetail.backend.docstring import Docstring, read, says, takes_more
 from dovetail.backend.table import FUNCTIONS
 
 RANDOM = "tests/backend/test_random.py::test_a_seed_gives_one_sequence_on_every_engine_and_in_every_way"
+CTC_GRADIENT = "tests/ops/test_ctc.py::test_the_gradient_is_that_of_tensorflow_and_zero_where_labels_are_impossible"
+CTC_LABELS = "tests/backend/test_ctc.py::test_the_numbers_of_labels_must_be_known_where_jax_compiles"
 PINNED_BY_TESTS = {  # function, a part of the sentence → the test, where no case can be one
     **{
         (name, "others than TensorFlow's"): RANDOM
@@ -41,6 +43,8 @@ PINNED_BY_TESTS = {  # function, a part of the sentence → the test, where no c
     ("random_normal_variable", "others than TensorFlow's"): RANDOM,
     ("dropout", "other elements"): RANDOM,
     ("softmax", "NaN or infinity"): "tests/backend/test_activation.py::test_softmax_of_nan_and_infinity_is_nan",
+    ("ctc_batch_cost", "gradient is zero"): CTC_GRADIENT,
+    ("ctc_label_dense_to_sparse", "where jax compiles"): CTC_LABELS,
     ("depthwise_conv2d", "strides and dilation"): "tests/backend/test_convolution.py::test_refused",
     ("separable_conv2d", "strides and dilation"): "tests/backend/test_convolution.py::test_refused",
     ("resize_images", "a factor"): "tests/backend/test_images.py::test_refused",
