@@ -194,27 +194,44 @@ def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -
     return _restored(_AVG_POOL_BACKWARD(g, x, *window, padding == "same", False, None), len(size), data_format)
 
 
-def _sums(x: Any, windows: Windows) -> Any:
-    x = torch.nn.functional.pad(x, [n for pair in reversed(windows.pads(x.shape[2:])) for n in pair])
-    return torch.nn.functional.avg_pool3d(x, windows.size, windows.strides, divisor_override=1)
+# torch's own means over volumes take no halves, and no window larger than the volume, though padding makes room for it.
+# So they are sums over the volume with its padding.
+
+
+def _volumes(x: Any, windows: Windows, data_format: str) -> Any:
+    x = _first(x.float() if x.dtype is torch.float16 else x, data_format)
+    return torch.nn.functional.pad(x, [n for pair in reversed(windows.pads(x.shape[2:])) for n in pair])
+
+
+def _counts(x: Any, windows: Windows, data_format: str) -> Any:
+    """How many elements of each window are not padding."""
+    return _sums(_volumes(torch.ones_like(x[:1]), windows, data_format)[:, :1], windows)
+
+
+def _sums(volumes: Any, windows: Windows) -> Any:
+    return torch.nn.functional.avg_pool3d(volumes, windows.size, windows.strides, divisor_override=1)
 
 
 @rules("AvgPool3D")
-def _average_pool_3d(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
-    """By sums: the means of torch take no halves, and no window larger than the volume, though padding makes room."""
+def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     windows = Windows(size, strides, (1, 1, 1), padding)
-    volumes = _first(x.float() if x.dtype is torch.float16 else x, data_format)
     if x.numel() == 0:
-        return _restored(_nothing(volumes, volumes.shape[1], windows), 3, data_format).to(x.dtype)
-    counts = _sums(torch.ones_like(volumes[:1, :1]), windows)
-    return _restored(_sums(volumes, windows) / counts, 3, data_format).to(x.dtype)
+        first = _first(x, data_format)
+        return _restored(_nothing(first, first.shape[1], windows), 3, data_format)
+    means = _sums(_volumes(x, windows, data_format), windows) / _counts(x, windows, data_format)
+    return _restored(means, 3, data_format).to(x.dtype)
 
 
 @rules("AvgPool3DGrad")
-def _(x: Any, g: Any, *pool: Any) -> Any:
-    with torch.enable_grad():
-        start = torch.zeros_like(x, requires_grad=True)
-        return torch.autograd.grad(_average_pool_3d(start, *pool), start, g)[0]
+def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
+    if x.numel() == 0:
+        return torch.zeros_like(x)
+    windows = Windows(size, strides, (1, 1, 1), padding)
+    shares = _first(g, data_format) / _counts(x, windows, data_format)
+    volumes = _volumes(x, windows, data_format)
+    spread = torch.ops.aten.avg_pool3d_backward(shares, volumes, size, strides, (0, 0, 0), False, True, 1)
+    inside = windows.inside(_first(x, data_format).shape[2:])
+    return _restored(spread[:, :, *inside], 3, data_format).to(x.dtype)
 
 
 # -- images -----------------------------------------------------------------------------------------------------------
