@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
+_version: tuple[object, ...] = tuple(_settings.values())
 
 FLOATX_CHOICES = ("float16", "bfloat16", "float32", "float64")
 DATA_FORMATS = ("channels_last", "channels_first")
@@ -36,7 +37,7 @@ def epsilon() -> float:
 
 def set_epsilon(value: float) -> None:
     """Sets the fuzz factor."""
-    _settings["epsilon"] = float(value)
+    _change("epsilon", float(value))
 
 
 def image_data_format() -> str:
@@ -55,10 +56,16 @@ def set_image_data_format(value: str) -> None:
 
 def version() -> tuple[object, ...]:
     """All settings: what compiled functions were traced under."""
-    return tuple(_settings.values())
+    return _version
 
 
 def _set(setting: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{setting} must be one of {', '.join(choices)}; got {value!r}.")
+    _change(setting, value)
+
+
+def _change(setting: str, value: object) -> None:
+    global _version
     _settings[setting] = value
+    _version = tuple(_settings.values())

@@ -497,6 +497,9 @@ class NumPyEngine(Engine):
             return lambda *arrays: _quiet.run(rule, *arrays)
         return np.errstate(all="ignore")(rule)
 
+    def eager_program(self, program: Rule) -> Rule:
+        return lambda *arrays: _quiet.run(program, *arrays)
+
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
         return np.errstate(all="ignore")(function)
 

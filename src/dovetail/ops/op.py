@@ -30,7 +30,7 @@ import numpy as np
 
 from dovetail.dtypes import as_dtype
 from dovetail.errors import op_error
-from dovetail.ops import dispatch
+from dovetail.ops import calls
 from dovetail.ops.kinds import IntsKind, Kind
 from dovetail.tensor import Tensor, recording
 
@@ -100,7 +100,7 @@ class Op(Generic[P, R]):
     @overload
     def __call__(self, *args: Any, name: str | None, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return dispatch.apply(self, args, kwargs)
+        return calls.apply(self, args, kwargs)
 
     @property
     def function_name(self) -> str:
@@ -169,7 +169,7 @@ class UnaryOp(Op[P, R]):
                 rule = engine.eager_rules.get(self.name)
                 if rule is not None:
                     return Tensor(rule(value), engine)
-        return dispatch.apply(self, args, kwargs)
+        return calls.apply(self, args, kwargs)
 
 
 class BinaryOp(Op[P, R]):
@@ -200,7 +200,7 @@ class BinaryOp(Op[P, R]):
                         return Tensor(rule(a, b), engine)
                     except Exception:  # the long way finds the words for what is wrong
                         pass
-        return dispatch.apply(self, args, kwargs)
+        return calls.apply(self, args, kwargs)
 
 
 def primitive(name: str, *, infer: Callable[..., Any], **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:

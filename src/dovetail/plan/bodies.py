@@ -1,23 +1,31 @@
-"""Bodies as programs: composites on an engine's own values of which some dimensions are not known yet.
+"""Bodies as programs: what an op call comes to on one engine, as one function of native arrays.
 
 A body that is traced to a graph takes its shapes from operations wherever they are open, and holds its loops as
 operations.  So where an engine traces a function of its user's for shapes that it does not know, the body goes into a
-graph first, and the graph's program adds to what the engine traces.
+graph first, and the graph's program adds to what the engine traces.  And an eager call that is made again and again
+goes into a graph once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dovetail.engines import engine as engine_context
+from dovetail.engines import pop_engine, push_engine
 from dovetail.engines.base import Engine
-from dovetail.graph.ir import Graph
+from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.trace import to_graph
 from dovetail.ops.arguments import dtype_of
+from dovetail.ops.basic import EFFECTS, SHOWN
 from dovetail.ops.op import Op
 from dovetail.ops.spec import TensorSpec
+from dovetail.passes.composites import inline_composites
+from dovetail.passes.prune import prune
+from dovetail.plan.aliases import Aliases
+from dovetail.plan.buffers import BufferPlan
 from dovetail.plan.lower import lower
-from dovetail.plan.optimize import optimized_copy
+from dovetail.plan.optimize import no_garbage_collection, optimized_copy
 from dovetail.tensor import Tensor, record_on
 
 
@@ -29,21 +37,84 @@ def run_body(op: Op, engine: Engine, *values: Any) -> Any:
         engine: runs the body's program.
         values: the arguments in parameter order, of which tensors are Tensors of the engine.
     """
+    with engine_context("numpy"):  # where constants keep their numbers
+        graph, given = _traced(op, op.body, values, {})  # type: ignore[arg-type]
+    whole = optimized_copy(graph, engine)
+    program = lower(whole, engine, whole.inputs, whole.outputs).function
+    outputs = [Tensor(v, engine) for v in program(*[t._value for t in given])]
+    return tuple(outputs) if op.returns_tuple else outputs[0]
+
+
+def call_program(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., tuple[Any, ...]] | None:
+    """The rules that an eager call comes to, as a function of the native arrays of its tensors, in their order.
+
+    It gives the numbers that the call gives: nothing is simplified or fused, no result is written into a buffer.
+
+    Returns:
+        The function; None where the next such call may come to other rules, or must not share what this one gave.
+    """
+    try:
+        with no_garbage_collection():
+            return _call_program(op, args, kwargs)
+    except Exception:  # the body reads values that a graph does not have
+        return None
+
+
+def _call_program(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., tuple[Any, ...]] | None:
+    given = [value for value in _leaves((args, tuple(kwargs.values()))) if type(value) is Tensor]
+    engine = given[0]._engine
+    values = op.bind(args, dict(kwargs))
+    lengths = [leaf for index in op.ints_positions for leaf in _leaves(values[index])]
+    if any(t._engine is not engine for t in given) or any(type(v) is Tensor for v in lengths):
+        return None
+    token = push_engine(engine)
+    try:
+        graph, _ = _traced(op, op, args, kwargs)
+    finally:
+        pop_engine(token)
+    inline_composites(graph, engine.rules)
+    prune(graph)
+    return engine.eager_program(_lowered(graph, engine)) if _is_fixed(graph, engine) else None
+
+
+def _lowered(graph: Graph, engine: Engine) -> Callable[..., tuple[Any, ...]]:
+    return lower(graph, engine, graph.inputs, graph.outputs, buffers=BufferPlan()).function
+
+
+def _is_fixed(graph: Graph, engine: Engine) -> bool:
+    """Whether it has no effects and no open shapes, and its results share no memory with constants."""
+    operations = list(graph.operations)
+    aliases = Aliases(operations, engine)
+    kept = {aliases.root(op.outputs[0]) for op in operations if op.type == "Const"}
+    return not any(
+        op.type in EFFECTS or op.type in SHOWN or any(t.shape is None or None in t.shape for t in op.outputs)
+        for op in operations
+    ) and not any(aliases.root(t) in kept for t in graph.outputs)
+
+
+def _leaves(value: Any) -> list[Any]:
+    return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, (list, tuple)) else [value]
+
+
+def _traced(
+    op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Graph, list[Tensor]]:
+    """What a function of an op's arguments records for their Tensors, which become its inputs; and these Tensors."""
     graph = Graph(op.name)
-    given: list[Any] = []
+    given: list[Tensor] = []
 
     def place(value: Any) -> Any:
-        if type(value) is tuple:
-            return tuple(map(place, value))
+        if type(value) in (tuple, list):
+            return type(value)(map(place, value))
         if type(value) is not Tensor:
             return value
-        given.append(value._value)
+        given.append(value)
         return graph.placeholder(TensorSpec(value.shape, value.dtype), "given")
 
-    with record_on(()), graph.as_default(), engine_context("numpy"):  # where constants keep their numbers
-        result = op.body(*map(place, values))  # type: ignore[misc]
+    with record_on(()), graph.as_default():
+        result = function(*map(place, args), **{name: place(value) for name, value in kwargs.items()})
         leaves = result if op.returns_tuple else (result,)
-        graph.outputs = [to_graph(leaf, dtype_of(leaf), graph, op) for leaf in leaves]
-    whole = optimized_copy(graph, engine)
-    outputs = [Tensor(v, engine) for v in lower(whole, engine, whole.inputs, whole.outputs).function(*given)]
-    return tuple(outputs) if op.returns_tuple else outputs[0]
+        graph.outputs = [
+            leaf if type(leaf) is GraphTensor else to_graph(leaf, dtype_of(leaf), graph, op) for leaf in leaves
+        ]
+    return graph, given

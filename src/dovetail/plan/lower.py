@@ -56,6 +56,7 @@ def lower(
     inputs: Sequence[GraphTensor],
     outputs: Sequence[GraphTensor],
     states: Sequence[GraphTensor] = (),
+    buffers: BufferPlan | None = None,
 ) -> Program:
     """Compiles a graph to one function of native arrays.
 
@@ -65,13 +66,14 @@ def lower(
         inputs: tensors that are given: placeholders and reads of variables.
         outputs: tensors that are returned.
         states: the new values of variables, returned after the outputs.
+        buffers: where operations write; planned here if not given.
 
     Raises:
         NotImplementedError: the engine has no rule for an op of the graph.
     """
     given = {t.op for t in inputs}
     operations = [op for op in graph.operations if op not in given and op.type not in NOT_RUN]
-    buffers = plan_buffers(operations, engine, inputs, outputs, states)
+    buffers = buffers or plan_buffers(operations, engine, inputs, outputs, states)
     return _Writer(operations, engine, buffers).program(inputs, [*outputs, *states])
 
 
