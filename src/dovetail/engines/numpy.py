@@ -303,7 +303,7 @@ def _matrices(x: Any, lead: int, groups: int) -> Any:
     """A matrix for each group of channels: the leading axes are its rows, the others and the channels its columns."""
     rows, inner, each = math.prod(x.shape[:lead]), math.prod(x.shape[lead:-1]), x.shape[-1] // groups
     grouped = x.astype(_wide(x.dtype), copy=False).reshape(rows, inner, groups, each)
-    return np.moveaxis(grouped, 2, 0).reshape(groups, rows, inner * each)
+    return grouped.transpose(2, 0, 1, 3).reshape(groups, rows, inner * each)
 
 
 @rules(*CONVOLUTIONS[""])
@@ -313,7 +313,7 @@ def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_form
     patches = _slide(_last(x, data_format), windows)
     lead = len(strides) + 1
     y = _matrices(patches, lead, groups) @ _matrices(kernel, lead, groups)
-    y = np.moveaxis(y, 0, 1).reshape(*patches.shape[:lead], kernel.shape[-1])
+    y = y.swapaxes(0, 1).reshape(*patches.shape[:lead], kernel.shape[-1])
     return _restored(y.astype(x.dtype, copy=False), data_format)
 
 

@@ -112,7 +112,8 @@ def _traced(
         return graph.placeholder(TensorSpec(value.shape, value.dtype), "given")
 
     with record_on(()), graph.as_default():
-        result = function(*map(place, args), **{name: place(value) for name, value in kwargs.items()})
+        placed = [place(value) for value in args]  # before those with names, as a call is read
+        result = function(*placed, **{name: place(value) for name, value in kwargs.items()})
         leaves = result if op.returns_tuple else (result,)
         graph.outputs = [
             leaf if type(leaf) is GraphTensor else to_graph(leaf, dtype_of(leaf), graph, op) for leaf in leaves
