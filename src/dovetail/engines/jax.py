@@ -24,6 +24,7 @@ from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype, print_ar
 from dovetail.engines.control import Control, Values
 from dovetail.engines.jax_dimensions import Dimension, Dimensions, as_dimensions, known, shape_of, with_dimensions
 from dovetail.engines.numpy_like import by_name, drops_imaginary, infinite_bounds, integer_power, reduction, running
+from dovetail.ops.op import OPS
 from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -578,6 +579,9 @@ class JaxEngine(Engine):
     def is_tracing(self) -> bool:
         return isinstance(jnp.zeros((), bool), jax.core.Tracer)  # inside `jit` even a constant is one
 
+    def gradients_of(self, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+        return list(jax.grad(function, tuple(range(len(args))))(*args))
+
     def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
         def with_rule(*args: Any) -> Any:
             results, gradient = function(*args)
@@ -617,7 +621,14 @@ def _slice_native(x: Any, *where: Any) -> Any:
     return x[slices.entries(*where)] if symbolic else rules["StridedSlice"](x, *where)
 
 
+def _as_program(name: str, static: tuple[int, ...]) -> Rule:
+    """The body of a composite as one program: op by op its loop would have jax compile many small ones."""
+    return jax.jit(lambda *args: OPS[name].body(*args), static_argnums=static)  # type: ignore[misc]  # it has a body
+
+
 engine = JaxEngine(rules)
+for _name, _static in (("CTCLoss", (4,)), ("CTCGreedyDecoder", (2, 3)), ("CTCBeamSearchDecoder", (2, 3, 4, 5))):
+    engine.eager_rules[_name] = engine.eager_rule(_as_program(_name, _static))
 engine.native.__class__ = NativeJaxEngine
 engine.native.rules = engine.native.eager_rules = Rules(
     {
