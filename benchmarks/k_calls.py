@@ -80,9 +80,9 @@ def main(names: list[str]) -> None:
                 )
             slow.append(timed.theirs)
             ratios[engine].append(1 / timed.ratio)
-            row.append(f"{timed.ours * 1e6:.1f} ({1 / timed.ratio:.1f}×)")
+            row.append(f"{timed.ours * 1e6:.1f} ({1 / timed.ratio:.1f}x)")
         rows.append([name, f"{statistics.median(slow) * 1e6:.1f}", *row])
-    means = [f"{statistics.geometric_mean(ratios[engine]):.1f}×" for engine in engines]
+    means = [f"{statistics.geometric_mean(ratios[engine]):.1f}x" for engine in engines]
     rows.append(["geometric mean", "", *means])
     print(table("K's calls, float32, small tensors", ["call", "tf_keras µs", *engines], rows))
 
