@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail import backend as K
 from dovetail import ops
 from tests.keras_backends import main
 
@@ -184,6 +185,80 @@ def check_random_numbers_are_new_in_each_call():
     model = keras.Model(x, ops.random.normal(ops.random.key(3), ops.shape(x)))
     first, second = model.predict(X, verbose=0), model.predict(X, verbose=0)
     assert first.shape == X.shape and (first != second).all()
+
+
+# -- functions and gradients ------------------------------------------------------------------------------------------
+
+
+def classifier():
+    """A small model, and its tensors: the input, an inner one, the result."""
+    keras.utils.set_random_seed(0)
+    x = inputs()
+    inner = keras.layers.Dense(6, activation="tanh", name="inner")(x)
+    return x, inner, keras.layers.Dense(3, activation="softmax")(inner)
+
+
+def differences(f, x, step=1e-2):
+    """The gradient of a number-valued function by central differences."""
+    found = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        moved = [x.copy(), x.copy()]
+        moved[0][index] += step
+        moved[1][index] -= step
+        found[index] = (f(moved[0]) - f(moved[1])) / (2 * step)
+    return found
+
+
+def check_k_function():
+    x, inner, y = classifier()
+    model = keras.Model(x, y)
+    hidden, result = K.function([x], [inner, y])([X])
+    np.testing.assert_allclose(result, model.predict(X, verbose=0), rtol=1e-5)
+    np.testing.assert_allclose(K.function([inner], [y])([hidden])[0], result, rtol=1e-5)
+    with pytest.raises(ValueError, match=r"also depend on .*must be among the inputs"):
+        K.function([inputs()], [y])
+    dropped = keras.layers.Dropout(0.5, seed=1)(x)
+    told = K.function([x, K.learning_phase()], [dropped])
+    assert (told([X, 0])[0] == X).all() and (told([X, 1])[0] == 0).any()
+
+
+def check_gradients():
+    x, inner, y = classifier()
+    loss = K.sum(K.square(y[:, 1]))
+    of_x, of_inner, none = K.gradients(loss, [x, inner, inputs()])
+    assert none is None and of_x.shape == x.shape and of_inner.shape == inner.shape
+    value, found, hidden, found_inner = K.function([x], [loss, of_x, inner, of_inner])([X])
+    assert np.shape(value) == ()
+    f, of_hidden = K.function([x], [loss]), K.function([inner], [loss])
+    np.testing.assert_allclose(found, differences(lambda v: f([v])[0], X), atol=2e-3)
+    np.testing.assert_allclose(found_inner, differences(lambda v: of_hidden([v])[0], hidden), atol=2e-3)
+
+
+def check_gradients_of_gradients():
+    x, _, y = classifier()
+    penalty = K.sum(K.square(K.gradients(K.sum(K.square(y[:, 1])), x)[0]))
+    f = K.function([x], [penalty])
+    found = K.function([x], K.gradients(penalty, x))([X])[0]
+    assert np.abs(found).max() > 1e-3
+    np.testing.assert_allclose(found, differences(lambda v: f([v])[0], X), atol=2e-3)
+
+
+def check_a_gradient_penalty_is_trained():
+    x, _, y = classifier()
+    slope = K.gradients(y[:, 1] * 10.0, x)[0]
+    model = keras.Model(x, K.sqrt(K.sum(K.square(slope), axis=-1)))
+    assert len(model.trainable_weights) == 4
+    model.compile(keras.optimizers.Adam(0.02), "mse")
+    losses = model.fit(X, np.ones(5), epochs=30, verbose=0).history["loss"]
+    assert losses[-1] < losses[0] / 2
+    with pytest.raises(NotImplementedError, match=r"K\.gradients again"):
+        model.get_config()
+
+
+def check_integers_have_no_gradient():
+    x, _, y = classifier()
+    whole = keras.Input((2,), dtype="int32")
+    assert K.gradients(K.sum(y), [whole]) == [None] == K.gradients(K.argmax(y), [x])
 
 
 # -- loading ----------------------------------------------------------------------------------------------------------

@@ -235,6 +235,21 @@ class Engine:
         problem = f"{self.name} differentiates functions, and keeps no record of how a value was computed"
         raise NotImplementedError(f"{problem}: use its own gradient of a function.")
 
+    def gradients_of(self, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+        """The gradients of a function, which have gradients in turn where the library records this.
+
+        Args:
+            function: takes native arrays; returns one number.
+            args: native arrays of float dtypes.
+
+        Returns:
+            An array for each argument, None where the number does not depend on it.
+
+        Raises:
+            NotImplementedError: the library does not differentiate.
+        """
+        raise NotImplementedError(f"{self.name} does not differentiate; use jax, torch or tensorflow.")
+
     def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
         """Runs a function so that the library's autodiff uses the gradient that comes with it.
 

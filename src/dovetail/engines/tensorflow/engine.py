@@ -102,6 +102,12 @@ class TensorFlowEngine(Engine):
             raise NotImplementedError("TensorFlow keeps a record only inside tf.function; or use tf.GradientTape.")
         return tf.gradients(ys, xs)
 
+    def gradients_of(self, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+        with tf.GradientTape() as tape:
+            tape.watch(args)
+            y = function(*args)
+        return tape.gradient(y, list(args))
+
     def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
         def with_rule(*args: Any) -> Any:
             results, gradient = function(*args)

@@ -88,6 +88,15 @@ class TorchEngine(Engine):
         ones = [torch.ones_like(y) for y in ys]
         return list(torch.autograd.grad(ys, xs, ones, create_graph=True, allow_unused=True))
 
+    def gradients_of(self, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+        recorded = torch.is_grad_enabled()
+        with torch.enable_grad():  # so the caller may have none
+            args = [x if recorded and x.requires_grad else x.detach().requires_grad_() for x in args]
+            y = function(*args)
+            if not y.requires_grad:
+                return [None] * len(args)
+            return list(torch.autograd.grad(y, args, create_graph=recorded, allow_unused=True))
+
     def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
         results, gradient = function(*args)
         return _WithGradient.apply(gradient, len(results), *results, *args)

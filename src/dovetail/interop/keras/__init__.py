@@ -10,6 +10,8 @@ import keras
 
 from dovetail.interop.keras import calls, random, saving
 from dovetail.interop.keras.control import KerasControl
+from dovetail.interop.keras.functions import function as function
+from dovetail.interop.keras.functions import gradients as gradients
 from dovetail.ops import dispatch, worlds
 
 KERAS = worlds.World("keras", 5, calls.apply, symbolic=True, control=KerasControl(), fresh_key=random.fresh_key)

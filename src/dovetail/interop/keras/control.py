@@ -17,7 +17,8 @@ from dovetail.dtypes import DType, promote
 from dovetail.engines import get_engine, owner_of_type
 from dovetail.engines.control import Control, Values
 from dovetail.errors import op_error
-from dovetail.interop.keras.tensors import spec_of
+from dovetail.interop.keras.parts import cut, model_of
+from dovetail.interop.keras.tensors import input_like, spec_of
 from dovetail.ops import arguments, cast, convert, worlds
 from dovetail.ops.op import OPS
 from dovetail.ops.spec import TensorSpec
@@ -74,7 +75,7 @@ class _Body:
 
     def __init__(self, specs: Sequence[TensorSpec], function: Callable[..., Values]) -> None:
         self._start = _age(keras.KerasTensor(()))
-        self.inputs = [_input(spec) for spec in specs]
+        self.inputs = [input_like(spec) for spec in specs]
         self.outputs = list(function(*self.inputs))
 
     def cast_outputs(self, dtypes: Sequence[DType]) -> None:
@@ -83,43 +84,15 @@ class _Body:
         self.outputs[: len(dtypes)] = [v if _dtype_of(v) == dtype else cast(v, dtype) for v, dtype in pairs]
 
     def parts(self) -> tuple[list[Any], list[Any]]:
-        """The nodes of its operations, in the order of computation, and what it takes from around it.
-
-        That are the tensors that were there before it was called, and values known now.
-        """
-        nodes: dict[Any, None] = {}
-        taken: dict[int, Any] = {}
-        reached = set(map(id, self.inputs))
-        waiting = list(self.outputs)
-        while waiting:
-            value = waiting[-1]
-            node = None
-            if isinstance(value, keras.KerasTensor) and _age(value) > self._start:
-                operation, index, _ = value._keras_history
-                node = operation._inbound_nodes[index]
-            before = [t for t in node.input_tensors if id(t) not in reached] if node else []
-            if before and id(value) not in reached:
-                waiting += before
-                continue
-            waiting.pop()
-            if id(value) in reached:
-                continue
-            reached.add(id(value))
-            if node is None:
-                taken[id(value)] = value
-            else:
-                nodes[node] = None
-        return list(nodes), list(taken.values())
+        """Its nodes, and what it takes from around it: tensors that were there before it was called, and values."""
+        own = set(map(id, self.inputs))
+        nodes, taken = cut(self.outputs, lambda tensor: id(tensor) in own or _age(tensor) < self._start)
+        return nodes, [v for v in taken if id(v) not in own]
 
     def model(self, taken: Sequence[Any]) -> keras.Model:
         """A model of its inputs, then of what is taken from around it."""
-        others = [_input(_spec(v)) for v in taken]
-        known = {id(t): t for t in self.inputs} | dict(zip(map(id, taken), others, strict=True))
-        for node in self.parts()[0]:
-            args, kwargs = node.arguments.fill_in(known)
-            outputs = keras.tree.flatten(node.operation(*args, **kwargs))
-            known.update(zip(map(id, node.outputs), outputs, strict=True))
-        return keras.Model([*self.inputs, *others], [known[id(v)] for v in self.outputs])
+        others = [input_like(_spec(v)) for v in taken]
+        return model_of(self.parts()[0], [*self.inputs, *taken], [*self.inputs, *others], self.outputs)
 
 
 def _age(tensor: keras.KerasTensor) -> float:
@@ -144,10 +117,6 @@ def _loop_body(op: str, init: Values, slices: list[TensorSpec], step: Callable[.
     dtypes = [spec.dtype for spec in specs]
     body.cast_outputs(dtypes)
     return [v if _dtype_of(v) == dtype else cast(v, dtype) for v, dtype in zip(init, dtypes, strict=True)], body
-
-
-def _input(spec: TensorSpec) -> keras.KerasTensor:
-    return keras.Input(batch_shape=spec.shape, dtype=str(spec.dtype))
 
 
 def _dtype_of(value: Any) -> DType:

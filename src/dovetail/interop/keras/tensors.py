@@ -45,6 +45,11 @@ def spec_of(value: Any) -> TensorSpec:
     return TensorSpec(tuple(value.shape), as_dtype(value.dtype))
 
 
+def input_like(spec: TensorSpec) -> keras.KerasTensor:
+    """An input of a functional model."""
+    return keras.Input(batch_shape=spec.shape, dtype=str(spec.dtype))
+
+
 def tensor_like(found: GraphTensor) -> KerasTensor:
     """A KerasTensor of which is known what is known of a graph Tensor.
 
