@@ -195,8 +195,8 @@ def test_buffers_are_the_threads_own(engine):
             return {float(f(x)) for _ in range(20)}
 
     for found, wanted in zip(together(work), expected, strict=True):
-        assert len(found) == 1
-        np.testing.assert_allclose(found.pop(), wanted, rtol=1e-4)
+        assert len(found) == 1 or engine == "tensorflow"  # which goes on with XLA, whose sums are of another order
+        np.testing.assert_allclose(list(found), wanted, rtol=1e-4)
 
 
 def test_overrides_are_the_threads_own():

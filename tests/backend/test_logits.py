@@ -61,6 +61,7 @@ def test_outputs_are_forgotten_with_their_last_reference(engine):
     assert scores() is not None
     del outputs
     assert len(logits._memory) == before
+    gc.collect()  # a call that was compiled may leave its arguments in a cycle
     assert scores() is None
 
 

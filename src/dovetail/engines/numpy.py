@@ -95,10 +95,6 @@ def _(x: Any, dtype: DType) -> Any:
     return (x.real if drops_imaginary(x.dtype.kind == "c", dtype) else x).astype(dtype.numpy)
 
 
-rules["ZerosLike"] = lambda x, dtype: np.zeros(x.shape, dtype.numpy if dtype else x.dtype)
-rules["OnesLike"] = lambda x, dtype: np.ones(x.shape, dtype.numpy if dtype else x.dtype)
-
-
 @rules("Shape")
 def _(x: Any) -> Any:
     return np.array(x.shape, np.int32)

@@ -190,7 +190,10 @@ def _(x: Any, indices: Any, axis: int) -> Any:
 
 @rules("GatherNd")
 def _(x: Any, indices: Any) -> Any:
-    at, valid = _checked(indices, *dims(x)[: indices.shape[-1]])
+    depth = indices.shape[-1]
+    at, valid = _checked(indices, *dims(x)[:depth])
+    if 0 in x.shape[depth:]:  # TensorFlow refuses to read nothing from nothing
+        return tf.zeros((*dims(indices)[:-1], *dims(x)[depth:]), x.dtype)
     at = at if valid is None else tf.where(valid[..., None], at, 0)
     return _masked(valid, tf.raw_ops.GatherNd(params=x, indices=at), _lowest)
 
@@ -205,6 +208,8 @@ def _rows(indices: Any, updates: Any) -> tuple[Any, Any]:
 def _(x: Any, indices: Any, updates: Any) -> Any:
     indices, updates = _rows(indices, updates)
     at, _ = _checked(indices, *dims(x)[: indices.shape[-1]])
+    if x.shape.num_elements() == 0:
+        return tf.identity(x)
     return tf.raw_ops.TensorScatterUpdate(tensor=x, indices=at, updates=updates, bad_indices_policy="IGNORE")
 
 
@@ -214,6 +219,8 @@ def _scatter(name: str, nothing: Any) -> Rule:
     def rule(x: Any, indices: Any, updates: Any) -> Any:
         indices, updates = _rows(indices, updates)
         at, valid = _checked(indices, *dims(x)[: indices.shape[-1]])
+        if x.shape.num_elements() == 0:
+            return tf.identity(x)  # TensorFlow refuses to write nothing to nothing
         at = at if valid is None else tf.where(valid[..., None], at, 0)
         return write(x, at, _masked(valid, updates, nothing))
 

@@ -18,8 +18,6 @@ rules["Reshape"] = torch.reshape
 rules["Identity"] = lambda x: x
 rules["StopGradient"] = torch.detach
 rules["BroadcastTo"] = torch.broadcast_to
-rules["ZerosLike"] = lambda x, dtype: torch.zeros_like(x, dtype=getattr(torch, dtype or "", None))
-rules["OnesLike"] = lambda x, dtype: torch.ones_like(x, dtype=getattr(torch, dtype or "", None))
 
 
 @rules("Shape")
