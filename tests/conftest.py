@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -12,6 +13,11 @@ import dovetail as dt
 
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 ENGINES = dt.engines()
+
+# On CI the same random programs in each run; elsewhere new ones, of which a failing one is printed.
+hypothesis.settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")
 
 
 @pytest.fixture(params=ENGINES)
