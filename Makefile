@@ -24,7 +24,7 @@ lint: $(VENV)/test.done  ## style and types
 	$(PY) -m mypy
 
 bench: $(VENV)/test.done  ## the measurements of benchmarks/README.md
-	@for name in imports dispatch tracing steps; do $(PY) benchmarks/$$name.py || exit 1; done
+	@for name in imports dispatch tracing steps k_calls; do $(PY) benchmarks/$$name.py || exit 1; done
 
 clean:  ## forgets the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
