@@ -11,6 +11,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
 from dovetail.backend.table import k_error, k_function
+from dovetail.ops.calls import repeatable
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.shape import dims_of, shaped
 from dovetail.ops.windows import data_format_of
@@ -29,6 +30,7 @@ __all__ = [
 
 
 @k_function
+@repeatable
 def conv1d(
     x: TensorLike,
     kernel: TensorLike,
@@ -72,6 +74,7 @@ def conv1d(
 
 
 @k_function
+@repeatable
 def conv2d(
     x: TensorLike,
     kernel: TensorLike,
@@ -112,6 +115,7 @@ def conv2d(
 
 
 @k_function
+@repeatable
 def conv3d(
     x: TensorLike,
     kernel: TensorLike,
@@ -150,6 +154,7 @@ def conv3d(
 
 
 @k_function
+@repeatable
 def depthwise_conv2d(
     x: TensorLike,
     depthwise_kernel: TensorLike,
@@ -190,6 +195,7 @@ def depthwise_conv2d(
 
 
 @k_function
+@repeatable
 def separable_conv1d(
     x: TensorLike,
     depthwise_kernel: TensorLike,
@@ -230,6 +236,7 @@ def separable_conv1d(
 
 
 @k_function
+@repeatable
 def separable_conv2d(
     x: TensorLike,
     depthwise_kernel: TensorLike,
@@ -276,6 +283,7 @@ def separable_conv2d(
 
 
 @k_function
+@repeatable
 def conv2d_transpose(
     x: TensorLike,
     kernel: TensorLike,
@@ -321,6 +329,7 @@ def conv2d_transpose(
 
 
 @k_function
+@repeatable
 def conv3d_transpose(
     x: TensorLike,
     kernel: TensorLike,
@@ -358,6 +367,7 @@ def conv3d_transpose(
 
 
 @k_function
+@repeatable
 def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) -> Any:
     """A number added for each channel, or for each channel of each place.
 

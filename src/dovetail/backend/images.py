@@ -8,6 +8,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
 from dovetail.config import DATA_FORMATS
+from dovetail.ops.calls import repeatable
 from dovetail.ops.image import INTERPOLATIONS
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.shape import dims_of, shaped
@@ -16,6 +17,7 @@ __all__ = ["resize_images", "resize_volumes"]
 
 
 @k_function
+@repeatable
 def resize_images(
     x: TensorLike, height_factor: Any, width_factor: Any, data_format: str, interpolation: str = "nearest"
 ) -> Any:
@@ -59,6 +61,7 @@ def resize_images(
 
 
 @k_function
+@repeatable
 def resize_volumes(x: TensorLike, depth_factor: Any, height_factor: Any, width_factor: Any, data_format: str) -> Any:
     """Volumes in which each element is repeated along depth, rows and columns.
 

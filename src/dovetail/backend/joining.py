@@ -10,6 +10,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
 from dovetail.backend.table import k_error, k_function
+from dovetail.ops.calls import repeatable
 from dovetail.ops.kinds import TensorLike
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
 
 
 @k_function
+@repeatable
 def concatenate(tensors: Any, axis: int = -1) -> Any:
     """Tensors joined along an axis they have.
 
@@ -146,6 +148,7 @@ def repeat(x: TensorLike, n: Any) -> Any:
 
 
 @k_function
+@repeatable
 def tile(x: TensorLike, n: Any) -> Any:
     """Copies of a tensor side by side.
 

@@ -18,6 +18,7 @@ from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import known_value
 from dovetail.dtypes import as_dtype
 from dovetail.errors import describe_call, is_inside
+from dovetail.ops.calls import repeatable
 from dovetail.ops.infer import fits
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.shape import dims_of, shaped
@@ -114,10 +115,14 @@ def categorical_crossentropy(target: TensorLike, output: TensorLike, from_logits
         >>> K.categorical_crossentropy([[0., 1.]], K.softmax([[40., 0.]])).numpy()
         array([40.], dtype=float32)
     """
+    return _categorical(target, *_scores(output, from_logits, "categorical_crossentropy"), axis)
+
+
+@repeatable
+def _categorical(target: TensorLike, output: TensorLike, from_logits: bool, axis: int) -> Any:
     output = _floating(output)
     target = _floating(target, output)
     _require_one_shape(target, output, "categorical_crossentropy")
-    output, from_logits = _scores(output, from_logits, "categorical_crossentropy")
     if from_logits:
         return ops.softmax_cross_entropy_with_logits(target, output, axis)
     return ops.negative(ops.sum(ops.multiply(target, ops.log(_normalized(output, axis))), axis))
@@ -271,9 +276,13 @@ def binary_crossentropy(target: TensorLike, output: TensorLike, from_logits: boo
         >>> K.binary_crossentropy([0.], K.sigmoid([40.])).numpy()
         array([40.], dtype=float32)
     """
+    return _binary(target, *_scores(output, from_logits, "binary_crossentropy"))
+
+
+@repeatable
+def _binary(target: TensorLike, output: TensorLike, from_logits: bool) -> Any:
     output = _floating(output)
     target = _floating(target, output)
-    output, from_logits = _scores(output, from_logits, "binary_crossentropy")
     if from_logits:
         return ops.sigmoid_cross_entropy_with_logits(target, output)
     p = _clipped(output)

@@ -8,6 +8,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
 from dovetail.dtypes import as_dtype
+from dovetail.ops.calls import repeatable
 from dovetail.ops.infer import normalize_axes
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.shape import dims_of, shaped
@@ -73,6 +74,7 @@ def _unbiasing(x: Any) -> Any:
 
 
 @k_function
+@repeatable
 def batch_normalization(
     x: TensorLike,
     mean: TensorLike,

@@ -7,12 +7,14 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
+from dovetail.ops.calls import repeatable
 from dovetail.ops.kinds import TensorLike
 
 __all__ = ["spatial_2d_padding", "spatial_3d_padding", "temporal_padding"]
 
 
 @k_function
+@repeatable
 def temporal_padding(x: TensorLike, padding: Any = (1, 1)) -> Any:
     """Zeros before and after each sequence.
 
@@ -38,6 +40,7 @@ def temporal_padding(x: TensorLike, padding: Any = (1, 1)) -> Any:
 
 
 @k_function
+@repeatable
 def spatial_2d_padding(x: TensorLike, padding: Any = ((1, 1), (1, 1)), data_format: str | None = None) -> Any:
     """Zeros around each image.
 
@@ -66,6 +69,7 @@ def spatial_2d_padding(x: TensorLike, padding: Any = ((1, 1), (1, 1)), data_form
 
 
 @k_function
+@repeatable
 def spatial_3d_padding(x: TensorLike, padding: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None) -> Any:
     """Zeros around each volume.
 

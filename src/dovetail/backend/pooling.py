@@ -8,6 +8,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
 from dovetail.backend.table import k_error, k_function
+from dovetail.ops.calls import repeatable
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.windows import PADDINGS, data_format_of
 
@@ -17,6 +18,7 @@ MODES = ("max", "avg")
 
 
 @k_function
+@repeatable
 def pool2d(
     x: TensorLike,
     pool_size: Any,
@@ -62,6 +64,7 @@ def pool2d(
 
 
 @k_function
+@repeatable
 def pool3d(
     x: TensorLike,
     pool_size: Any,

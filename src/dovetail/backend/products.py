@@ -10,6 +10,8 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
 from dovetail.backend.table import k_error, k_function
+from dovetail.ops import calls
+from dovetail.ops.calls import repeatable
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.shape import dims_of, reorder, shaped
@@ -21,6 +23,7 @@ _mode = "batch"
 
 
 @k_function
+@repeatable
 def dot(x: TensorLike, y: TensorLike) -> Any:
     """The product over the last axis of `x` and the last but one of `y`.
 
@@ -56,6 +59,7 @@ def dot(x: TensorLike, y: TensorLike) -> Any:
 
 
 @k_function
+@repeatable
 def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
     """The product of each sample of `x` and the sample of `y` at the same place in the batch.
 
@@ -173,3 +177,4 @@ def set_batch_dot_mode(mode: str) -> None:
     if mode not in MODES:
         raise k_error(ValueError, "set_batch_dot_mode", f"the mode must be 'batch' or 'matmul', not {mode!r}.")
     _mode = mode
+    calls.forget()

@@ -11,6 +11,7 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_function
+from dovetail.ops.calls import repeatable
 from dovetail.ops.kinds import TensorLike
 
 __all__ = [
@@ -138,6 +139,7 @@ def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @k_function
+@repeatable
 def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The mean over axes; NaN over no elements.
 

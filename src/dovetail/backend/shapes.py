@@ -14,6 +14,7 @@ from dovetail.backend.table import k_error, k_function
 from dovetail.dtypes import promote
 from dovetail.engines import owner_of_type
 from dovetail.ops import arguments
+from dovetail.ops.calls import repeatable
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.shape import dims_of, shaped
 from dovetail.ops.worlds import NATIVE, world_of
@@ -231,6 +232,7 @@ def flatten(x: TensorLike) -> Any:
 
 
 @k_function
+@repeatable
 def batch_flatten(x: TensorLike) -> Any:
     """The elements of each sample along one axis: all axes but the first become one.
 

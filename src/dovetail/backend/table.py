@@ -13,15 +13,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 from dovetail.errors import CONVENTIONAL, is_inside, op_error, place, user_line
+from dovetail.ops import calls
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # name → function, in the order of the modules
+
+
+class Replaceable(ModuleType):
+    """A module whose functions programs may replace: what repeated calls came to with the former ones is forgotten."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        calls.forget()
 
 
 def k_function(function: Callable[P, R]) -> Callable[P, R]:

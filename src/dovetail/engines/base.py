@@ -148,12 +148,8 @@ class Engine:
         return value.__dlpack_device__()
 
     def eager_rule(self, rule: Rule) -> Rule:
-        """A rule as it runs when called from Python one at a time."""
+        """A rule, or a program of several, as it runs when called from Python by itself."""
         return rule
-
-    def eager_program(self, program: Rule) -> Rule:
-        """Several rules one after the other, as they run when called from Python together."""
-        return self.eager_rule(program)
 
     def rule_for(self, operation: Any, out: bool) -> Rule | None:
         """The rule for an operation of a program; its dtypes are known, so it may be a quicker one than for any call.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import math
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +29,7 @@ from dovetail.ops.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
 rules = Rules({**by_name(np), "Equal": np.equal, "Rint": np.rint})
 out_rules: dict[str, Rule] = {name: rule for name, rule in rules.items() if isinstance(rule, np.ufunc)}
 rules["Real"] = np.real
+rules["Relu"] = out_rules["Relu"] = lambda x, **out: np.maximum(x, 0, **out)
 
 
 @rules("Pow")
@@ -75,6 +75,7 @@ rules |= {
     "Erfinv": _scipy("erfinv"),
     "Lgamma": lambda x: _scipy("gammaln")(np.where(x == -np.inf, -x, x)),  # SciPy gives -inf there, C's lgamma inf
     "Polygamma": _scipy("polygamma"),
+    "Sigmoid": _scipy("expit"),
 }
 
 
@@ -113,6 +114,8 @@ def _total(ufunc: np.ufunc) -> Rule:
 
 def _extreme(ufunc: np.ufunc, bound: int) -> Rule:
     def rule(x: Any, axis: Any, keepdims: bool) -> Any:
+        if x.size:
+            return ufunc.reduce(x, axis, keepdims=keepdims)
         return ufunc.reduce(x, axis, keepdims=keepdims, initial=infinite_bounds(native_to_dtype(x.dtype))[bound])
 
     return rule
@@ -154,7 +157,7 @@ def _(g: Any, like: Any) -> Any:
 
 rules["ConcatV2"] = out_rules["ConcatV2"] = np.concatenate
 rules["Pack"] = out_rules["Pack"] = np.stack
-rules["ExpandDims"] = np.expand_dims
+rules["ExpandDims"] = lambda x, axis: x[..., None] if axis == -1 else np.expand_dims(x, axis)  # which is slower
 rules["Squeeze"] = np.squeeze
 
 
@@ -449,19 +452,10 @@ def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
 rules["StatelessRandomUniformFullInt"] = threefry.on_host
 
 
-class _Quiet(threading.local):
-    """A context in which NumPy does not warn, which ufuncs run in: faster to enter than `np.errstate`.
-
-    Each thread has its own, because a context cannot be entered twice at a time.
-    """
-
-    def __init__(self) -> None:
-        context = contextvars.copy_context()
-        context.run(np.seterr, all="ignore")
-        self.run = context.run
-
-
-_quiet = _Quiet()
+# In which NumPy does not warn: infinities and NaN are values, as on the other engines.  To run in a copy of it is
+# faster than `np.errstate`; a context itself cannot be entered twice at a time.
+_quiet = contextvars.copy_context()
+_quiet.run(np.seterr, all="ignore")
 
 
 class NumPyEngine(Engine):
@@ -488,13 +482,7 @@ class NumPyEngine(Engine):
         return np.from_dlpack(value)
 
     def eager_rule(self, rule: Rule) -> Rule:
-        # Infinities and NaN are values, as on the other engines.
-        if isinstance(rule, np.ufunc):
-            return lambda *arrays: _quiet.run(rule, *arrays)
-        return np.errstate(all="ignore")(rule)
-
-    def eager_program(self, program: Rule) -> Rule:
-        return lambda *arrays: _quiet.run(program, *arrays)
+        return lambda *arrays: _quiet.copy().run(rule, *arrays)
 
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
         return np.errstate(all="ignore")(function)

@@ -30,7 +30,7 @@ import numpy as np
 
 from dovetail.dtypes import as_dtype
 from dovetail.errors import op_error
-from dovetail.ops import calls
+from dovetail.ops import calls, dispatch
 from dovetail.ops.kinds import IntsKind, Kind
 from dovetail.tensor import Tensor, recording
 
@@ -39,6 +39,7 @@ R = TypeVar("R")
 
 OPS: dict[str, Op[..., Any]] = {}
 _REQUIRED = inspect.Parameter.empty
+_UNNAMED: tuple[dict[str, Any], ...] = ({}, {"name": None})
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Op(Generic[P, R]):
         self.samples = samples
         self.differentiable = differentiable
         self.fills_gradients = fills_gradients
+        self.anew = functools.partial(dispatch.apply, self)  # (arguments, those by name) → the result
         self.gradient_function: Callable[..., Any] | None = None
         functools.update_wrapper(self, function)
         hints = get_type_hints(function, include_extras=True)
@@ -163,7 +165,7 @@ class UnaryOp(Op[P, R]):
     """An elementwise op of one tensor, with a short way for the plainest call: an eager Tensor, no tape."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and type(args[0]) is Tensor and not kwargs and not recording.tapes:
+        if len(args) == 1 and type(args[0]) is Tensor and kwargs in _UNNAMED and not recording.tapes:
             engine, value = args[0]._engine, args[0]._value
             if value.dtype in engine.direct[self.accepts]:
                 rule = engine.eager_rules.get(self.name)

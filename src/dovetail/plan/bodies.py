@@ -18,6 +18,7 @@ from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.trace import to_graph
 from dovetail.ops.arguments import dtype_of
 from dovetail.ops.basic import EFFECTS, SHOWN
+from dovetail.ops.calls import Program, repeatable
 from dovetail.ops.op import Op
 from dovetail.ops.spec import TensorSpec
 from dovetail.passes.composites import inline_composites
@@ -45,36 +46,41 @@ def run_body(op: Op, engine: Engine, *values: Any) -> Any:
     return tuple(outputs) if op.returns_tuple else outputs[0]
 
 
-def call_program(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., tuple[Any, ...]] | None:
+def call_program(called: Op | repeatable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program | None:
     """The rules that an eager call comes to, as a function of the native arrays of its tensors, in their order.
 
     It gives the numbers that the call gives: nothing is simplified or fused, no result is written into a buffer.
 
     Returns:
-        The function; None where the next such call may come to other rules, or must not share what this one gave.
+        The function, and the engine that it runs on; None where the next such call may come to other rules, or must
+        not share what this one gave.
     """
     try:
         with no_garbage_collection():
-            return _call_program(op, args, kwargs)
+            return _call_program(called, args, kwargs)
     except Exception:  # the body reads values that a graph does not have
         return None
 
 
-def _call_program(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., tuple[Any, ...]] | None:
+def _call_program(called: Op | repeatable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program | None:
     given = [value for value in _leaves((args, tuple(kwargs.values()))) if type(value) is Tensor]
     engine = given[0]._engine
-    values = op.bind(args, dict(kwargs))
-    lengths = [leaf for index in op.ints_positions for leaf in _leaves(values[index])]
-    if any(t._engine is not engine for t in given) or any(type(v) is Tensor for v in lengths):
+    if any(t._engine is not engine for t in given) or (isinstance(called, Op) and _has_lengths(called, args, kwargs)):
         return None
     token = push_engine(engine)
     try:
-        graph, _ = _traced(op, op, args, kwargs)
+        graph, _ = _traced(called, called, args, kwargs)
     finally:
         pop_engine(token)
     inline_composites(graph, engine.rules)
     prune(graph)
-    return engine.eager_program(_lowered(graph, engine)) if _is_fixed(graph, engine) else None
+    return (engine.eager_rule(_lowered(graph, engine)), engine) if _is_fixed(graph, engine) else None
+
+
+def _has_lengths(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether it gets dimensions or positions as Tensors, which may be others at the next call."""
+    values = op.bind(args, dict(kwargs))
+    return any(type(leaf) is Tensor for index in op.ints_positions for leaf in _leaves(values[index]))
 
 
 def _lowered(graph: Graph, engine: Engine) -> Callable[..., tuple[Any, ...]]:
@@ -97,7 +103,7 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _traced(
-    op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    op: Op | repeatable, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Graph, list[Tensor]]:
     """What a function of an op's arguments records for their Tensors, which become its inputs; and these Tensors."""
     graph = Graph(op.name)
@@ -116,6 +122,7 @@ def _traced(
         result = function(*placed, **{name: place(value) for name, value in kwargs.items()})
         leaves = result if op.returns_tuple else (result,)
         graph.outputs = [
-            leaf if type(leaf) is GraphTensor else to_graph(leaf, dtype_of(leaf), graph, op) for leaf in leaves
+            leaf if type(leaf) is GraphTensor else to_graph(leaf, dtype_of(leaf), graph, op)  # type: ignore[arg-type]  # whose name errors give
+            for leaf in leaves
         ]
     return graph, given

@@ -19,6 +19,8 @@ def _reduce(reduce: Rule, start: Callable[[DType], Any] | None = None) -> Rule:
     """A reduction that in torch takes no empty list of axes and, if `start` is given, no axis of length 0."""
 
     def rule(x: Any, axis: Any, keepdims: bool) -> Any:
+        if type(axis) is int and x.numel():
+            return reduce(x, (axis,), keepdims)
         axes = normalize_axes(axis, x.ndim)
         if not axes:
             return x.clone()
