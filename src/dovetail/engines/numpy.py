@@ -270,15 +270,20 @@ def _restored(x: Any, data_format: str) -> Any:
 
 def _slide(x: Any, windows: Windows, fill: float = 0) -> Any:
     """(batch, spatial..., channels) → (batch, windows..., window..., channels), a view if nothing is padded."""
-    rank, counts = len(windows.size), windows.count(x.shape[1:-1])
+    counts = windows.count(x.shape[1:-1])
+    shape = (x.shape[0], *counts, *windows.size, x.shape[-1])
     if 0 in counts:
-        return np.zeros((x.shape[0], *counts, *windows.size, x.shape[-1]), x.dtype)
+        return np.zeros(shape, x.dtype)
     pads = windows.pads(x.shape[1:-1])
     if any(map(any, pads)):
         x = np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill)
-    view = np.lib.stride_tricks.sliding_window_view(x, windows.spans, axis=tuple(range(1, rank + 1)))
-    steps = [slice(None, None, step) for step in (*windows.strides, 1, *windows.dilations)]
-    return np.moveaxis(view[:, *steps], rank + 1, -1)
+    sample, *spatial, channel = x.strides
+    steps = [
+        step * stride
+        for strides in (windows.strides, windows.dilations)
+        for step, stride in zip(strides, spatial, strict=True)
+    ]
+    return np.lib.stride_tricks.as_strided(x, shape, (sample, *steps, channel), writeable=False)
 
 
 def _unslide(patches: Any, sizes: Sequence[int], windows: Windows) -> Any:
@@ -301,8 +306,10 @@ def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, p
 def _matrices(x: Any, lead: int, groups: int) -> Any:
     """A matrix for each group of channels: the leading axes are its rows, the others and the channels its columns."""
     rows, inner, each = math.prod(x.shape[:lead]), math.prod(x.shape[lead:-1]), x.shape[-1] // groups
-    grouped = x.astype(_wide(x.dtype), copy=False).reshape(rows, inner, groups, each)
-    return grouped.transpose(2, 0, 1, 3).reshape(groups, rows, inner * each)
+    x = x.astype(_wide(x.dtype), copy=False)
+    if groups == 1:
+        return x.reshape(1, rows, inner * each)
+    return x.reshape(rows, inner, groups, each).transpose(2, 0, 1, 3).reshape(groups, rows, inner * each)
 
 
 @rules(*CONVOLUTIONS[""])

@@ -6,6 +6,7 @@ amount of padding puts the extra element behind.  Sizes may be None, for dimensi
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ class Windows:
     dilations: tuple[int, ...]
     padding: Any
 
-    @property
+    @functools.cached_property
     def spans(self) -> list[int]:
         """How far a window reaches along each axis, dilation included."""
         return [(k - 1) * d + 1 for k, d in zip(self.size, self.dilations, strict=True)]
@@ -82,7 +83,7 @@ class Windows:
         """
         if self.padding == "same":
             return [-(-n // stride) for n, stride in zip(sizes, self.strides, strict=True)]
-        padded = self.padded(sizes)
+        padded = sizes if self.padding == "valid" else self.padded(sizes)
         if any(n < span for n, span in zip(padded, self.spans, strict=True)):
             problem = f"a window that spans {tuple(self.spans)} does not fit in {tuple(padded)}"
             raise ValueError(f'{problem}, which is the size with its padding; use padding="same" or a smaller window.')

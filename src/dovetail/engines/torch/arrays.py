@@ -32,9 +32,10 @@ def _(x: Any, axes: Any) -> Any:
 
 @rules("ExpandDims")
 def _(x: Any, axis: Any) -> Any:
-    axes = (axis,) if isinstance(axis, int) else axis
-    rank = x.ndim + len(axes)
-    for i in sorted(a % rank for a in axes):
+    if isinstance(axis, int):
+        return x.unsqueeze(axis)
+    rank = x.ndim + len(axis)
+    for i in sorted(a % rank for a in axis):
         x = x.unsqueeze(i)
     return x
 
