@@ -86,8 +86,8 @@ def main(arguments=None):
     test = spirals(options.points // 3, options.classes, rng)
     model = build(options.classes, options.units)
     model.compile(keras.optimizers.Adam(0.01), loss=focal_loss, metrics=["accuracy", mean_confidence])
-    history = model.fit(x, y, batch_size=options.batch, epochs=options.epochs, verbose=2).history
-    print(f"{keras.backend.backend()}: loss {history['loss'][0]:.4f} -> {history['loss'][-1]:.4f}")
+    losses = model.fit(x, y, batch_size=options.batch, epochs=options.epochs, verbose=2).history["loss"]
+    print(f"{keras.backend.backend()}: loss {losses[0]:.4f} -> {losses[-1]:.4f}")
     found = model.evaluate(*test, verbose=0, return_dict=True)
     print(f"test accuracy {found['accuracy']:.3f}, mean confidence {found['mean_confidence']:.3f}")
 
@@ -97,6 +97,7 @@ def main(arguments=None):
         again = keras.saving.load_model(path)
     apart = np.abs(again.predict(test[0], verbose=0) - model.predict(test[0], verbose=0)).max()
     print(f"saved and loaded: predictions differ by {apart:.1e} at most")
+    return {**found, "before": losses[0], "after": losses[-1], "apart": apart}
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import io
 import tempfile
 from pathlib import Path
 
@@ -129,6 +132,19 @@ def check_gradients_of_the_backend_see_through():
         model.compile(keras.optimizers.SGD(0.01), "mse")
         losses.append(model.fit(X, X[:, :1], epochs=3, shuffle=False, verbose=0).history["loss"])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+def check_the_program_of_examples():
+    path = Path(__file__).parents[2] / "examples" / "keras3_with_k.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        found = program.main(["--points", "300", "--units", "16", "--epochs", "12"])
+    assert found["after"] < 0.3 * found["before"] and found["accuracy"] > 0.9, found
+    assert 1 / 3 < found["mean_confidence"] <= 1 and found["apart"] < 1e-6, found
+    said = f"{keras.backend.backend()}: loss {found['before']:.4f} -> {found['after']:.4f}"
+    assert said in printed.getvalue()
 
 
 if __name__ == "__main__":
