@@ -1,13 +1,14 @@
-"""Control flow in a functional model: functions become models, and a layer that holds them runs them.
+"""Control flow in a functional model: functions become parts of it, and a layer that holds them runs them.
 
-A function is called once, on symbolic tensors.  What it takes from around it becomes further inputs of its model, so
+A function is called once, on symbolic tensors.  What it takes from around it becomes further inputs of its part, so
 the layer is saved, loaded and cloned with all that the function does; no Python code goes into a file.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,8 @@ from dovetail.dtypes import DType, promote
 from dovetail.engines import get_engine, owner_of_type
 from dovetail.engines.control import Control, Values
 from dovetail.errors import op_error
-from dovetail.interop.keras.parts import cut, model_of
-from dovetail.interop.keras.tensors import input_like, spec_of
+from dovetail.interop.keras.parts import LayerOfParts, Part, cut
+from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
 from dovetail.ops import arguments, cast, convert, worlds
 from dovetail.ops.op import OPS
 from dovetail.ops.spec import TensorSpec
@@ -29,7 +30,7 @@ class KerasControl(Control):
     """Adds a layer to the functional model."""
 
     def cond(self, condition: Any, then_branch: Callable[[], Values], else_branch: Callable[[], Values]) -> Values:
-        bodies = {"then_branch": _Body([], then_branch), "else_branch": _Body([], else_branch)}
+        bodies = {"then_branch": Body([], then_branch), "else_branch": Body([], else_branch)}
         pairs = zip(*(body.outputs for body in bodies.values()), strict=True)
         dtypes = [promote([_dtype_of(a), _dtype_of(b)]) for a, b in pairs]
         for body in bodies.values():
@@ -40,7 +41,7 @@ class KerasControl(Control):
         self, condition: Callable[..., Any], body: Callable[..., Values], state: Values, limit: int | None
     ) -> Values:
         first, step = _loop_body("While", state, [], lambda *carry: body(*carry))
-        test = _Body([_spec(v) for v in first], lambda *carry: [condition(*carry)])
+        test = Body([spec_of(v) for v in first], lambda *carry: [condition(*carry)])
         test.cast_outputs([promote([bool])])
         return _call("While", {"init": first}, {"condition": test, "body": step}, {"maximum_iterations": limit})
 
@@ -53,7 +54,7 @@ class KerasControl(Control):
             carry, ys = body(values[:count], values[count:])
             return [*carry, *ys]
 
-        slices = [TensorSpec(spec.shape and spec.shape[1:], spec.dtype) for spec in map(_spec, xs)]
+        slices = [TensorSpec(spec.shape and spec.shape[1:], spec.dtype) for spec in map(spec_of, xs)]
         first, traced = _loop_body("Scan", init, slices, step)
         if not traced.outputs:
             return [], []
@@ -62,10 +63,10 @@ class KerasControl(Control):
         return found[:count], found[count:]
 
 
-# -- functions as models ----------------------------------------------------------------------------------------------
+# -- functions as parts ----------------------------------------------------------------------------------------------
 
 
-class _Body:
+class Body:
     """A function of flat values, called once on symbolic inputs.
 
     Attributes:
@@ -83,16 +84,20 @@ class _Body:
         pairs = zip(self.outputs, dtypes, strict=False)
         self.outputs[: len(dtypes)] = [v if _dtype_of(v) == dtype else cast(v, dtype) for v, dtype in pairs]
 
-    def parts(self) -> tuple[list[Any], list[Any]]:
+    def cut(self) -> tuple[list[Any], list[Any]]:
         """Its nodes, and what it takes from around it: tensors that were there before it was called, and values."""
         own = set(map(id, self.inputs))
         nodes, taken = cut(self.outputs, lambda tensor: id(tensor) in own or _age(tensor) < self._start)
         return nodes, [v for v in taken if id(v) not in own]
 
-    def model(self, taken: Sequence[Any]) -> keras.Model:
-        """A model of its inputs, then of what is taken from around it."""
-        others = [input_like(_spec(v)) for v in taken]
-        return model_of(self.parts()[0], [*self.inputs, *taken], [*self.inputs, *others], self.outputs)
+    def part(self, taken: Sequence[Any]) -> Part:
+        """What it does with its inputs, then with what is taken from around it."""
+        return Part.of(self.cut()[0], [*self.inputs, *taken], self.outputs)
+
+
+def taken_by(bodies: Iterable[Body]) -> list[Any]:
+    """What bodies take from around them, each value once."""
+    return list({id(v): v for body in bodies for v in body.cut()[1]}.values())
 
 
 def _age(tensor: keras.KerasTensor) -> float:
@@ -101,12 +106,12 @@ def _age(tensor: keras.KerasTensor) -> float:
     return int(numbered[1] or 0) if numbered else -1
 
 
-def _loop_body(op: str, init: Values, slices: list[TensorSpec], step: Callable[..., Values]) -> tuple[list[Any], _Body]:
+def _loop_body(op: str, init: Values, slices: list[TensorSpec], step: Callable[..., Values]) -> tuple[list[Any], Body]:
     """The first values of what a loop carries, and its body, called until dtypes and shapes stay as they are."""
-    specs = [_spec(v) for v in init]
+    specs = [spec_of(v) for v in init]
     while True:
-        body = _Body([*specs, *slices], step)
-        pairs = zip(specs, map(_spec, body.outputs), strict=False)
+        body = Body([*specs, *slices], step)
+        pairs = zip(specs, map(spec_of, body.outputs), strict=False)
         try:
             joined = [join_specs(before, after, "what a loop carries") for before, after in pairs]
         except ValueError as error:
@@ -123,16 +128,10 @@ def _dtype_of(value: Any) -> DType:
     return promote([arguments.dtype_of(value)])
 
 
-def _spec(value: Any) -> TensorSpec:
-    if isinstance(value, keras.KerasTensor):
-        return spec_of(value)
-    return TensorSpec(tuple(convert(value).shape), _dtype_of(value))
-
-
 # -- the layer --------------------------------------------------------------------------------------------------------
 
 
-def _call(op: str, given: dict[str, list[Any]], bodies: dict[str, _Body], settings: dict[str, Any]) -> list[Any]:
+def _call(op: str, given: dict[str, list[Any]], bodies: dict[str, Body], settings: dict[str, Any]) -> list[Any]:
     """Adds the layer that runs an op of `ops.subgraphs`.
 
     Args:
@@ -141,11 +140,11 @@ def _call(op: str, given: dict[str, list[Any]], bodies: dict[str, _Body], settin
         bodies: its parameters that are functions.
         settings: the others.
     """
-    taken = list({id(v): v for body in bodies.values() for v in body.parts()[1]}.values())
+    taken = taken_by(bodies.values())
     counts = {name: len(values) for name, values in given.items()}
-    models = {name: body.model(taken) for name, body in bodies.items()}
-    values = [_symbolic_or_native(v) for values in (*given.values(), taken) for v in values]
-    layer = ControlFlow(op, models, counts, settings)
+    parts = {name: body.part(taken) for name, body in bodies.items()}
+    values = [symbolic_or_native(v) for values in (*given.values(), taken) for v in values]
+    layer = ControlFlow(parts, op, counts, settings)
     try:
         layer.compute_output_spec(values)
     except (ValueError, TypeError) as error:  # told here, where the user's line can be found
@@ -153,7 +152,7 @@ def _call(op: str, given: dict[str, list[Any]], bodies: dict[str, _Body], settin
     return list(layer(values))
 
 
-def _symbolic_or_native(value: Any) -> Any:
+def symbolic_or_native(value: Any) -> Any:
     """What Keras allows in a list of tensors."""
     if isinstance(value, keras.KerasTensor) or worlds.world_of(value) is worlds.NATIVE:
         return value
@@ -169,56 +168,51 @@ class _Typed:
 
 @dataclass
 class _Signature:
-    """A model as the type rules of the ops see their subgraphs."""
+    """A part as the type rules of the ops see their subgraphs."""
 
     inputs: list[_Typed]
     outputs: list[_Typed]
 
     @classmethod
-    def of(cls, model: keras.Model) -> _Signature:
-        return cls(*([_Typed(spec_of(t)) for t in tensors] for tensors in (model.inputs, model.outputs)))
+    def of(cls, part: Part) -> _Signature:
+        return cls([_Typed(spec) for spec in part.input_specs], [_Typed(spec) for spec in part.output_specs])
 
 
 @keras.saving.register_keras_serializable("dovetail")
-class ControlFlow(keras.layers.Layer):
-    """A branch or a loop, whose functions are models.
+class ControlFlow(LayerOfParts):
+    """A branch or a loop.
 
     Args:
+        parts: its functions, by the names of the op's parameters.
         op: "If", "While" or "Scan".
-        bodies: the models, by the names of the op's parameters.
         counts: how many tensors each tensor parameter but the last is given.
         settings: the op's other parameters.
     """
 
     def __init__(
-        self, op: str, bodies: dict[str, keras.Model], counts: dict[str, int], settings: dict[str, Any], **options: Any
+        self, parts: dict[str, Part], op: str, counts: dict[str, int], settings: dict[str, Any], **options: Any
     ) -> None:
-        super().__init__(autocast=False, **options)
-        self.op, self.bodies, self.counts, self.settings = op, bodies, counts, settings
-        self.supports_masking = True
-        self.built = True
+        super().__init__(parts, **options)
+        self.op, self.counts, self.settings = op, counts, settings
 
     def call(self, values: list[Any], training: bool | None = None) -> list[Any]:
         """Runs it.
 
         Args:
             values: the op's tensors, in the order of its parameters.
-            training: as for the layers in the models.
+            training: as for the layers in the parts.
         """
         engine = next(filter(None, (owner_of_type(type(v)) for v in values)), None) or get_engine("numpy")
-
-        def program(model: keras.Model) -> Callable[..., list[Any]]:
-            return lambda *inputs: keras.tree.flatten(model(list(inputs), training=training))
-
-        return list(engine.native.rules[self.op](*self._arguments(values, program)))
+        told = functools.partial(functools.partial, training=training)
+        return list(engine.native.rules[self.op](*self._arguments(values, told)))
 
     def compute_output_spec(self, values: list[Any], training: bool | None = None) -> list[Any]:
-        specs = [_spec(v) for v in values]
+        specs = [spec_of(v) for v in values]
         found = OPS[self.op].infer(*self._arguments(specs, _Signature.of))  # type: ignore[misc]
-        return [keras.KerasTensor(spec.shape, str(spec.dtype)) for spec in found]
+        return [KerasTensor(spec) for spec in found]
 
-    def _arguments(self, values: list[Any], body: Callable[[keras.Model], Any]) -> Iterator[Any]:
-        """The arguments of the op's rules, with what is made of the models."""
+    def _arguments(self, values: list[Any], body: Callable[[Part], Any]) -> Iterator[Any]:
+        """The arguments of the op's rules, with what is made of the parts."""
         rest = list(values)
         last = OPS[self.op].tensor_positions[-1][0]
         for index, param in enumerate(OPS[self.op].params):
@@ -227,17 +221,7 @@ class ControlFlow(keras.layers.Layer):
                 part, rest = rest[:count], rest[count:]
                 yield part if getattr(param.kind, "many", False) else part[0]
             else:
-                yield body(self.bodies[param.name]) if param.name in self.bodies else self.settings[param.name]
-
-    def compute_mask(self, *args: Any) -> None:
-        return None
+                yield body(self.parts[param.name]) if param.name in self.parts else self.settings[param.name]
 
     def get_config(self) -> dict[str, Any]:
-        bodies = {name: keras.saving.serialize_keras_object(model) for name, model in self.bodies.items()}
-        own = {"op": self.op, "bodies": bodies, "counts": dict(self.counts), "settings": dict(self.settings)}
-        return {**super().get_config(), **own}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> ControlFlow:
-        bodies = {name: keras.saving.deserialize_keras_object(body) for name, body in config["bodies"].items()}
-        return cls(**{**config, "bodies": bodies})
+        return {**super().get_config(), "op": self.op, "counts": dict(self.counts), "settings": dict(self.settings)}

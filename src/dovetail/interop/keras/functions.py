@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+from keras.src.backend.common import global_state
 
 from dovetail.dtypes import as_dtype
 from dovetail.engines import get_engine, owner_of_type
-from dovetail.interop.keras.parts import cut, model_of
+from dovetail.interop.keras.parts import LayerOfParts, Part, cut, model_of
 from dovetail.interop.keras.random import RandomKey
-from dovetail.interop.keras.tensors import input_like, spec_of
+from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
 from dovetail.ops import cast
 from dovetail.ops import sum as total
 
@@ -95,8 +96,8 @@ def _gradients(ys: Sequence[keras.KerasTensor], xs: set[int]) -> dict[int, keras
     if not reached:
         return {}
     taken = [*reached, *(t for t in taken if id(t) not in xs)]
-    model = model_of(nodes, taken, [input_like(spec_of(t)) for t in taken], ys)
-    return dict(zip(map(id, reached), Gradients(model, len(reached))(taken), strict=True))
+    layer = Gradients({"ys": Part.of(nodes, taken, ys)}, len(reached))
+    return dict(zip(map(id, reached), layer(taken), strict=True))
 
 
 def _dependent(ys: Sequence[keras.KerasTensor], xs: set[int]) -> set[int]:
@@ -109,26 +110,25 @@ def _dependent(ys: Sequence[keras.KerasTensor], xs: set[int]) -> set[int]:
     return found
 
 
-class Gradients(keras.layers.Layer):
-    """The gradients of the sum of what a model gives, by the differentiation of Keras' backend.
+@keras.saving.register_keras_serializable("dovetail")
+class Gradients(LayerOfParts):
+    """The gradients of the sum of what a part gives, by the differentiation of Keras' backend.
 
     Args:
-        part: the model.
+        parts: the one, named "ys".
         count: how many of its inputs, the first ones, to differentiate with respect to.
     """
 
-    def __init__(self, part: keras.Model, count: int, **options: Any) -> None:
-        super().__init__(autocast=False, **options)
-        self.part, self.count = part, count
-        self.supports_masking = True
-        self.built = True
+    def __init__(self, parts: dict[str, Part], count: int, **options: Any) -> None:
+        super().__init__(parts, **options)
+        self.count = count
 
     def call(self, values: list[Any], training: bool | None = None) -> list[Any]:
-        """The gradients where the model's inputs have these values."""
+        """The gradients where the part's inputs have these values."""
         others = values[self.count :]
 
         def loss(*sources: Any) -> Any:
-            ys = keras.tree.flatten(self.part([*sources, *others], training=training))
+            ys = self.parts["ys"](*sources, *others, training=training)
             return sum(total(cast(y, "float32") if as_dtype(y.dtype).itemsize < 4 else y) for y in ys)
 
         owner = owner_of_type(type(values[0])) or get_engine("numpy")
@@ -136,13 +136,11 @@ class Gradients(keras.layers.Layer):
         return [keras.ops.zeros_like(x) if g is None else g for x, g in zip(values, found, strict=False)]
 
     def compute_output_spec(self, values: list[Any], training: bool | None = None) -> list[Any]:
-        return [keras.KerasTensor(x.shape, str(x.dtype)) for x in values[: self.count]]
-
-    def compute_mask(self, *args: Any) -> None:
-        return None
+        return [KerasTensor(spec_of(x)) for x in values[: self.count]]
 
     def get_config(self) -> dict[str, Any]:
-        raise NotImplementedError(
-            "a model that computes gradients shares its layers with them, which Keras cannot save; save the model "
-            "without them, and call K.gradients again on the tensors of the one that is loaded."
-        )
+        in_file = global_state.get_global_attribute("shared_objects/id_to_config_map") is not None
+        if self.inner_layers and not in_file:
+            problem = "a model that computes gradients shares its layers with them, which Keras keeps only in a file"
+            raise NotImplementedError(f"{problem}: save the model to a file and load it, to have another one like it.")
+        return {**super().get_config(), "count": self.count}

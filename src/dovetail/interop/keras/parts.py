@@ -1,11 +1,18 @@
-"""Parts of functional models, cut out as models of their own."""
+"""Parts of functional models: cut out, run by layers, and saved with them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import keras
+
+from dovetail.dtypes import as_dtype
+from dovetail.interop.keras.tensors import spec_of
+from dovetail.ops.spec import TensorSpec
+
+# -- cutting ----------------------------------------------------------------------------------------------------------
 
 
 def node_of(tensor: keras.KerasTensor) -> Any:
@@ -63,3 +70,136 @@ def model_of(
         found = keras.tree.flatten(node.operation(*args, **kwargs))
         known.update(zip(map(id, node.outputs), found, strict=True))
     return keras.Model(list(inputs), [known[id(v)] for v in outputs])
+
+
+# -- running ----------------------------------------------------------------------------------------------------------
+
+
+@keras.saving.register_keras_serializable("dovetail")
+@dataclass(frozen=True)
+class Slot:
+    """Where an argument is found among the values that there are when a part runs."""
+
+    index: int
+
+    def get_config(self) -> dict[str, Any]:
+        return {"index": self.index}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Slot:
+        return cls(**config)
+
+
+@keras.saving.register_keras_serializable("dovetail")
+class Part:
+    """What a functional model computes from some tensors, as a function.
+
+    It is no `keras.Model`, which would add calls to its layers: Keras counts those to find its way in a saved model,
+    and so could not load one that has a layer both inside and outside of a part.
+
+    Args:
+        steps: operations with their arguments, in the order of computation, Slots in place of tensors; each operation's
+            results get the next Slots, the first of which are those of the inputs.
+        outputs: Slots.
+        specs: what is known of the inputs, and of the outputs.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[tuple[Any, Any, Any]],
+        outputs: Sequence[Slot],
+        specs: tuple[Sequence[TensorSpec], Sequence[TensorSpec]],
+    ) -> None:
+        self.steps, self.outputs = list(steps), list(outputs)
+        self.input_specs, self.output_specs = map(list, specs)
+
+    @classmethod
+    def of(cls, nodes: Iterable[Any], sources: Sequence[Any], outputs: Sequence[Any]) -> Part:
+        """A part that does what nodes do.
+
+        Args:
+            nodes: in the order of computation.
+            sources: what the nodes and outputs take from outside: KerasTensors, or values that are known.
+            outputs: KerasTensors of the nodes, or sources.
+        """
+        slots = {id(source): Slot(index) for index, source in enumerate(sources)}
+        steps, count = [], len(sources)
+        for node in nodes:
+            steps.append((node.operation, *node.arguments.fill_in(slots)))
+            for output in node.outputs:
+                slots[id(output)] = Slot(count)
+                count += 1
+        specs = ([spec_of(v) for v in sources], [spec_of(v) for v in outputs])
+        return cls(steps, [slots[id(v)] for v in outputs], specs)
+
+    @property
+    def operations(self) -> list[Any]:
+        """The operations, each once."""
+        return list(dict.fromkeys(operation for operation, _, _ in self.steps))
+
+    def __call__(self, *inputs: Any, training: bool | None = None) -> list[Any]:
+        """The outputs; `training` is what layers like Dropout are told, if it is not None."""
+        values = list(inputs)
+
+        def filled(argument: Any) -> Any:
+            return values[argument.index] if isinstance(argument, Slot) else argument
+
+        for operation, args, kwargs in self.steps:
+            args, kwargs = keras.tree.map_structure(filled, (args, kwargs))
+            if training is not None and "training" in kwargs:  # Keras puts there what it is told in symbolic calls
+                kwargs["training"] = training
+            values += keras.tree.flatten(operation(*args, **kwargs))
+        return [values[slot.index] for slot in self.outputs]
+
+    def get_config(self) -> dict[str, Any]:
+        operations = self.operations
+        save = keras.saving.serialize_keras_object
+        return {
+            # By this number Keras knows a layer again that is in a file several times; it would come late here.
+            "operations": [{**save(operation), "shared_object_id": id(operation)} for operation in operations],
+            "steps": [
+                [operations.index(operation), save(args), save(kwargs)] for operation, args, kwargs in self.steps
+            ],
+            "outputs": [slot.index for slot in self.outputs],
+            "specs": [
+                [[spec.shape, str(spec.dtype)] for spec in specs] for specs in (self.input_specs, self.output_specs)
+            ],
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Part:
+        load = keras.saving.deserialize_keras_object
+        operations = [load(operation) for operation in config["operations"]]
+        steps = [(operations[index], load(args), load(kwargs)) for index, args, kwargs in config["steps"]]
+        inputs, outputs = (
+            [TensorSpec(tuple(shape), as_dtype(dtype)) for shape, dtype in specs] for specs in config["specs"]
+        )
+        return cls(steps, [Slot(index) for index in config["outputs"]], (inputs, outputs))
+
+
+class LayerOfParts(keras.layers.Layer):
+    """A layer that runs parts; their layers are its own.
+
+    Args:
+        parts: by their names.
+    """
+
+    def __init__(self, parts: dict[str, Part], **options: Any) -> None:
+        super().__init__(autocast=False, **options)
+        self.parts = parts
+        operations = dict.fromkeys(operation for part in parts.values() for operation in part.operations)
+        self.inner_layers = [operation for operation in operations if isinstance(operation, keras.layers.Layer)]
+        self.supports_masking = True
+        self.built = True
+
+    def compute_mask(self, *args: Any) -> None:
+        return None
+
+    def get_config(self) -> dict[str, Any]:
+        parts = {name: keras.saving.serialize_keras_object(part) for name, part in self.parts.items()}
+        return {**super().get_config(), "parts": parts}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LayerOfParts:
+        parts = {name: keras.saving.deserialize_keras_object(part) for name, part in config["parts"].items()}
+        return cls(**{**config, "parts": parts})

@@ -7,11 +7,11 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.dtypes import DType, as_dtype
+from dovetail.dtypes import DType, as_dtype, promote
 from dovetail.errors import op_error
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.partial import LARGEST, PartialInts
-from dovetail.ops import stack
+from dovetail.ops import arguments, convert, stack
 from dovetail.ops.infer import size_of
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Operators
@@ -41,8 +41,10 @@ class KerasTensor(Operators, keras.KerasTensor):
 
 
 def spec_of(value: Any) -> TensorSpec:
-    """What is known of a KerasTensor; not whether it is sparse, which Keras says of any product with a number."""
-    return TensorSpec(tuple(value.shape), as_dtype(value.dtype))
+    """What is known of a value; not whether it is sparse, which Keras says of any product with a number."""
+    if isinstance(value, keras.KerasTensor):
+        return TensorSpec(tuple(value.shape), as_dtype(value.dtype))
+    return TensorSpec(tuple(convert(value).shape), promote([arguments.dtype_of(value)]))
 
 
 def input_like(spec: TensorSpec) -> keras.KerasTensor:
