@@ -199,6 +199,59 @@ def check_random_numbers_are_new_in_each_call():
     assert first.shape == X.shape and (first != second).all()
 
 
+# -- the learning phase ----------------------------------------------------------------------------------------------
+
+
+def check_the_phase_is_what_the_model_is_told():
+    x = inputs()
+    calls = []
+
+    def noisy():
+        calls.append("noisy")
+        return x + 1000.0 * K.random_uniform(K.shape(x), minval=1.0, maxval=2.0)
+
+    halves = K.in_test_phase(x * 0.5, lambda: x)
+    model = keras.Model(x, [K.in_train_phase(noisy, x), halves])
+    assert calls == ["noisy"]
+    for made in (model, loaded(model), keras.models.clone_model(model)):
+        close(made.predict(X, verbose=0), [X, X * 0.5])
+        drawn = [keras.ops.convert_to_numpy(made(X, training=True)[0]) for _ in range(2)]
+        assert (drawn[0] > 900).all() and (drawn[0] != drawn[1]).all()
+        close(made(X, training=True)[1], X)
+    close(K.function([x, K.learning_phase()], [halves])([X, 1])[0], X)
+    close(K.function([x, K.learning_phase()], [halves])([X, 0])[0], X * 0.5)
+
+
+def check_the_phase_is_followed_by_fit():
+    x = inputs()
+    scale = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")
+    y = K.in_train_phase(lambda: scale(x), lambda: scale(x) + K.constant([[100.0]]))
+    model = keras.Model(x, y * 1.0)
+    assert len(model.trainable_weights) == 1
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    losses = model.fit(X, np.zeros((5, 1)), epochs=10, verbose=0).history["loss"]
+    assert losses[-1] < losses[0] < 100.0 < model.evaluate(X, np.zeros((5, 1)), verbose=0)
+
+
+def check_the_phase_that_is_set_is_built_in():
+    x = inputs()
+    with K.learning_phase_scope(1):
+        y = K.in_train_phase(lambda: x + 1.0, x)
+    with K.learning_phase_scope(0):
+        z = K.in_train_phase(lambda: x + 1.0, x)
+    assert z is x
+    holds(x, [y, K.in_train_phase(x, x * 2.0, training=True)], [X + 1, X])
+
+
+def check_what_depends_on_the_phase_has_one_rank():
+    x = inputs()
+    with pytest.raises(ValueError, match=r"K.in_train_phase at keras_checks.py:\d+: .*must have one rank"):
+        K.in_train_phase(lambda: K.sum(x), x)
+    with pytest.raises(ValueError, match=r"K.in_train_phase at keras_checks.py:\d+: .*must have one structure"):
+        K.in_train_phase(lambda: [x, x], x)
+    assert K.in_train_phase(lambda: 1 / 0, lambda: "testing") == "testing"
+
+
 # -- functions and gradients ------------------------------------------------------------------------------------------
 
 

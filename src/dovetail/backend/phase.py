@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dovetail import backend as K
-from dovetail.backend.symbolic import symbolic_graph
+from dovetail.backend.symbolic import interop_keras, is_of_keras, symbolic_graph
 from dovetail.backend.table import k_error, k_function
 from dovetail.ops.kinds import TensorLike
 
@@ -38,7 +38,8 @@ def learning_phase() -> Any:
 
     Returns:
         An int or bool, 0 if nothing has been said; then, while the default graph is open, a bool graph Tensor that may
-        be an input of `K.function`, and is False where it is not.
+        be an input of `K.function`, and is False where it is not.  It is no KerasTensor, since those come of others: in
+        a functional model of Keras 3, `K.in_train_phase` follows the phase.
 
     Source: `tf.keras.backend.learning_phase`.
 
@@ -145,7 +146,9 @@ def in_train_phase(
         training: whether it is training: a bool, a number or a scalar tensor; `K.learning_phase` if not given.
 
     Returns:
-        `x` or `alt`, or what they give; only the one that is chosen is called.
+        `x` or `alt`, or what they give; only the one that is chosen is called.  On KerasTensors, where nothing has been
+        said of the phase, both are called, and a layer of the model picks the one or the other when it runs; of two
+        functions, that for testing has to give a KerasTensor.
 
     Source: `tf.keras.backend.in_train_phase`.
 
@@ -156,6 +159,8 @@ def in_train_phase(
         'training'
     """
     if training is None:
+        if _is_left_to_model(x, alt):
+            return interop_keras().in_train_phase(x, alt)
         training = K.learning_phase()
     if K.is_tensor(training):
         return K.switch(training, x, alt)
@@ -164,6 +169,15 @@ def in_train_phase(
         raise k_error(TypeError, "in_train_phase", problem)
     chosen = x if training else alt
     return chosen() if callable(chosen) else chosen
+
+
+def _is_left_to_model(x: Any, alt: Any) -> bool:
+    """Whether nothing says now if it is training, and there may be a model of Keras 3 that will be told."""
+    if _phase.value is not None or _told_to_layer() is not None:
+        return False
+    if is_of_keras(x) or is_of_keras(alt):
+        return True
+    return callable(alt) and "dovetail.interop.keras" in sys.modules and symbolic_graph() is None
 
 
 @k_function

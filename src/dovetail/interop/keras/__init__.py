@@ -12,6 +12,7 @@ from dovetail.interop.keras import calls, random, saving
 from dovetail.interop.keras.control import KerasControl
 from dovetail.interop.keras.functions import function as function
 from dovetail.interop.keras.functions import gradients as gradients
+from dovetail.interop.keras.phase import in_train_phase as in_train_phase
 from dovetail.ops import dispatch, worlds
 
 KERAS = worlds.World("keras", 5, calls.apply, symbolic=True, control=KerasControl(), fresh_key=random.fresh_key)

@@ -31,11 +31,9 @@ class KerasControl(Control):
 
     def cond(self, condition: Any, then_branch: Callable[[], Values], else_branch: Callable[[], Values]) -> Values:
         bodies = {"then_branch": Body([], then_branch), "else_branch": Body([], else_branch)}
-        pairs = zip(*(body.outputs for body in bodies.values()), strict=True)
-        dtypes = [promote([_dtype_of(a), _dtype_of(b)]) for a, b in pairs]
-        for body in bodies.values():
-            body.cast_outputs(dtypes)
-        return _call("If", {"condition": [cast(condition, "bool")]}, bodies, {}) if dtypes else []
+        promote_outputs(list(bodies.values()))
+        has_results = bool(bodies["then_branch"].outputs)
+        return _call("If", {"condition": [cast(condition, "bool")]}, bodies, {}) if has_results else []
 
     def while_loop(
         self, condition: Callable[..., Any], body: Callable[..., Values], state: Values, limit: int | None
@@ -93,6 +91,13 @@ class Body:
     def part(self, taken: Sequence[Any]) -> Part:
         """What it does with its inputs, then with what is taken from around it."""
         return Part.of(self.cut()[0], [*self.inputs, *taken], self.outputs)
+
+
+def promote_outputs(bodies: Sequence[Body]) -> None:
+    """Gives the outputs of two bodies the same dtypes."""
+    dtypes = [promote([_dtype_of(a), _dtype_of(b)]) for a, b in zip(*(body.outputs for body in bodies), strict=True)]
+    for body in bodies:
+        body.cast_outputs(dtypes)
 
 
 def taken_by(bodies: Iterable[Body]) -> list[Any]:

@@ -162,7 +162,8 @@ class Part:
             ],
             "outputs": [slot.index for slot in self.outputs],
             "specs": [
-                [[spec.shape, str(spec.dtype)] for spec in specs] for specs in (self.input_specs, self.output_specs)
+                [[list(spec.shape or ()), str(spec.dtype)] for spec in specs]
+                for specs in (self.input_specs, self.output_specs)
             ],
         }
 

@@ -1,0 +1,71 @@
+"""The learning phase in a functional model: a layer picks what to compute by what it is told when the model runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from dovetail.interop.keras.control import Body, promote_outputs, symbolic_or_native, taken_by
+from dovetail.interop.keras.parts import LayerOfParts
+from dovetail.interop.keras.tensors import KerasTensor
+from dovetail.ops.subgraphs import join_specs
+from dovetail.structure import flatten, show, unflatten
+
+
+def in_train_phase(x: Any, alt: Any) -> Any:
+    """One value where a functional model trains, another one else.
+
+    Args:
+        x: the value in training: a tensor, or a structure of tensors, or a function that gives it.
+        alt: the value else, of the same structure and ranks.
+
+    Returns:
+        KerasTensors; `alt` as it is, if neither is of a functional model.
+
+    Raises:
+        ValueError: the structures or ranks differ.
+
+    Source: `keras.backend.in_train_phase` of Keras 2.3.
+    """
+    testing, structure = _body(alt)
+    if not any(isinstance(v, keras.KerasTensor) for v in (*testing.outputs, *flatten(x)[0])):
+        return unflatten(structure, testing.outputs)
+    training, found = _body(x)
+    if found != structure:
+        raise ValueError(f"both values must have one structure, but they are {show(found)} and {show(structure)}.")
+    promote_outputs([training, testing])
+    taken = taken_by([training, testing])
+    layer = InTrainPhase({"training": training.part(taken), "testing": testing.part(taken)})
+    layer.compute_output_spec([])  # what is wrong is told here; Keras' call would hide the user's line
+    return unflatten(structure, layer([symbolic_or_native(v) for v in taken]))
+
+
+def _body(value: Any) -> tuple[Body, Any]:
+    """What gives a value, which may be a function, and the value's structure."""
+    structures = []
+
+    def leaves() -> list[Any]:
+        found, structure = flatten(value() if callable(value) else value)
+        structures.append(structure)
+        return found
+
+    return Body([], leaves), structures[0]
+
+
+@keras.saving.register_keras_serializable("dovetail")
+class InTrainPhase(LayerOfParts):
+    """One of two parts, "training" and "testing"; only the one that is picked is computed."""
+
+    def call(self, values: list[Any], training: bool | None = None) -> list[Any]:
+        """Runs the one.
+
+        Args:
+            values: what both take.
+            training: which one.
+        """
+        return self.parts["training" if training else "testing"](*values, training=training)
+
+    def compute_output_spec(self, values: list[Any], training: bool | None = None) -> list[Any]:
+        pairs = zip(*(part.output_specs for part in self.parts.values()), strict=True)
+        return [KerasTensor(join_specs(a, b, "what is computed in training and else")) for a, b in pairs]
