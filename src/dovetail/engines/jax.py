@@ -21,6 +21,7 @@ from jax.scipy import linalg as jsp
 from dovetail.dtypes import DType
 from dovetail.engines import matrices, slices
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype, print_array
+from dovetail.engines.bodies import DECODERS, LOOPS, body_rule
 from dovetail.engines.control import Control, Values
 from dovetail.engines.jax_dimensions import Dimension, Dimensions, as_dimensions, known, shape_of, with_dimensions
 from dovetail.engines.numpy_like import by_name, drops_imaginary, infinite_bounds, integer_power, reduction, running
@@ -503,6 +504,9 @@ def _is_traced(values: Any) -> bool:
     return isinstance(values, jax.core.Tracer)
 
 
+_LOOPS = {"While": (2, 3, 4), "Scan": (3, 4, 5)}  # and which arguments of their rules are no arrays
+
+
 class JaxEngine(Engine):
     """JAX on its default device."""
 
@@ -563,6 +567,14 @@ class JaxEngine(Engine):
 
         return wide
 
+    def rule_for(self, operation: Any, out: bool) -> Rule | None:
+        rule = super().rule_for(operation, out)
+        static = _LOOPS.get(operation.type)
+        if rule is None or static is None:
+            return rule
+        compiled = jax.jit(rule, static_argnums=static)  # once; JAX compiles a loop that it runs at once each time
+        return lambda *args: (rule if _is_traced(args) else compiled)(*args)
+
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
         compiled = jax.jit(function, donate_argnums=donate)
 
@@ -621,14 +633,7 @@ def _slice_native(x: Any, *where: Any) -> Any:
     return x[slices.entries(*where)] if symbolic else rules["StridedSlice"](x, *where)
 
 
-def _as_program(name: str, static: tuple[int, ...]) -> Rule:
-    """The body of a composite as one program: op by op its loop would have jax compile many small ones."""
-    return jax.jit(lambda *args: OPS[name].body(*args), static_argnums=static)  # type: ignore[misc]  # it has a body
-
-
 engine = JaxEngine(rules)
-for _name, _static in (("CTCLoss", (4,)), ("CTCGreedyDecoder", (2, 3)), ("CTCBeamSearchDecoder", (2, 3, 4, 5))):
-    engine.eager_rules[_name] = engine.eager_rule(_as_program(_name, _static))
 engine.native.__class__ = NativeJaxEngine
 engine.native.rules = engine.native.eager_rules = Rules(
     {
@@ -637,3 +642,9 @@ engine.native.rules = engine.native.eager_rules = Rules(
         "StridedSlice": with_dimensions("StridedSlice", _slice_native),
     }
 )
+for _name in LOOPS:
+    _static = [i for i, param in enumerate(OPS[_name].params) if param.kind is None]
+    _program = jax.jit(body_rule(_name, engine.native), static_argnums=_static)
+    engine.eager_rules[_name] = engine.eager_rule(_program)
+    if _name in DECODERS:
+        engine.rules[_name] = _program

@@ -14,7 +14,7 @@ from dovetail.engines import pop_engine, push_engine
 from dovetail.engines.base import Engine, Rule, print_array
 from dovetail.engines.control import Control
 from dovetail.engines.tensorflow.control import GraphControl
-from dovetail.engines.tensorflow.program import Program
+from dovetail.engines.tensorflow.program import Program, as_program
 from dovetail.ops.op import OPS
 from dovetail.tensor import Tensor
 
@@ -87,6 +87,10 @@ class TensorFlowEngine(Engine):
         shown = tf.numpy_function(lambda array: print_array(array, message, summarize), [value], [])
         with tf.control_dependencies([shown]):
             return tf.identity(value)
+
+    def rule_for(self, operation: Any, out: bool) -> Rule | None:
+        rule = super().rule_for(operation, out)
+        return as_program(rule) if rule is not None and operation.type in ("While", "Scan") else rule
 
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
         return Program(function, graph)

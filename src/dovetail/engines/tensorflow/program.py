@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from dovetail.engines.base import Rule
 from dovetail.errors import op_error
 from dovetail.ops.windows import CONVOLUTIONS, POOLS
 from dovetail.plan.lower import FILE, OPERATIONS
@@ -76,3 +77,9 @@ class Program:
     def _traced(self, args: Any, xla: bool) -> Any:
         specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
         return tf.function(self._function, autograph=False, jit_compile=xla or None).get_concrete_function(*specs)
+
+
+def as_program(rule: Rule) -> Rule:
+    """A rule of many kernels which, called by itself, runs as one program for each shape of its arguments."""
+    program = tf.function(rule, autograph=False)
+    return lambda *args: (program if tf.executing_eagerly() else rule)(*args)

@@ -1,0 +1,32 @@
+"""Rules made of bodies: a composite with a loop as one rule, which an engine compiles as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.engines.base import Engine, Rule
+from dovetail.ops.op import OPS
+from dovetail.plan.bodies import run_body
+from dovetail.tensor import Tensor
+
+# Eager calls of these are programs where each kernel takes long to start, or each loop to compile.  The loss is one for
+# calls that nothing differentiates; in graphs its gradient needs to see the body.
+DECODERS = ("CTCGreedyDecoder", "CTCBeamSearchDecoder")
+LOOPS = ("CTCLoss", *DECODERS)
+
+
+def body_rule(name: str, engine: Engine) -> Rule:
+    """The body of a composite as a function of native arrays, to be traced by the engine's library.
+
+    Args:
+        name: of the composite; the engine has no rule for it.
+        engine: the native one.
+    """
+    op = OPS[name]
+
+    def rule(*args: Any) -> Any:
+        values = [Tensor(value, engine) if engine.owns_type(type(value)) else value for value in args]
+        results = run_body(op, engine, *values)
+        return tuple(t._value for t in results) if op.returns_tuple else results._value
+
+    return rule
