@@ -7,13 +7,28 @@ import pytest
 
 import dovetail as dt
 from dovetail import backend as K
+from dovetail.backend.table import FUNCTIONS
+from dovetail.ops.calls import repeatable
+from tests.backend.parity import leaves
+from tests.backend.test_parity import CASES
 
 TIMES = 5
+REPEATABLE = {name for name, function in FUNCTIONS.items() if isinstance(function.__wrapped__, repeatable)}
+REPEATABLE |= {"binary_crossentropy", "categorical_crossentropy"}  # but for what they find out about their output
+REPEATED = [c for c in CASES if c.functions[0] in REPEATABLE and "eager" in c.ways and not c.raises]
 
 
 @pytest.fixture
 def x(engine):
     return dt.ops.convert(np.float32([[0.25, 0.75], [1.0, 0.0]]))
+
+
+@pytest.mark.parametrize("case", REPEATED, ids=str)
+def test_repeated_calls_give_the_same_bits(case, engine):
+    arrays = [dt.ops.convert(a) for a in case.drawn()]
+    first, *others = [leaves(case.run(K, *arrays)) for _ in range(TIMES)]
+    for found in others:
+        assert [(a.dtype, a.shape, a.tobytes()) for a in found] == [(a.dtype, a.shape, a.tobytes()) for a in first]
 
 
 def test_the_fuzz_factor_is_seen(x):
