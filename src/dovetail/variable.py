@@ -44,6 +44,7 @@ class Variable(Operators):
     Attributes:
         name, dtype, shape, trainable, constraint: as given.
         number: counts variables; locks are taken in this order.
+        followers: variables of other libraries, by library, that are assigned each value that this one is.
         lock: held while the variable is assigned.
 
     Example:
@@ -69,6 +70,7 @@ class Variable(Operators):
         self.number = next(_numbers)
         self.name = name or f"variable_{self.number}"
         self.lock = threading.RLock()
+        self.followers: dict[str, Any] = {}
         self._tensor: Tensor | None = tensor
         self._readers: list[None] = []  # one for each plan that reads the buffer just now
         self._consumed = False  # whether a plan is consuming the buffer just now
@@ -149,6 +151,7 @@ class Variable(Operators):
         """Takes over the array that a plan returned for this variable; `owned` if nobody else knows it."""
         self._spare = None if self._shared or self._readers else self._tensor
         self._tensor, self._shared, self._consumed = tensor, not owned, False
+        self._tell_followers()
 
     def keep_buffer(self) -> None:
         """The plan failed: the value stays, unless the engine has consumed it already."""
@@ -192,7 +195,12 @@ class Variable(Operators):
             tensor = self._tensor_of(value)
             with self.lock:
                 self._tensor, self._shared, self._spare = tensor, True, None
+                self._tell_followers()
         return self
+
+    def _tell_followers(self) -> None:
+        for follower in self.followers.values():
+            follower.assign(self.numpy())
 
     def _tensor_of(self, value: Any) -> Tensor:
         """A value as this variable holds it: in memory that its giver cannot change, and with no history on a tape."""

@@ -134,6 +134,24 @@ def check_gradients_of_the_backend_see_through():
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
 
+def check_a_variable_in_a_loss_is_read_when_it_runs():
+    weight, layer = K.variable(1.0), keras.layers.Dense(1, kernel_initializer="ones")
+    model = keras.Sequential([keras.Input((4,)), layer])
+    spellings = [
+        lambda y_true, y_pred: weight * K.square(y_pred),
+        lambda y_true, y_pred: K.square(y_pred) * weight,
+        lambda y_true, y_pred: (1.0 - (1.0 - weight)) * K.square(y_pred),
+        lambda y_true, y_pred: K.sum(K.stack([weight, K.zeros_like(weight)])) * K.square(y_pred),
+    ]
+    for loss in spellings:
+        model.compile(keras.optimizers.SGD(0.0), loss)
+        set_to_epoch = keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: K.set_value(weight, epoch))
+        losses = model.fit(X, Y, epochs=3, verbose=0, callbacks=[set_to_epoch]).history["loss"]
+        np.testing.assert_allclose(losses, np.arange(3) * np.square(X.sum(-1)).mean(), rtol=1e-5)
+        K.update_add(weight, 3.0)
+        np.testing.assert_allclose(model.evaluate(X, Y, verbose=0), losses[1] * 5, rtol=1e-5)
+
+
 def check_the_program_of_examples():
     path = Path(__file__).parents[2] / "examples" / "keras3_with_k.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import keras
 
-from dovetail.interop.keras import calls, random, saving
+from dovetail.interop.keras import calls, random, saving, variables
 from dovetail.interop.keras.control import KerasControl
 from dovetail.interop.keras.functions import function as function
 from dovetail.interop.keras.functions import gradients as gradients
@@ -21,3 +21,4 @@ WRAPPED = worlds.World("wrapped", 6, dispatch.apply_unwrapped, unwrap=lambda var
 worlds.register_world(keras.KerasTensor, KERAS)
 worlds.register_world(keras.Variable, WRAPPED)
 saving.register()
+variables.register()

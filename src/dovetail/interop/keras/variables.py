@@ -1,0 +1,96 @@
+"""Variables of Dovetail in what Keras compiles: they are read when it runs, as `K.set_value` in a callback expects.
+
+Loss functions weigh their terms with variables that callbacks change from epoch to epoch.  While JAX or TensorFlow
+traces a training step, the value of such a variable would become a constant of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import keras
+import numpy as np
+
+from dovetail.engines import tracing_engine
+from dovetail.ops import dispatch, worlds
+from dovetail.ops.op import Op
+from dovetail.tensor import recording, records_variables
+from dovetail.variable import Variable
+
+
+def _of_jax(variable: Variable) -> Any:
+    """What calls back for the value."""
+    import jax
+
+    dtype = jax.dtypes.canonicalize_dtype(variable.dtype.numpy)
+    kind = jax.ShapeDtypeStruct(variable.shape, dtype)
+    return jax.pure_callback(lambda: np.asarray(variable.numpy(), dtype), kind)
+
+
+def _of_tensorflow(variable: Variable) -> Any:
+    """The value of a variable of TensorFlow's that is given each value of this one."""
+    import tensorflow as tf
+
+    with variable.lock:
+        if "tensorflow" not in variable.followers:
+            with tf.init_scope():
+                variable.followers["tensorflow"] = tf.Variable(variable.numpy(), trainable=False)
+    return variable.followers["tensorflow"].value()
+
+
+_READ: dict[str, Callable[[Variable], Any]] = {"jax": _of_jax, "tensorflow": _of_tensorflow}
+
+
+def _live(variable: Variable) -> Any:
+    """What reads the value when what is traced now runs; None if an engine's library traces nothing."""
+    engine = None if recording.tapes or records_variables() else tracing_engine()
+    read = engine and _READ.get(engine.name)
+    return read and read(variable)
+
+
+def _apply(outside: Callable[..., Any], op: Op, values: list[Any], name: str | None = None) -> Any:
+    """Makes a call with what reads the variables among its tensors, while an engine's library traces."""
+    found = list(values)
+    for index, _ in op.tensor_positions:
+        found[index] = _with_live(values[index])
+    if any(a is not b for a, b in zip(found, values, strict=True)):
+        return dispatch.apply(op, found, {"name": name})
+    return outside(op, values, name)
+
+
+def _with_live(value: Any) -> Any:
+    """An argument with what reads it, or the members of a list; itself where there is no such thing."""
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Variable) for v in value):
+        found = [_with_live(v) for v in value]
+        return value if all(a is b for a, b in zip(found, value, strict=True)) else found
+    live = _live(value) if isinstance(value, Variable) else None
+    return value if live is None else live
+
+
+def register() -> None:
+    """From now on Dovetail's ops, and the operators of JAX's and TensorFlow's tensors, take variables so."""
+    for world in (worlds.STATE, worlds.NATIVE):
+        world.apply = partial(_apply, world.apply)
+    as_jax = Variable.__jax_array__
+
+    def __jax_array__(variable: Variable) -> Any:
+        live = _live(variable)
+        return as_jax(variable) if live is None else live
+
+    setattr(Variable, "__jax_array__", __jax_array__)  # noqa: B010
+    if keras.backend.backend() == "tensorflow":
+        _teach_tensorflow()
+
+
+def _teach_tensorflow() -> None:
+    import tensorflow as tf
+
+    def as_tensor(variable: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+        live = _live(variable)
+        if live is not None and dtype in (None, live.dtype):
+            return live
+        return tf.convert_to_tensor(variable.numpy(), dtype) if live is None else NotImplemented
+
+    tf.register_tensor_conversion_function(Variable, as_tensor)
