@@ -53,6 +53,52 @@ def test_dtypes(engine, dtype):
     assert ops.resize(x, (6, 8)).dtype == (dtype if dtype.startswith("float") else "float32")
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+@pytest.mark.parametrize("interpolation", ["nearest", "bilinear", "bicubic", "area"])
+def test_images_and_their_gradients_are_those_of_numpy_in_every_dtype(engine, rng, interpolation, data_format, dtype):
+    old, new = ((6, 5), (12, 7)) if data_format == "channels_last" else ((7, 6), (4, 9))
+    shapes = [(2, *size, 3) if data_format == "channels_last" else (2, 3, *size) for size in (old, new)]
+    x, g = (rng.uniform(-1, 1, shape) for shape in shapes)
+
+    def both(x, g):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = ops.resize(x, new, interpolation, data_format=data_format)
+        return y, tape.gradient(y, x, output_gradients=g)
+
+    with dt.engine("numpy"):
+        expected = [t.numpy() for t in both(ops.convert(x), ops.convert(g))]
+    given = [ops.convert(a, dtype=dtype) for a in (x, g)]
+    tolerance = {"float16": 5e-3, "bfloat16": 4e-2, "float32": 1e-5, "float64": 1e-12}[dtype]
+    if interpolation in ("bicubic", "area"):  # whose weights are those of TensorFlow, in float32
+        tolerance = max(tolerance, 1e-5)
+    for run in (both, dt.function(both)):
+        for found, wanted in zip(run(*given), expected, strict=True):
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found.numpy().astype("float64"), wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
+def test_images_without_samples_or_channels(engine, interpolation):
+    for shape in [(0, 2, 3, 1), (2, 2, 3, 0)]:
+        x = ops.convert(np.zeros(shape, "float32"))
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = ops.resize(x, (4, 7), interpolation, data_format="channels_last")
+        assert y.shape == (shape[0], 4, 7, shape[3])
+        assert tape.gradient(y, x).shape == shape
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "uint32", "int64", "complex64"])
+@pytest.mark.parametrize("new", [(4, 6), (5, 2)])
+def test_nearest_takes_every_dtype(engine, new, dtype):
+    x = (np.arange(12).reshape(1, 2, 3, 2) % 3).astype(dtype)
+    rows, columns = (((np.arange(n) + 0.5) * old / n).astype(int) for n, old in zip(new, (2, 3), strict=True))
+    found = ops.resize(x, new, "nearest", data_format="channels_last").numpy()
+    np.testing.assert_array_equal(found, x[:, rows][:, :, columns], strict=True)
+
+
 def test_errors(engine):
     x = np.ones((1, 2, 2, 1), "float32")
     for call, words in [

@@ -1,4 +1,4 @@
-"""Rules made of bodies: a composite with a loop as one rule, which an engine compiles as a whole."""
+"""Rules made of bodies: a composite as one rule, which an engine compiles as a whole."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from dovetail.ops.op import OPS
 from dovetail.plan.bodies import run_body
 from dovetail.tensor import Tensor
 
-# Eager calls of these are programs where each kernel takes long to start, or each loop to compile.  The loss is one for
-# calls that nothing differentiates; in graphs its gradient needs to see the body.
+# Eager calls of these are programs where each kernel takes long to start, or each loop to compile.
 DECODERS = ("CTCGreedyDecoder", "CTCBeamSearchDecoder")
-LOOPS = ("CTCLoss", *DECODERS)
 
 
 def body_rule(name: str, engine: Engine) -> Rule:

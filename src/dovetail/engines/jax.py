@@ -21,10 +21,12 @@ from jax.scipy import linalg as jsp
 from dovetail.dtypes import DType
 from dovetail.engines import matrices, slices
 from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype, print_array
-from dovetail.engines.bodies import DECODERS, LOOPS, body_rule
+from dovetail.engines.bodies import DECODERS, body_rule
 from dovetail.engines.control import Control, Values
 from dovetail.engines.jax_dimensions import Dimension, Dimensions, as_dimensions, known, shape_of, with_dimensions
 from dovetail.engines.numpy_like import by_name, drops_imaginary, infinite_bounds, integer_power, reduction, running
+from dovetail.ops import image
+from dovetail.ops.kinds import Kind
 from dovetail.ops.op import OPS
 from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
 
@@ -430,7 +432,7 @@ def _(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
 # -- activation -------------------------------------------------------------------------------------------------------
 
 # The bodies would do for XLA; these have the right derivative at a body's kink too, when JAX is to differentiate.
-rules["Relu"] = jax.nn.relu
+rules["Relu"] = jax.jit(jax.nn.relu)  # which otherwise reads its own signature at each call
 rules["Elu"] = jax.nn.elu
 rules["Sigmoid"] = lax.logistic
 rules["Softplus"] = jax.nn.softplus
@@ -504,6 +506,7 @@ def _is_traced(values: Any) -> bool:
     return isinstance(values, jax.core.Tracer)
 
 
+_GATHER = 12  # `image.GATHER` for XLA, which makes one loop of all that is gathered
 _LOOPS = {"While": (2, 3, 4), "Scan": (3, 4, 5)}  # and which arguments of their rules are no arrays
 
 
@@ -642,9 +645,11 @@ engine.native.rules = engine.native.eager_rules = Rules(
         "StridedSlice": with_dimensions("StridedSlice", _slice_native),
     }
 )
-for _name in LOOPS:
-    _static = [i for i, param in enumerate(OPS[_name].params) if param.kind is None]
-    _program = jax.jit(body_rule(_name, engine.native), static_argnums=_static)
+_NEAREST = ("ResizeNearestNeighbor", "ResizeNearestNeighborGrad")
+_bodies = {name: body_rule(name, engine.native) for name in ("CTCLoss", *DECODERS, *_NEAREST)}
+for _name, _body in (_bodies | image.bodies(_GATHER)).items():
+    _static = [i for i, param in enumerate(OPS[_name].params) if not isinstance(param.kind, Kind)]
+    _program = jax.jit(_body, static_argnums=_static)
     engine.eager_rules[_name] = engine.eager_rule(_program)
-    if _name in DECODERS:
+    if _name != "CTCLoss":  # in a graph, its gradient needs to see the body
         engine.rules[_name] = _program

@@ -8,8 +8,10 @@ the result has its centre at `(i + 0.5) * scale` in the image given.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,10 @@ from dovetail import ops
 from dovetail.errors import op_error
 from dovetail.ops.extend import repeat
 from dovetail.ops.index import gather
-from dovetail.ops.kinds import Anything, Float, Ints
+from dovetail.ops.kinds import Anything, Float, Inexact, Ints
 from dovetail.ops.op import composite
 from dovetail.ops.products import matmul
-from dovetail.ops.rearrange import swapaxes
+from dovetail.ops.reduce import sum
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shape import cast, dims_of, expand_dims, reshape, shaped, squeeze, transpose
 from dovetail.ops.spec import TensorSpec
@@ -70,66 +72,124 @@ _KERNELS: dict[str, Kernel] = {  # by the names of TensorFlow's ScaleAndTranslat
 }
 
 
+@dataclass(frozen=True)
 class _Axis:
     """One axis of an image: its old size and its new one, ints or tensors."""
 
-    def __init__(self, old: Any, new: Any) -> None:
-        self.old, self.new = old, new
-        self.is_known = isinstance(old, int) and isinstance(new, int)
-        self.xp: Any = np if self.is_known else ops
-        before, after = (np.float32(n) if isinstance(n, int) else cast(n, "float32") for n in (old, new))
-        self.scale = before / after
+    old: Any
+    new: Any
 
-    def pixels(self, count: Any) -> Any:
-        return self.xp.arange(count, dtype="float32")
+    @property
+    def is_known(self) -> bool:
+        return isinstance(self.old, int) and isinstance(self.new, int)
+
+    @property
+    def xp(self) -> Any:
+        return np if self.is_known else ops
+
+    def scale(self, dtype: Any) -> Any:
+        before, after = (
+            np.dtype(dtype).type(n) if isinstance(n, int) else cast(n, dtype) for n in (self.old, self.new)
+        )
+        return before / after
 
     def nearest(self) -> Any:
         """For each new pixel the old one in which its centre lies."""
-        found = self.xp.floor((self.pixels(self.new) + 0.5) * self.scale)
-        return self._as(self.xp.minimum(found, self.old - 1), "int32")
+        found = self.xp.floor((self.xp.arange(self.new, dtype="float32") + 0.5) * self.scale("float32"))
+        return self.as_dtype(self.xp.minimum(found, self.old - 1), "int32")
 
-    def weights(self, kernel: Kernel, antialias: bool, rounded: bool, dtype: Any) -> Any:
-        """(new, old): a kernel around the centre of each new pixel, with `antialias` as wide as that is."""
-        width = self.xp.maximum(self.scale, 1) if antialias else 1
-        centers = (self.pixels(self.new) + 0.5) * self.scale - 0.5
-        if rounded:
-            centers = self.xp.rint(centers * 1024) / 1024
-        away = self.xp.absolute(self.pixels(self.old) - centers[:, None]) / width
-        weights = kernel(self.xp, away)
-        return self._as(weights / self.xp.sum(weights, axis=1, keepdims=True), dtype)
+    def matrix(self, weights: Weights, dtype: Any) -> Any:
+        """(new, old): the weights of the old pixels in each new one."""
+        return _constant(weights, self, dtype) if self.is_known else weights(self, dtype)
 
-    def overlaps(self, dtype: Any) -> Any:
-        """(new, old): how much of the area of each new pixel lies in each old one."""
-        left, start = self.pixels(self.old), (self.pixels(self.new) * self.scale)[:, None]
-        shared = self.xp.minimum(left + 1, start + self.scale) - self.xp.maximum(left, start)
-        return self._as(self.xp.maximum(shared, 0) / self.scale, dtype)
-
-    def _as(self, value: Any, dtype: Any) -> Any:
+    def as_dtype(self, value: Any, dtype: Any) -> Any:
         return value.astype(dtype) if self.is_known else cast(value, dtype)
 
 
+Weights = Callable[[_Axis, Any], Any]  # (axis, dtype) → (new, old)
+
+
+@functools.lru_cache(maxsize=64)
+def _constant(weights: Weights, axis: _Axis, dtype: Any) -> Any:
+    return weights(axis, dtype)
+
+
+@dataclass(frozen=True)
+class _Around:
+    """A kernel around the centre of each new pixel, with `antialias` as wide as that is."""
+
+    kernel: str
+    antialias: bool = False
+    rounded: bool = False
+
+    def __call__(self, axis: _Axis, dtype: Any) -> Any:
+        xp, wide = axis.xp, "float64" if dtype == "float64" and not self.rounded else "float32"
+        scale = axis.scale(wide)
+        centers = (xp.arange(axis.new, dtype=wide) + 0.5) * scale - 0.5
+        if self.rounded:
+            centers = xp.rint(centers * 1024) / 1024
+        width = xp.maximum(scale, 1) if self.antialias else 1
+        weights = _KERNELS[self.kernel](xp, xp.absolute(xp.arange(axis.old, dtype=wide) - centers[:, None]) / width)
+        return axis.as_dtype(weights / xp.sum(weights, axis=1, keepdims=True), dtype)
+
+
+def _overlap(axis: _Axis, dtype: Any) -> Any:
+    """How much of the area of each new pixel lies in each old one."""
+    xp, scale = axis.xp, axis.scale("float32")
+    left, start = xp.arange(axis.old, dtype="float32"), (xp.arange(axis.new, dtype="float32") * scale)[:, None]
+    shared = xp.minimum(left + 1, start + scale) - xp.maximum(left, start)
+    return axis.as_dtype(xp.maximum(shared, 0) / scale, dtype)
+
+
+def _membership(axis: _Axis, dtype: Any) -> Any:
+    """1 where the centre of a new pixel lies in an old one."""
+    return axis.as_dtype(axis.nearest()[:, None] == axis.xp.arange(axis.old, dtype="int32"), dtype)
+
+
 def _axes(x: Any, size: Any, data_format: str) -> list[_Axis]:
-    _, sizes, _ = split_shape(dims_of(x), data_format)
-    return [_Axis(old, new) for old, new in zip(sizes, size, strict=True)]
+    return [_Axis(old, new) for old, new in zip(_sizes(x, data_format), size, strict=True)]
+
+
+def _sizes(x: Any, data_format: str) -> Sequence[Any]:
+    return split_shape(dims_of(x), data_format)[1]
 
 
 # -- sums with weights ------------------------------------------------------------------------------------------------
 
-GATHER = 24  # gathering pixels costs about so many multiplications in a product of matrices (measured with NumPy)
+GATHER = 40  # gathering pixels costs about so many multiplications in a product of matrices (measured with NumPy)
 
 
-def _combined(x: Any, weights: Any, axis: int, data_format: str) -> Any:
+def _resized(x: Any, size: Any, data_format: str, weights: Weights, cost: int = GATHER) -> Any:
+    """Each new pixel as a sum of old ones."""
+    return _product(x, [axis.matrix(weights, x.dtype) for axis in _axes(x, size, data_format)], data_format, cost)
+
+
+def _spread(g: Any, size: Any, data_format: str, weights: Weights, cost: int = GATHER) -> Any:
+    """The gradient of `_resized` by images of a size: what each old pixel gave to the new ones."""
+    matrices = [_Axis(axis.new, axis.old).matrix(weights, g.dtype) for axis in _axes(g, size, data_format)]
+    return _product(g, [m.T if isinstance(m, np.ndarray) else transpose(m) for m in matrices], data_format, cost)
+
+
+def _product(x: Any, matrices: Sequence[Any], data_format: str, cost: int) -> Any:
+    rows = 1 if data_format == "channels_last" else 2
+    steps = list(enumerate(matrices, rows))
+    if isinstance(matrices[0], np.ndarray) and matrices[0].shape[0] > matrices[0].shape[1]:
+        steps.reverse()  # the columns while there are few rows
+    for axis, matrix in steps:
+        x = _combined(x, matrix, axis, cost)
+    return x
+
+
+def _combined(x: Any, weights: Any, axis: int, cost: int) -> Any:
     """Sums, with weights (new, old), of the pixels along one axis."""
     if isinstance(weights, np.ndarray):
         taps = int(np.count_nonzero(weights, 1).max())
-        if GATHER * taps <= weights.shape[1]:
+        if cost * taps <= weights.shape[1]:
             return _gathered(x, weights, axis, taps)
     if axis == 3:
         return matmul(x, weights, transpose_b=True)
-    if data_format == "channels_first":
-        return matmul(weights, x)
     if axis == 2:
-        return swapaxes(matmul(swapaxes(x, 2, 3), weights, transpose_b=True), 2, 3)
+        return matmul(weights, x)
     batch, rows, columns, channels = dims_of(x)
     y = matmul(weights, reshape(x, (batch, rows, columns * channels)))
     return reshape(y, (batch, dims_of(weights)[0], columns, channels))
@@ -144,19 +204,6 @@ def _gathered(x: Any, weights: np.ndarray, axis: int, taps: int) -> Any:
         part = gather(x, position.astype("int32"), axis) * weight
         total = part if total is None else total + part
     return total
-
-
-def _weighted(x: Any, weights: Sequence[Any], data_format: str) -> Any:
-    first = 1 if data_format == "channels_last" else 2
-    for axis, weight in enumerate(weights, first):
-        x = _combined(x, weight, axis, data_format)
-    return x
-
-
-def _spread(g: Any, weights: Sequence[Any], data_format: str) -> Any:
-    """The gradient of `_weighted` by the images."""
-    turned = [w.T if isinstance(w, np.ndarray) else transpose(w) for w in weights]
-    return _weighted(g, turned, data_format)
 
 
 # -- ops --------------------------------------------------------------------------------------------------------------
@@ -182,10 +229,14 @@ def _samples(*options: Any) -> list[Any]:
     ]
 
 
+_PLAIN_SAMPLES = _samples()
+_KERNEL_SAMPLES = [s for options in (("lanczos3", False), ("gaussian", True)) for s in _samples(*options)]
+
+
 @composite(
     "ResizeNearestNeighbor",
     infer=_resized_spec,
-    samples=[*_samples(), sample(ints(1, 2, 3, 1), (4, 6), "channels_last")],
+    samples=[*_PLAIN_SAMPLES, sample(ints(1, 2, 3, 1), (4, 6), "channels_last")],
 )
 def _resize_nearest(x: Anything, size: Ints, data_format: str) -> Tensor:
     """Each new pixel is the old one in which its centre lies."""
@@ -198,58 +249,99 @@ def _resize_nearest(x: Anything, size: Ints, data_format: str) -> Tensor:
     return x
 
 
-@composite("ResizeBilinear", infer=_resized_spec, samples=_samples())
+@composite("ResizeNearestNeighborGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
+def _spread_nearest(g: Inexact, size: Ints, data_format: str) -> Tensor:
+    """The sum of the new pixels whose centres lie in each old one."""
+    axes = _axes(g, size, data_format)
+    if not all(axis.is_known and axis.old % axis.new == 0 for axis in axes):
+        return _spread(g, size, data_format, _membership)
+    for number, axis in enumerate(axes, 1 if data_format == "channels_last" else 2):
+        dims = dims_of(g)
+        g = sum(reshape(g, (*dims[:number], axis.new, axis.old // axis.new, *dims[number + 1 :])), number + 1)
+    return g
+
+
+@composite("ResizeBilinear", infer=_resized_spec, samples=_PLAIN_SAMPLES)
 def _resize_bilinear(x: Float, size: Ints, data_format: str) -> Tensor:
     """Each new pixel is between the four old ones around its centre."""
-    return _weighted(x, _bilinear(x, size, data_format), data_format)
+    return _resized(x, size, data_format, _Around("triangle"))
 
 
-@composite("ResizeBicubic", infer=_resized_spec, samples=_samples())
+@composite("ResizeBilinearGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
+def _spread_bilinear(g: Float, size: Ints, data_format: str) -> Tensor:
+    return _spread(g, size, data_format, _Around("triangle"))
+
+
+@composite("ResizeBicubic", infer=_resized_spec, samples=_PLAIN_SAMPLES)
 def _resize_bicubic(x: Float, size: Ints, data_format: str) -> Tensor:
     """Cubic interpolation between sixteen pixels; their distances are rounded to 1/1024, as they are in TensorFlow."""
-    return _weighted(x, _bicubic(x, size, data_format), data_format)
+    return _resized(x, size, data_format, _Around("keyscubic", rounded=True))
 
 
-@composite("ResizeArea", infer=_resized_spec, samples=_samples())
+@composite("ResizeBicubicGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
+def _spread_bicubic(g: Float, size: Ints, data_format: str) -> Tensor:
+    return _spread(g, size, data_format, _Around("keyscubic", rounded=True))
+
+
+@composite("ResizeArea", infer=_resized_spec, samples=_PLAIN_SAMPLES)
 def _resize_area(x: Float, size: Ints, data_format: str) -> Tensor:
     """Each new pixel is the mean of the area that it covers."""
-    return _weighted(x, _area(x, size, data_format), data_format)
+    return _resized(x, size, data_format, _overlap)
 
 
-@composite(
-    "ScaleAndTranslate",
-    infer=_resized_spec,
-    samples=[s for options in (("lanczos3", False), ("gaussian", True)) for s in _samples(*options)],
-)
+@composite("ResizeAreaGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
+def _spread_area(g: Float, size: Ints, data_format: str) -> Tensor:
+    return _spread(g, size, data_format, _overlap)
+
+
+@composite("ScaleAndTranslate", infer=_resized_spec, samples=_KERNEL_SAMPLES)
 def _resize_by_kernel(x: Float, size: Ints, kernel_type: str, antialias: bool, data_format: str) -> Tensor:
     """Each new pixel is a mean with the weights of a kernel around its centre."""
-    return _weighted(x, _by_kernel(x, size, kernel_type, antialias, data_format), data_format)
+    return _resized(x, size, data_format, _Around(kernel_type, antialias))
 
 
-def _bilinear(x: Any, size: Any, data_format: str) -> list[Any]:
-    return _by_kernel(x, size, "triangle", False, data_format)
+@composite("ScaleAndTranslateGrad", infer=_resized_spec, samples=_KERNEL_SAMPLES)
+def _spread_by_kernel(g: Float, size: Ints, kernel_type: str, antialias: bool, data_format: str) -> Tensor:
+    return _spread(g, size, data_format, _Around(kernel_type, antialias))
 
 
-def _bicubic(x: Any, size: Any, data_format: str) -> list[Any]:
-    return _by_kernel(x, size, "keyscubic", False, data_format, rounded=True)
+def _link(resize: Any, spread: Any) -> None:
+    """Both are linear, and each is the gradient of the other."""
+
+    def back_by(other: Any) -> Callable[..., Any]:
+        return lambda op, g: other(g, _sizes(op.inputs[0], op.attr("data_format")), *op.args[2:])
+
+    resize.gradient(back_by(spread))
+    spread.gradient(back_by(resize))
 
 
-def _area(x: Any, size: Any, data_format: str) -> list[Any]:
-    return [axis.overlaps(x.dtype) for axis in _axes(x, size, data_format)]
+_WEIGHTS: dict[str, Callable[..., Weights]] = {
+    "ResizeBilinear": lambda: _Around("triangle"),
+    "ResizeBicubic": lambda: _Around("keyscubic", rounded=True),
+    "ResizeArea": lambda: _overlap,
+    "ScaleAndTranslate": _Around,
+}
 
 
-def _by_kernel(x: Any, size: Any, kernel: str, antialias: bool, data_format: str, rounded: bool = False) -> list[Any]:
-    return [axis.weights(_KERNELS[kernel], antialias, rounded, x.dtype) for axis in _axes(x, size, data_format)]
+def bodies(cost: int) -> dict[str, Callable[..., Any]]:
+    """The bodies of the ops that sum with weights, and of their gradients, for engines with other costs of gathering.
+
+    Args:
+        cost: see `GATHER`.
+    """
+
+    def with_cost(function: Any, weights: Any) -> Callable[..., Any]:
+        return lambda x, size, *options: function(x, size, options[-1], weights(*options[:-1]), cost)
+
+    found = {name: with_cost(_resized, weights) for name, weights in _WEIGHTS.items()}
+    return found | {f"{name}Grad": with_cost(_spread, weights) for name, weights in _WEIGHTS.items()}
 
 
-def _gradient(weights: Callable[..., list[Any]]) -> Callable[..., Any]:
-    return lambda op, g: _spread(g, weights(*op.args), op.attr("data_format"))
-
-
-_resize_bilinear.gradient(_gradient(_bilinear))
-_resize_bicubic.gradient(_gradient(_bicubic))
-_resize_area.gradient(_gradient(_area))
-_resize_by_kernel.gradient(_gradient(_by_kernel))
+_link(_resize_nearest, _spread_nearest)
+_link(_resize_bilinear, _spread_bilinear)
+_link(_resize_bicubic, _spread_bicubic)
+_link(_resize_area, _spread_area)
+_link(_resize_by_kernel, _spread_by_kernel)
 
 _PLAIN = {
     "nearest": _resize_nearest,

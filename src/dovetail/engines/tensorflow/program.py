@@ -26,6 +26,13 @@ WITHOUT_XLA = frozenset(
         *(f"{name}{part}" for names in POOLS.values() for name in names for part in ("", "Grad")),
         *("MatrixSolve", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant", "Lu", "Qr", "Eig", "Svd"),
         *("Where", "Unique", "Print"),
+        *(
+            "ResizeBilinear",
+            "ResizeBilinearGrad",
+            "ResizeBicubic",
+            "ResizeNearestNeighbor",
+            "ResizeNearestNeighborGrad",
+        ),
     )
 )
 

@@ -4,7 +4,7 @@
 """
 
 # The families are imported for what they put into the tables.
-from dovetail.engines.torch import arrays, convolution, elementwise, linalg, nn, random, reductions  # noqa: F401
+from dovetail.engines.torch import arrays, convolution, elementwise, images, linalg, nn, random, reductions  # noqa: F401
 from dovetail.engines.torch.engine import TorchEngine
 from dovetail.engines.torch.tables import fresh, out_rules, rules
 
