@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail.dtypes import DType, as_dtype
+from dovetail.engines import owner_of_type, tracing_engine
 from dovetail.engines.base import native_to_dtype
 from dovetail.errors import StaleValueError, op_error
 from dovetail.graph import trace
@@ -182,7 +183,7 @@ class Variable(Operators):
             The variable, so that assignments can be chained; while a function is traced, too.
 
         Raises:
-            ValueError: the shape differs.
+            ValueError: the shape differs, or the value is not known yet.
         """
         self.check_shape(value)
         graph = trace.current_graph()
@@ -191,6 +192,12 @@ class Variable(Operators):
             trace.assign_variable(graph, self, trace.to_graph(value, self.dtype, graph, op))
         elif worlds.world_of(value) is worlds.GRAPH:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
+        elif worlds.world_of(value) is worlds.NATIVE and tracing_engine() is owner_of_type(type(value)):
+            problem = (
+                f"{self.name!r} cannot be assigned what {owner_of_type(type(value)).name} traces, which has no value"
+            )
+            advice = "yet; return it, or, in a layer of Keras, assign a weight made by add_weight."
+            raise op_error(ValueError, "AssignVariableOp", f"{problem}; {advice}")
         else:
             tensor = self._tensor_of(value)
             with self.lock:

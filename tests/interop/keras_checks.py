@@ -98,8 +98,35 @@ def check_constants_keep_their_bits():
 
 
 def check_a_variable_is_saved_with_its_value():
-    x, variable = inputs(), dt.Variable([1.0, 2.0, 3.0, 4.0], name="v")
-    holds(x, [ops.multiply(x, variable), x + variable], [X * variable.numpy(), X + variable.numpy()])
+    x, variable = inputs(), dt.Variable([1.0, 2.0, 3.0, 4.0], name="v", trainable=False)
+    y = [ops.multiply(x, variable), ops.map_fn(lambda row: row + variable, x)]
+    holds(x, y, [X * variable.numpy(), X + variable.numpy()])
+    model = keras.Model(x, y)
+    model.predict(X, verbose=0)
+    K.set_value(variable, [0.0] * 4)
+    close(model.predict(X, verbose=0), [X * 0, X])
+
+
+def check_a_variable_that_is_not_trained_is_told_of():
+    with pytest.warns(UserWarning, match="'w' is not trained with this functional model.*add_weight") as told:
+        keras.Model(x := inputs(), K.dot(x, K.variable(np.ones((4, 1)), name="w")))
+    assert Path(told[0].filename).name == Path(__file__).name
+
+
+def check_what_is_traced_is_no_value_of_a_variable():
+    variable = K.variable(0.0, name="v")
+
+    class Mean(keras.layers.Layer):
+        def call(self, x):
+            K.update(variable, K.mean(x))
+            return x
+
+    Mean()(X)
+    np.testing.assert_allclose(K.get_value(variable), X.mean(), rtol=1e-5)
+    if keras.backend.backend() != "torch":  # which traces nothing
+        with pytest.raises(ValueError, match=r"K.update: .*'v' cannot be assigned what \w+ traces.*add_weight"):
+            Mean()(inputs())
+    np.testing.assert_allclose(K.get_value(variable), X.mean(), rtol=1e-5)
 
 
 def check_keras_variables():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import keras
 import numpy as np
 
 from dovetail.engines import get_engine, owner_of_type
-from dovetail.errors import op_error
+from dovetail.errors import op_error, user_line
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.interop.keras.random import with_fresh_key
 from dovetail.interop.keras.tensors import stand_in, tensor_like
@@ -16,6 +17,7 @@ from dovetail.ops import worlds
 from dovetail.ops.op import OPS, Op
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor, record_on
+from dovetail.variable import Variable
 
 
 @keras.saving.register_keras_serializable("dovetail")
@@ -79,8 +81,19 @@ def _kept(op: Op, value: Any) -> Any:
     if isinstance(value, GraphTensor):
         problem = f"{value!r} of a Dovetail graph and a KerasTensor cannot meet; build both parts with one of the two."
         raise op_error(TypeError, op.name, problem)
+    if isinstance(value, Variable) and value.trainable:
+        _warn_of(value)
     # Keras writes arrays as text, and forgets the dtype of scalars.
     return Tensor(value.copy(), get_engine("numpy")) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _warn_of(variable: Variable) -> None:
+    problem = (
+        f"The variable {variable.name!r} is not trained with this functional model, whose weights are those of its"
+    )
+    advice = "layers: make it one with add_weight, in the build of a layer; or make it with K.constant"
+    path, line = user_line() or ("?", 0)
+    warnings.warn_explicit(f"{problem}; {advice}.", UserWarning, path, line)
 
 
 def _native(value: Any) -> Any:
