@@ -164,3 +164,24 @@ def test_narrow_beams_are_the_same_on_all_engines(engine):
 def test_messages(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.zeros((1, 3, 3), "float32"))
+
+
+def loss_of_one(z, times):
+    return ops.ctc_loss([[1]], z, [1], times)
+
+
+@pytest.mark.parametrize("call", [ops.ctc_greedy_decode, ops.ctc_beam_search_decode, loss_of_one])
+def test_calls_made_again_compile_nothing(rng, call):
+    jax = pytest.importorskip("jax")
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, seconds, **rest: compiled.append(event) if "backend_compile" in event else None
+    )
+    with dt.engine("jax"):
+        z, times = ops.convert(rng.normal(size=(1, 7, 3)).astype("float32")), ops.convert([6])
+        for _ in range(4):
+            call(z, times)
+        assert compiled
+        compiled.clear()
+        call(z, times)
+    assert not compiled

@@ -236,7 +236,7 @@ def _lost(was: Any, stays: Any, extended: Any, parent: Any, last: Any) -> Any:
     lost, _ = while_loop(
         lambda lost, if_lost: any(not_equal(lost, if_lost)),
         lambda lost, _: (follows(lost), lost),
-        (follows(none), none),
+        (none, logical_not(none)),
     )
     return lost
 

@@ -1,4 +1,4 @@
-"""Rules of convolutions, sliding windows, pooling and resizing, and of their gradients.
+"""Rules of convolutions, sliding windows and pooling, and of their gradients.
 
 A channels-last tensor with its axes permuted to torch's order is what torch calls the channels_last memory format, so
 oneDNN and cuDNN take and give it without copies.  One spatial axis is computed as two, for which that format exists.
@@ -232,11 +232,3 @@ def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -
     spread = torch.ops.aten.avg_pool3d_backward(shares, volumes, size, strides, (0, 0, 0), False, True, 1)
     inside = windows.inside(_first(x, data_format).shape[2:])
     return _restored(spread[:, :, *inside], 3, data_format).to(x.dtype)
-
-
-# -- images -----------------------------------------------------------------------------------------------------------
-
-
-@rules("ResizeBilinear")
-def _(x: Any, size: Any, data_format: str) -> Any:
-    return _restored(torch.nn.functional.interpolate(_first(x, data_format), size, mode="bilinear"), 2, data_format)
