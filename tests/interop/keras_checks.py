@@ -216,6 +216,32 @@ def check_dropout_inside_functions_knows_the_phase():
     assert zeros[0] == 0 < zeros[1]
 
 
+def check_what_layers_inside_functions_remember():
+    x = inputs()
+    drop, dense = keras.layers.Dropout(0.5, seed=1), keras.layers.Dense(4, use_bias=False)
+    norm = keras.layers.BatchNormalization(momentum=0.5)
+
+    def row(r):
+        return drop(dense(norm(ops.reshape(r, (1, 4)))))[0]
+
+    rows = ops.map_fn(row, x)
+    both = ops.cond(ops.sum(x) > 1e6, lambda: rows, lambda: drop(rows + 1.0))
+    _, last = ops.while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, drop(v)), (0, ops.stop_gradient(both)))
+    model = keras.Model(x, [rows, last])
+    model.compile(keras.optimizers.SGD(0.1), ["mse", "mse"])
+    before = model.get_weights()
+    model.fit(X, [X, X], epochs=2, shuffle=False, verbose=0)
+    kernel = next(i for i, w in enumerate(model.weights) if w is dense.kernel)
+    assert (model.get_weights()[kernel] != before[kernel]).all()
+    drawn = [keras.ops.convert_to_numpy(model(X + 1.0, training=True)[0]) == 0 for _ in range(2)]
+    assert (drawn[0] != drawn[1]).any() and len({tuple(r) for r in drawn[0]}) > 1
+    moved = keras.ops.convert_to_numpy(norm.moving_mean)
+    wanted = np.zeros(4)
+    for r in np.concatenate([X, X, X + 1.0, X + 1.0]):
+        wanted = (wanted + r) / 2
+    np.testing.assert_allclose(moved, wanted, rtol=1e-4)
+
+
 # -- random numbers ---------------------------------------------------------------------------------------------------
 
 

@@ -183,6 +183,29 @@ class _Signature:
         return cls([_Typed(spec) for spec in part.input_specs], [_Typed(spec) for spec in part.output_specs])
 
 
+def _with_states(states: list[Any], asks: bool, part: Part, training: bool | None) -> Callable[..., list[Any]]:
+    """A part as a function of some variables' values, and its inputs, that gives their next values, and its outputs.
+
+    Args:
+        states: the variables.
+        asks: whether it only asks whether a loop goes on, and gives no next values.
+        part: the part.
+        training: as for its layers.
+    """
+    if not states:
+        return functools.partial(part, training=training)
+
+    def run(*inputs: Any) -> list[Any]:
+        count = len(states)
+        with keras.StatelessScope(list(zip(states, inputs[:count], strict=True))) as scope:
+            if scope.original_scope is not None:  # what the model is called with, its weights among it
+                scope.state_mapping = {**scope.original_scope.state_mapping, **scope.state_mapping}
+            found = part(*inputs[count:], training=training)
+        return found if asks else [*map(scope.get_current_value, states), *found]
+
+    return run
+
+
 @keras.saving.register_keras_serializable("dovetail")
 class ControlFlow(LayerOfParts):
     """A branch or a loop.
@@ -208,16 +231,26 @@ class ControlFlow(LayerOfParts):
             training: as for the layers in the parts.
         """
         engine = next(filter(None, (owner_of_type(type(v)) for v in values)), None) or get_engine("numpy")
-        told = functools.partial(functools.partial, training=training)
-        return list(engine.native.rules[self.op](*self._arguments(values, told)))
+        # JAX cannot assign what a function changes that it traces, such as seeds: it is carried along.
+        states = self.non_trainable_variables if engine.name == "jax" else []
+        arguments = self._arguments(
+            values, lambda name, part: _with_states(states, name == "condition", part, training)
+        )
+        named = dict(zip((param.name for param in OPS[self.op].params), arguments, strict=True))
+        first = "inputs" if self.op == "If" else "init"
+        named[first] = [*(state.value for state in states), *named[first]]
+        found = list(engine.native.rules[self.op](*named.values()))
+        for state, value in zip(states, found, strict=False):
+            state.assign(value)
+        return found[len(states) :]
 
     def compute_output_spec(self, values: list[Any], training: bool | None = None) -> list[Any]:
         specs = [spec_of(v) for v in values]
-        found = OPS[self.op].infer(*self._arguments(specs, _Signature.of))  # type: ignore[misc]
+        found = OPS[self.op].infer(*self._arguments(specs, lambda _, part: _Signature.of(part)))  # type: ignore[misc]
         return [KerasTensor(spec) for spec in found]
 
-    def _arguments(self, values: list[Any], body: Callable[[Part], Any]) -> Iterator[Any]:
-        """The arguments of the op's rules, with what is made of the parts."""
+    def _arguments(self, values: list[Any], body: Callable[[str, Part], Any]) -> Iterator[Any]:
+        """The arguments of the op's rules, with what is made of the parts and their names."""
         rest = list(values)
         last = OPS[self.op].tensor_positions[-1][0]
         for index, param in enumerate(OPS[self.op].params):
@@ -226,7 +259,9 @@ class ControlFlow(LayerOfParts):
                 part, rest = rest[:count], rest[count:]
                 yield part if getattr(param.kind, "many", False) else part[0]
             else:
-                yield body(self.parts[param.name]) if param.name in self.parts else self.settings[param.name]
+                yield (
+                    body(param.name, self.parts[param.name]) if param.name in self.parts else self.settings[param.name]
+                )
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "op": self.op, "counts": dict(self.counts), "settings": dict(self.settings)}
