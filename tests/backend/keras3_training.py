@@ -11,6 +11,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+import dovetail as dt
 from dovetail import backend as K
 from tests.keras_backends import main
 
@@ -132,6 +133,113 @@ def check_gradients_of_the_backend_see_through():
         model.compile(keras.optimizers.SGD(0.01), "mse")
         losses.append(model.fit(X, X[:, :1], epochs=3, shuffle=False, verbose=0).history["loss"])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+def dice(y_true, y_pred):
+    both = K.sum(K.flatten(y_true) * K.flatten(y_pred))
+    return 1.0 - (2.0 * both + 1.0) / (K.sum(y_true) + K.sum(y_pred) + 1.0)
+
+
+def jaccard(y_true, y_pred):
+    both = K.sum(K.abs(y_true * y_pred), axis=-1)
+    either = K.sum(K.abs(y_true) + K.abs(y_pred), axis=-1)
+    return (1.0 - (both + 100.0) / (either - both + 100.0)) * 100.0
+
+
+def weighted(y_true, y_pred):
+    return K.mean(K.binary_crossentropy(y_true, y_pred) * (3.0 * y_true + (1.0 - y_true)))
+
+
+def focal(y_true, y_pred):
+    right = K.switch(K.equal(y_true, 1), y_pred, 1.0 - y_pred)
+    return -K.mean(K.pow(1.0 - right, 2.0) * K.log(K.clip(right, K.epsilon(), None)))
+
+
+def quantile(y_true, y_pred):
+    error = y_true - y_pred
+    return K.mean(K.maximum(0.9 * error, -0.1 * error), axis=-1)
+
+
+def f1(y_true, y_pred):
+    hits = K.sum(K.round(K.clip(y_true * y_pred, 0, 1)))
+    precision = hits / (K.sum(K.round(K.clip(y_pred, 0, 1))) + K.epsilon())
+    recall = hits / (K.sum(K.round(K.clip(y_true, 0, 1))) + K.epsilon())
+    return 2.0 * precision * recall / (precision + recall + K.epsilon())
+
+
+def r2(y_true, y_pred):
+    apart = K.sum(K.square(y_true - K.mean(y_true)))
+    return 1.0 - K.sum(K.square(y_true - y_pred)) / (apart + K.epsilon())
+
+
+def check_losses_and_metrics_of_many_programs():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="sigmoid")])
+    metrics = [f1, r2, dice]
+    for loss in (dice, jaccard, weighted, focal, quantile):
+        model.compile(keras.optimizers.Adam(0.02), loss, metrics=metrics)
+        model.fit(X, ONE_HOT, batch_size=96, epochs=2, verbose=0)
+        found = model.evaluate(X, ONE_HOT, batch_size=96, verbose=0, return_dict=True)
+        predicted = model.predict(X, verbose=0)
+        with dt.engine("numpy"):
+            wanted = {metric.__name__: float(metric(ONE_HOT, predicted)) for metric in metrics}
+            wanted["loss"] = np.mean(loss(ONE_HOT, predicted))
+        for name, value in wanted.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-4, err_msg=f"{name} of {loss.__name__}")
+
+
+@keras.saving.register_keras_serializable("tests")
+class Attention(keras.layers.Layer):
+    """The mean of what stands at the steps that are not masked, weighted by what it is."""
+
+    def build(self, shape):
+        self.kernel = self.add_weight(shape=(shape[-1], 1), name="kernel")
+        self.bias = self.add_weight(shape=(1,), initializer="zeros", name="bias")
+
+    def call(self, x, mask=None):
+        weights = K.exp(K.squeeze(K.tanh(K.bias_add(K.dot(x, self.kernel), self.bias)), -1))
+        if mask is not None:
+            weights = weights * K.cast(mask, K.floatx())
+        weights = weights / (K.sum(weights, axis=1, keepdims=True) + K.epsilon())
+        return K.sum(x * K.expand_dims(weights), axis=1)
+
+    def compute_mask(self, x, mask=None):
+        return None
+
+
+@keras.saving.register_keras_serializable("tests")
+class Recurrent(keras.layers.Layer):
+    """A recurrent layer of K.rnn."""
+
+    def build(self, shape):
+        self.kernel = self.add_weight(shape=(2 * shape[-1], shape[-1]), name="kernel")
+        self.supports_masking = True
+
+    def call(self, x, mask=None):
+        def step(now, states):
+            state = K.tanh(K.dot(K.concatenate([now, states[0]]), self.kernel))
+            return state, [state]
+
+        return K.rnn(step, x, [K.zeros_like(x[:, 0])], mask=mask)[1]
+
+
+def check_recurrence_and_attention_with_masks():
+    x = keras.Input((None,), dtype="int32")
+    steps = keras.layers.Embedding(10, 4, mask_zero=True)(x)
+    y = keras.layers.Dense(1, activation="sigmoid")(Attention()(Recurrent()(steps)))
+    model = keras.Model(x, y)
+    words = RNG.integers(1, 10, size=(64, 6))
+    words[:, 4:] = 0
+    wanted = (words[:, :1] > 5).astype("float32")
+    model.compile(keras.optimizers.Adam(0.05), lambda y_true, y_pred: K.binary_crossentropy(y_true, y_pred))
+    losses = model.fit(words, wanted, epochs=10, verbose=0).history["loss"]
+    assert losses[-1] < 0.7 * losses[0], losses
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.keras")
+        keras.Model(x, y).save(path)
+        again = keras.saving.load_model(path)
+    predicted = model.predict(words, verbose=0)
+    np.testing.assert_allclose(again.predict(words, verbose=0), predicted, rtol=1e-5)
+    np.testing.assert_allclose(model.predict(words[:, :4], verbose=0), predicted, rtol=1e-5)  # what is masked is not
 
 
 def check_a_variable_in_a_loss_is_read_when_it_runs():
