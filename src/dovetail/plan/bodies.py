@@ -9,6 +9,7 @@ goes into a graph once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dovetail.engines import engine as engine_context
@@ -21,12 +22,13 @@ from dovetail.ops.basic import EFFECTS, SHOWN
 from dovetail.ops.calls import Program, repeatable
 from dovetail.ops.op import Op
 from dovetail.ops.spec import TensorSpec
+from dovetail.passes import base as passes
 from dovetail.passes.composites import inline_composites
 from dovetail.passes.prune import prune
 from dovetail.plan.aliases import Aliases
 from dovetail.plan.buffers import BufferPlan
 from dovetail.plan.lower import lower
-from dovetail.plan.optimize import no_garbage_collection, optimized_copy
+from dovetail.plan.optimize import ROUNDS, no_garbage_collection, optimized_copy
 from dovetail.tensor import Tensor, record_on
 
 
@@ -72,8 +74,7 @@ def _call_program(called: Op | repeatable, args: tuple[Any, ...], kwargs: dict[s
         graph, _ = _traced(called, called, args, kwargs)
     finally:
         pop_engine(token)
-    inline_composites(graph, engine.rules)
-    prune(graph)
+    passes.run(graph, [partial(inline_composites, claimed=engine.rules), prune], ROUNDS)
     return (engine.eager_rule(_lowered(graph, engine)), engine) if _is_fixed(graph, engine) else None
 
 
