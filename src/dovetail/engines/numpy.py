@@ -277,13 +277,16 @@ def _slide(x: Any, windows: Windows, fill: float = 0) -> Any:
     pads = windows.pads(x.shape[1:-1])
     if any(map(any, pads)):
         x = np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill)
+    x = np.ascontiguousarray(x)
     sample, *spatial, channel = x.strides
     steps = [
         step * stride
         for strides in (windows.strides, windows.dilations)
         for step, stride in zip(strides, spatial, strict=True)
     ]
-    return np.lib.stride_tricks.as_strided(x, shape, (sample, *steps, channel), writeable=False)
+    view = np.ndarray(shape, x.dtype, x, 0, (sample, *steps, channel))
+    view.flags.writeable = False  # elements share memory
+    return view
 
 
 def _unslide(patches: Any, sizes: Sequence[int], windows: Windows) -> Any:
