@@ -260,6 +260,13 @@ def check_a_variable_in_a_loss_is_read_when_it_runs():
         np.testing.assert_allclose(model.evaluate(X, Y, verbose=0), losses[1] * 5, rtol=1e-5)
 
 
+def check_a_loss_uses_the_scores_of_an_activation_in_the_model():
+    inputs = keras.Input((2,))
+    model = keras.Model(inputs, K.sigmoid(inputs))
+    model.compile("sgd", loss=lambda y_true, y_pred: K.binary_crossentropy(y_true, y_pred))
+    assert model.evaluate(np.float32([[40, -30]]), np.float32([[0, 0]]), verbose=0) == 20
+
+
 def check_the_program_of_examples():
     path = Path(__file__).parents[2] / "examples" / "keras3_with_k.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -13,7 +13,7 @@ from dovetail import ops
 from dovetail.ops.worlds import GRAPH, HOST, STATE, world_of
 from dovetail.tensor import Tensor
 
-_ACTIVATIONS = ("Sigmoid", "Softmax")
+ACTIVATIONS = ("Sigmoid", "Softmax")
 
 
 class _Entry(weakref.ref):
@@ -75,7 +75,7 @@ def recall(output: Any) -> Any:
 def _of_operation(output: Any) -> Any:
     while output.op.type == "Identity":
         output = output.op.inputs[0]
-    return output.op.inputs[0] if output.op.type in _ACTIVATIONS else None
+    return output.op.inputs[0] if output.op.type in ACTIVATIONS else None
 
 
 def _version(value: Any) -> Any:

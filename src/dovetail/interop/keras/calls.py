@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from dovetail.backend import logits
 from dovetail.engines import get_engine, owner_of_type
 from dovetail.errors import op_error, user_line
 from dovetail.graph.ir import Graph, GraphTensor
@@ -39,6 +40,8 @@ class OpCall(keras.Operation):
     def call(self, *args: Any) -> Any:
         """Computes the op on values of Keras' backend."""
         found = OPS[self.op](*args)
+        if self.op in logits.ACTIVATIONS:  # a loss of K's may get what the model gives
+            logits.remember(found, args[0])
         return tuple(map(_native, found)) if isinstance(found, tuple) else _native(found)
 
     def compute_output_spec(self, *args: Any) -> Any:
