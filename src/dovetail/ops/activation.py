@@ -217,8 +217,8 @@ def silu(x: Float) -> Tensor:
     Source: Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation", 2017.
 
     Example:
-        >>> silu([-1., 0., 1.]).numpy()
-        array([-0.2689414,  0.       ,  0.7310586], dtype=float32)
+        >>> silu([-1., 0., 1.]).numpy().round(4)
+        array([-0.2689,  0.    ,  0.7311], dtype=float32)
     """
     return x * sigmoid(x)
 
