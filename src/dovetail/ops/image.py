@@ -133,6 +133,10 @@ class _Around:
         return axis.as_dtype(weights / xp.sum(weights, axis=1, keepdims=True), dtype)
 
 
+_BILINEAR = _Around("triangle")
+_BICUBIC = _Around("keyscubic", rounded=True)
+
+
 def _overlap(axis: _Axis, dtype: Any) -> Any:
     """How much of the area of each new pixel lies in each old one."""
     xp, scale = axis.xp, axis.scale("float32")
@@ -264,23 +268,23 @@ def _spread_nearest(g: Inexact, size: Ints, data_format: str) -> Tensor:
 @composite("ResizeBilinear", infer=_resized_spec, samples=_PLAIN_SAMPLES)
 def _resize_bilinear(x: Float, size: Ints, data_format: str) -> Tensor:
     """Each new pixel is between the four old ones around its centre."""
-    return _resized(x, size, data_format, _Around("triangle"))
+    return _resized(x, size, data_format, _BILINEAR)
 
 
 @composite("ResizeBilinearGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
 def _spread_bilinear(g: Float, size: Ints, data_format: str) -> Tensor:
-    return _spread(g, size, data_format, _Around("triangle"))
+    return _spread(g, size, data_format, _BILINEAR)
 
 
 @composite("ResizeBicubic", infer=_resized_spec, samples=_PLAIN_SAMPLES)
 def _resize_bicubic(x: Float, size: Ints, data_format: str) -> Tensor:
     """Cubic interpolation between sixteen pixels; their distances are rounded to 1/1024, as they are in TensorFlow."""
-    return _resized(x, size, data_format, _Around("keyscubic", rounded=True))
+    return _resized(x, size, data_format, _BICUBIC)
 
 
 @composite("ResizeBicubicGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
 def _spread_bicubic(g: Float, size: Ints, data_format: str) -> Tensor:
-    return _spread(g, size, data_format, _Around("keyscubic", rounded=True))
+    return _spread(g, size, data_format, _BICUBIC)
 
 
 @composite("ResizeArea", infer=_resized_spec, samples=_PLAIN_SAMPLES)
@@ -316,8 +320,8 @@ def _link(resize: Any, spread: Any) -> None:
 
 
 _WEIGHTS: dict[str, Callable[..., Weights]] = {
-    "ResizeBilinear": lambda: _Around("triangle"),
-    "ResizeBicubic": lambda: _Around("keyscubic", rounded=True),
+    "ResizeBilinear": lambda: _BILINEAR,
+    "ResizeBicubic": lambda: _BICUBIC,
     "ResizeArea": lambda: _overlap,
     "ScaleAndTranslate": _Around,
 }
