@@ -7,16 +7,25 @@ PY := $(VENV)/bin/python
 INSTALL := $(PYTHON) -m pip --python $(PY) install --quiet --disable-pip-version-check --constraint constraints.txt
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test lint bench clean
+# The libraries compute as on a processor without AVX-512; of NumPy's features those that it has here are turned off.
+FEATURES = from numpy._core._multiarray_umath import __cpu_features__ as has, __cpu_dispatch__ as names; \
+	print(*[name for name in names if has[name] and (name == "X86_V4" or name.startswith("AVX512"))])
+WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
+	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
+
+.PHONY: help demo test test-avx2 lint bench clean
 
 help:  ## this list
-	@awk -F ':.*## *' '/^[a-z]+:.*##/ {printf "make %-6s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/demo.done  ## trains the demo's classifier and shows what it learned
 	$(PY) -m dovetail demo $(ARGS)
 
 test: lint  ## all that CI checks
 	$(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
+
+test-avx2: $(VENV)/test.done  ## the tests as on a processor without AVX-512
+	$(WITHOUT_AVX512) $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
 lint: $(VENV)/test.done  ## style and types
 	$(PY) -m ruff check .

@@ -29,7 +29,7 @@ def native_add(name: str, value):
 
 def main() -> None:
     rows = []
-    for name in dt.engines():
+    for name in dt.list_engines():
         with dt.engine(name):
             x = dt.ops.convert(np.ones((4, 4), "float32"))
             found = compare(lambda x=x: x + x, native_add(name, x.value))

@@ -62,7 +62,7 @@ def main(names: list[str]) -> None:
     import tensorflow as tf
     import tf_keras
 
-    engines, rows, ratios = dt.engines(), [], {name: [] for name in dt.engines()}
+    engines, rows, ratios = dt.list_engines(), [], {name: [] for name in dt.list_engines()}
     for name in names or CALLS:
         arrays, call = CALLS[name]
         theirs = [tf.constant(a) for a in arrays]

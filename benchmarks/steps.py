@@ -42,7 +42,7 @@ def main(names: list[str]) -> None:
     rows = []
     for name in names or PROGRAMS:
         program = PROGRAMS[name]
-        for engine in [e for e in ("torch", "jax", "tensorflow") if e in dt.engines()]:
+        for engine in [e for e in ("torch", "jax", "tensorflow") if e in dt.list_engines()]:
             ours, wait = dovetail_step(program, engine), by_hand.WAIT[engine]
             theirs = by_hand.STEPS[engine, name](program)
             for _ in range(3):

@@ -4,7 +4,8 @@ pytest tests/backend/test_parity.py --k-support runs.jsonl -n 2
 python docs/k_support.py runs.jsonl
 python docs/k_pages.py
 
-Several files are taken as one, if the suite was run in parts.  The result is src/dovetail/backend/support.json:
+Several files are taken as one, if the suite was run in parts.  With --update, functions all of whose cases were run,
+with the versions of the file, are counted anew, and the others stay.  The result is src/dovetail/backend/support.json:
 
     versions: of Python, the engines and the oracle
     functions: name → way → engine → [cases that agree, or that tf.keras refuses; whose difference is pinned; that fail]
@@ -83,8 +84,9 @@ def outcome(name: str, said: dict[str, Any]) -> int:
     return DIFFERS if said["differs"] and not any(map(takes_more, sentences)) else AGREES
 
 
-def main(paths: list[str]) -> int:
-    """Writes the file; refuses what is not a run of the whole suite."""
+def main(arguments: list[str]) -> int:
+    """Writes the file; refuses what is not a run of the whole suite, or of all cases of the functions to update."""
+    update, paths = "--update" in arguments, [path for path in arguments if path != "--update"]
     if not paths:
         print(__doc__)
         return 2
@@ -95,14 +97,23 @@ def main(paths: list[str]) -> int:
     }
     wanted = [(str(case), way, engine) for case, way in RUNS for engine in engines]
     missing = [run for run in wanted if run not in runs]
-    untested = [name for name, entry in count(runs[run] for run in wanted if run in runs).items() if not entry]
+    functions = count(runs[run] for run in wanted if run in runs)
+    if update:
+        known = json.loads(FILE.read_text())
+        if known["versions"] != versions:
+            print(f"the file is of {known['versions']}, not of {versions}: run the whole suite")
+            return 1
+        left = {case for case, _, _ in missing}
+        partly = {name for case, _ in RUNS if str(case) in left for name in case.functions}
+        functions |= {name: known["functions"].get(name, {}) for name in partly & set(FUNCTIONS)}
+        missing = []
+    untested = [name for name, entry in functions.items() if not entry]
     for case, way, engine in missing[:5]:
         print(f"one of {len(missing)} that were not run: on {engine}, {way}, {case}")
     for name in untested:
         print(f"no case tests {name}: write one, or say why not in UNCOMPARED")
     if missing or untested:
         return 1
-    functions = count(runs[run] for run in wanted)
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(functions[name])}" for name in sorted(functions))
     FILE.write_text(f'{{"versions": {json.dumps(versions)},\n "functions": {{\n{lines}\n }}}}\n')
     return 0

@@ -12,7 +12,7 @@ import pytest
 import dovetail as dt
 
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
-ENGINES = dt.engines()
+ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(dt.list_engines())).split(",")
 
 # On CI the same random programs in each run; elsewhere new ones, of which a failing one is printed.
 hypothesis.settings.register_profile("ci", derandomize=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail import backend as K
 from dovetail import ops
 from dovetail.errors import RetracingWarning
 
@@ -174,7 +175,7 @@ def test_leaked_tensor():
     kept = []
     f = dt.function(lambda x: kept.append(x * 2))
     f(ops.constant(1.0))
-    with pytest.raises(ValueError, match=r"two graphs|cannot leave"):
+    with pytest.raises(ValueError, match=r"was made while .* was traced, and kept"):
         dt.function(lambda x: x + kept[0])(ops.constant(1.0))
     with pytest.raises(TypeError, match="has none while the graph is built"):
         kept[0].numpy()
@@ -242,6 +243,30 @@ def test_edits_of_its_graph_do_not_change_a_function(engine):
     assert float(y) == 5
 
 
+def test_edits_of_a_graph_count_from_the_next_call_on_a14(engine):
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    y = ops.tanh(x)
+    graph.outputs = [y + 1.0]
+    run = dt.function(graph)
+    value = np.array([1.0, 2.0], "float32")
+    assert run(value).shape == (2,)
+    y.op.replace_input(0, x * 0.0)
+    assert run(value).numpy().tolist() == [1.0, 1.0]
+    graph.outputs = [x * 3.0]
+    assert run(value).numpy().tolist() == [3.0, 6.0]
+    graph.outputs.append(x + 1.0)
+    assert [t.numpy().tolist() for t in run(value)] == [[3.0, 6.0], [2.0, 3.0]]
+    graph.placeholder(dt.spec(()), "unused")
+    assert [t.numpy().tolist() for t in run(value, 0.0)] == [[3.0, 6.0], [2.0, 3.0]]
+    first = graph.outputs[0].op
+    traced = run.concrete(value, 0.0)
+    ops.exp(x)  # what is added changes nothing of what was there
+    assert run.concrete(value, 0.0) is traced
+    first.add_control_input(graph.outputs[1].op)
+    assert run.concrete(value, 0.0) is not traced
+
+
 def test_a_graph_that_is_given_something_else():
     graph = dt.Graph()
     graph.outputs = [graph.placeholder(dt.spec((2,)), "x") * 2.0]
@@ -263,3 +288,45 @@ def test_a_graph_keeps_its_history_of_tensors_outside(engine):
         tape.watch(scale)
         y = run(2.0)
     assert float(tape.gradient(y, scale)) == 2
+
+
+def test_endless_recursion_b():
+    @dt.function
+    def f(x):
+        return ops.cond(x > 0, lambda: f(x - 1), lambda: x)
+
+    with pytest.raises(RecursionError, match=r"f at test_function.py:\d+: its trace does not end.*ops.while_loop"):
+        f(np.float32(3))
+    g = dt.function(lambda x, n: x if n == 0 else g(x * 2, n - 1))
+    assert float(g(np.float32(1), 5)) == 32
+
+
+@pytest.mark.parametrize("decorator", [dt.function, dt.custom_gradient, dt.recompute_grad])
+@pytest.mark.parametrize("given", [3, "f", [abs], np.ones(2)])
+def test_what_cannot_be_called_c(decorator, given):
+    with pytest.raises(TypeError, match=rf"{decorator.__name__} at test_function.py:\d+: needs a function"):
+        decorator(given)
+
+
+def test_what_a_trace_depends_on_beside_its_arguments_a15():
+    """The settings and K's learning phase, with a signature, too."""
+    K.clear_session()
+    kinds = [{}, {"input_signature": [dt.spec(())]}]
+    phases = [dt.function(lambda x: K.in_train_phase(x + 1, x), **options) for options in kinds]
+    settings = [dt.function(lambda x: ops.cast(x + dt.config.epsilon(), float), **options) for options in kinds]
+    for f in phases:
+        found = []
+        for phase in (0, 1, 0):
+            K.set_learning_phase(phase)
+            found.append(float(f(np.float32(0))))
+        assert found == [0, 1, 0]
+        with K.learning_phase_scope(1):
+            assert float(f(np.float32(0))) == 1
+    K.clear_session()
+    for f in settings:
+        assert float(f(np.float32(0))) == np.float32(1e-7)
+        dt.config.set_epsilon(0.5)
+        dt.config.set_floatx("float64")
+        assert float(f(np.float32(0))) == 0.5 and f(np.float32(0)).dtype == "float64"
+        dt.config.set_epsilon(1e-7)
+        dt.config.set_floatx("float32")

@@ -61,7 +61,7 @@ def test_engines_agree(program, seed):
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(2, 3, 4))
     expected = None
-    for name in dt.engines():
+    for name in dt.list_engines():
         with dt.engine(name):
             inputs = [ops.convert(x), ops.convert(y)]
             eager = loss_and_gradients(program, *inputs)

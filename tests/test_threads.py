@@ -43,7 +43,7 @@ def test_tapes_are_the_threads_own(engine):
 
 
 def test_engines_are_the_threads_own():
-    names = dt.engines()
+    names = dt.list_engines()
 
     def work(number):
         name = names[number % len(names)]
@@ -54,7 +54,7 @@ def test_engines_are_the_threads_own():
         return found == {name}
 
     assert all(together(work))
-    assert dt.engines() == names
+    assert dt.list_engines() == names
 
 
 def test_one_function_traced_by_all(engine):

@@ -45,7 +45,7 @@ def test_deleted(engine):
 
 def test_follows_the_engine():
     v = dt.Variable([1.0])
-    for name in dt.engines():
+    for name in dt.list_engines():
         with dt.engine(name):
             assert (v * 2).engine == name
             assert v.engine == name
@@ -76,7 +76,7 @@ def test_stepping_alone_reuses_two_buffers():
     seen = set()
     for _ in range(12):
         step()
-        seen.add(v._tensor.value.ctypes.data)
+        seen.add(v._buffer.value.ctypes.data)
     assert len(seen) <= 3  # the first, then two in turn
 
 
@@ -92,6 +92,45 @@ def test_swapping_two_variables(engine):
     for i in range(5):
         swap()
         assert (a.numpy()[0], b.numpy()[-1]) == ((2, 1) if i % 2 == 0 else (1, 2))
+
+
+def test_a_value_that_went_over_to_another_variable(engine):
+    """What another variable holds now is not written over by the next steps of the one that held it."""
+    a, b = dt.Variable(np.full(4096, 1.0, "float32")), dt.Variable(np.full(4096, 2.0, "float32"))
+
+    @dt.function
+    def swap():
+        old = a.value
+        a.assign(b.value)
+        b.assign(old)
+
+    double = dt.function(lambda: [b.assign(b * 2.0), None][1])
+    expected = [1.0, 2.0]
+    for _ in range(6):
+        double()
+        double()
+        swap()
+        expected = [4 * expected[1], expected[0]]
+        assert [a.numpy()[0], b.numpy()[-1]] == expected
+
+
+@pytest.mark.parametrize("result", ["whole", "slice", "reshaped"])
+def test_a_result_that_is_a_variables_value(engine, result):
+    """What a compiled function returned keeps its numbers, also where it is a view of the variable's value."""
+    v = dt.Variable(np.full(4096, 1.0, "float32"))
+    show = {
+        "whole": lambda: v.value,
+        "slice": lambda: v.value[:3],
+        "reshaped": lambda: ops.reshape(v, (64, 64)),
+    }
+    look = dt.function(show[result])
+    double = dt.function(lambda: [v.assign(v * 2.0), None][1])
+    for _ in range(3):
+        double()
+    seen = look()
+    for _ in range(3):
+        double()
+    assert (seen.numpy() == 8).all() and v.numpy()[0] == 64
 
 
 def test_assigned_from_an_argument(engine):

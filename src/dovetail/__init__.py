@@ -1,5 +1,8 @@
 """Dovetail: one graph, every engine."""
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from dovetail import config, ops
 from dovetail.autodiff.custom import custom_gradient
 from dovetail.autodiff.graph_gradients import gradients
@@ -7,7 +10,7 @@ from dovetail.autodiff.jacobian import hvp, jvp
 from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.registry import RegisterGradient, gradient_override_map
 from dovetail.autodiff.tape import GradientTape
-from dovetail.engines import engine, engines, set_engine
+from dovetail.engines import engine, list_engines, set_engine
 from dovetail.function import function
 from dovetail.generator import Generator
 from dovetail.graph.ir import Graph
@@ -18,3 +21,9 @@ from dovetail.tensor import Tensor
 from dovetail.variable import Variable
 
 companions.install()
+
+
+def __getattr__(name: str) -> _Any:
+    if name != "backend":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _import_module("dovetail.backend")  # when it is first used

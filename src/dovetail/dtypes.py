@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from dovetail import config
+from dovetail.errors import describe, did_you_mean
 
 
 class DType(str):
@@ -41,6 +42,9 @@ class DType(str):
         return not self == other
 
     __hash__ = str.__hash__
+
+    def __reduce__(self) -> Any:
+        return as_dtype, (str(self),)
 
     def __repr__(self) -> str:
         return str.__repr__(self)
@@ -127,7 +131,8 @@ def as_dtype(value: Any) -> DType:
     try:
         return _lookup(value)
     except TypeError:
-        raise TypeError(f"{value!r} is not a dtype. Known dtypes: {', '.join(ALL)}.") from None
+        problem = f"{describe(value)} is not a dtype. {did_you_mean(value, ALL)}Known dtypes: {', '.join(ALL)}."
+        raise TypeError(problem) from None
 
 
 @lru_cache(maxsize=256)

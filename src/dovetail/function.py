@@ -8,33 +8,36 @@ program (`autodiff.vjp`), so a gradient runs compiled too.
 from __future__ import annotations
 
 import functools
-import threading
+import pickle
+import sys
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from dovetail import config
-from dovetail.autodiff.recorder import Record
+from dovetail.autodiff.recorder import ClosureRecorder, Record
 from dovetail.autodiff.vjp import gradient_graph, split
-from dovetail.dtypes import promote
 from dovetail.engines import current_engine
 from dovetail.engines.base import Engine
-from dovetail.errors import RetracingWarning, describe, op_error
+from dovetail.errors import RetracingWarning, check_callable, describe, op_error
 from dovetail.graph import trace
-from dovetail.graph.copying import copy_graph, copy_operation
+from dovetail.graph.copying import Copies, copy_graph
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.replay import replay
+from dovetail.graph.results import collect
+from dovetail.locks import holding, join, make_lock
 from dovetail.ops import arguments, worlds
 from dovetail.ops.infer import fits
 from dovetail.ops.op import OPS
 from dovetail.ops.spec import TensorSpec
 from dovetail.plan.optimize import no_garbage_collection
 from dovetail.plan.plan import Plan
-from dovetail.structure import LEAF, flatten, unflatten
+from dovetail.state import Buffer, put
+from dovetail.static import static_key
+from dovetail.structure import flatten, unflatten
 from dovetail.tensor import Tensor, record_on, recording
 from dovetail.variable import Variable
 
@@ -57,16 +60,15 @@ class Concrete:
         self._open_shapes = any(not t.spec.is_static for t in graph.inputs)
         self._plans: dict[Any, Plan] = {}
         self._functionals: dict[tuple[Tensor, ...], Functional] = {}
-        self._lock = threading.Lock()
+        self._lock = make_lock()
 
     def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None) -> Plan:
         """The plan for an engine; for engines that compile for certain shapes, also by the shapes of the inputs."""
         key = engine.name, shapes
-        found = self._plans.get(key)
-        if found is None:
-            with self._lock:
-                found = self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, engine, shapes))
-        return found
+        return self._plans.get(key) or holding(self._lock, self._planned, key, engine)
+
+    def _planned(self, key: Any, engine: Engine) -> Plan:
+        return self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, engine, key[1]))
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Runs the plan on native arrays."""
@@ -80,16 +82,22 @@ class Concrete:
         return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
+        for tape in recording.tapes:
+            tape.record_nodes(self.graph.origins)
         closures = tuple(t for t in self.graph.closures if any(tape.follows(t) for tape in recording.tapes))
-        functional = self._functional(closures)
-        with ExitStack() as locks:  # as in a plan: another thread's call comes before or after, not between
-            for variable in functional.locked:
-                locks.enter_context(variable.lock)
-            return self._run_taped(functional, [*tensors, *(arguments.move(t, engine) for t in closures)], engine)
+        functional = self._functionals.get(closures) or holding(self._lock, self._functional, closures)
+        given = [*tensors, *(arguments.move(t, engine) for t in closures)]
+        known = {v: v.read(engine) for v in functional.only_read}
+        if functional.guard is None:
+            return self._run_taped(functional, given, known, engine)
+        # as in a plan: another thread's call comes before or after, not between
+        return functional.guard.holding(self._run_taped, functional, given, known, engine)
 
-    def _run_taped(self, functional: Functional, given: list[Tensor], engine: Engine) -> list[Tensor]:
+    def _run_taped(
+        self, functional: Functional, given: list[Tensor], known: dict[Variable, Tensor], engine: Engine
+    ) -> list[Tensor]:
         op = OPS["Call"]
-        inputs = [*given, *(v.read(engine) for v in functional.variables)]
+        inputs = [*given, *(known[v] if v in known else v.read(engine) for v in functional.variables)]
         tapes = [tape for tape in recording.tapes if tape.watches(op, inputs)]
         if not tapes:
             own = given[: len(self.graph.inputs)]
@@ -100,15 +108,14 @@ class Concrete:
         node = Record(op, inputs, results, functional.gradient([Tensor(v, engine) for v in values[ends:]], engine))
         for tape in tapes:
             tape.add(node)
-        for variable, value in zip(functional.assigned, results[len(self.graph.outputs) :], strict=True):
-            variable.assign(value)
+        states = values[len(self.graph.outputs) : ends]
+        put(functional.assigned, [Buffer(value, engine) for value in states])
         return results[: len(self.graph.outputs)]
 
     def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
-        with self._lock:
-            if closures not in self._functionals:
-                self._functionals[closures] = Functional(self.graph, closures)
-            return self._functionals[closures]
+        return self._functionals.get(closures) or self._functionals.setdefault(
+            closures, Functional(self.graph, closures)
+        )
 
 
 class Functional:
@@ -120,29 +127,31 @@ class Functional:
 
     Attributes:
         variables: the variables that are read, the last inputs.
+        only_read: those of them that are not assigned.
         assigned: the variables that are assigned, outputs after the graph's own.
-        locked: the same, in the order in which their locks are taken.
+        guard: that of the variables that are assigned; None if there are none.
         forward: all of that, and then the tensors that the backward program needs.
     """
 
     def __init__(self, graph: Graph, closures: tuple[Tensor, ...]) -> None:
         self._pure = pure = Graph(graph.name)
         given = [*graph.inputs, *(graph.closures[t] for t in closures)]
-        mapped = {t: pure.placeholder(t.spec, t.op.name) for t in given}
+        copies = Copies(pure, {t: pure.placeholder(t.spec, t.op.name) for t in given})
         done = {t.op for t in given}
         self.variables: list[Variable] = []
         writes: dict[Variable, GraphTensor] = {}
         for op in graph.operations:
             if op.type == "ReadVariableOp":
                 self.variables.append(op.attrs["variable"])
-                mapped[op.outputs[0]] = pure.placeholder(op.outputs[0].spec, op.name)
+                copies.stand_in(op, pure.placeholder(op.outputs[0].spec, op.name))
             elif op.type == "AssignVariableOp":
-                writes[op.attrs["variable"]] = mapped[op.outputs[0]] = mapped[op.inputs[0]]
+                writes[op.attrs["variable"]] = copies.stand_in(op, copies[op.inputs[0]])
             elif op not in done:
-                copy_operation(op, pure, mapped)
+                copies.copy(op)
         self.assigned = list(writes)
-        self.locked = sorted(writes, key=lambda v: v.number)  # one order for all threads
-        pure.outputs = [*(mapped[t] for t in graph.outputs), *writes.values()]
+        self.only_read = [v for v in self.variables if v not in writes]
+        self.guard = join(v.guard for v in self.assigned) if self.assigned else None
+        pure.outputs = [*copies.of(graph.outputs), *writes.values()]
         self._split = split(pure)
         self.forward = Concrete(self._split.forward)
         self._backward = Concrete(self._split.backward)
@@ -180,8 +189,9 @@ class Function(Generic[P, R]):
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature))
         self._traces: dict[Any, tuple[Concrete, Any]] = {}
-        self._lock = threading.RLock()
+        self._lock = make_lock()
         self._methods: dict[int, Function[Any, Any]] = {}
+        self._owner: Callable[[], Any] | None = None  # of a method: its instance
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: a function of its own for each instance, which lives as long as the instance does."""
@@ -195,6 +205,7 @@ class Function(Generic[P, R]):
             method = functools.wraps(python)(lambda *args, **kwargs: python(alive(), *args, **kwargs))
             bound = self._methods[key] = Function(method, name=self._name)
             bound._signature = self._signature
+            bound._owner = alive
         return bound
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -220,9 +231,9 @@ class Function(Generic[P, R]):
         if engine is None:
             engine = current_engine()
         if self._signature is not None:
-            return self._checked(leaves, structure, engine), engine, "signature"
+            return self._checked(leaves, structure, engine), engine, ("signature", config.context())
         tensors: list[Tensor] = []
-        key: list[Any] = [structure, config.version()]
+        key: list[Any] = [structure, config.context()]
         for i, leaf in enumerate(leaves):
             if type(leaf) is Tensor:
                 tensor = leaf if leaf._engine is engine else arguments.move(leaf, engine)
@@ -232,7 +243,7 @@ class Function(Generic[P, R]):
             elif isinstance(leaf, (np.ndarray, np.generic)):
                 tensor = leaves[i] = arguments.as_tensor(leaf, arguments.dtype_of(leaf), engine)
             else:
-                key.append((type(leaf), leaf if _is_hashable(leaf) else _Same(leaf)))
+                key.append(static_key(leaf if _is_hashable(leaf) else _Same(leaf)))
                 continue
             tensors.append(tensor)
             key.append((engine.shape(tensor._value), engine.dtype(tensor._value)))
@@ -253,33 +264,50 @@ class Function(Generic[P, R]):
     # tracing
 
     def _trace(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> tuple[Concrete, Any]:
-        with self._lock:
-            if key in self._traces:
-                return self._traces[key]
-            if len(self._traces) >= RETRACES_BEFORE_WARNING:
-                self._warn_of_retracing(key)
-            specs = self._signature[0] if self._signature is not None else [_spec_of(leaf) for leaf in leaves]
-            graph = Graph(self._name)
-            with record_on(()), graph.as_default(), no_garbage_collection():
+        return holding(self._lock, self._traced, key, leaves, has_kwargs, structure)
+
+    def _traced(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> tuple[Concrete, Any]:
+        if key in self._traces:
+            return self._traces[key]
+        if len(self._traces) >= RETRACES_BEFORE_WARNING:
+            self._warn_of_retracing(key)
+        specs = self._signature[0] if self._signature is not None else [_spec_of(leaf) for leaf in leaves]
+        graph, closures = Graph(self._name), ClosureRecorder()
+        try:
+            with record_on([closures]), graph.as_default(), no_garbage_collection():
                 args = [
                     leaf if spec is None else graph.placeholder(spec, f"arg{i}")
                     for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
                 ]
                 call: Any = unflatten(structure, args)
                 result = self._python(*call[0], **call[1]) if has_kwargs else self._python(*call)
-                rebuild = _collect_result(graph, result)
-            found = self._traces[key] = Concrete(graph), rebuild
-            return found
+                rebuild = collect(graph, result)
+        except RecursionError as error:
+            raise self._too_deep() from error
+        finally:
+            graph.is_traced = True
+        graph.origins = closures.leading_to(graph.closures)
+        found = self._traces[key] = Concrete(graph), rebuild
+        return found
+
+    def _too_deep(self) -> Exception:
+        problem = (
+            "its trace does not end: it calls itself, directly or through others, whatever the values are, since "
+            "tensors have none while it is traced. Write the recursion as a loop, with ops.while_loop or ops.scan, or "
+            "let a static argument (a Python number, not a tensor) say when it ends."
+        )
+        return op_error(RecursionError, self._name, problem)
 
     def _warn_of_retracing(self, key: Any) -> None:
         last = next(reversed(self._traces))
-        differences = [f"{_show(a)} became {_show(b)}" for a, b in zip(last[1:], key[1:], strict=False) if a != b]
-        reason = "; ".join(differences) or "the structure of the arguments differs"
+        differences = [f"{_show(a)} became {_show(b)}" for a, b in zip(last[2:], key[2:], strict=False) if a != b]
+        settings = ["the settings, the gradient overrides or the learning phase differ"] if last[1] != key[1] else []
+        reason = "; ".join(settings + differences) or "the structure of the arguments differs"
         warnings.warn(
             f"{self._name} is traced for the {len(self._traces) + 1}th time: {reason}. Pass numbers as tensors, or "
             "give function(input_signature=...) with None for the dimensions that vary.",
             RetracingWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
     # looking inside
@@ -303,36 +331,67 @@ class Function(Generic[P, R]):
         """
         return copy_graph(self.concrete(*args, **kwargs).graph)
 
+    # copies
+
+    def __copy__(self) -> Function[P, R]:
+        return self  # as Python's own functions are copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Function[P, R]:
+        return self
+
+    def __reduce__(self) -> Any:
+        """By reference to the Python function, as that is pickled: nothing that was traced or compiled goes along."""
+        python = self._python
+        if self._owner is not None:
+            return _method_of, (self._owner(), python.__name__)
+        name = getattr(python, "__qualname__", None)
+        found: Any = sys.modules.get(getattr(python, "__module__", None) or "")
+        for part in name.split(".") if name else ():
+            found = getattr(found, part, None)
+        if name and found is self:
+            return name
+        if name and found is not python and not hasattr(python, "__self__"):
+            problem = f"{name!r} cannot be pickled, since no module has it by this name"
+            raise pickle.PicklingError(f"function {problem}: define it at the top of a module, with def.")
+        return _unpickled, (python, self._signature, self._name)
+
     def __repr__(self) -> str:
         return f"<function {self._name}: {len(self._traces)} traces>"
 
 
-def _collect_result(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
-    """Makes the result's tensors the graph's outputs; returns what puts values in their places."""
-    leaves, structure = flatten(result)
-    outputs: list[GraphTensor] = []
-    plain: list[Any] = []
-    for leaf in leaves:
-        if isinstance(leaf, (str, bytes)) or not (
-            hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float, complex))
-        ):
-            plain.append(leaf)
-        else:
-            dtype = promote([arguments.dtype_of(leaf)])
-            outputs.append(trace.to_graph(leaf, dtype, graph, OPS["Identity"]))
-            plain.append(_SLOT)
-    graph.outputs = outputs
-    if structure == LEAF and outputs:
-        return lambda values: values[0]
+class GraphFunction(Function[..., Any]):
+    """A graph that is compiled, and compiled again once it was edited; made by `function`."""
 
-    def rebuild(values: list[Tensor]) -> Any:
-        found = iter(values)
-        return unflatten(structure, [next(found) if p is _SLOT else p for p in plain])
+    def __init__(self, graph: Graph, input_signature: Any = None, name: str | None = None) -> None:
+        super().__init__(functools.partial(replay, graph), input_signature, name or graph.name)
+        self._replayed = graph
+        self._given_signature = input_signature
+        self._state: Any = None
 
-    return rebuild
+    def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Tensor], Engine, Any]:
+        state = self._replayed.version, len(self._replayed.inputs)
+        if state != self._state:
+            self._state, self._traces = state, {}
+            if self._given_signature is None:
+                self._signature = flatten(tuple(t.spec for t in self._replayed.inputs))
+        return super()._classify(leaves, structure)
+
+    def __reduce__(self) -> Any:
+        return GraphFunction, (self._replayed, self._given_signature, self._name)
 
 
-_SLOT = object()
+def _method_of(instance: Any, name: str) -> Function[Any, Any]:
+    """A compiled method that keeps its instance alive, as a bound method does."""
+    function: Function[Any, Any] = getattr(type(instance), name)
+    made = _unpickled(function._python.__get__(instance), function._signature, function._name)
+    made._owner = lambda: instance
+    return made
+
+
+def _unpickled(python: Any, signature: Any, name: str) -> Function[Any, Any]:
+    made: Function[Any, Any] = Function(python, name=name)
+    made._signature = signature
+    return made
 
 
 def _spec_of(leaf: Any) -> TensorSpec | None:
@@ -384,14 +443,20 @@ def function(python_function: Any = None, *, input_signature: Any = None, name: 
     """Compiles a function: traced once per signature, then run as one program.  Also a decorator.
 
     Args:
-        python_function: takes and returns structures of tensors; other arguments are static, a value each a trace.
-            Or a graph, one that was edited for example: its function takes its inputs and returns its output, or a
-            tuple of them if there are not one but several.  Edits after the first call do not count.
+        python_function: takes and returns structures of tensors: lists, tuples, dicts, dataclasses.  Other arguments
+            are static, a value each a trace.  Or a graph, one that was edited for example: its function takes its
+            inputs and returns its output, or a tuple of them if there are not one but several.  Each call runs the
+            graph as it is then.
         input_signature: a sequence of `spec`s, with None for dimensions that vary; then there is one trace.
         name: the name of its graph.
 
     Returns:
         A function of the same arguments.  `.graph(...)` shows what a call runs.
+
+    Raises:
+        TypeError: it cannot be called; or, when called, it returns a generator, or an object that is no structure and
+            holds a tensor of the graph.
+        RecursionError: when called, it calls itself without end while it is traced.
 
     Source: `tf.function`.
 
@@ -412,8 +477,6 @@ def function(python_function: Any = None, *, input_signature: Any = None, name: 
     if python_function is None:
         return functools.partial(function, input_signature=input_signature, name=name)
     if isinstance(python_function, Graph):
-        specs = [t.spec for t in python_function.inputs]
-        return Function(
-            functools.partial(replay, python_function), input_signature or specs, name or python_function.name
-        )
+        return GraphFunction(python_function, input_signature, name)
+    check_callable("function", python_function)
     return Function(python_function, input_signature, name)

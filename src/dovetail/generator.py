@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+import numpy as np
+
+from dovetail.errors import describe, op_error
 from dovetail.ops import random
 from dovetail.variable import Variable
 
@@ -16,6 +20,9 @@ class Generator:
     Args:
         seed: an integer; generators of one seed give the same keys in the same order.
 
+    Raises:
+        TypeError: the seed is no integer.
+
     Example:
         >>> from dovetail import ops
         >>> generator = Generator(42)
@@ -25,6 +32,8 @@ class Generator:
     """
 
     def __init__(self, seed: int) -> None:
+        if not isinstance(seed, (int, np.integer)):
+            raise op_error(TypeError, "Generator", f"the seed must be an integer, not {describe(seed)}.")
         self.seed = seed
         self.count = Variable(0, "int32", name="generator/count", trainable=False)
 
@@ -33,6 +42,9 @@ class Generator:
         found = random.fold_in(self.seed, self.count.read())
         self.count.assign_add(1)
         return found
+
+    def __copy__(self) -> Generator:
+        return copy.deepcopy(self)  # a generator of its own, which goes on from the same key
 
     def __repr__(self) -> str:
         return f"<Generator of seed {self.seed}>"

@@ -1,14 +1,32 @@
-"""Nested structures: flattening dicts, lists, tuples and named tuples to leaves, and building them again."""
+"""Nested structures: flattening dicts, lists, tuples, named tuples and dataclasses to leaves, and building them again.
+
+A dataclass is built again without its `__init__`: what that checks or computes was done when the first one was made.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
+
+from dovetail.static import static_key
+from dovetail.tensor_shape import TensorShape
+
+Kind = TypeVar("Kind", bound=type)
 
 LEAF = "*"
-Structure = Any  # LEAF, or (kind, keys, children); hashable
+# LEAF, or (kind, keys, children); of dicts whose keys are not all words a `static_key` of the keys follows.  Hashable.
+Structure = Any
+
+_leaves: set[type] = set()
+
+
+def leaf(kind: Kind) -> Kind:
+    """Class decorator: values of this dataclass are leaves."""
+    _leaves.add(kind)
+    return kind
 
 
 def flatten(value: Any) -> tuple[list[Any], Structure]:
@@ -26,14 +44,21 @@ def _flatten(value: Any, leaves: list[Any]) -> Structure:
     kind = type(value)
     if kind is tuple or kind is list:
         return kind, None, tuple([_flatten(v, leaves) for v in value])
+    if isinstance(value, TensorShape):
+        return tuple, None, tuple([_flatten(v, leaves) for v in value])
     if value is None:
         return None
     if isinstance(value, dict):
         ordered = isinstance(value, OrderedDict)
         keys = tuple(value if ordered else sorted(value, key=lambda k: (str(type(k)), k)))
-        return kind, keys, tuple([_flatten(value[k], leaves) for k in keys])
+        structure = kind, keys, tuple([_flatten(value[k], leaves) for k in keys])
+        return structure if all(type(k) is str for k in keys) else (*structure, static_key(keys))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return kind, None, tuple([_flatten(v, leaves) for v in value])
+    if getattr(kind, "__dataclass_fields__", None) is not None and kind not in _leaves:
+        names = [f.name for f in fields(value) if hasattr(value, f.name)]
+        keys = tuple(dict.fromkeys([*names, *getattr(value, "__dict__", ())]))  # also what `__post_init__` added
+        return kind, keys, tuple([_flatten(getattr(value, k), leaves) for k in keys])
     leaves.append(value)
     return LEAF
 
@@ -48,12 +73,21 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
         return None
     if structure == LEAF:
         return next(leaves)
-    kind, keys, children = structure
+    kind, keys, children = structure[:3]
     values = [_unflatten(child, leaves) for child in children]
     if keys is not None:
         pairs = dict(zip(keys, values, strict=True))
+        if not issubclass(kind, dict):
+            return _dataclass(kind, pairs)
         return pairs if kind is dict else kind(pairs)
     return kind(*values) if hasattr(kind, "_fields") else kind(values)
+
+
+def _dataclass(kind: Any, values: dict[str, Any]) -> Any:
+    made = kind.__new__(kind)
+    for name, value in values.items():
+        object.__setattr__(made, name, value)  # also of a frozen one
+    return made
 
 
 def flatten_like(structure: Structure, value: Any) -> list[Any]:
@@ -70,9 +104,13 @@ def flatten_like(structure: Structure, value: Any) -> list[Any]:
         return []
     if structure == LEAF:
         return [value]
-    kind, keys, children = structure
+    kind, keys, children = structure[:3]
     if value is None:
         parts: Any = [None] * len(children)
+    elif keys is not None and not issubclass(kind, dict):
+        if type(value) is not kind:
+            raise ValueError(f"needs a {kind.__name__}, not {value!r}.")
+        parts = [getattr(value, key) for key in keys]
     elif keys is not None:
         if not isinstance(value, dict) or set(value) != set(keys):
             raise ValueError(f"needs a dict with the keys {', '.join(map(repr, keys))}, not {value!r}.")
@@ -97,7 +135,7 @@ def alike(first: Structure, second: Structure) -> bool:
 def _loose(structure: Structure) -> Structure:
     if structure is None or structure == LEAF:
         return structure
-    kind, keys, children = structure
+    kind, keys, children = structure[:3]
     return tuple if kind is list else kind, keys, tuple(map(_loose, children))
 
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dovetail.dtypes import DType
+from dovetail.dtypes import DType, as_dtype
+from dovetail.errors import describe, op_error
+from dovetail.tensor_shape import TensorShape, shape_of
 
 if TYPE_CHECKING:
     from dovetail.engines.base import Engine
@@ -26,10 +28,12 @@ class _Recording(threading.local):
     Attributes:
         tapes: the gradient tapes, outermost first.
         overrides: op type → name of the registered gradient that new nodes use in the place of the op's own.
+        exact: whether these are all, and those of the graphs that are being built do not count.
     """
 
     tapes: tuple[Any, ...] = ()
     overrides: Mapping[str, str] = MappingProxyType({})
+    exact: bool = False
 
 
 class _Building(threading.local):
@@ -37,7 +41,8 @@ class _Building(threading.local):
 
     Attributes:
         graphs: the graphs being built, outermost first.
-        default: where ops on variables are recorded while no graph is being built and no tape records; None: nowhere.
+        default: where ops on symbolic variables are recorded while no graph is being built and no tape records; None:
+            nowhere.
     """
 
     graphs: tuple[Any, ...] = ()
@@ -69,16 +74,27 @@ def not_building() -> Iterator[None]:
         building.graphs, building.default = outside
 
 
-def records_variables() -> bool:
-    """Whether ops on variables are recorded in a graph now, not computed."""
-    return bool(building.graphs) or (building.default is not None and not recording.tapes)
+def is_recorded(value: Any) -> bool:
+    """Whether ops on a variable are recorded now: any in a graph that is being built, symbolic ones in the thread's
+    default graph."""
+    return bool(building.graphs) or (
+        building.default is not None and not recording.tapes and getattr(value, "symbolic", False)
+    )
+
+
+class _KerasShape:
+    """The shape as Keras 2 noted it on its tensors; programs may note another in its place."""
+
+    def __get__(self, tensor: Any, kind: type) -> Any:
+        return self if tensor is None else tensor.shape and tuple(tensor.shape)
 
 
 class Operators:
-    """Python's operators and NumPy-style indexing; `ops.operators` fills them in."""
+    """What all kinds of tensors have: Python's operators and NumPy-style indexing, which `ops.operators` fills in, and
+    the methods of TensorFlow's tensors that say shapes."""
 
     __slots__ = ()
-    __array_priority__ = 1000  # NumPy arrays on the left give way: `array + tensor` is a Tensor
+    _keras_shape = _KerasShape()
 
     if TYPE_CHECKING:  # installed by ops.operators
 
@@ -119,6 +135,32 @@ class Operators:
         def __ge__(self, other: Any) -> Any: ...
         def __getitem__(self, index: Any) -> Any: ...
 
+    def get_shape(self: Any) -> TensorShape:
+        """The shape, with None for dimensions that are not known; see also `K.int_shape`.
+
+        Source: `tf.Tensor.get_shape`.
+        """
+        return shape_of(self.shape)
+
+    def set_shape(self: Any, shape: Any) -> None:
+        """Says what the shape is, as far as it was not known.
+
+        Args:
+            shape: ints, with None for dimensions of which nothing is said; None says nothing.
+
+        Raises:
+            ValueError: the tensor has another shape.
+
+        Source: `tf.Tensor.set_shape`.
+        """
+        self._shape_with(shape)
+
+    def _shape_with(self: Any, shape: Any) -> TensorShape:
+        try:
+            return self.get_shape().merge_with(shape)
+        except ValueError as error:
+            raise op_error(ValueError, "set_shape", str(error), describe(self)) from None
+
 
 class Tensor(Operators):
     """An eager value.
@@ -154,8 +196,9 @@ class Tensor(Operators):
         return self._engine.device_of(self._value)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self._engine.shape(self._value)
+    def shape(self) -> TensorShape:
+        dims = self._engine.shape(self._value)
+        return dims if dims is None else TensorShape(dims)
 
     @property
     def dtype(self) -> DType:
@@ -202,7 +245,21 @@ class Tensor(Operators):
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._engine.dlpack_device(self._value)
 
+    def __copy__(self) -> Tensor:
+        return self  # a tensor is a value
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return Tensor(self._engine.copy(self._value), self._engine)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the numbers and the engine's name; where this engine is not installed, the current one."""
+        return _unpickled, (self.numpy(), self.engine)
+
     def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                f"the truth of a tensor of {self.size} elements is not defined; use ops.any(x) or ops.all(x)."
+            )
         return bool(self._engine.to_numpy(self._value))
 
     def __int__(self) -> int:
@@ -238,3 +295,10 @@ class Tensor(Operators):
         shape = ",".join(map(str, self.shape))
         body = np.array2string(self._engine.to_numpy(self._value), separator=", ", threshold=100, prefix="Tensor(")
         return f"Tensor({body}, {self.dtype}[{shape}], {self.engine})"
+
+
+def _unpickled(array: np.ndarray, name: str) -> Tensor:
+    from dovetail.engines import current_engine, get_engine, list_engines  # which need tensors
+
+    engine = get_engine(name) if name in list_engines() else current_engine()
+    return Tensor(engine.asarray(array, as_dtype(array.dtype)), engine)

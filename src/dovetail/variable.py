@@ -3,13 +3,13 @@
 A compiled program that assigns a variable either consumes its buffer (an engine that compiles whole programs, like
 XLA) or writes the new value into a spare one and leaves the old for the next time; so stepping allocates nothing.
 Reading a variable eagerly shares its buffer with the Tensor that is returned: such a buffer is never reused, and the
-Tensor keeps its numbers.
+Tensor keeps its numbers.  `state` tells how buffers are changed, `locks` how they are guarded.
 """
 
 from __future__ import annotations
 
 import itertools
-import threading
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,16 @@ import numpy as np
 from dovetail.dtypes import DType, as_dtype
 from dovetail.engines import owner_of_type, tracing_engine
 from dovetail.engines.base import native_to_dtype
-from dovetail.errors import StaleValueError, op_error
+from dovetail.errors import CONVENTIONAL, StaleValueError, describe, op_error, tell
 from dovetail.graph import trace
+from dovetail.locks import Guard
 from dovetail.ops import arguments, worlds
 from dovetail.ops.infer import fits
 from dovetail.ops.op import OPS
 from dovetail.ops.worlds import STATE
+from dovetail.state import Buffer, put
 from dovetail.tensor import Operators, Tensor, not_building, recording
+from dovetail.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from dovetail.engines.base import Engine
@@ -44,15 +47,17 @@ class Variable(Operators):
 
     Attributes:
         name, dtype, shape, trainable, constraint: as given.
-        number: counts variables; locks are taken in this order.
         followers: variables of other libraries, by library, that are assigned each value that this one is.
-        lock: held while the variable is assigned.
+        symbolic: whether ops on it are recorded while the thread's default graph is open, as on those of `K.variable`.
+        guard: what a thread holds that changes the variable; one for all variables that a plan assigns together.
 
     Example:
         >>> w = Variable([1., 2.], name="w")
         >>> w.assign_add([1., 1.]).numpy()
         array([2., 3.], dtype=float32)
     """
+
+    symbolic = False
 
     def __init__(
         self,
@@ -62,21 +67,20 @@ class Variable(Operators):
         trainable: bool = True,
         constraint: Callable[[Any], Any] | None = None,
     ) -> None:
-        self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(arguments.dtype_of(value))
-        with not_building():
-            tensor = self._tensor_of(value.read() if isinstance(value, Variable) else value)
-        self.shape: tuple[int, ...] = tensor.shape
+        try:
+            self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(arguments.dtype_of(value))
+            with not_building():
+                tensor = self._tensor_of(value.read() if isinstance(value, Variable) else value)
+        except CONVENTIONAL as error:
+            tell(error, "Variable", lambda: f"value={describe(value)}, dtype={describe(dtype)}")
+            raise
+        self.shape: TensorShape = tensor.shape
         self.trainable = trainable
         self.constraint = constraint
-        self.number = next(_numbers)
-        self.name = name or f"variable_{self.number}"
-        self.lock = threading.RLock()
+        self.name = name or f"variable_{next(_numbers)}"
+        self.guard = Guard()
         self.followers: dict[str, Any] = {}
-        self._tensor: Tensor | None = tensor
-        self._readers: list[None] = []  # one for each plan that reads the buffer just now
-        self._consumed = False  # whether a plan is consuming the buffer just now
-        self._shared = True  # the buffer may be known to others than this variable
-        self._spare: Tensor | None = None  # a buffer that only this variable knows, for its next value
+        self._buffer: Buffer | None = Buffer(tensor._value, tensor._engine)
 
     @property
     def ndim(self) -> int:
@@ -90,88 +94,71 @@ class Variable(Operators):
     @property
     def engine(self) -> str:
         """The name of the engine that holds the value now."""
-        return self._held()._engine.name
+        return self._held().engine.name
 
     @property
     def device(self) -> str:
-        return self._held().device
+        buffer = self._held()
+        return buffer.engine.device_of(buffer.value)
 
     def read(self, engine: Engine | None = None) -> Any:
         """The current value, moved to an engine if one is given."""
         graph = trace.current_graph()
         if graph is not None:
             return trace.read_variable(graph, self)
-        with self.lock:
-            self._shared = True  # with the Tensor that is returned
-            tensor = self._tensor = arguments.move_quietly(self._held(), engine)
+        buffer = self._buffer
+        if buffer is None or buffer.tensor is None or (engine is not None and engine is not buffer.engine):
+            buffer = self.shared_buffer(engine)
+        tensor = buffer.tensor
         for tape in recording.tapes:
             tape.record_read(self, tensor)
         return tensor
 
-    # called by plans, which hold the locks of the variables that they assign
+    def shared_buffer(self, engine: Engine | None) -> Buffer:
+        """The buffer, moved to an engine if one is given, for others to know and to keep."""
+        return self.guard.holding(self._shared, engine)
 
-    def lend_buffer(self, engine: Engine, consume: bool) -> Any:
-        """The native array for a plan to read, or to consume: then nobody else knows it.
+    def _shared(self, engine: Engine | None) -> Buffer:
+        buffer = self._held() if engine is None else self.buffer_on(engine)
+        buffer.shared = True  # with the Tensor that is returned
+        if buffer.tensor is None:
+            buffer.tensor = Tensor(buffer.value, buffer.engine)
+        return buffer
 
-        There is no lock here.  A reader enters itself before it looks whether the buffer is being consumed, and a
-        consumer says so before it looks for readers, so at least one of the two sees the other.
-        """
-        self._readers.append(None)
-        if consume:
-            self._consumed = True
-        elif self._consumed:
-            with self.lock:  # until the consumer has put the next value in place
-                pass
-        tensor = self._tensor
-        if tensor is None or tensor._engine is not engine:
-            tensor = self._moved(engine)
-        return engine.copy(tensor._value) if consume and (self._shared or len(self._readers) > 1) else tensor._value
+    def buffer_on(self, engine: Engine) -> Buffer:
+        """The buffer, moved to an engine; the guard is held."""
+        buffer = self._held()
+        if buffer.engine is not engine:  # a new one shares memory with the engine that it comes from, by DLPack
+            buffer.shared = True
+            buffer = self._buffer = Buffer(engine.receive(buffer.value, buffer.engine), engine)
+        return buffer
 
-    def _moved(self, engine: Engine) -> Tensor:
-        try:
-            with self.lock:
-                self._tensor = arguments.move_quietly(self._held(), engine)
-                self._shared = True  # with the engine that it comes from, by DLPack
-                return self._tensor
-        except BaseException:
-            self.return_buffer()
-            raise
+    def array_on(self, engine: Engine) -> Any:
+        """The native array for a plan that does not assign the variable; no guard is held."""
+        buffer = self._buffer
+        if buffer is not None and buffer.engine is engine:
+            value = buffer.value  # before the look at `wanted`, see `Buffer.taken`
+            if not buffer.wanted:
+                return value
+            del value
+        return self.guard.holding(lambda: self.buffer_on(engine).value)
 
-    def return_buffer(self) -> None:
-        """A plan has done with the array that it was lent."""
-        self._readers.pop()
-
-    def spare_buffer(self, engine: Engine) -> Any:
-        """A native array that a plan may write the next value into."""
-        spare, self._spare = self._spare, None
-        if spare is None or spare._engine is not engine:
-            return engine.empty(self.shape, self.dtype)
-        return spare._value
-
-    def replace_buffer(self, tensor: Tensor, owned: bool) -> None:
-        """Takes over the array that a plan returned for this variable; `owned` if nobody else knows it."""
-        self._spare = None if self._shared or self._readers else self._tensor
-        self._tensor, self._shared, self._consumed = tensor, not owned, False
-        self._tell_followers()
-
-    def keep_buffer(self) -> None:
-        """The plan failed: the value stays, unless the engine has consumed it already."""
-        self._consumed = False
-        if self._tensor is not None and self._tensor._engine.is_deleted(self._tensor._value):
-            self._tensor = None
-
-    def _held(self) -> Tensor:
-        if self._tensor is None:
+    def _held(self) -> Buffer:
+        buffer = self._buffer
+        if buffer is None or (buffer.engine.consumes and buffer.engine.is_deleted(buffer.value)):
             raise StaleValueError(
                 f"the variable {self.name!r} has no value: it was deleted, or given to a compiled step that failed "
                 "half-way. Assign it a value first."
             )
-        return self._tensor
+        return buffer
 
     def numpy(self) -> np.ndarray:
         """The value as a NumPy array of its own."""
-        with self.lock:
-            return self._held().numpy()
+        return self.guard.holding(self._copied)
+
+    def _copied(self) -> np.ndarray:
+        buffer = self._held()
+        return np.array(buffer.engine.to_numpy(buffer.value))
 
     def assign(self, value: Any) -> Any:
         """Gives the variable a value.
@@ -200,17 +187,26 @@ class Variable(Operators):
             raise op_error(ValueError, "AssignVariableOp", f"{problem}; {advice}")
         else:
             tensor = self._tensor_of(value)
-            with self.lock:
-                self._tensor, self._shared, self._spare = tensor, True, None
-                self._tell_followers()
+            self.guard.holding(put, [self], [Buffer(tensor._value, tensor._engine)])
         return self
 
-    def _tell_followers(self) -> None:
+    def follow(self, library: str, make: Callable[[np.ndarray], Any]) -> Any:
+        """The variable of another library that is assigned each value that this one is; made of a value if need be."""
+        return self.guard.holding(self._follow, library, make)
+
+    def _follow(self, library: str, make: Callable[[np.ndarray], Any]) -> Any:
+        if library not in self.followers:
+            self.followers[library] = make(self.numpy())
+        return self.followers[library]
+
+    def tell_followers(self) -> None:
+        """Assigns the value to the variables of other libraries."""
         for follower in self.followers.values():
             follower.assign(self.numpy())
 
     def _tensor_of(self, value: Any) -> Tensor:
         """A value as this variable holds it: in memory that its giver cannot change, and with no history on a tape."""
+        arguments.require_numbers(value)
         tensor = arguments.as_tensor(value, self.dtype, arguments.engine_for(value))
         if worlds.world_of(value) is worlds.NATIVE:
             return Tensor(tensor._engine.copy(tensor._value), tensor._engine)
@@ -226,18 +222,28 @@ class Variable(Operators):
 
     def assign_add(self, delta: Any) -> Any:
         """Adds to the value."""
-        with self.lock:
-            return self.assign(self.read() + _read(delta))
+        return self._assign_changed(operator.add, delta)
 
     def assign_sub(self, delta: Any) -> Any:
         """Subtracts from the value."""
-        with self.lock:
-            return self.assign(self.read() - _read(delta))
+        return self._assign_changed(operator.sub, delta)
+
+    def _assign_changed(self, change: Callable[[Any, Any], Any], delta: Any) -> Any:
+        operand = delta.read() if isinstance(delta, Variable) else delta  # before: a thread holds one guard at a time
+        return self.guard.holding(lambda: self.assign(change(self.read(), operand)))
 
     def delete(self) -> None:
         """Frees the buffer now; reading the variable before it is assigned again raises `StaleValueError`."""
-        with self.lock:
-            self._tensor = None
+        self.guard.holding(setattr, self, "_buffer", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        held = None if self._buffer is None else self.shared_buffer(None).tensor
+        return {**self.__dict__, "_buffer": held, "guard": None, "followers": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        tensor = state["_buffer"]
+        buffer = None if tensor is None else Buffer(tensor._value, tensor._engine)
+        self.__dict__.update(state, _buffer=buffer, guard=Guard(), followers={})
 
     def __jax_array__(self) -> Any:
         return self.read().__jax_array__()
@@ -271,16 +277,11 @@ class Variable(Operators):
 
     def __repr__(self) -> str:
         shape = ",".join(map(str, self.shape))
-        held = (
-            "deleted"
-            if self._tensor is None
-            else np.array2string(np.asarray(self._tensor), separator=", ", threshold=20)
-        )
+        try:
+            held = np.array2string(self.numpy(), separator=", ", threshold=20)
+        except StaleValueError:
+            held = "deleted"
         return f"<Variable {self.name}: {self.dtype}[{shape}] {held}>"
-
-
-def _read(value: Any) -> Any:
-    return value.read() if isinstance(value, Variable) else value
 
 
 worlds.register_world(Variable, STATE)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail import backend as K
 from dovetail import ops
 from dovetail.engines import get_engine
 from dovetail.graph.copying import copy_into
@@ -396,3 +397,23 @@ def test_on_torch_values():
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     (found,) = torch.autograd.grad(ops.sum(ops.stop_gradient(x) * x), x)
     np.testing.assert_allclose(found, x.detach())
+
+
+@pytest.mark.parametrize("result", [lambda x: x, lambda x: (x, x), lambda x: (x, None), lambda x: (x, abs, abs)])
+def test_what_returns_no_pair_b(result):
+    wrong = dt.custom_gradient(result)
+    for call in (wrong, dt.function(wrong)):
+        with pytest.raises(TypeError, match=r"at test_custom.py:\d+: it must return a pair, .*but it returned "):
+            call(ops.constant(1.0))
+
+
+def test_variables_of_an_open_default_graph_are_recorded():
+    K.placeholder(())
+    w, own = K.variable(3.0), dt.Variable(3.0)
+    square = dt.custom_gradient(lambda v: (v * v, lambda g: g * 30.0))
+    try:
+        y = square(w)
+        assert K.function([], [y, *K.gradients(y, [w])])([]) == [9, 30]
+        assert float(square(own)) == 9  # which K did not make
+    finally:
+        K.clear_session()

@@ -5,6 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.autodiff import graph_gradients
 
 
 def run(function, *xs):
@@ -99,3 +100,25 @@ def test_without_a_function():
 def test_errors(function, words):
     with pytest.raises(TypeError, match=words):
         dt.function(function)(ops.constant(1.0), ops.constant(1))
+
+
+def test_of_two_variables_the_one_that_is_asked_for():
+    a, b = dt.Variable(2.0), dt.Variable(5.0)
+
+    def f(x):
+        y = a * x + b * b * x
+        return [*dt.gradients(y, b), *dt.gradients(y, [a])]
+
+    assert run(f, ops.constant(3.0)) == [30, 3]
+
+
+def test_what_tensors_need_is_found_once():
+    """In a chain of doublings there are more paths than one could go."""
+    graph = dt.Graph()
+    y = graph.placeholder(dt.spec(()), "x")
+    for _ in range(60):
+        y = y + y
+    assert graph_gradients.ancestors([y, y]) == graph.operations
+    assert [op.name for op in graph_gradients.between([y], [graph.operations[30].outputs[0]])] == [
+        op.name for op in graph.operations[31:]
+    ]

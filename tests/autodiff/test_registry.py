@@ -26,6 +26,10 @@ def _(op, g):
     return 3 * g
 
 
+dt.RegisterGradient("Gives1")(lambda op, g: g)
+dt.RegisterGradient("Gives2")(lambda op, g: (g, g))
+
+
 def saliency(x, scope):
     """The gradient of a small net, whose hidden layer is made inside a `with` block."""
     with dt.GradientTape() as tape:
@@ -50,11 +54,10 @@ def test_guided_backpropagation(engine):
         assert wrap(lambda x: saliency(x, plain))(x).numpy().tolist() == [2, -2, 0]
         assert wrap(lambda x: saliency(x, guided))(x).numpy().tolist() == [2, 0, 0]
     with guided():
-        f = dt.function(lambda x: ops.sum(ops.relu(x) * ops.constant([1.0, -1.0, 1.0])))
-        f(x)  # traced here, so its operations carry the map
+        graph = dt.function(lambda x: ops.sum(ops.relu(x) * ops.constant([1.0, -1.0, 1.0]))).graph(x)
     with dt.GradientTape() as tape:
         tape.watch(x)
-        y = f(x)
+        y = dt.function(graph)(x)  # its operations carry the map
     assert tape.gradient(y, x).numpy().tolist() == [1, 0, 0]
 
 
@@ -137,22 +140,133 @@ def test_unknown_names():
 
 
 def test_taken_names():
-    with pytest.raises(KeyError, match="'GuidedRelu'"):
+    with pytest.raises(KeyError, match=r"'GuidedRelu', that of .*test_registry.py:\d+; choose"):
         dt.RegisterGradient("GuidedRelu")(lambda op, g: g)
-    with pytest.raises(KeyError, match="'MatMul'"):
+    with pytest.raises(KeyError, match="'MatMul', that of <op MatMul>"):
         dt.RegisterGradient("MatMul")(lambda op, g: g)
     with pytest.raises(TypeError, match="a str"):
         dt.RegisterGradient(3)
 
 
-def test_wrong_number_of_gradients():
-    @dt.RegisterGradient("TooMany")
-    def _(op, g):
-        return g, g
+@pytest.mark.parametrize(("op", "count"), [("Mul", 1), ("Tanh", 2), ("PadV2", 2)])
+def test_the_number_of_gradients_is_checked_everywhere_a2(op, count):
+    graph, x = dt.Graph(), ops.constant([1.0, 2.0])
 
-    x = ops.constant(1.0)
-    with dt.GradientTape() as tape, dt.gradient_override_map({"Tanh": "TooMany"}):
+    def f(x):
+        with dt.gradient_override_map({op: f"Gives{count}"}):
+            return ops.pad(ops.tanh(x) * x, 1)
+
+    def taped(function):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        return tape.gradient(y, x)
+
+    def loop(x):
+        return ops.scan(lambda s, _: (s + ops.sum(f(x)), None), 0.0, np.zeros(2, "float32"))[0]
+
+    ways = [
+        lambda: taped(f),
+        lambda: taped(dt.function(f)),
+        lambda: taped(dt.function(loop)),
+        lambda: dt.gradients(f(graph.placeholder(dt.spec((2,)), "x")), graph.inputs[0]),
+        lambda: dt.hvp(f, [x], [x]),
+    ]
+    for way in ways:
+        with pytest.raises(
+            ValueError, match=rf"{op} at test_registry.py:\d+: .*{count} gradients for {3 - count} inputs"
+        ):
+            way()
+
+
+# -- a map is part of what is done under it ---------------------------------------------------------------------------
+
+TRIPLE = {"Tanh": "Tripled", "Softplus": "Tripled"}
+ZERO = np.float32(0)
+
+
+def slope(function, made=None, asked=None):
+    """The gradient at 0 of what is made under one map and asked for under another."""
+    x = ops.convert(ZERO)
+    with dt.GradientTape() as tape:
         tape.watch(x)
-        y = ops.tanh(x)
-    with pytest.raises(ValueError, match="2 gradients for 1 inputs"):
-        tape.gradient(y, x)
+        with dt.gradient_override_map(made or {}):
+            y = function(x)
+    with dt.gradient_override_map(asked or {}):
+        return float(tape.gradient(y, x))
+
+
+def loop(x):
+    return ops.scan(lambda s, _: (ops.tanh(s), None), x, np.zeros(1, "float32"))[0]
+
+
+def of_graph(function, own=None):
+    graph = dt.Graph("inner")
+    with dt.gradient_override_map(own or {}):
+        graph.outputs = [function(graph.placeholder(dt.spec(()), "x"))]
+    return graph
+
+
+COMPILED = {
+    "a function": lambda: dt.function(lambda x: ops.tanh(x)),
+    "with a signature": lambda: dt.function(lambda x: ops.tanh(x), input_signature=[dt.spec(())]),
+    "of a loop": lambda: dt.function(loop),
+    "of a graph": lambda: dt.function(of_graph(ops.tanh)),
+    "of a graph of a loop": lambda: dt.function(of_graph(loop)),
+    "that recomputes": lambda: dt.function(dt.recompute_grad(lambda x: ops.tanh(x))),
+}
+
+
+@pytest.mark.parametrize("made", COMPILED)
+def test_a_compiled_function_under_maps_a15(made):
+    with dt.engine("numpy"):
+        for order in ([TRIPLE, None, TRIPLE], [None, TRIPLE, None]):
+            f = COMPILED[made]()
+            assert [slope(f, m) for m in order] == [3 if m else 1 for m in order]
+        with dt.gradient_override_map({"Tanh": "GuidedRelu"}):
+            assert slope(COMPILED[made](), TRIPLE) == 3
+
+
+def test_first_calls_inside_and_outside_of_a_map_a15(engine):
+    f = dt.function(lambda x: ops.tanh(x))
+    assert [slope(f, m) for m in (TRIPLE, None, TRIPLE)] == [3, 1, 3]
+
+
+@pytest.mark.parametrize("body", [ops.tanh, loop])
+def test_importing_under_a_map_a15(body):
+    for own in (None, {"Tanh": "GuidedRelu"}):
+        source, graph = of_graph(body, own), dt.Graph()
+        before = [op.overrides for op in source.operations]
+        x = graph.placeholder(dt.spec(()), "x")
+        with graph.gradient_override_map(TRIPLE):
+            (y,) = graph.import_graph(source, {"x": x})
+        graph.outputs = dt.gradients(y, x)
+        assert float(dt.function(graph)(ZERO)) == 3
+        assert [op.overrides for op in source.operations] == before
+        assert slope(dt.function(of_graph(body, TRIPLE))) == 3  # without a map around, its own
+
+
+AGAIN = {
+    "tanh": ops.tanh,
+    "a composite": ops.log_sigmoid,
+    "recomputed": dt.recompute_grad(ops.log_sigmoid),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_the_map_counts_where_the_op_was_used_not_where_its_gradient_is_asked_for_a15(name):
+    f = AGAIN[name]
+    plain, tripled = slope(f), slope(f, TRIPLE, TRIPLE)
+    assert abs(plain - tripled) > 0.1
+
+    def in_graph(made, asked):
+        graph = dt.Graph()
+        x = graph.placeholder(dt.spec(()), "x")
+        with graph.gradient_override_map(made or {}):
+            y = f(x)
+        with graph.gradient_override_map(asked or {}):
+            graph.outputs = dt.gradients(y, x)
+        return float(dt.function(graph)(ZERO))
+
+    for way in (lambda *maps: slope(f, *maps), lambda *maps: slope(dt.function(f), *maps), in_graph):
+        np.testing.assert_allclose([way(TRIPLE, None), way(None, TRIPLE)], [tripled, plain], rtol=1e-5)

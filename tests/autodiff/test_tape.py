@@ -324,3 +324,11 @@ def test_complex(engine):
         y = ops.cast(x, "complex64") * ops.constant(2j)
         z = y * y
     assert tape.gradient(z, x).dtype == "float32"
+
+
+@pytest.mark.parametrize("target", [3.0, np.ones(2), "loss", [None, 2.0], print])
+def test_targets_that_are_no_tensors_c(target):
+    tape, x = watched([1.0, 2.0])
+    for ask in (tape.gradient, tape.jacobian, tape.batch_jacobian):
+        with pytest.raises(TypeError, match=r"at test_tape.py:\d+: .* is no tensor"):
+            ask(target if ask == tape.gradient else 3.0, x)

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from dovetail import backend as K
 from dovetail.engines import get_engine
+from dovetail.tensor import building
 from tests.backend.parity import oracle
 from tests.conftest import ENGINES
 
@@ -37,6 +39,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         differs = case.differs if hasattr(oracle(), case.functions[0]) else ""  # else there is nothing to differ from
         said = {"case": str(case), "functions": list(case.functions), "differs": differs}
         item.user_properties.append((PROPERTY, {**said, "way": values["way"], "engine": values["engine"]}))
+
+
+@pytest.fixture(autouse=True)
+def _session():
+    """Tests leave no default graph behind, in which others' learning phase would be a placeholder."""
+    yield
+    if building.default is not None:
+        K.clear_session()
 
 
 class Recorder:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import pytest
 
 import dovetail as dt
 from dovetail import backend as K
@@ -265,6 +266,98 @@ def check_a_loss_uses_the_scores_of_an_activation_in_the_model():
     model = keras.Model(inputs, K.sigmoid(inputs))
     model.compile("sgd", loss=lambda y_true, y_pred: K.binary_crossentropy(y_true, y_pred))
     assert model.evaluate(np.float32([[40, -30]]), np.float32([[0, 0]]), verbose=0) == 20
+
+
+def check_what_is_written_to_a_result_leaves_the_weight_a16():
+    class Scaled(keras.layers.Layer):
+        def build(self, shape):
+            self.g = self.add_weight(shape=(2,), initializer="ones", name="g")
+
+        def call(self, x):
+            for made in (
+                K.reshape(self.g, (1, 2)), K.cast(self.g, "float32"), K.expand_dims(self.g), K.identity(self.g),
+                K.transpose(self.g), K.stop_gradient(self.g), K.slice(self.g, [0], [1]),
+                K.switch(K.ones_like(x)[0, 0] > 0, self.g, 2 * self.g),
+                K.switch(K.ones_like(x)[0, 0] > 0, lambda: self.g, lambda: 2 * self.g),
+            ):  # fmt: skip
+                made /= 4.0
+                x = x * K.sum(made)
+            return x
+
+    layer = Scaled()
+    for _ in range(2):
+        found = keras.ops.convert_to_numpy(layer(np.ones((1, 1), "float32")))
+        assert (keras.ops.convert_to_numpy(layer.g) == 1).all() and found == 0.5**8 * 0.25, found
+
+
+def check_the_backend_is_that_of_keras():
+    seen = []
+
+    def loss(y_true, y_pred):
+        seen.append(K.backend())
+        return K.mean(K.square(y_pred))
+
+    class Asking(keras.layers.Layer):
+        def call(self, x):
+            with dt.engine("numpy"):  # a layer computes with Keras' values all the same
+                seen.append(K.backend())
+            return x
+
+    model = keras.Sequential([keras.Input((4,)), Asking(), keras.layers.Dense(1)])
+    model.compile("sgd", loss)
+    model.train_on_batch(X, Y)
+    assert {*seen, K.backend()} == {keras.backend.backend()} and len(seen) >= 2
+    with dt.engine("numpy"):
+        assert K.backend() == "numpy"
+    K.set_backend_name("theano")
+    assert K.backend() == "theano"
+    K.set_backend_name(None)
+
+
+def check_gradients_in_a_loss_and_a_layer():
+    class Steeper(keras.layers.Layer):
+        def call(self, x):
+            return x + K.gradients(K.sum(x * x), [x])[0]
+
+    def loss(y_true, y_pred):
+        error = K.mean(K.square(y_pred - y_true))
+        return error + K.mean(K.square(K.gradients(error, [y_pred])[0]))
+
+    if keras.backend.backend() == "jax":
+        return  # it keeps no record
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), Steeper(), keras.layers.Dense(3)])
+    model.compile("sgd", loss)
+    losses = model.fit(X, ONE_HOT, epochs=3, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    if keras.backend.backend() == "torch":
+        with pytest.raises(RuntimeError, match=r"torch records nothing .*enable_grad"):
+            model.evaluate(X, ONE_HOT, verbose=0)
+
+
+def check_random_numbers_are_new_in_each_step():
+    class Noise(keras.layers.Layer):
+        def __init__(self, seed):
+            super().__init__()
+            self.seed_of_mine = seed
+
+        def call(self, x):
+            return x + K.random_normal(K.shape(x), seed=self.seed_of_mine)
+
+    for seed in (None, 5):
+        found = []
+        for _ in range(2):
+            keras.utils.set_random_seed(0)
+            K.clear_session()
+            model = keras.Sequential([keras.Input((4,)), Noise(seed), keras.layers.Dense(1, kernel_initializer="ones")])
+            model.compile(keras.optimizers.SGD(0.0), lambda y_true, y_pred: K.mean(K.dropout(y_pred, 0.5)))
+            found.append(model.fit(0 * X, Y, batch_size=32, epochs=3, verbose=0).history["loss"])
+            assert len(set(found[-1])) == 3, found
+        assert found[0] == found[1]
+    if keras.backend.backend() == "jax":
+        import jax
+
+        with pytest.raises(ValueError, match=r"K.random_normal at keras3_training.py:\d+: jax traces this program"):
+            jax.jit(lambda: K.random_normal((2,)))()
 
 
 def check_the_program_of_examples():

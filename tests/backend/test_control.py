@@ -50,6 +50,7 @@ def test_a_known_condition_picks_an_engines_own_value():
     [
         (lambda: K.switch(None, X, X), TypeError, "K.switch .*must be a tensor or a bool, not None"),
         (lambda: K.switch(np.ones((2, 3, 1)), X, X), ValueError, "K.switch.*rank 3 is larger than the rank 2"),
+        (lambda: K.switch(X, X[0], X), ValueError, "K.switch.*rank 2 is larger than the rank 1"),
         (lambda: K.map_fn(lambda x: (x, x), X), ValueError, r"K.map_fn .*\(\*, \*\), not \*.*dtype="),
         (lambda: K.map_fn(K.square, 1.0), ValueError, "K.map_fn .*must have an axis.*K.constant"),
         (lambda: K.map_fn(K.square, ()), ValueError, r"K.map_fn .*a structure of tensors, not \(\)"),

@@ -6,10 +6,11 @@ import pytest
 
 pytest.importorskip("keras")
 
-from tests.backend import keras3_cases, keras3_training
+from tests.backend import keras3_cases, keras3_numpy, keras3_training
 from tests.keras_backends import BACKENDS, outcomes
 
 TRAINING = [name for name in vars(keras3_training) if name.startswith("check_")]
+ON_NUMPY = [name for name in vars(keras3_numpy) if name.startswith("check_")]
 CASES = [f"check_{way} {case}" for way in ("native", "symbolic") for case in keras3_cases.all_cases()]
 
 
@@ -26,4 +27,10 @@ def test_training(check, backend):
 def test_case(check, backend):
     pytest.importorskip(backend)
     problem = outcomes(keras3_cases.__name__, backend)[check]
+    assert not problem, problem
+
+
+@pytest.mark.parametrize("check", ON_NUMPY)
+def test_on_numpy(check):
+    problem = outcomes(keras3_numpy.__name__, "numpy")[check]
     assert not problem, problem

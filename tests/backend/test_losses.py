@@ -71,7 +71,7 @@ def test_the_gradient_of_ignored_classes_is_zero(engine):
 def test_from_logits_with_an_output_of_an_activation_warns_of_the_user_s_line(engine, name):
     activation, target = LOSSES[name]
     output = getattr(K, activation)(SCORES)
-    with pytest.warns(UserWarning, match=r"from_logits=True.*scores that they were computed from") as caught:
+    with pytest.warns(UserWarning, match=r"received `from_logits=True`.*scores that they were computed from") as caught:
         found = getattr(K, name)(target, output, from_logits=True)
     assert [w.filename for w in caught] == [__file__]
     if "focal" not in name:  # the binary one takes the output for scores in its own weight
@@ -79,7 +79,7 @@ def test_from_logits_with_an_output_of_an_activation_warns_of_the_user_s_line(en
 
 
 def test_it_warns_while_a_function_is_traced(engine):
-    with pytest.warns(UserWarning, match=r"K\.binary_crossentropy was called with from_logits=True"):
+    with pytest.warns(UserWarning, match=r"K\.binary_crossentropy received `from_logits=True`"):
         dt.function(lambda x: K.binary_crossentropy(ONE_HOT, K.sigmoid(x), from_logits=True))(SCORES)
 
 
@@ -130,3 +130,33 @@ def test_epsilon_is_that_of_the_settings(engine):
 def test_messages(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+@pytest.mark.parametrize("ignore_class", [None, 2])
+def test_classes_of_what_has_no_known_rank(engine, rng, ignore_class):
+    probabilities = rng.dirichlet(np.ones(4), (2, 3)).astype("float32")
+    classes = np.array([[0, 3, 1], [2, 2, 0]])
+    wanted = K.sparse_categorical_crossentropy(classes, probabilities, ignore_class=ignore_class).numpy()
+    p, unknown, matrix = K.placeholder(), K.placeholder(dtype="int32"), K.placeholder((None, None))
+    for target in (unknown, matrix):
+        loss = K.sparse_categorical_crossentropy(target, p, ignore_class=ignore_class)
+        np.testing.assert_allclose(K.function([target, p], loss)([classes, probabilities]), wanted, rtol=1e-5)
+    with pytest.raises(ValueError, match="the output, whose rank is None, but it is 1"):
+        K.sparse_categorical_crossentropy(unknown, p, axis=1)
+    K.clear_session()
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("shape", [None, (None, None), (None, None, None)], ids=str)
+def test_sparse_cross_entropy_of_unknown_classes_and_rank(engine, shape, from_logits, rng):
+    scores = K.placeholder(shape, dtype="float64")
+    values = rng.uniform(0.1, 0.9, (2, 3) if shape is None or len(shape) == 2 else (2, 1, 3))
+    target = np.array([1, 0]).reshape(values.shape[:-1])
+    losses = K.sparse_categorical_crossentropy(target, scores, from_logits)
+    found = K.function([scores], [losses, *K.gradients(losses, [scores])])([values])
+    logs = values if from_logits else np.log(values)
+    total = np.log(np.exp(logs).sum(-1, keepdims=True))
+    hot = np.eye(3)[target]
+    slope = np.exp(logs - total) - hot
+    np.testing.assert_allclose(found[0], -((logs - total) * hot).sum(-1))
+    np.testing.assert_allclose(found[1], slope if from_logits else slope / values)

@@ -77,3 +77,13 @@ def test_a_running_layer_of_keras_is_asked_first():
         layer(x, training=False)
         layer(x)
     assert asked == [(True, "train"), (False, "test"), (1, "train")]
+
+
+def test_a_phase_that_is_set_may_be_an_input(engine):
+    K.set_learning_phase(1)
+    x = K.placeholder(())
+    f = K.function([x, K.learning_phase()], K.in_train_phase(x, -x))
+    assert f([3.0, 1]) == f([3.0, True]) == 3.0
+    with pytest.raises(ValueError, match=r"K\.function .*learning phase was set to 1, so it cannot be 0"):
+        f([3.0, 0])
+    K.clear_session()

@@ -172,7 +172,7 @@ def test_loading_an_engine_leaves_numpys_generator_as_it_is():
     program = """
 import numpy as np
 import dovetail as dt
-for name in dt.engines():
+for name in dt.list_engines():
     np.random.seed(0)
     with dt.engine(name):
         print(np.random.rand())

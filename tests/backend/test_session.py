@@ -36,6 +36,39 @@ def test_an_update_that_an_output_needs_is_made(engine):
     assert (g(2.0), K.get_value(v)) == (5.0, 3.0)
 
 
+def test_what_an_output_waits_for_is_done_in_composites_a13(engine, capsys):
+    x = K.placeholder((2,))
+    with K.control_dependencies([K.print_tensor(x, "x is")]):
+        y = dt.ops.log_softmax(x)
+        z = K.softmax(K.expand_dims(x, 0))
+    f = K.function([x], [y, z])
+    f([[0.0, 1.0]])
+    assert capsys.readouterr().out == "x is [0 1]\n"
+
+
+def test_a_session_sees_edits_a14(engine):
+    x = K.placeholder((2,))
+    y = K.exp(x)
+    session = K.get_session()
+    value = np.array([1.0, 2.0], "float32")
+    assert session.run(y, {x: value})[0] > 2
+    assert session.run(y * 1.0, {x: value})[0] > 2
+    kept = dict(session._programs)
+    session.run(y, {x: value})
+    assert session._programs == kept  # what was added since is no edit
+    y.op.replace_input(0, x * 0.0)
+    assert session.run(y, {x: value}).tolist() == [1.0, 1.0]
+    shown = K.print_tensor(x)
+    y.op.add_control_input(shown.op)
+    y.op.replace_input(0, x)
+    assert session.run(y, {x: value * 0.0}).tolist() == [1.0, 1.0]
+    z = K.tanh(x)
+    session.run(z, {x: value})
+    z.graph.remove(z.op)
+    with pytest.raises(ValueError, match=r"Tanh:0.* was removed"):
+        session.run(z, {x: value})
+
+
 def test_nothing_is_assigned_while_the_graph_is_built(engine):
     v = K.variable(1.0)
     K.placeholder(())
@@ -139,7 +172,7 @@ MISTAKES = {
     "none": (lambda x, y: K.function([x], [x])([None]), TypeError, "K.function .*'x' needs a value.*not None"),
     "a symbol": (lambda x, y: K.function([x], [x])([y]), TypeError, "K.function .*'x' needs a value.*graph tensor y"),
     "shape": (lambda x, y: K.function([x], [x])([[1.0]]), ValueError, r"'x' is float32\[2\]: .* shape \(1,\)"),
-    "no tensor as input": (lambda x, y: K.function([1], [x]), TypeError, "inputs must be placeholders.* not 1"),
+    "no tensor as input": (lambda x, y: K.function([7], [x]), TypeError, "inputs must be placeholders.* not 7"),
     "updates": (lambda x, y: K.function([x], [x], updates=x), TypeError, "updates must be a list, not float32"),
     "an update already made": (
         lambda x, y: K.function([x], [x], updates=[K.eager(K.update)(K.variable(1.0), 2.0)]),
@@ -215,8 +248,10 @@ def test_functions_of_keras_models(monkeypatch):
     ]  # fmt: skip
     K.placeholder(())
     assert set(K.function([x, K.learning_phase()], [y])([ones, 1])[0].ravel()) == {0.0, 6.0}
-    with pytest.raises(ValueError, match=r"K.function at .* updated by its training"):
-        K.function([x], [z], updates=[(v, 1.0)])
+    K.function([x], [z], updates=[(v, 0.0)])([ones])
+    assert K.get_value(v) == 0
+    with pytest.raises(TypeError, match=r"K.function at .* a pair of a variable and its new value"):
+        K.function([x], [z], updates=[z])
     with pytest.raises(TypeError, match=r"K.function at .* tensors of the model and K.learning_phase\(\), not 3.0"):
         K.function([x, 3.0], [z])
     with pytest.raises(ValueError, match=r"K.function at .* must be given like \[\*, \*\]"):

@@ -26,7 +26,7 @@ def test_it_is_an_argument_and_a_result_of_a_function(engine):
     @dt.function
     def doubled(s):
         assert K.is_sparse(s)
-        return s._replace(values=s.values * 2), K.to_dense(s._replace(dense_shape=[2, 3]))
+        return s * 2, K.to_dense(s)
 
     twice, dense = doubled(a_sparse_one())
     np.testing.assert_array_equal(K.eval(twice), 2 * DENSE)
@@ -60,9 +60,53 @@ def test_those_of_tensorflow_are_sparse_too():
     np.testing.assert_array_equal(K.dot(s, tf.ones((3, 2))), DENSE @ np.ones((3, 2)))
 
 
+def test_it_is_made_of_its_parts(engine):
+    s = K.SparseTensor([[0, 1], [1, 0], [1, 2]], [2.0, 3.0, 4.0], dense_shape=(2, 3))
+    np.testing.assert_array_equal(K.eval(s), DENSE)
+    assert (s.shape.as_list(), s.get_shape().ndims, s._keras_shape) == ([2, 3], 2, (2, 3))
+    assert K.SparseTensor([], [], [4, 5]).indices.shape == (0, 2)
+    for parts in (([0, 1], [1.0, 2.0], (3,)), ([[0], [1]], [1.0], (3,)), ([[0], [1]], [1.0, 2.0], (3, 3))):
+        with pytest.raises(ValueError, match=r"SparseTensor.*as many ints as axes"):
+            K.SparseTensor(*parts)
+
+
+def test_products_with_numbers_and_tensors(engine):
+    s = a_sparse_one()
+    column = dt.ops.convert(np.array([[2.0], [3.0]], "float32"))
+    for product, expected in (
+        (s * 2, DENSE * 2),
+        (column * s, DENSE * column.numpy()),
+        (s / [1.0, 2.0, 4.0], DENSE / [1, 2, 4]),
+        (-s, -DENSE),
+        (K.multiply(s, DENSE), DENSE**2),
+    ):
+        assert K.is_sparse(product)
+        np.testing.assert_array_equal(K.eval(product), expected)
+    np.testing.assert_array_equal((s @ np.ones((3, 2), "float32")).numpy(), DENSE @ np.ones((3, 2)))
+
+
+def test_rows_are_gathered_with_gradients(engine):
+    values = dt.ops.convert(np.array([2, 3, 4], "float32"))
+    with dt.GradientTape() as tape:
+        tape.watch(values)
+        rows = K.gather(a_sparse_one()._replace(values=values), [1, 1, -1])
+        total = K.sum(rows * [[1.0], [10.0], [100.0]])
+    np.testing.assert_array_equal(rows.numpy(), DENSE[[1, 1, 1]])
+    assert tape.gradient(total, values).numpy().tolist() == [0, 111, 111]
+
+
 def test_what_takes_none_says_so():
-    with pytest.raises(ValueError, match=r"K\.sum.*a sparse tensor is none of its arguments; give K\.to_dense of it"):
-        K.sum(a_sparse_one())
+    with pytest.raises(ValueError, match=r"K\.mean.*a sparse tensor is none of its arguments; give K\.to_dense of it"):
+        K.mean(a_sparse_one())
+    for wrong in (lambda s: s + s, lambda s: s * s, lambda s: 1.0 + s, lambda s: 1.0 / K.stack([s, s])):
+        with pytest.raises(ValueError, match="a sparse tensor is none of its arguments"):
+            wrong(a_sparse_one())
+    with pytest.raises(ValueError, match=r"K\.gather.*|GatherV2.*first axis"):
+        dt.ops.gather(a_sparse_one(), [0], axis=1)
+    with pytest.raises(ValueError, match=r"must broadcast to its shape \(2, 3\), not have the shape \(2,\)"):
+        a_sparse_one() * np.ones(2)
+    with pytest.raises(ValueError, match=r"K\.gather.*out of (range|bounds)"):
+        K.gather(a_sparse_one(), [2])
 
 
 def test_messages():

@@ -32,6 +32,20 @@ def test_expressions_of_variables_are_recorded_from_the_first_placeholder_on(eng
     assert [K.eval(before), K.eval(after), K.eval(constant * v).tolist()] == [3.0, 10.0, [30.0, 30.0]]
 
 
+def test_variables_of_others_are_computed_with_a18(engine):
+    x, v, w = K.placeholder(()), dt.Variable(1.0), K.variable(3.0)
+    twice = dt.custom_gradient(lambda a: (a * 2.0, lambda g: g))
+    assert float(v * 2) == float(v + v) == float(twice(v)) == float(dt.ops.cond(v > 0, lambda: v * 2, lambda: v)) == 2.0
+    assert float(dt.ops.convert(v)) == float(K.sum(v)) == 1.0 and bool(v == 1.0)
+    assert float(dt.ops.while_loop(lambda i: i < 3, lambda i: i + v, v)) == 3.0
+    with pytest.raises(ValueError, match="broadcast"):
+        dt.Variable([1.0, 2.0]) == dt.Variable([1.0, 2.0, 3.0])  # noqa: B015
+    y, z = x * v, w * v  # beside a placeholder or a variable of K's it is read when the graph runs
+    f = K.function([x], [y, z])
+    v.assign(5.0)
+    assert f([2.0]) == [10.0, 15.0]
+
+
 def test_where_a_tape_records_variables_are_computed_with(engine):
     x, v = K.placeholder(()), K.variable([1.0, 2.0])
     with dt.GradientTape() as tape:
@@ -252,8 +266,8 @@ def test_functions_of_k_find_each_other_when_they_are_called(monkeypatch):
 
 
 def test_placeholders_that_are_not_offered():
-    with pytest.raises(NotImplementedError, match=r"K.placeholder at .* dense"):
-        K.placeholder((2, 2), sparse=True)
+    with pytest.raises(NotImplementedError, match=r"K.placeholder at .* ragged"):
+        K.placeholder((2, None), ragged=True)
     with pytest.raises(ValueError, match=r"K.placeholder at .* 0 or more.* not \(2, -1\)"):
         K.placeholder((2, -1))
     assert symbolic_graph() is None

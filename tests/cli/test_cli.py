@@ -43,7 +43,7 @@ def test_runs_as_a_module():
 def test_engines_shows_versions_and_devices(capsys):
     assert main(["engines"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    for name in dt.engines():
+    for name in dt.list_engines():
         row = next(line.split() for line in lines if line.startswith(name))
         assert row == [name, get_engine(name).version(), *", ".join(get_engine(name).devices()).split(), "ready"]
 

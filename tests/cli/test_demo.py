@@ -60,7 +60,7 @@ def test_compare(tmp_path, capsys):
     assert main(["demo", "--compare", "--epochs", "2", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     rows = [line.split() for line in printed.splitlines()]
-    for name in dt.engines():
+    for name in dt.list_engines():
         assert any(row[:1] == [name] and "ms" in row for row in rows)
         assert sorted(parameters(tmp_path / name)) == PARAMETERS
     assert "The losses agree" in printed

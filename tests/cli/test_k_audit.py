@@ -220,7 +220,8 @@ tf.compat.v1.placeholder
 """)
     assert [place["line"] for place in found["handed_on"]] == [5]
     assert [place["line"] for place in found["dynamic"]] == [6, 7]
-    assert [place["line"] for place in found["past"]] == [8, 8, 9]
+    assert [place["line"] for place in found["past"]] == [8, 9]
+    assert used(found) == ["tf"]
     main(["k-audit", str(tmp_path)])
     text = capsys.readouterr().out
     assert "sessions and graphs are used past K: " in text
@@ -275,6 +276,15 @@ works with a difference
     NaN counts as the largest"""
     )
     assert text.endswith("change its import of K to `from dovetail import backend as K`.\n")
+
+
+def test_modules_that_k_had_imported(audit):
+    status, found = audit(
+        "from keras import backend as K\nK.tf.matmul(x, y)\n_, m = K.control_flow_ops.while_loop(c, b, [0, m])"
+    )
+    assert (status, used(found)) == (1, ["control_flow_ops", "tf"])
+    loop, whole = (" ".join(f["notes"]) for f in found["functions"])
+    assert "dovetail.ops.while_loop" in loop and "dovetail.ops.matmul for K.tf.matmul" in whole
 
 
 def test_verbose_shows_every_place(tmp_path, capsys):

@@ -96,7 +96,8 @@ def test_torch(op, number, rng):
 
 
 # TensorFlow wants to know channels and the sizes of kernels, and differentiates QR and SVD of known sizes only.
-NEED_SIZES = {*CONVOLUTIONS[""], *CONVOLUTIONS["BackpropInput"], *CONVOLUTIONS["BackpropFilter"], "Qr", "Svd", "Pinv"}
+NEED_SIZES = {name for kind in ("", "BackpropInput", "BackpropFilter") for name in CONVOLUTIONS[kind]}
+NEED_SIZES |= {"Cofactors", "Pinv", "Qr", "Svd"}
 OVERWRITTEN = ("MaxPool3DGrad", 1)  # its own MaxPoolGradGrad does that to its argument, where a pool keeps the shape
 WAYS = [
     *(("eager", *case) for case in DIFFERENTIABLE),
@@ -122,6 +123,56 @@ def test_tensorflow(way, op, number, rng):
     value, gradients = differentiated(*map(tf.constant, case.arrays))
     assert isinstance(value, tf.Tensor) and value.dtype == "float64"
     case.check(value.numpy(), [tf.convert_to_tensor(g).numpy() for g in gradients])
+
+
+# -- torch's users write to its tensors ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("op", "number"), CASES, ids=identifier)
+def test_results_share_no_memory_with_torch_s_tensors_a16(op, number, rng):
+    args, kwargs = draw(op.samples[number], rng)
+    arrays = float_arrays(args, kwargs)
+    given = [torch.tensor(a) for a in arrays]
+    moved, named = replace_arrays(args, kwargs, list(given))
+    starts = {x.untyped_storage().data_ptr() for x in given if x.numel()}
+    for result in leaves(op(*moved, **named)):
+        assert not isinstance(result, torch.Tensor) or result.untyped_storage().data_ptr() not in starts
+
+
+VIEWS = {
+    "op": lambda x: ops.transpose(x),
+    "several results": lambda x: ops.split(x, 2)[1],
+    "switch": lambda x: ops.switch(True, x, x * 2),
+    "cond": lambda x: ops.cond(torch.tensor(True), lambda: x, lambda: x * 2),
+    "no step of a loop": lambda x: ops.while_loop(lambda i, v: i < 0, lambda i, v: (i + 1, v), (0, x))[1],
+    "one step of a fold": lambda x: ops.foldl(lambda total, row: row, x[:1]),
+    "custom gradient": dt.custom_gradient(lambda x: (x, lambda g: g)),
+    "recompute": dt.recompute_grad(lambda x: ops.reshape(x, (4,))),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("trained", [False, True])
+def test_what_a_user_writes_to_a_result_leaves_the_weight_a16(name, trained):
+    weight = torch.ones((2, 2), requires_grad=trained)
+    result = VIEWS[name](weight)
+    result /= 4.0
+    assert (weight == 1).all() and (result == 0.25).all()
+    if trained:
+        result.sum().backward()
+        assert weight.grad.max() == 0.25
+
+
+def test_what_a_user_writes_to_what_a_loop_gives_leaves_the_weight_a16():
+    weight = torch.ones((2, 2))
+
+    def step(total, row):
+        row /= 2.0
+        total += row
+        return total, row
+
+    total, rows = ops.scan(step, weight[0], weight)
+    assert (weight == 1).all() and total.tolist() == [2, 2] and rows.tolist() == [[0.5, 0.5]] * 2
 
 
 # -- transformations --------------------------------------------------------------------------------------------------
@@ -201,7 +252,7 @@ def test_mixed_with_other_values(make):
     """With Tensors of any engine, variables, arrays and numbers the result is the engine's own value."""
     x = make(np.array([1.0, 2.0], "float32"))
     kind = type(x)
-    for name in dt.engines():
+    for name in dt.list_engines():
         with dt.engine(name):
             for other in (ops.constant([3.0, 4.0]), dt.Variable([3.0, 4.0]), np.array([3, 4]), [3, 4]):
                 for found in (ops.multiply(x, other), ops.multiply(other, x)):

@@ -9,7 +9,7 @@ from dovetail.ops import arguments
 from dovetail.tensor import Tensor
 from tests.ops.table import CASES, draw, identifier
 
-RULE_BY_RULE = [found for found in map(get_engine, dt.engines()) if not found.compiles_programs]
+RULE_BY_RULE = [found for found in map(get_engine, dt.list_engines()) if not found.compiles_programs]
 
 
 def claims(names):

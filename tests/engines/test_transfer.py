@@ -13,7 +13,7 @@ from dovetail.engines import get_engine
 from dovetail.interop.dlpack import from_dlpack, to_dlpack
 from dovetail.tensor import Tensor
 
-ENGINES = dt.engines()
+ENGINES = dt.list_engines()
 PAIRS = [(a, b) for a in ENGINES for b in ENGINES if a != b]
 
 

@@ -50,6 +50,8 @@ STEPS = [
     lambda x, y, c: x + ops.constant(np.arange(6, dtype="float32").reshape(2, 3)) * c,
     lambda x, y, c: ops.cond(ops.sum(x) > 0, lambda: x * 1.0 + y, lambda: y + 0.0),
     lambda x, y, c: ops.softmax(x) + y,
+    lambda x, y, c: ops.scan(lambda s, row: (ops.tanh(s + row), s * row + y[0]), x[0], y)[1],
+    lambda x, y, c: ops.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, s * 0.5 + y), (0, x))[1],
 ]
 NUMBERS = [0.0, 1.0, -1.0, 2.0, 0.5, -3.0]
 
@@ -95,15 +97,37 @@ def interpret(graph: Graph, values: list[Any]) -> tuple[list[np.ndarray], dict[A
         elif op.type == "AssignVariableOp":
             assigned[op.attrs["variable"]] = inputs[0].numpy()
             results = inputs
-        elif op.type == "If":
-            branch = op.attrs["then_branch" if bool(inputs[0]) else "else_branch"]
-            results = [as_tensor(v, dtype_of(v), engine) for v in interpret(branch, inputs[1:])[0]]
+        elif op.type in CONTROL_FLOW:
+            results = [as_tensor(v, dtype_of(v), engine) for v in CONTROL_FLOW[op.type](*op.arguments(inputs))]
         else:
             with not_building():
                 results = dispatch.run(op.op, op.arguments(inputs), engine)
             results = list(results) if isinstance(results, tuple) else [results]
         known.update(zip(op.outputs, results, strict=True))
     return [known[t].numpy() for t in graph.outputs], assigned
+
+
+def _if(condition: Any, inputs: Any, then_branch: Graph, else_branch: Graph) -> list[np.ndarray]:
+    return interpret(then_branch if bool(condition) else else_branch, inputs)[0]
+
+
+def _while(init: Any, constants: Any, condition: Graph, body: Graph, limit: Any) -> list[np.ndarray]:
+    state = [t.numpy() for t in init]
+    while interpret(condition, [*state, *constants])[0][0]:
+        state = interpret(body, [*state, *constants])[0]
+    return state
+
+
+def _scan(init: Any, xs: Any, constants: Any, body: Graph, length: Any, reverse: Any) -> list[np.ndarray]:
+    state, rows = [t.numpy() for t in init], []
+    for number in range(len(xs[0])):
+        found = interpret(body, [*state, *(x.numpy()[number] for x in xs), *constants])[0]
+        state = found[: len(state)]
+        rows.append(found[len(state) :])
+    return [*state, *(np.stack(column) for column in zip(*rows, strict=True))]
+
+
+CONTROL_FLOW = {"If": _if, "While": _while, "Scan": _scan}
 
 
 def check_same(found: Any, expected: Any) -> None:

@@ -6,6 +6,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.graph.patterns import match, scalar_constant, uniform_constant, wildcards
+from tests.graph.random_edits import dump
 
 x, y = wildcards("x y")
 
@@ -100,3 +101,101 @@ def test_a_replacement_that_does_not_fit_is_refused(graph, a):
         graph.rewrite(ops.exp(x), lambda found: ops.cast(found[x], "int32"))
     graph.prune()
     assert [op.type for op in graph.operations] == ["Placeholder", "Exp"]
+
+
+def test_nested_commutative_ops_match_in_any_order_b(graph, a):
+    b = ops.tanh(a)
+    pattern = (x + y) * x
+    for tensor in ((a + b) * b, (b + a) * b, b * (a + b), b * (b + a)):
+        found = match(pattern, tensor)
+        assert (found[x], found[y]) == (b, a)
+    assert match(pattern, (a + b) * ops.exp(a)) is None
+    assert match(ops.maximum(x + y, y * 2), ops.maximum(b * 2, b + a))[y] is b
+
+
+def test_constants_match_by_their_elements_b(graph, a):
+    row = np.arange(3, dtype="float32")
+    assert match(ops.add(x, [0, 1, 2]), a + row)[x] is a
+    assert match(x * np.array([0.1, 0.2, 0.3]), a * np.array([0.1, 0.2, 0.3], "float32"))[x] is a
+    assert match(x * 0.1, a * 0.1)[x] is a
+    assert match(x + ops.constant(row), a + row)[x] is a
+    assert match(x + np.arange(3), a + row[:1]) is None
+    assert match(x + np.arange(3), a + (row + 1)) is None
+    ints = ops.cast(a, "int32")
+    assert match(x * 0.5, ints * 0) is None
+    graph.prune([a + row])
+    assert graph.rewrite(x + np.arange(3), x - np.arange(3)) == 1
+
+
+def test_results_are_matched_by_number_b(graph, a):
+    q, r = ops.qr(x)
+    first, second = ops.qr(a)
+    assert match(r, second)[x] is a
+    assert match(r, first) is None
+    assert [found.tensor for found in graph.match(r)] == [second]
+    mean, variance = ops.moments(x, y)
+    found = match((x - mean) / variance, (a - ops.moments(a, 0)[0]) / ops.moments(a, 0)[1])
+    assert (found[x], found[y]) == (a, 0)
+    assert match(ops.unstack(x, 2)[1], ops.unstack(a)[1])[x] is a
+    assert repr(q), repr(r) == ("Qr(x, 'reduced')[0]", "Qr(x, 'reduced')[1]")
+    with pytest.raises(TypeError, match="by its number"):
+        list(ops.svd(x))
+    with pytest.raises(IndexError, match="2 results"):
+        ops.qr(x)[2]
+    graph.outputs = [second]
+    assert graph.rewrite(r, lambda found: ops.matmul(ops.qr(found[x])[0], found[x], transpose_a=True)) == 1
+    graph.prune()
+    graph.validate()
+
+
+def test_axes_are_counted_from_either_end_b(graph, a):
+    assert match(ops.sum(x, axis=-1), ops.sum(a, axis=1))[x] is a
+    assert match(ops.sum(x, axis=1), ops.sum(a, axis=(-1,)))[x] is a
+    assert match(ops.sum(x, axis=-1), ops.sum(a, axis=0)) is None
+    assert match(ops.sum(x, axis=3), ops.sum(a, axis=1)) is None
+    assert match(ops.softmax(x), ops.softmax(a, axis=1))[x] is a
+    assert match(ops.stack((x, y), axis=-1), ops.stack([a, ops.exp(a)], axis=2))[x] is a
+    assert match(ops.expand_dims(x, -1), ops.expand_dims(a, 2))[x] is a
+    assert match(ops.transpose(x, (-1, 0)), ops.transpose(a, (1, 0)))[x] is a
+    assert match(ops.sum(x, axis=y), ops.sum(a, axis=-1))[y] == -1
+
+
+def test_what_a_rewrite_adds_takes_after_what_it_replaces_a13(graph, a):
+    with graph.name_scope("layer"), graph.gradient_override_map({"Tanh": "Override"}):
+        first = ops.print_tensor(a)
+        with graph.control_dependencies([first.op]):
+            old = ops.tanh(a)
+    old.op.device, old.op.engine = "cpu:0", "numpy"
+    with graph.control_dependencies([old.op]):
+        later = ops.exp(a)
+    graph.outputs = [old, later]
+    assert graph.rewrite(ops.tanh(x), 2 * ops.sigmoid(2 * x) - 1) == 1
+    new = graph.outputs[0].op
+    added = [op for op in graph.operations if op.type in ("Sigmoid", "Sub", "Mul")]
+    for op in added:
+        assert op.name.startswith("layer/")
+        assert (op.device, op.engine, op.overrides, op.where) == ("cpu:0", "numpy", old.op.overrides, old.op.where)
+        assert op.control_inputs == (first.op,)
+    assert later.op.control_inputs == (new,)
+    graph.prune()
+    graph.validate()
+    assert first.op in graph
+
+
+def test_a_rewrite_to_what_was_there_goes_on_waiting_a13(graph, a):
+    first = ops.print_tensor(a)
+    with graph.control_dependencies([first.op]):
+        inner = -a
+    graph.outputs = [-inner]
+    assert graph.rewrite(ops.negative(-x), x) == 1
+    graph.prune()
+    assert [op.type for op in graph.operations] == ["Placeholder", "Print", "Identity"]
+    assert graph.outputs[0].op.control_inputs == (first.op,)
+
+
+def test_a_rewrite_that_is_refused_leaves_the_place_as_it_was(graph, a):
+    graph.outputs = [ops.log(a) + np.ones((2, 3), "float32")]
+    before = dump(graph)
+    with pytest.raises(ValueError, match="broadcast"):
+        graph.rewrite(ops.log(x), lambda found: ops.tile(ops.sin(found[x]), (1, 2)))
+    assert dump(graph) == before

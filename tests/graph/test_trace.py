@@ -72,7 +72,7 @@ def test_tensors_of_two_graphs(graph):
 def test_a_leaked_tensor(graph):
     leaked = []
     traced(lambda x: leaked.append(x * 2) or x, dt.spec(()))
-    with pytest.raises(ValueError, match="cannot leave the function that made it"):
+    with pytest.raises(ValueError, match=r"was made while .* was traced, and kept"):
         traced(lambda x: x + leaked[0], dt.spec(()))
     v = dt.Variable(0.0)
     with pytest.raises(ValueError, match="no value outside the graph"):
@@ -152,7 +152,36 @@ def test_what_is_known_of_a_shape_is_used(graph, shape_of_result, expected):
 
 def test_a_shape_of_unknown_length(graph):
     x, shape = graph.placeholder(dt.spec((4,)), "x"), graph.placeholder(dt.spec((None,), "int32"), "shape")
+    assert ops.reshape(x, shape).shape is ops.broadcast_to(x, shape).shape is None
     with pytest.raises(ValueError, match="rank would not be"):
-        ops.reshape(x, shape)
+        ops.overlap_add(np.ones((1, 1, 1, 1)), shape, (1,), (1,), (1,), "valid")
     with pytest.raises(TypeError, match="needs integers"):
         ops.reshape(x, x)
+
+
+# -- subgraphs that were traced before --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["tensor", "variable"])
+def test_a_body_takes_nothing_more_from_around_it_b(graph, what):
+    x, y = graph.placeholder(dt.spec((3,)), "x"), graph.placeholder(dt.spec(()), "y")
+    outer = {"tensor": y, "variable": dt.Variable(1.0)}[what]
+    body = ops.scan(lambda s, e: (s + e, None), 0.0, x)[0].op.attrs["body"]
+    before = str(graph), len(body.inputs)
+    with (
+        body.as_default(),
+        pytest.raises(ValueError, match=r"at test_trace.py:\d+: .*is outside of the subgraph 'body'"),
+    ):
+        body.outputs[0] * outer
+    assert (str(graph), len(body.inputs)) == before
+    graph.validate()
+
+
+def test_a_body_can_be_edited_with_constants_b(graph):
+    result = ops.scan(lambda s, e: (s + e, None), 0.0, graph.placeholder(dt.spec((3,)), "x"))[0]
+    body = result.op.attrs["body"]
+    with body.as_default():
+        body.outputs = [body.outputs[0] * ops.constant(2.0) + 1.0]
+    graph.outputs = [result]
+    graph.validate()
+    assert float(dt.function(graph)(np.ones(3, "float32"))) == ((1 * 2 + 1 + 1) * 2 + 1 + 1) * 2 + 1

@@ -138,12 +138,32 @@ def check_keras_variables():
     close(keras.Model(x := inputs(), ops.matmul(x, weight)).predict(X, verbose=0), X @ np.full((4, 2), 0.5, "float32"))
 
 
+def check_a_keras_variable_in_an_op_is_a_weight_of_the_model():
+    scale = keras.Variable(np.ones(4, "float32"), name="scale")
+    outer = keras.Variable(np.ones(4, "float32"), trainable=False, name="outer")
+    x = inputs()
+    model = keras.Model(x, ops.map_fn(lambda row: ops.add(row, outer), ops.multiply(x, scale)))
+    assert model.trainable_weights == [scale] and model.non_trainable_weights == [outer]
+    close(model.predict(X, verbose=0), X + 1)
+    scale.assign([2.0, 3.0, 4.0, 5.0])
+    outer.assign([0.0, 0.0, 0.0, 1.0])
+    for made in (model, loaded(model)):
+        close(made.predict(X, verbose=0), X * np.float32([2, 3, 4, 5]) + np.float32([0, 0, 0, 1]))
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    model.fit(X, X, epochs=1, verbose=0)
+    assert (keras.ops.convert_to_numpy(scale) != [2, 3, 4, 5]).all()
+
+
 def check_errors_name_the_op_and_the_line():
     with pytest.raises(ValueError, match=r"MatMul at keras_checks.py:\d+.*inner dimensions"):
         ops.matmul(inputs(), np.ones((3, 2), "float32"))
     graph_tensor = dt.Graph("g").placeholder(dt.spec((4,)))
     with pytest.raises(TypeError, match=r"graph.*KerasTensor cannot meet"):
         ops.add(inputs(), graph_tensor)
+    for use in (keras.layers.Dense(2), keras.ops.relu, keras.Sequential([keras.layers.Dense(2)])):
+        with pytest.raises(TypeError, match=r"at keras_checks.py:\d+: Keras needs a value.*use keras.Input"):
+            use(K.placeholder((None, 4)))
+    K.clear_session()
     with pytest.raises(ValueError, match="no op 'Nonsense'"):
         from dovetail.interop.keras.calls import OpCall
 
@@ -390,6 +410,80 @@ def check_integers_have_no_gradient():
     x, _, y = classifier()
     whole = keras.Input((2,), dtype="int32")
     assert K.gradients(K.sum(y), [whole]) == [None] == K.gradients(K.argmax(y), [x])
+
+
+def check_gradients_by_weights():
+    x, inner, y = classifier()
+    norm = keras.layers.BatchNormalization()
+    loss = K.mean(K.square(norm(y)[:, 1] - 1.0))
+    model = keras.Model(x, [y, loss])
+    weights = model.trainable_weights
+    *slopes, of_inner, none = K.gradients(loss, [*weights, inner, keras.layers.Dense(1).add_weight(shape=(2,))])
+    assert none is None and [g.shape for g in slopes] == [w.shape for w in weights]
+    f = K.function([x], [loss, *slopes, of_inner])
+    value, *found, _ = f([X])
+    for weight, slope in zip(weights, found, strict=True):
+        start = keras.ops.convert_to_numpy(weight)
+
+        def moved(array, weight=weight):
+            weight.assign(array)
+            return f([X])[0]
+
+        np.testing.assert_allclose(slope, differences(moved, start), atol=2e-3)
+        weight.assign(start)
+    assert f([X])[0] == value and max(np.abs(slope).max() for slope in found) > 1e-2
+    with pytest.raises(TypeError, match=r"its tensors and weights, not to float32\[100,10\]; make it a weight"):
+        K.gradients(loss, K.ones((100, 10)))
+
+
+def check_a_model_with_gradients_by_weights_is_trained_and_saved():
+    x, _, y = classifier()
+    kernel = keras.Model(x, y).trainable_weights[0]
+    model = keras.Model(x, [y, K.sum(K.square(K.gradients(5.0 * y[:, 1], kernel)[0]))[None]])
+    again = loaded(model)
+    close(again.predict(X, verbose=0), model.predict(X, verbose=0))
+    again.set_weights([w * 2 for w in again.get_weights()])
+    model.set_weights([w * 2 for w in model.get_weights()])
+    close(again.predict(X, verbose=0), model.predict(X, verbose=0))
+    total = keras.Model(x, model.outputs[1] * K.ones_like(y[:, 0]))
+    total.compile(keras.optimizers.Adam(0.02), "mse")
+    losses = total.fit(X, np.ones(5), epochs=20, verbose=0).history["loss"]
+    assert losses[-1] < losses[0] / 2
+
+
+def check_a_function_updates_what_a_model_has():
+    x, _, y = classifier()
+    wanted, rate, steps = (
+        keras.Input((3,)),
+        dt.Variable(0.5, trainable=False),
+        keras.Variable(0, dtype="int32", trainable=False),
+    )
+    loss = K.mean(K.square(y - wanted))
+    weights = keras.Model(x, y).trainable_weights
+    slopes = K.gradients(loss, weights)
+    updates = [K.update_sub(w, rate * g) for w, g in zip(weights[:2], slopes[:2], strict=True)]
+    updates += [(w, ops.subtract(w, rate * g)) for w, g in zip(weights[2:], slopes[2:], strict=True)]
+    step = K.function([x, wanted], [loss], updates=[*updates, (steps, 7)])
+    target = np.eye(3, dtype="float32")[[0, 1, 2, 0, 1]]
+    losses = [float(step([X, target])[0]) for _ in range(30)]
+    assert losses[-1] < losses[0] / 2 and int(keras.ops.convert_to_numpy(steps)) == 7
+    start = keras.ops.convert_to_numpy(weights[0])
+    K.set_value(rate, 0.0)
+    step([X, target])
+    assert (keras.ops.convert_to_numpy(weights[0]) == start).all()
+    with pytest.raises(TypeError, match=r"K.function at keras_checks.py:\d+: an update is what K.update makes"):
+        K.function([x], [y], updates=[y])
+
+
+def check_a_tape_does_not_follow_what_keras_has():
+    weight = keras.Variable(np.ones(3, "float32"))
+    with dt.GradientTape(persistent=True) as tape:
+        loss = ops.sum(dt.Variable([1.0, 2.0]))
+    for source in (weight, inputs()):
+        with pytest.raises(TypeError, match=r"GradientTape\.gradient at keras_checks.py:\d+: .* of Keras .*K\.grad"):
+            tape.gradient(loss, source)
+        with pytest.raises(TypeError, match=r"GradientTape\.watch"):
+            tape.watch(source)
 
 
 # -- loading ----------------------------------------------------------------------------------------------------------

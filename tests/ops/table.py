@@ -1,12 +1,17 @@
-"""The op table as test cases: drawing samples, running them, and finite differences."""
+"""The op table as test cases: drawing samples, running them, differentiating them, and finite differences."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import dovetail as dt
+from dovetail.dtypes import as_dtype
+from dovetail.engines import get_engine
 from dovetail.ops.op import OPS, Op
 from dovetail.ops.samples import Array, Sample
 
@@ -18,6 +23,7 @@ def identifier(value: Any) -> str:
     return str(getattr(value, "name", value))
 
 
+@functools.cache
 def is_differentiable(op: Op, number: int) -> bool:
     """Whether a sample has real float arguments and results, and a gradient between them."""
     sample = op.samples[number]
@@ -33,15 +39,64 @@ def is_differentiable(op: Op, number: int) -> bool:
 def draw(sample: Sample, rng: np.random.Generator, dtype: str | None = None) -> tuple[list[Any], dict[str, Any]]:
     """The sample's arguments with every `Array` drawn; float arrays in `dtype` if one is given."""
 
-    def fill(value: Any) -> Any:
-        if isinstance(value, Array):
-            array = value.draw(rng)
-            return array.astype(dtype) if dtype and value.dtype == "float32" else array
-        if isinstance(value, list):
-            return [fill(v) for v in value]
-        return value
+    def one(array: Array) -> Any:
+        drawn = array.draw(rng)
+        return drawn.astype(dtype) if dtype and array.dtype == "float32" else drawn
 
-    return [fill(a) for a in sample.args], {k: fill(v) for k, v in sample.kwargs.items()}
+    return filled(sample.args, one), {k: filled(v, one) for k, v in sample.kwargs.items()}
+
+
+def filled(value: Any, draw: Callable[[Array], Any]) -> Any:
+    """An argument, or a sequence of them, with every `Array` drawn."""
+    if isinstance(value, Array):
+        return draw(value)
+    return [filled(v, draw) for v in value] if isinstance(value, list | tuple) and _holds_arrays(value) else value
+
+
+def _holds_arrays(value: Any, dtypes: Any = None) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_holds_arrays(v, dtypes) for v in value)
+    return isinstance(value, Array) and (dtypes is None or value.dtype in dtypes)
+
+
+def complex_arguments(op: Op, number: int) -> set[str]:
+    """The names of the arguments of a sample that may be complex, and have a gradient."""
+    sample = op.samples[number]
+    if not sample.gradient or not op.differentiable:
+        return set()
+    takes = [op.params[index].name for index, kind in op.tensor_positions if kind.accepts in _TAKE_COMPLEX]
+    given = dict(zip([p.name for p in op.params], sample.args, strict=False)) | sample.kwargs
+    return {name for name in takes if name in given and _holds_arrays(given[name], ("float32", "complex64"))}
+
+
+_TAKE_COMPLEX = ("any", "number", "inexact")
+
+
+def draw_complex(op: Op, number: int, rng: np.random.Generator) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a sample, complex where they may be, in double precision."""
+    sample, names = op.samples[number], complex_arguments(op, number)
+
+    def fill(name: str, value: Any) -> Any:
+        kind = "complex128" if name in names else "float64"
+        wide = {"float32": kind, "complex64": "complex128"}
+        return filled(value, lambda array: replace(array, dtype=wide.get(array.dtype, array.dtype)).draw(rng))
+
+    args = [fill(p.name, value) for p, value in zip(op.params, sample.args, strict=False)]
+    return args, {name: fill(name, value) for name, value in sample.kwargs.items()}
+
+
+def engines_to_compile(names: list[str], op: Op, number: int, is_first: bool) -> Iterator[str]:
+    """The engines on which a program of a sample is worth its time.
+
+    One that compiles whole programs, which takes long, is asked only for what it has a rule for, and one sample of each
+    op; what it has no rule for is computed by ops that it has rules for.
+    """
+    for name in names:
+        engine = get_engine(name)
+        if op.samples[number].dynamic and engine.static_shapes:
+            continue
+        if not engine.compiles_programs or (op.name in engine.rules and is_first):
+            yield name
 
 
 def leaves(value: Any) -> list[Any]:
@@ -54,9 +109,13 @@ def float_arrays(args: list[Any], kwargs: dict[str, Any]) -> list[np.ndarray]:
     found: list[np.ndarray] = []
     for value in [*args, *kwargs.values()]:
         for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, np.ndarray) and item.dtype.kind in "fc":
+            if _is_float_array(item):
                 found.append(item)
     return found
+
+
+def _is_float_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and as_dtype(value.dtype).is_differentiable
 
 
 def replace_arrays(args: list[Any], kwargs: dict[str, Any], new: list[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -66,9 +125,96 @@ def replace_arrays(args: list[Any], kwargs: dict[str, Any], new: list[Any]) -> t
     def swap(value: Any) -> Any:
         if isinstance(value, list):
             return [swap(v) for v in value]
-        return next(values) if isinstance(value, np.ndarray) and value.dtype.kind in "fc" else value
+        return next(values) if _is_float_array(value) else value
 
     return [swap(a) for a in args], {k: swap(v) for k, v in kwargs.items()}
+
+
+class Function:
+    """A sample as a function of its float and complex arrays, which is differentiated.
+
+    Attributes:
+        arrays: the arrays that were drawn.
+        weights: what each element of a result counts in `value`; some nothing.
+        directions: changes of the arrays, for derivatives along them.
+    """
+
+    def __init__(self, op: Op, args: list[Any], kwargs: dict[str, Any], rng: np.random.Generator) -> None:
+        self._call = op, args, kwargs
+        self.arrays = float_arrays(args, kwargs)
+        self.directions = [_like(x, rng.normal) for x in self.arrays]
+        with dt.engine("numpy"):
+            self._point = [r.numpy() for r in self.results(*self.arrays)]
+        self.weights = [_like(y, lambda size: rng.uniform(0.5, 1.5, size)) for y in self._point]
+        self.weights = [w * (rng.random(w.shape) < 0.8).astype(w.dtype) for w in self.weights]
+
+    def results(self, *new: Any) -> list[Any]:
+        """The results that have a gradient."""
+        op, args, kwargs = self._call
+        moved, named = replace_arrays(args, kwargs, list(new))
+        return [r for r in leaves(op(*moved, **named)) if r.dtype.is_differentiable]
+
+    def value(self, *new: Any) -> Any:
+        """The real results, weighted and summed to a number."""
+        terms = [dt.ops.sum(dt.ops.real(r * w)) for r, w in zip(self.results(*new), self.weights, strict=True)]
+        return functools.reduce(dt.ops.add, terms)
+
+    def curved(self, *new: Any) -> Any:
+        """As `value`, with half the squared distances of the results from those at the arrays.
+
+        So the second derivative has in it how the gradient depends on what arrives at the op, also where that is 0.
+        """
+        total = dt.ops.zeros((), "float64")
+        for result, weight, point in zip(self.results(*new), self.weights, self._point, strict=True):
+            finite = np.isfinite(point)
+            off = result - np.where(finite, point, 0)
+            terms = dt.ops.real(result * weight) + dt.ops.real(off * dt.ops.conj(off)) / 2
+            total = total + dt.ops.sum(dt.ops.where(finite, terms, 0))
+        return total
+
+    def first(self, *new: Any) -> list[Any]:
+        """The gradient."""
+        return taped(self.curved, new)
+
+    def second(self, *new: Any) -> list[Any]:
+        """The derivative of the gradient along `directions`."""
+        return taped(self._slope, new)
+
+    def _slope(self, *new: Any) -> Any:
+        pairs = zip(self.first(*new), self.directions, strict=True)
+        return functools.reduce(dt.ops.add, [dt.ops.sum(dt.ops.real(g * v.conj())) for g, v in pairs])
+
+    def differences(self) -> list[np.ndarray]:
+        """`second`, from differences of the gradient."""
+        step = 1e-6
+        ahead, behind = (
+            self.first(
+                *[dt.ops.convert(x + sign * step * v) for x, v in zip(self.arrays, self.directions, strict=True)]
+            )
+            for sign in (1, -1)
+        )
+        return [(a.numpy() - b.numpy()) / (2 * step) for a, b in zip(ahead, behind, strict=True)]
+
+
+def _like(x: np.ndarray, draw: Callable[[Any], np.ndarray]) -> np.ndarray:
+    """Numbers of the shape and dtype of an array."""
+    numbers = draw(size=x.shape) + 1j * draw(size=x.shape) if x.dtype.kind == "c" else draw(size=x.shape)
+    return np.asarray(numbers).astype(x.dtype)
+
+
+def taped(function: Callable[..., Any], arrays: Any) -> list[Any]:
+    """The gradient of a number by arrays, on a tape."""
+    tensors = [dt.ops.convert(x) for x in arrays]
+    with dt.GradientTape() as tape:
+        tape.watch(tensors)
+        y = function(*tensors)
+    found: list[Any] = tape.gradient(y, tensors, unconnected_gradients="zero")
+    return found
+
+
+def unknown_dimensions(arrays: list[np.ndarray]) -> list[Any]:
+    """The specs of arrays in which no dimension is known."""
+    return [dt.spec([None] * x.ndim, x.dtype) for x in arrays]
 
 
 def projected(op: Op, args: list[Any], kwargs: dict[str, Any], weights: list[np.ndarray]) -> Any:
@@ -81,16 +227,20 @@ def projected(op: Op, args: list[Any], kwargs: dict[str, Any], weights: list[np.
 
 
 def finite_differences(function: Any, arrays: list[np.ndarray], step: float = 1e-6) -> list[np.ndarray]:
-    """Central differences of a number-valued function of float64 arrays."""
+    """Central differences of a number-valued function of float64 and complex128 arrays.
+
+    By a complex number they are those by its real part, and i times those by its imaginary part.
+    """
     gradients = []
     for which, array in enumerate(arrays):
-        gradient = np.zeros(array.shape)
+        gradient = np.zeros(array.shape, array.dtype)
         for index in np.ndindex(array.shape):
-            values = []
-            for sign in (1, -1):
-                moved = [a.copy() for a in arrays]
-                moved[which][index] += sign * step
-                values.append(function(moved))
-            gradient[index] = (values[0] - values[1]) / (2 * step)
+            for unit in (1, 1j) if array.dtype.kind == "c" else (1,):
+                values = []
+                for sign in (1, -1):
+                    moved = [a.copy() for a in arrays]
+                    moved[which][index] += sign * step * unit
+                    values.append(function(moved))
+                gradient[index] += unit * (values[0] - values[1]) / (2 * step)
         gradients.append(gradient)
     return gradients

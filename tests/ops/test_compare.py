@@ -97,3 +97,10 @@ def test_logic_of_numbers(engine):
     for name in ("logical_and", "logical_or", "logical_xor"):
         np.testing.assert_array_equal(getattr(ops, name)(x, y).numpy(), getattr(np, name)(x, y))
     np.testing.assert_array_equal(ops.logical_not(x).numpy(), np.logical_not(x))
+
+
+def test_truth_c(engine):
+    assert ops.constant([[3.0]]) and not ops.constant(0)
+    for x in (ops.constant([1.0, 2.0]), ops.zeros((0,)), dt.Variable([True, False])):
+        with pytest.raises(ValueError, match=r"of \d elements is not defined; use ops.any\(x\) or ops.all\(x\)"):
+            bool(x)

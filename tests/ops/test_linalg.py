@@ -280,7 +280,6 @@ def test_second_derivatives(engine, rng, name):
         (lambda x: ops.qr(x[:, :2], "complete")[0], "only mode='reduced'"),
         (lambda x: ops.svd(x[:, :2])[0], "only full_matrices=False"),
         (lambda x: ops.lu_factor(x[:, :2])[0], "square matrices only"),
-        (lambda x: ops.eigh(ops.cast(x, "complex128"))[0], "real matrices only"),
     ],
 )
 def test_gradients_that_are_not_known(call, problem):
@@ -290,9 +289,119 @@ def test_gradients_that_are_not_known(call, problem):
         y = call(x)
     with pytest.raises(NotImplementedError, match=problem):
         tape.gradient(y, x)
-    w = ops.convert(np.eye(3))
+
+
+# -- derivatives where a division by a result would fail --------------------------------------------------------------
+
+
+def gradient(function, x):
+    x = ops.convert(x)
     with dt.GradientTape() as tape:
-        tape.watch(w)
-        y = ops.eig(w)[0]
-    with pytest.raises(LookupError, match="it has no gradient"):
-        tape.gradient(y, w)
+        tape.watch(x)
+        y = ops.sum(function(x))
+    return tape.gradient(y, x, unconnected_gradients="zero")
+
+
+def minors(x):
+    """The cofactors of a matrix by their definition."""
+    positions = np.ndindex(x.shape)
+    parts = [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(x, i, 0), j, 1)) for i, j in positions]
+    return np.reshape(parts, x.shape)
+
+
+def matrices_of_each_rank(rng):
+    m = rng.normal(size=(3, 2))
+    yield from (np.zeros((3, 3)), np.outer(m[:, 0], m[:, 1]), m @ m.T, np.diag([2.0, 2.0, 0.0]), np.eye(3), m @ m.T + 1)
+    yield np.arange(1.0, 10).reshape(3, 3)
+
+
+def test_gradient_of_the_determinant_of_singular_matrices_a7(engine, rng):
+    x = np.stack(list(matrices_of_each_rank(rng)))
+    for call in (lambda x: gradient(ops.det, x), dt.function(lambda x: gradient(ops.det, x))):
+        np.testing.assert_allclose(call(x).numpy(), [minors(one) for one in x], atol=1e-12)
+        np.testing.assert_allclose(call(SINGULAR).numpy(), [[4, -2], [-2, 1]], atol=1e-12)
+        np.testing.assert_allclose(call(np.zeros((2, 2))).numpy(), np.zeros((2, 2)))
+        np.testing.assert_allclose(call(np.zeros((1, 1))).numpy(), [[1]])
+
+
+def test_second_derivative_of_the_determinant_of_singular_matrices_a7(engine, rng):
+    x = np.stack(list(matrices_of_each_rank(rng)))
+    direction = rng.normal(size=(3, 3))
+    found = gradient(lambda x: gradient(ops.det, x) * direction, x).numpy()
+    expected = [(minors(one + 1e-5 * direction) - minors(one - 1e-5 * direction)) / 2e-5 for one in x]
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_third_derivative_of_the_determinant(engine):
+    """The singular values of the matrix are equal, but the derivative needs them only where it is nearly singular."""
+    power = lambda n: lambda x: ops.det(x) ** n  # noqa: E731
+    for n, expected in ((1, 6), (2, 4 * 5 * 6)):  # of t ** (3 * n) at 1, along the identity
+        f = power(n)
+        for _ in range(3):
+            f = (lambda g: lambda x: gradient(g, x) * np.eye(3))(f)
+        assert float(ops.sum(f(ops.convert(np.eye(3))))) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("order", [*VECTOR_NORMS, 4, 1.5, -2], ids=str)
+def test_gradient_of_norms_at_zero_is_zero_a7(engine, order):
+    for x, axis in ((np.zeros(3), None), (np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 0.0]]), 0)):
+        for kind in ("float64", "complex128"):
+            found = gradient(lambda x, axis=axis: ops.norm(x, order, axis), x.astype(kind)).numpy()
+            assert not np.isnan(found).any()
+            assert (found[x == 0] == 0).all()
+        second = gradient(lambda x, axis=axis: gradient(lambda x: ops.norm(x, order, axis), x), x).numpy()
+        assert not np.isnan(second).any()
+
+
+@pytest.mark.parametrize("order", MATRIX_NORMS, ids=str)
+def test_gradient_of_matrix_norms_at_zero_is_zero_a7(engine, order):
+    norm = lambda x: ops.norm(x, order, (0, 1))  # noqa: E731
+    for call in (lambda x: gradient(norm, x), lambda x: gradient(lambda x: gradient(norm, x), x)):
+        assert call(np.zeros((3, 2))).tolist() == np.zeros((3, 2)).tolist()
+
+
+def test_indefinite_matrices_give_nan_and_no_error(engine):
+    for x in (np.array([[1.0, 2.0], [2.0, 1.0]]), np.zeros((2, 2)), -np.eye(2), np.full((2, 2), np.nan)):
+        for kind in ("float32", "complex64"):
+            for call in (ops.cholesky, dt.function(ops.cholesky)):
+                assert np.isnan(call(np.stack([x, np.eye(2)]).astype(kind)).numpy()[0][np.tril_indices(2)]).all()
+
+
+# -- complex matrices -------------------------------------------------------------------------------------------------
+
+INVARIANT = {  # functions that the phases of vectors do not change
+    "cholesky": lambda x: ops.cholesky(x),
+    "qr": lambda x: ops.absolute(ops.qr(x)[0]),
+    "eigh": lambda x: ops.concatenate([ops.eigh(x)[0][None], ops.absolute(ops.eigh(x)[1])], 0),
+    "eigvalsh": lambda x: ops.eigvalsh(x),
+    "svd": lambda x: ops.absolute(ops.svd(x[:, :2], full_matrices=False)[0] * [1.0, 2.0]),
+    "svdvals": lambda x: ops.svd(x, compute_uv=False),
+    "eig": lambda x: ops.absolute(ops.eig(x)[1]) ** 2 * ops.real(ops.eig(x)[0]),
+    "norm": lambda x: ops.norm(x, 3, 0) + ops.norm(x) + ops.norm(x, "nuc"),
+    "slogdet": lambda x: ops.imag(ops.slogdet(x)[0]) + ops.slogdet(x)[1],
+    "pinv": lambda x: ops.pinv(x[:, :2]),
+}
+
+
+@pytest.mark.parametrize("name", INVARIANT)
+def test_gradients_of_complex_matrices(engine, rng, name):
+    """Twice along a line, against differences; also the phases that the engines fix do no harm."""
+    x = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
+    x = x @ x.conj().T + np.eye(3)
+    direction = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
+
+    def value(x):
+        y = INVARIANT[name](x)
+        y = ops.real(y) + ops.imag(y) / 2
+        return ops.sum(y * np.linspace(0.5, 1.5, np.prod(y.shape, dtype=int)).reshape(y.shape))
+
+    def slope(x):
+        return ops.sum(ops.real(gradient(value, x) * np.conj(direction)))
+
+    def differences(function):
+        ends = [float(function(ops.convert(x + step * direction))) for step in (1e-6, -1e-6)]
+        return (ends[0] - ends[1]) / 2e-6
+
+    assert float(slope(ops.convert(x))) == pytest.approx(differences(value), rel=1e-5, abs=1e-6)
+    second = float(ops.sum(ops.real(gradient(slope, x) * np.conj(direction))))
+    assert second == pytest.approx(differences(slope), rel=1e-4, abs=1e-4)

@@ -148,3 +148,17 @@ def test_distances(engine, rng):
 def test_labels_of_another_shape_are_refused(engine, call):
     with pytest.raises(ValueError, match="the shape must be"):
         call(np.ones((2, 4)))
+
+
+@pytest.mark.parametrize("shape", [(None, None), (2, None), (None, 3)], ids=str)
+def test_gradient_where_the_number_of_classes_is_not_known(engine, shape, rng):
+    def gradient(scores):
+        with dt.GradientTape() as tape:
+            tape.watch(scores)
+            loss = ops.sum(ops.sparse_softmax_cross_entropy_with_logits([1, 0], scores))
+        return tape.gradient(loss, scores)
+
+    scores = rng.normal(size=(2, 3))
+    expected = special.softmax(scores, -1) - np.eye(3)[[1, 0]]
+    found = dt.function(gradient, input_signature=[dt.spec(shape, "float64")])(scores)
+    np.testing.assert_allclose(found.numpy(), expected)

@@ -350,3 +350,33 @@ def test_poles_of_digamma(engine):
 
 def test_exp2_of_large_halves(engine):
     np.testing.assert_array_equal(ops.exp2(ops.cast([88.0, -88.0], "bfloat16")).numpy(), [2.0**88, 2.0**-88])
+
+
+# -- complex numbers --------------------------------------------------------------------------------------------------
+
+
+def slope(function, z):
+    z = ops.convert(z)
+    with dt.GradientTape() as tape:
+        tape.watch(z)
+        y = function(z)
+    return tape.gradient(y, z, unconnected_gradients="zero")
+
+
+def test_second_derivative_of_the_modulus_a4(engine):
+    found = slope(lambda z: ops.real(slope(ops.absolute, z)), np.array(3 + 4j))
+    np.testing.assert_allclose(found.numpy(), 0.128 - 0.096j)
+
+
+def test_gradient_of_a_complex_sign_a4(engine):
+    z = np.array([3 + 4j, -1j, 0])
+    found = slope(lambda z: ops.sum(ops.imag(ops.sign(z))), z).numpy()
+    expected = slope(lambda z: ops.sum(ops.imag(z / ops.cast(ops.absolute(z), z.dtype))), z[:2]).numpy()
+    np.testing.assert_allclose(found, [*expected, 0], atol=1e-12)
+    assert slope(lambda x: ops.sum(ops.sign(x)), np.array([-2.0, 3.0])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("op", [ops.floor_divide, ops.mod, ops.relu6, ops.unique], ids=lambda op: op.name)
+def test_what_has_no_order_is_refused(engine, op):
+    with pytest.raises(TypeError, match=r"needs (integer or float|real) tensors, got complex"):
+        op(*[np.ones(2, "complex64")] * len([p for p in op.params if p.kind]))

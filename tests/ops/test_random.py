@@ -267,7 +267,7 @@ def test_parameters_of_other_shapes():
     with pytest.raises(ValueError, match="not broadcast"):
         random.normal(0, (), means)
     with pytest.raises(ValueError, match="not broadcast"):
-        random.gamma(0, (3,), means)
+        random.gamma(0, (3,), means + 1)
 
 
 def test_wrong_arguments():
@@ -307,3 +307,42 @@ def test_dropout(engine):
     assert random.dropout(SEED, x, 0.5, noise_shape=(50,)).shape == (40, 50)
     torch = pytest.importorskip("torch")
     assert type(random.dropout(SEED, torch.ones(3), 0.5)) is torch.Tensor
+
+
+OUT_OF_DOMAIN = {
+    "gamma": (ValueError, "alpha must be above 0, not -1", lambda: random.gamma(0, (2,), alpha=-1)),
+    "gamma's rate": (ValueError, "beta must be above 0, not 0", lambda: random.gamma(0, (2,), 1, beta=0)),
+    "gamma, an array": (
+        ValueError,
+        "alpha must be above 0, not -2",
+        lambda: random.gamma(0, (2,), np.array([1.0, -2.0])),
+    ),
+    "beta": (ValueError, "alpha must be above 0, not -1", lambda: random.beta(0, (2,), -1, 2)),
+    "binomial's counts": (ValueError, "counts must be 0 or more, not -3", lambda: random.binomial(0, (2,), -3, 0.5)),
+    "binomial's p": (ValueError, r"probs must be in \[0, 1\], not 1.5", lambda: random.binomial(0, (2,), 3, 1.5)),
+    "bernoulli": (ValueError, r"p must be in \[0, 1\], not 1.5", lambda: random.bernoulli(0, (2,), p=1.5)),
+    "bernoulli, NaN": (ValueError, r"p must be in \[0, 1\], not nan", lambda: random.bernoulli(0, (2,), float("nan"))),
+    "poisson": (ValueError, "rate must be 0 or more, not -1", lambda: random.poisson(0, (2,), -1)),
+    "exponential": (ValueError, "scale must be 0 or more, not -1", lambda: random.exponential(0, (2,), scale=-1)),
+    "dropout": (ValueError, r"rate must be in \[0, 1\), not 1", lambda: random.dropout(0, [1.0], 1)),
+    "permutation": (ValueError, "n must be 0 or more, not -3", lambda: random.permutation(0, -3)),
+    "split": (ValueError, "num must be 0 or more, not -1", lambda: random.split(0, -1)),
+    "fold_in": (TypeError, "must be an integer, not 1.5", lambda: random.fold_in(0, 1.5)),
+    "randint": (OverflowError, "299 does not fit into uint8", lambda: random.randint(0, (2,), 250, 300, "uint8")),
+}
+
+
+@pytest.mark.parametrize("case", OUT_OF_DOMAIN)
+def test_parameters_out_of_their_domain_a6(engine, case):
+    kind, problem, call = OUT_OF_DOMAIN[case]
+    with pytest.raises(kind, match=rf"random.{case.split()[0].partition(chr(39))[0].strip(',')} at .*{problem}"):
+        call()
+
+
+def test_parameters_at_the_end_of_their_domain_a6(engine):
+    assert random.bernoulli(0, (3,), 0).tolist() == [False] * 3
+    assert random.bernoulli(0, (3,), np.array([0.0, 1.0, 1.0])).tolist() == [False, True, True]
+    assert random.poisson(0, (2,), 0).tolist() == [0, 0]
+    assert random.binomial(0, (2,), 0, 1).tolist() == [0, 0]
+    assert random.exponential(0, (2,), 0.0).tolist() == [0, 0]
+    assert set(random.randint(0, (300,), 254, 256, "uint8").tolist()) == {254, 255}

@@ -162,6 +162,47 @@ def test_gradients_of_running_products_with_zeros(engine, exclusive, reverse, ze
     np.testing.assert_allclose(tape.gradient(y, tensor).numpy(), expected, rtol=1e-6, atol=1e-8)
 
 
+def hessian(function, x):
+    tensor = ops.convert(np.array(x, "float64"))
+    with dt.GradientTape() as tape:
+        tape.watch(tensor)
+        slope = gradient_tensor(function, tensor)
+    return tape.jacobian(slope, tensor, unconnected_gradients="zero").numpy()
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "expected"),
+    [
+        (ops.cumprod, [0, 2], [[0, 1], [1, 0]]),
+        (ops.cumprod, [1.5, 0, 2], [[0, 3, 0], [3, 0, 1.5], [0, 1.5, 0]]),
+        (lambda x: ops.cumprod(x, reverse=True), [2, 0, 1.5], [[0, 1.5, 0], [1.5, 0, 3], [0, 3, 0]]),
+        (lambda x: ops.cumprod(x, exclusive=True), [0, 2, 5], [[0, 1, 0], [1, 0, 0], [0, 0, 0]]),
+        (ops.prod, [0, 2, 0], [[0, 0, 2], [0, 0, 0], [2, 0, 0]]),
+        (lambda x: ops.cumulative_logsumexp(x) ** 2, [0], [[2]]),  # where the gradient that arrives is 0
+    ],
+)
+def test_hessian_of_a_product_with_zeros_a3(engine, function, x, expected):
+    np.testing.assert_allclose(hessian(lambda x: ops.sum(function(x)), x), expected)
+    compiled = dt.function(function, input_signature=[dt.spec((None,), "float64")])
+    np.testing.assert_allclose(hessian(lambda x: ops.sum(compiled(x)), x), expected)
+
+
+def test_third_derivative_of_a_product_with_zeros_a3(engine):
+    def slope(function):
+        return lambda x: ops.sum(gradient_tensor(function, x) * np.array([1.0, 2.0, 3.0]))
+
+    product = lambda x: ops.cumprod(x)[-1]  # noqa: E731  # along (1, 2, 3): (1 + t)(2t)(3t)
+    value = slope(slope(slope(product)))(ops.convert(np.array([0.0, 0.0, 0.0])))
+    assert value.item() == 36
+
+
+def test_gradients_of_products_of_complex_numbers_a4(engine, rng):
+    z = ops.convert(rng.normal(size=4) + 1j * rng.normal(size=4))
+    last = gradient_tensor(lambda z: ops.imag(z[0] * z[1] * z[2] * z[3]), z).numpy()
+    for product in (ops.prod, lambda z: ops.cumprod(z)[-1], lambda z: ops.cumprod(z, reverse=True)[0]):
+        np.testing.assert_allclose(gradient_tensor(lambda z: ops.imag(product(z)), z).numpy(), last)  # noqa: B023
+
+
 def test_gradients_of_infinities(engine):
     assert gradient(ops.logsumexp, [-INF, -INF]) == [0, 0]
     assert gradient(ops.logsumexp, [-INF, 0]) == [0, 1]
@@ -195,7 +236,7 @@ def test_quantiles_are_numpys(engine, method, rng):
             found = ops.quantile(x, q, axis, method)
             np.testing.assert_allclose(found.numpy(), np.quantile(x, q, axis=axis, method=method), rtol=1e-12)
     np.testing.assert_allclose(ops.median(x, 0).numpy(), np.median(x, 0))
-    with pytest.raises(ValueError, match="method must be one of linear"):
+    with pytest.raises(ValueError, match="method must be one of 'linear'"):
         ops.quantile(x, 0.5, method="middle")
 
 

@@ -168,3 +168,17 @@ def test_lists_of_an_engines_own_tensors_are_its_own():
 def test_no_dimension_is_negative(engine):
     with pytest.raises(ValueError, match="0 or more"):
         ops.broadcast_to(1.0, (-1, 2))
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+@pytest.mark.parametrize("shape", [(None, 3), (None, None)], ids=str)
+def test_gradient_of_squeeze_where_the_rank_of_the_result_is_not_known(engine, shape, axis, rng):
+    def gradient(x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = ops.sum(ops.squeeze(x[:1], axis) ** 2)
+        return tape.gradient(y, x)
+
+    x = rng.normal(size=(2, 3))
+    found = dt.function(gradient, input_signature=[dt.spec(shape, "float64")])(x)
+    np.testing.assert_allclose(found.numpy(), 2 * x * [[1], [0]])

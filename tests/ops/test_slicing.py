@@ -52,7 +52,7 @@ def check(index, x=X):
 @settings(deadline=None, max_examples=60)
 @given(basic)
 def test_basic_index_is_numpys(index):
-    for name in dt.engines():
+    for name in dt.list_engines():
         with dt.engine(name):
             check(index)
 
@@ -60,7 +60,7 @@ def test_basic_index_is_numpys(index):
 @settings(deadline=None, max_examples=60)
 @given(advanced())
 def test_advanced_index_is_numpys(index):
-    for name in dt.engines():
+    for name in dt.list_engines():
         with dt.engine(name):
             check(index)
 
@@ -68,7 +68,7 @@ def test_advanced_index_is_numpys(index):
 @settings(deadline=None, max_examples=15)
 @given(st.one_of(basic, advanced()))
 def test_compiled_index_is_eager(index):
-    for name in dt.engines():
+    for name in dt.list_engines():
         with dt.engine(name):
             for signature in (None, [dt.spec((None, None, None))]):
                 found = dt.function(lambda x: x[index], input_signature=signature)(ops.convert(X))
@@ -80,7 +80,7 @@ def test_compiled_index_is_eager(index):
 def test_gradient_counts_how_often_an_element_was_read(index):
     expected = np.zeros_like(X)
     np.add.at(expected, index, 1)
-    for name in dt.engines():
+    for name in dt.list_engines():
         with dt.engine(name):
             x = ops.convert(X)
             with dt.GradientTape() as tape:
@@ -108,6 +108,26 @@ def test_arrays_in_an_index(engine, index):
 
 
 MASKS = [X > 30, (X[:, 0, 0] > 20), (slice(None), X[0] % 2 == 0), (Ellipsis, X[0, 0] > 2), (X[:, :, 0] > 20, [0])]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [slice(None), None],
+        [slice(1, 3), 0],
+        [..., 2],
+        [None, [0, 2], slice(None, None, -1)],
+        [slice(None), np.array([2, 0])],
+    ],
+    ids=str,
+)
+def test_a_list_with_slices_is_a_tuple_as_in_tensorflow(engine, parts):
+    x = ops.convert(X)
+    expected = X[tuple(parts)]
+    np.testing.assert_array_equal(x[parts].numpy(), expected)
+    np.testing.assert_array_equal(dt.function(lambda x: x[parts])(x).numpy(), expected)
+    np.testing.assert_array_equal(dt.Variable(X)[parts].numpy(), expected)
+    np.testing.assert_array_equal(x[[1, 0]].numpy(), X[[1, 0]])  # of positions it stays what it is in NumPy
 
 
 @pytest.mark.parametrize("index", MASKS, ids=range(len(MASKS)))
@@ -235,3 +255,20 @@ def test_second_order_through_a_slice(engine):
 def test_what_does_not_fit_an_unknown_dimension(engine, function, kind):
     with pytest.raises(kind):
         dt.function(function, input_signature=[dt.spec([None])])(np.zeros(3, "float32"))
+
+
+FAR = [
+    *(np.s_[: 2**70], np.s_[2**70 :], np.s_[-(2**70) :], np.s_[: -(2**70)], np.s_[:: 2**70], np.s_[:: -(2**70)]),
+    *(np.s_[:, : 2**40], np.s_[2**70 :: -1], np.s_[-(2**63) : 2**63 : 2**63], np.s_[: np.int64(2**62)]),
+]
+
+
+@pytest.mark.parametrize("index", FAR, ids=str)
+def test_bounds_beyond_all_axes_b(engine, index):
+    """They mean what they mean in NumPy, whatever the engine can hold."""
+    x = np.arange(6.0).reshape(2, 3)
+    for signature in (None, [dt.spec((None, None), "float64")]):
+        compiled = dt.function(lambda x: x[index], input_signature=signature)
+        np.testing.assert_array_equal(compiled(x).numpy(), x[index])
+    np.testing.assert_array_equal(dt.ops.convert(x)[index].numpy(), x[index])
+    np.testing.assert_array_equal(dt.Variable(x)[index].numpy(), x[index])

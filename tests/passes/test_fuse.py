@@ -45,6 +45,8 @@ def _also_returns_the_product(x, y, b):
         (_also_returns_the_product, [X, Y, dt.spec((4,))]),
         (lambda x, y, b: x @ y + b, [dt.spec((5, 2, 3)), Y, dt.spec((4,))]),  # more than matrices
         (lambda x, y, b: x @ y + b, [X, Y, dt.spec((5, 2, 4))]),  # the bias is wider than the product
+        (lambda x, y, b: x @ y + b, [X, dt.spec((3, 1)), dt.spec((1, 5))]),  # the product is a column
+        (lambda x, y, b: x @ y + b, [dt.spec((None, 3)), Y, dt.spec((5, 4))]),  # the product may be one row
         (lambda x, y: x - 0.1 * y, [dt.spec((3,)), X]),  # the first is narrower than the sum
         (lambda x, y: x - 2 * y, [dt.spec((3,), "int32")] * 2),
     ],

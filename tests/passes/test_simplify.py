@@ -177,3 +177,19 @@ def test_nan_and_infinity_come_through():
     with dt.engine("numpy"):
         for found, expected in zip(compiled(special), function(ops.convert(special)), strict=True):
             np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+def test_shapes_that_may_differ_are_not_the_same_a19(rng):
+    """The gradient of what is broadcast is summed, though the shapes of all are unknown alike."""
+
+    def gradient(x, y):
+        with dt.GradientTape() as tape:
+            tape.watch([x, y])
+            z = ops.sum(ops.tanh(x * y) + x)
+        return tape.gradient(z, [x, y])
+
+    x, y = rng.normal(size=(3, 1)), rng.normal(size=(1, 4))
+    expected = gradient(ops.convert(x), ops.convert(y))
+    found = dt.function(gradient, input_signature=[dt.spec((None, None), "float64")] * 2)(x, y)
+    for f, e in zip(found, expected, strict=True):
+        np.testing.assert_allclose(f.numpy(), e.numpy())

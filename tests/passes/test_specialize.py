@@ -63,7 +63,7 @@ def test_branches_and_loops():
     assert [t.shape for t in graph.outputs] == [(3,), (5, 6)]
 
 
-@pytest.mark.skipif("jax" not in dt.engines(), reason="jax is not installed")
+@pytest.mark.skipif("jax" not in dt.list_engines(), reason="jax is not installed")
 def test_jax_runs_open_signatures():
     @dt.function(input_signature=[dt.spec((None, 3))])
     def function(x):

@@ -22,7 +22,7 @@ def chain(x, length=12):
     return x * 2.0
 
 
-@pytest.mark.parametrize("engine", [e for e in ("numpy", "torch") if e in dt.engines()])
+@pytest.mark.parametrize("engine", [e for e in ("numpy", "torch") if e in dt.list_engines()])
 def test_a_chain_needs_one_buffer(engine):
     plan = plan_of(chain, dt.spec(BIG), engine=engine)
     assert len(plan.program.buffers.specs) == 1

@@ -12,7 +12,7 @@ from dovetail.plan.plan import Plan
 from tests.graph.random_graphs import arguments, check_same, graphs, interpret
 from tests.passes.checks import traced, types
 
-RULE_BY_RULE = [name for name in dt.engines() if not get_engine(name).compiles_programs]
+RULE_BY_RULE = [name for name in dt.list_engines() if not get_engine(name).compiles_programs]
 
 
 @pytest.mark.parametrize("name", RULE_BY_RULE)
@@ -73,7 +73,9 @@ def test_subgraphs_are_optimized():
     def function(x):
         return ops.cond(ops.sum(x) > 0, lambda: ops.square(x) * 1.0 + 0.0, lambda: ops.softmax(x) * -1 * -1)
 
-    optimized = optimized_copy(traced(function, dt.spec((3,))), get_engine("jax" if "jax" in dt.engines() else "numpy"))
+    optimized = optimized_copy(
+        traced(function, dt.spec((3,))), get_engine("jax" if "jax" in dt.list_engines() else "numpy")
+    )
     then_branch, else_branch = optimized.subgraphs()
     assert types(then_branch) == ["Square"]
     assert "Neg" not in types(else_branch)

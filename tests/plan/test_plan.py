@@ -1,7 +1,5 @@
 """Plans: what happens to variables when a step is interrupted or fails."""
 
-import signal
-
 import numpy as np
 import pytest
 
@@ -20,31 +18,12 @@ def stepping(size=2000):
     return v, step, step.concrete().plan(current_engine())
 
 
-def test_an_interrupt_leaves_a_value(engine, monkeypatch):
-    v, step, plan = stepping()
-    run = plan._run
-
-    def interrupted(*args):
-        results = run(*args)
-        signal.raise_signal(signal.SIGINT)
-        return results
-
-    monkeypatch.setattr(plan, "_run", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        step()
-    consumed = current_engine().consumes
-    assert v.numpy()[0] == (4 if consumed else 3)  # the step is done, or it was never begun
-    monkeypatch.undo()
-    step()
-    assert v.numpy()[0] == (5 if consumed else 4)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 def test_a_step_that_fails_after_its_buffers_were_consumed(engine, monkeypatch):
+    """Where an engine fails in the middle of a program that consumes, there is nothing left to keep."""
     v, step, plan = stepping()
     run = plan._run
 
-    def failing(*args):
+    def failing(*args, into=None):
         run(*args)
         raise RuntimeError("the machine broke")
 
@@ -53,11 +32,26 @@ def test_a_step_that_fails_after_its_buffers_were_consumed(engine, monkeypatch):
         step()
     monkeypatch.undo()
     if current_engine().consumes:
-        with pytest.raises(StaleValueError, match=r"'v' has no value.*a compiled step that failed"):
-            v.numpy()
-        with pytest.raises(StaleValueError, match="'v'"):
-            step()
+        for use in (v.numpy, v.read, step, dt.function(lambda: v * 2.0)):
+            with pytest.raises(StaleValueError, match=r"'v' has no value.*a compiled step that failed"):
+                use()
+        assert "deleted" in repr(v)
         v.assign(np.full(2000, 3, "float32"))
+    step()
+    assert v.numpy()[0] == 4
+
+
+def test_a_step_that_fails_before_its_buffers_were_consumed(engine, monkeypatch):
+    v, step, plan = stepping()
+
+    def failing(*args, into=None):
+        raise RuntimeError("the machine is busy")
+
+    monkeypatch.setattr(plan, "_run", failing)
+    with pytest.raises(RuntimeError, match="the machine is busy"):
+        step()
+    monkeypatch.undo()
+    assert v.numpy()[0] == 3 and (v + 0.0).numpy()[0] == 3
     step()
     assert v.numpy()[0] == 4
 
@@ -87,7 +81,7 @@ def test_a_value_whose_shape_turns_out_to_be_another_changes_no_variable(engine)
         w.assign(x)
 
     step(np.ones(3, "float32"))
-    with pytest.raises(ValueError, match=r"'w' has the shape \(3,\): a value of shape \(5,\) does not fit"):
+    with pytest.raises(ValueError, match=r"AssignVariableOp at .*shape \(5,\)"):  # and where the plan is made, the line
         step(np.full(5, 2, "float32"))
     assert (float(count), w.numpy().tolist()) == (1.0, [1.0, 1.0, 1.0])
     step(np.full(3, 2, "float32"))

@@ -23,14 +23,14 @@ from dovetail.autodiff.recorder import Record, Recorder
 from dovetail.dtypes import promote
 from dovetail.engines import owner_of_type
 from dovetail.engines.base import Engine, native_to_dtype
-from dovetail.errors import op_error
+from dovetail.errors import check_callable, describe, op_error
 from dovetail.graph import trace
 from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.ops import arguments
 from dovetail.ops.worlds import GRAPH, HOST, NATIVE, STATE, world_of
 from dovetail.structure import flatten, flatten_like, unflatten
-from dovetail.tensor import Tensor, building, record_on, recording, records_variables
+from dovetail.tensor import Tensor, building, is_recorded, record_on, recording
 from dovetail.variable import Variable
 
 Rule = Callable[..., list[Any]]  # gradients of the results → those of the tensors and variables that were used
@@ -49,7 +49,8 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
         A function of the same arguments that returns the result; keyword arguments are not differentiated.
 
     Raises:
-        TypeError: when called, if variables are used and the gradient function does not take them.
+        TypeError: `function` cannot be called; or, when called, it returns no such pair, or it uses variables and the
+            gradient function does not take them.
 
     Source: `tf.custom_gradient`.
 
@@ -67,6 +68,8 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
         2.0
     """
 
+    check_callable("custom_gradient", function)
+
     @functools.wraps(function)
     def with_gradient(*args: Any, **kwargs: Any) -> Any:
         return call(function, args, kwargs)
@@ -76,11 +79,14 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a function that returns its result and a gradient function, with its gradient attached."""
+    if building.graphs:
+        return CustomCall(function, args, kwargs).result()
     leaves, _ = flatten(args)
-    graph = next((leaf.graph for leaf in leaves if type(leaf) is GraphTensor), None)
-    if graph is None and native_engine(leaves) is None and records_variables():
+    name = getattr(function, "__name__", "custom_gradient")
+    graph = next((trace.open_graph(leaf, name) for leaf in leaves if type(leaf) is GraphTensor), None)
+    if graph is None and native_engine(leaves) is None and any(map(is_recorded, leaves)):
         graph = building.default
-    if graph is None or building.graphs:
+    if graph is None:
         return CustomCall(function, args, kwargs).result()
     with graph.as_default():  # where a tape records variables are computed with; but not for the tapes in here
         return CustomCall(function, args, kwargs).result()
@@ -118,7 +124,11 @@ class CustomCall:
         """The result, and its rule."""
         passed = {id(v) for v in self.variables}
         with ReadVariables() as reads:
-            result, gradient = self.function(*unflatten(self.structure, leaves), **self.kwargs)
+            pair = self.function(*unflatten(self.structure, leaves), **self.kwargs)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
+            problem = f"it must return a pair, its result and a gradient function, but it returned {describe(pair)}."
+            raise op_error(TypeError, self.name, problem)
+        result, gradient = pair
         self.variables = variables = [v for v in reads.variables.values() if id(v) not in passed]
         if variables and not _takes_variables(gradient):
             names = ", ".join(v.name for v in variables)
@@ -176,7 +186,7 @@ class CustomCall:
         current = trace.current_graph()
         graph = graph if current is None else current
         gradient: Callable[..., Any]
-        captured: list[GraphTensor] = []
+        captured: list[Any] = []
         if self.function in _being_traced.functions:  # its gradient uses the function itself: only when it is asked for
             gradient = self._run_again
         else:
@@ -200,7 +210,7 @@ class CustomCall:
             return values, lambda *arriving: rule(*arriving)[: len(natives)]
 
         values = engine.custom_gradient(run, [self.leaves[i] for i in self.moving])
-        return unflatten(form[0], values)
+        return unflatten(form[0], [engine.owned(value) for value in values])
 
 
 # -- gradient functions as graphs -------------------------------------------------------------------------------------
@@ -236,10 +246,10 @@ class _TracedGradient:
 
 def _trace_gradient(
     rule: Rule, around: Graph, results: list[Any], sources: list[Any], name: str
-) -> tuple[_TracedGradient, list[GraphTensor]]:
-    """The gradient function as a graph, and the tensors that it captured from the graph around."""
+) -> tuple[_TracedGradient, list[Any]]:
+    """The gradient function as a graph, and the tensors that it captured: of the graph around, and eager ones."""
     graph = Graph(f"{name}_gradient", around)
-    with record_on(()), graph.as_default():
+    with record_on(tape.eager_only() for tape in recording.tapes), graph.as_default():
         floats = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
         arriving: list[Any] = [None] * len(results)
         for i in floats:
@@ -250,7 +260,7 @@ def _trace_gradient(
     if graph.state.assigned:
         names = ", ".join(v.name for v in graph.state.assigned)
         raise op_error(ValueError, name, f"its gradient function assigns {names}, which it cannot in a graph.")
-    origins = {inner: outer for outer, inner in graph.captures.items()}
+    origins: dict[GraphTensor, Any] = {inner: outer for outer, inner in graph.captures.items()}
     origins |= {inner: trace.read_variable(around, variable) for variable, inner in graph.state.inputs.items()}
     departing = [len(results) + i for i in reached]
     return _TracedGradient(graph, floats, departing), [origins[t] for t in graph.inputs[len(floats) :]]

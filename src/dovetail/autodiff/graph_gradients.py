@@ -10,6 +10,7 @@ from dovetail.errors import op_error
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.structure import flatten, flatten_like
+from dovetail.tensor import Tensor
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
@@ -17,7 +18,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
 
     Args:
         ys: a graph Tensor or several.
-        xs: graph Tensors or variables of the same graph.
+        xs: graph Tensors of the same graph, or variables and eager Tensors that it uses.
         grad_ys: gradients that arrive at `ys`, in their structure; ones where it is None.
 
     Returns:
@@ -41,16 +42,25 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
         if type(y) is not GraphTensor:
             raise op_error(TypeError, "gradients", f"{y!r} is not in a graph; for eager values use GradientTape.")
     current = trace.current_graph()
-    graph = targets[0].graph if current is None else current
+    graph = trace.open_graph(targets[0], "gradients") if current is None else current
     for tensor in (*sources, *targets):
         if not tensor.dtype.is_differentiable:
             raise op_error(TypeError, "gradients", f"{tensor!r} has no gradient; cast it to a float.")
-    points = [x if type(x) is GraphTensor else _read_of(graph, x) for x in sources]
+    points = [_point(graph, x) for x in sources]
     seeds = list(zip(targets, flatten_like(structure, grad_ys), strict=True))
     with graph.as_default():
         nodes = between(targets, [p for p in points if p is not None])
         pairs = [(y, ops.ones_like(y) if s is None else ops.convert(s, y.dtype)) for y, s in seeds]
         return reverse.backward(reversed(nodes), pairs, points)
+
+
+def _point(graph: Graph, source: Any) -> Any:
+    """The tensor of the graph that stands for a source; None where the graph does not use it."""
+    if type(source) is GraphTensor:
+        return source
+    if type(source) is Tensor:
+        return graph.closures.get(source, graph.captures.get(source))
+    return _read_of(graph, source)
 
 
 def _read_of(graph: Graph, variable: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dovetail import ops
@@ -16,8 +16,11 @@ from dovetail.autodiff.custom import (
     native_leaves,
     replaced,
 )
+from dovetail.autodiff.registry import exactly
 from dovetail.autodiff.reverse import through
 from dovetail.engines.base import Engine
+from dovetail.errors import check_callable
+from dovetail.graph.trace import current_graph
 from dovetail.structure import flatten, unflatten
 from dovetail.tensor import record_on, recording
 from dovetail.variable import Variable
@@ -32,6 +35,9 @@ def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:
     Returns:
         A function of the same arguments; keyword arguments are not differentiated.
 
+    Raises:
+        TypeError: `function` cannot be called.
+
     Source: Chen et al., "Training deep nets with sublinear memory cost" (2016); `tf.recompute_grad`.
 
     Example:
@@ -44,6 +50,8 @@ def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:
         >>> float(tape.gradient(y, x))
         1.0
     """
+
+    check_callable("recompute_grad", function)
 
     @functools.wraps(function)
     def forgetting(*args: Any, **kwargs: Any) -> Any:
@@ -62,16 +70,21 @@ class _Forgetful:
         self._run = run
 
     def __call__(self, *leaves: Any) -> Any:
+        graph = current_graph()
+        overrides = recording.overrides if graph is None else graph.gradient_overrides
         with record_on(t for t in recording.tapes if isinstance(t, ReadVariables)):
-            return self._run(leaves), functools.partial(self._gradient, leaves)
+            return self._run(leaves), functools.partial(self._gradient, leaves, overrides)
 
-    def _gradient(self, leaves: Sequence[Any], *arriving: Any, variables: Sequence[Variable] = ()) -> Any:
+    def _gradient(
+        self, leaves: Sequence[Any], overrides: Mapping[str, str], *arriving: Any, variables: Sequence[Variable] = ()
+    ) -> Any:
         moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
         # Behind a barrier, lest an optimiser finds that all this was computed before and keeps it.
         flat, structure = flatten(([leaves[i] for i in moving], arriving))
         again, arriving = unflatten(structure, ops.optimization_barrier(flat))
         results = functools.partial(self._results, replaced(leaves, moving, again))
-        found = through(results, [*again, *variables], arriving)
+        with exactly(overrides):
+            found = through(results, [*again, *variables], arriving)
         gradients = replaced([None] * len(leaves), moving, found)
         return (gradients, found[len(moving) :]) if variables else gradients
 
@@ -88,4 +101,4 @@ class _Forgetful:
             return tuple(values)
 
         values = engine.recompute(run, [leaves[i] for i in moving])
-        return unflatten(form[0], values)
+        return unflatten(form[0], [engine.owned(value, leaves) for value in values])

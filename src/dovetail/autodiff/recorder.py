@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from dovetail import ops
@@ -45,7 +46,7 @@ def tensors_in(args: Any) -> list[Any]:
 
 
 class _Link:
-    """The node that links a variable to a value read from it, or a moved tensor to its origin."""
+    """Links a variable to a value read from it; a Tensor to itself on another engine, or to its constant in a graph."""
 
     __slots__ = ("inputs", "outputs")
     op = ops.identity
@@ -84,7 +85,15 @@ class Recorder:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        recording.tapes = tuple(t for t in recording.tapes if t is not self)
+        recording.tapes = others(self)
+
+    def eager_only(self) -> Any:
+        """It, as seen by what traces a subgraph: it records what is computed meanwhile, not what the subgraph does."""
+        return _EagerOnly(self)
+
+    @property
+    def origin(self) -> Recorder:
+        return self
 
     def follow(self, tensor: Any) -> None:
         """Records the ops that this tensor or variable goes through from here on."""
@@ -95,11 +104,25 @@ class Recorder:
         return id(tensor) in self._watched
 
     def watches(self, op: Any, args: list[Any]) -> bool:
-        return any(id(t) in self._watched for t in tensors_in(args))
+        return self._leads(tensors_in(args))
 
-    def record(self, op: Any, args: list[Any], outputs: list[Any], node: Any = None) -> None:
+    def _leads(self, tensors: Iterable[Any]) -> bool:
+        return any(id(t) in self._watched for t in tensors)
+
+    def record(self, op: Any, args: list[Any], outputs: list[Any]) -> None:
+        """Shows it an op that was computed."""
         if self.watches(op, args):
-            self.add(node or Record(op, args, outputs))
+            self.add(Record(op, args, outputs))
+
+    def record_operation(self, operation: Any) -> None:
+        """Shows it an operation that was added to a graph."""
+        self.record_nodes([operation])
+
+    def record_nodes(self, nodes: Iterable[Any]) -> None:
+        """Records those nodes, of several in order, that depend on what is watched, if they are not recorded yet."""
+        for node in nodes:
+            if self._leads(node.inputs) and not self._leads(node.outputs):
+                self.add(node)
 
     def add(self, node: Any) -> None:
         """Records a node, one of whose inputs is watched."""
@@ -117,5 +140,74 @@ class Recorder:
             self.add(_Link(variable, value))
 
     def record_move(self, source: Any, moved: Any) -> None:
-        if id(source) in self._watched:
+        if id(source) in self._watched and id(moved) not in self._watched:
             self.add(_Link(source, moved))
+
+
+def others(recorder: Recorder) -> tuple[Any, ...]:
+    """What records in this thread, but for this one."""
+    return tuple(t for t in recording.tapes if t.origin is not recorder)
+
+
+class _EagerOnly:
+    """A recorder that is shown eager calls alone."""
+
+    def __init__(self, origin: Recorder) -> None:
+        self.origin = origin
+        self.watches, self.follows, self.follow = origin.watches, origin.follows, origin.follow
+        self.record, self.add = origin.record, origin.add
+
+    def eager_only(self) -> Any:
+        return self
+
+    def record_operation(self, operation: Any) -> None:
+        pass
+
+    def record_read(self, variable: Variable, value: Any) -> None:
+        if type(value) is Tensor:
+            self.origin.record_read(variable, value)
+
+    def record_move(self, source: Any, moved: Any) -> None:
+        if type(moved) is Tensor:
+            self.origin.record_move(source, moved)
+
+
+class ClosureRecorder(Recorder):
+    """Records all that is computed of eager Tensors while a function is traced.
+
+    The results become constants of its graph; a tape around a call of the function finds the way back from them by
+    these nodes, as if they were computed in each call.
+    """
+
+    def watches(self, op: Any, args: list[Any]) -> bool:
+        return any(type(t) is Tensor and t.dtype.is_differentiable for t in tensors_in(args))
+
+    def follows(self, tensor: Any) -> bool:
+        return False
+
+    def record(self, op: Any, args: list[Any], outputs: list[Any]) -> None:
+        if type(outputs[0]) is Tensor:
+            super().record(op, args, outputs)
+
+    def record_operation(self, operation: Any) -> None:
+        pass
+
+    def record_nodes(self, nodes: Iterable[Any]) -> None:
+        self.nodes.extend(nodes)
+
+    def record_read(self, variable: Variable, value: Any) -> None:
+        pass
+
+    def record_move(self, source: Any, moved: Any) -> None:
+        if type(moved) is Tensor and moved.dtype.is_differentiable:
+            self.add(_Link(source, moved))
+
+    def leading_to(self, tensors: Iterable[Any]) -> list[Any]:
+        """The nodes that these tensors come from, in order."""
+        needed = {id(t) for t in tensors}
+        found: list[Any] = []
+        for node in reversed(self.nodes):
+            if any(id(t) in needed for t in node.outputs):
+                needed.update(id(t) for t in node.inputs)
+                found.append(node)
+        return found[::-1]

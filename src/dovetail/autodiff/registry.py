@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
+from dovetail.config import register_context
 from dovetail.errors import op_error
 from dovetail.ops.op import OPS
 from dovetail.tensor import recording
@@ -24,6 +25,8 @@ from dovetail.tensor import recording
 GradientFunction = Callable[..., Any]
 
 _registered: dict[str, GradientFunction] = {}
+
+register_context(lambda: frozenset(recording.overrides.items()) if recording.overrides else None)
 
 
 class RegisterGradient:
@@ -101,6 +104,8 @@ def checked_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
 def gradient_override_map(overrides: Mapping[str, str]) -> Iterator[None]:
     """Ops used inside the `with` block, in any graph or on a tape, get their gradients by name.
 
+    So do those of a graph that is imported or called there, and those of a compiled function that is called there.
+
     Args:
         overrides: op type → name of a registered gradient.
 
@@ -125,3 +130,14 @@ def gradient_override_map(overrides: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         recording.overrides = outside
+
+
+@contextmanager
+def exactly(overrides: Mapping[str, str]) -> Iterator[None]:
+    """Ops inside the `with` block get these gradients by name and no others: what was done before is done again."""
+    outside = recording.overrides, recording.exact
+    recording.overrides, recording.exact = overrides, True
+    try:
+        yield
+    finally:
+        recording.overrides, recording.exact = outside

@@ -13,10 +13,9 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.autodiff.recorder import Recorder, tensors_in
-from dovetail.autodiff.registry import gradient_override_map, registered_gradient
+from dovetail.autodiff.registry import exactly, registered_gradient
 from dovetail.engines import pop_engine, push_engine
 from dovetail.errors import op_error
-from dovetail.graph.ir import Operation
 from dovetail.tensor import Tensor
 
 
@@ -73,7 +72,7 @@ def gradient_function(node: Any) -> Callable[..., Any] | None:
 
 def through_body(node: Any, *arriving: Any) -> list[Any]:
     """The gradient of a composite that has none of its own: that of its body, which is run again."""
-    with gradient_override_map(node.overrides):
+    with exactly(node.overrides):
         return through(lambda: node.op.body(*node.args), arguments(node), arriving)
 
 
@@ -100,7 +99,7 @@ def through(function: Callable[[], Any], sources: Sequence[Any], arriving: Seque
 
 def arguments(node: Any) -> list[Any]:
     """The inputs that a gradient function answers for: tensor arguments, but not shapes that happen to be tensors."""
-    if not isinstance(node, Operation) or not node.op.ints_positions:
+    if not node.op.ints_positions:
         return node.inputs
     args = node.args
     return tensors_in([args[index] for index, _ in node.op.tensor_positions])

@@ -15,7 +15,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.autodiff import jacobian, reverse
-from dovetail.autodiff.recorder import Recorder
+from dovetail.autodiff.recorder import Recorder, others
 from dovetail.errors import op_error
 from dovetail.ops.shape import dims_of
 from dovetail.ops.worlds import HOST, NATIVE, world_of
@@ -48,7 +48,7 @@ class GradientTape(Recorder):
         self._used = False
 
     def __enter__(self) -> GradientTape:
-        if self in recording.tapes:
+        if any(t.origin is self for t in recording.tapes):
             raise ValueError("GradientTape: this tape is recording already.")
         return super().__enter__()
 
@@ -69,7 +69,7 @@ class GradientTape(Recorder):
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
         """Ops inside the `with` block are not recorded on this tape."""
-        with record_on(t for t in recording.tapes if t is not self):
+        with record_on(others(self)):
             yield
 
     def reset(self) -> None:
@@ -94,10 +94,12 @@ class GradientTape(Recorder):
 
         Raises:
             RuntimeError: a tape that is not persistent was asked before.
-            TypeError: a source is not a tensor, or of an integer dtype.
+            TypeError: a target or a source is not a tensor, or a source is of an integer dtype.
         """
-        flat, structure = self._question("gradient", sources, unconnected_gradients)
         targets, form = flatten(target)
+        for each in targets:
+            _check_kind(each, "GradientTape.gradient")
+        flat, structure = self._question("gradient", sources, unconnected_gradients)
         given = flatten_like(form, output_gradients)
         seeds = [
             (t, ops.ones_like(t) if g is None else ops.convert(g, t.dtype))
@@ -133,6 +135,7 @@ class GradientTape(Recorder):
             array([[2., 0.],
                    [0., 4.]], dtype=float32)
         """
+        _check_kind(target, "GradientTape.jacobian")
         flat, structure = self._question("jacobian", sources, unconnected_gradients)
         found = jacobian.jacobian(self._pullback(target, flat), target, flat)
         if unconnected_gradients == "zero":
@@ -166,6 +169,7 @@ class GradientTape(Recorder):
             array([[6., 0.],
                    [0., 8.]], dtype=float32)
         """
+        _check_kind(target, "GradientTape.batch_jacobian")
         flat, _ = self._question("batch_jacobian", source, unconnected_gradients)
         found = jacobian.batch_jacobian(self._pullback(target, flat), target, flat[0])
         if found is None and unconnected_gradients == "zero":
@@ -186,7 +190,7 @@ class GradientTape(Recorder):
             _check(source, f"GradientTape.{method}")
         if not self._persistent:
             self._used = True
-            recording.tapes = tuple(t for t in recording.tapes if t is not self)
+            recording.tapes = others(self)
         return flat, structure
 
     def _playback(self) -> Iterator[Any]:
@@ -207,12 +211,20 @@ class GradientTape(Recorder):
 
 
 def _check(tensor: Any, method: str) -> None:
+    _check_kind(tensor, method)
+    if not tensor.dtype.is_differentiable:
+        raise op_error(TypeError, method, f"{tensor!r} has no gradient, being {tensor.dtype}; cast it to a float.")
+
+
+def _check_kind(tensor: Any, method: str) -> None:
     world = world_of(tensor)
+    if world.unwrap is not None or world.name == "keras":
+        kind = type(tensor).__name__
+        problem = f"a {kind} of Keras is differentiated by what Keras runs on, in model.fit or by K.gradients; what a"
+        raise op_error(TypeError, method, f"{problem} tape follows is a dovetail.Variable, or a Tensor of ops.convert.")
     if world is HOST:
         raise op_error(TypeError, method, f"{tensor!r} is no tensor; make it one with ops.convert before it is used.")
     if world is NATIVE:
         kind = type(tensor).__name__
         problem = f"a {kind} is differentiated by its own library; for a tape make it a Tensor with ops.convert."
         raise op_error(TypeError, method, problem)
-    if not tensor.dtype.is_differentiable:
-        raise op_error(TypeError, method, f"{tensor!r} has no gradient, being {tensor.dtype}; cast it to a float.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dovetail.autodiff.graph_gradients import gradients
-from dovetail.graph.copying import copy_into, copy_operation
+from dovetail.graph.copying import Copies, copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.tensor import record_on
 
@@ -92,23 +92,21 @@ def split(graph: Graph, targets: list[int] | None = None) -> Split:
 def _cut(found: _Whole) -> tuple[list[GraphTensor], Graph]:
     """The forward tensors that the gradient uses, and the gradient's operations as a graph of their own."""
     backward = Graph(f"{found.graph.name}_backward")
-    mapped: dict[GraphTensor, GraphTensor] = {}
+    copies = Copies(backward)
     kept: list[GraphTensor] = []
     later = _needed(found.departing, found.forward)
     for tensor in dict.fromkeys([t for op in later for t in op.inputs] + found.departing):
         if tensor.op not in found.forward:
             continue
         if tensor.op.type == "Const":
-            mapped[tensor] = backward.constant(tensor.op.attrs["value"])
+            copies.tensors[tensor] = backward.constant(tensor.op.attrs["value"])
         else:
-            mapped[tensor] = backward.placeholder(tensor.spec, tensor.op.name.replace("/", "_"))
+            copies.tensors[tensor] = backward.placeholder(tensor.spec, tensor.op.name.replace("/", "_"))
             kept.append(tensor)
     for tensor in found.arriving:
-        mapped[tensor] = backward.placeholder(tensor.spec, tensor.op.name)
-    for op in later:
-        if op.outputs[0] not in mapped:
-            copy_operation(op, backward, mapped)
-    backward.outputs = [mapped[t] for t in found.departing]
+        copies.tensors[tensor] = backward.placeholder(tensor.spec, tensor.op.name)
+    copies.all(op for op in later if op.outputs[0] not in copies.tensors)
+    backward.outputs = copies.of(found.departing)
     return kept, backward
 
 
@@ -121,4 +119,5 @@ def _needed(tensors: list[GraphTensor], forward: set[Operation]) -> list[Operati
         if op not in found and op not in forward:
             found.add(op)
             todo += [t.op for t in op.inputs]
+            todo += op.control_inputs
     return [op for op in (tensors[0].graph.operations if tensors else []) if op in found]

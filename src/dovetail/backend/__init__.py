@@ -24,10 +24,12 @@ from dovetail.backend.differentiation import *
 from dovetail.backend.images import *
 from dovetail.backend.joining import *
 from dovetail.backend.legacy import *
+from dovetail.backend.legacy import absent as __getattr__  # noqa: F401  # asked for the names that K lacks
 from dovetail.backend.local import *
 from dovetail.backend.losses import *
 from dovetail.backend.naming import *
 from dovetail.backend.normalization import *
+from dovetail.backend.operators import *
 from dovetail.backend.padding import *
 from dovetail.backend.phase import *
 from dovetail.backend.pooling import *

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dovetail import config
 from dovetail.backend.table import k_error, k_function
-from dovetail.engines import current_engine
+from dovetail.backend.values import running_keras, running_layer
+from dovetail.engines import chosen_engine, current_engine
 
 __all__ = [
     "backend",
@@ -23,17 +24,28 @@ _reported: str | None = None
 
 @k_function
 def backend() -> str:
-    """The name of the current engine, or what `set_backend_name` says.
+    """The name of what computes: the engine, or, inside a stock Keras 3, Keras' backend.
+
+    It is inside of Keras while a layer of Keras runs; and wherever else, once Keras 3 has been imported, the program
+    has chosen no engine (by `dovetail.engine`, `dovetail.set_engine` or $DOVETAIL_ENGINE), as in losses.  What
+    `set_backend_name` was told goes before.
 
     Source: `tf.keras.backend.backend`.
 
     Modern: `keras.backend.backend()`.
 
     Example:
-        >>> backend()
+        >>> import dovetail
+        >>> with dovetail.engine("numpy"):
+        ...     backend()
         'numpy'
     """
-    return _reported or current_engine().name
+    keras = running_keras()
+    if _reported is not None:
+        return _reported
+    if keras is not None and (running_layer() is not None or chosen_engine() is None):
+        return keras.backend.backend()
+    return current_engine().name
 
 
 @k_function
@@ -41,7 +53,7 @@ def set_backend_name(name: str | None) -> None:
     """Says what `backend` returns, for programs that only go on where it is "tensorflow" or "theano".
 
     Args:
-        name: what to return; None for the name of the current engine.
+        name: what to return; None for the name of what computes.
 
     Source: Dovetail's own.
 

@@ -39,13 +39,14 @@ def switch(
 
     Raises:
         TypeError: the condition is None or a string; or functions return different structures where a graph is built.
-        ValueError: the condition has more axes than the values, or another shape than the values have there.
+        ValueError: the condition has more axes than the first value that is no number, or another shape than the values
+            have there; or a rank is not known.
 
     Source: `tf.keras.backend.switch`.
 
     Differs: the condition may be a Python bool, a list, or of shape (1,) with scalar values or lazy functions;
         tf.keras refuses them.
-    Differs: one of the two may be a number, or have less axes than the condition; tf.keras refuses that.
+    Differs: the first may be a number, also where the condition has axes; tf.keras refuses that.
     Differs: the two may have different dtypes, which are promoted where both are needed; tf.keras refuses them.
 
     Modern: `keras.ops.cond(condition, then_fn, else_fn)`, `keras.ops.where(condition, x, y)`.
@@ -61,7 +62,12 @@ def switch(
     """
     if condition is None or isinstance(condition, str):
         raise k_error(TypeError, "switch", f"the condition must be a tensor or a bool, not {condition!r}.")
-    return ops.switch(condition, then_expression, else_expression)
+    return ops.switch(condition, _as_function(then_expression), _as_function(else_expression))
+
+
+def _as_function(expression: Any) -> Any:
+    """A sparse tensor as a function that gives it, since it is a structure; any other expression itself."""
+    return (lambda: expression) if K.is_sparse(expression) else expression
 
 
 # -- loops ------------------------------------------------------------------------------------------------------------

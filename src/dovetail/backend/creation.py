@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
@@ -15,6 +15,7 @@ from dovetail.backend.checks import require_dimensions
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.backend.table import k_error, k_function
 from dovetail.dtypes import as_dtype
+from dovetail.ops import arguments
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.worlds import HOST, world_of
 from dovetail.variable import Variable
@@ -73,11 +74,15 @@ def variable(
         value = K.get_value(value)
     if world_of(value).symbolic:
         raise k_error(ValueError, "variable", f"{value!r} has no value before its graph runs; give an array.")
-    return Variable(value, dtype or K.floatx(), name, constraint=constraint)
+    made = Variable(value, dtype or K.floatx(), name, constraint=constraint)
+    made.symbolic = True
+    return made
 
 
 @k_function
-def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
+def constant(
+    value: TensorLike, dtype: Any = None, shape: int | Sequence[Any] | None = None, name: str | None = None
+) -> Any:
     """A tensor of known numbers.
 
     Args:
@@ -107,10 +112,11 @@ def constant(value: TensorLike, dtype: Any = None, shape: Any = None, name: str 
     tensor = ops.convert(value, dtype or K.floatx())
     if shape is None:
         return tensor
-    count, wanted = ops.size(tensor), int(np.prod(shape, dtype=np.int64))
+    require_dimensions("constant", shape)
+    count, wanted = ops.size(tensor), int(np.prod(arguments.host_array(shape), dtype=np.int64))
     if count not in (1, wanted):
         problem = f"a shape of {wanted} elements cannot be made of {count}; it takes as many, or one that is repeated."
-        raise k_error(TypeError, "constant", problem, f"shape={tuple(shape)}")
+        raise k_error(TypeError, "constant", problem, f"shape={shape}")
     return ops.reshape(tensor, shape) if count == wanted else ops.full(shape, ops.reshape(tensor, ()))
 
 
@@ -337,7 +343,10 @@ def cast_to_floatx(x: TensorLike) -> Any:
         array([1., 2.], dtype=float32)
     """
     if world_of(x) is HOST:
-        return np.asarray(x, dtype=as_dtype(K.floatx()).numpy)
+        if isinstance(x, str):
+            raise k_error(ValueError, "cast_to_floatx", f"text is not read as a number: {x!r}.")
+        arguments.require_numbers(x)
+        return arguments.from_host(lambda v, dtype: np.asarray(v, dtype.numpy), x, as_dtype(K.floatx()))
     return K.cast(x, K.floatx())
 
 

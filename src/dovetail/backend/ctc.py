@@ -55,9 +55,7 @@ def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> 
         )
         raise k_error(ValueError, "ctc_label_dense_to_sparse", problem)
     indices = ops.positions(_within(lengths, dims_of(labels)[1]))
-    return SparseTensor(
-        ops.cast(indices, "int64"), ops.gather_nd(labels, indices), ops.cast(ops.shape(labels), "int64")
-    )
+    return SparseTensor(ops.cast(indices, "int64"), ops.gather_nd(labels, indices), dims_of(labels))
 
 
 def _within(lengths: Any, count: Any) -> Any:

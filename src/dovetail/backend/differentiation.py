@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dovetail import backend as K
 from dovetail import ops
 from dovetail.autodiff import graph_gradients
 from dovetail.backend.symbolic import interop_keras, is_of_keras
 from dovetail.backend.table import k_error, k_function
+from dovetail.backend.values import asks_for_shapes
 from dovetail.engines import owner_of_type
 from dovetail.errors import describe
 from dovetail.graph.ir import Graph, GraphTensor
@@ -26,8 +28,9 @@ def gradients(loss: TensorLike, variables: Any) -> list[Any]:
     """The gradients of a tensor, as more tensors of its graph, which have gradients in turn.
 
     It works where a record is kept of how a tensor was computed: in the default graph, which the first K.placeholder
-    opens; inside `dovetail.function`; on KerasTensors; on torch's tensors that require a gradient; on TensorFlow's
-    inside `tf.function`.
+    opens; inside `dovetail.function`; on KerasTensors, also by the weights of Keras' layers; on torch's tensors that
+    require a gradient, but not inside `torch.no_grad`, as in Keras' evaluate and predict; on TensorFlow's inside
+    `tf.function`.
 
     Args:
         loss: a tensor, or a list of which the sum counts.
@@ -87,7 +90,13 @@ def _in(graph: Graph, x: Any) -> Any:
 def _of_native(losses: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
     engine = owner_of_type(type(losses[0]))
     own = [x for x in sources if owner_of_type(type(x)) is engine]
-    found = iter(engine.gradients(losses, own) if own else [])
+    try:
+        gradients = engine.gradients(losses, own) if own else []
+    except RuntimeError:  # nothing was recorded
+        if not asks_for_shapes():
+            raise
+        gradients = [ops.zeros_like(x) for x in own]
+    found = iter(gradients)
     return [next(found) if owner_of_type(type(x)) is engine else None for x in sources]
 
 
@@ -114,6 +123,6 @@ def stop_gradient(variables: TensorLike) -> Any:
         [np.float32(3.0)]
         >>> K.clear_session()
     """
-    if isinstance(variables, (list, tuple)):
+    if isinstance(variables, (list, tuple)) and not K.is_sparse(variables):
         return [ops.stop_gradient(x) for x in variables]
     return ops.stop_gradient(variables)

@@ -187,11 +187,12 @@ def gather(reference: TensorLike, indices: TensorLike) -> Any:
     """The slices of a tensor at positions along its first axis.
 
     Args:
-        reference: a tensor of rank 1 or more.
+        reference: a tensor of rank 1 or more, or a sparse one.
         indices: integers of any shape.
 
     Returns:
-        A tensor of the dtype of `reference`, in which the axes of `indices` stand in the place of its first axis.
+        A tensor of the dtype of `reference`, in which the axes of `indices` stand in the place of its first axis; of a
+        sparse tensor, too, it is dense.
 
     Raises:
         TypeError: the indices are no integers.
@@ -200,6 +201,7 @@ def gather(reference: TensorLike, indices: TensorLike) -> Any:
     Source: `tf.keras.backend.gather`.
 
     Differs: negative positions count from the end, as in NumPy; tf.keras refuses them.
+    Differs: sparse tensors are taken; tf.keras refuses them.
 
     Modern: `keras.ops.take(reference, indices, axis=0)`, `np.take(reference, indices, axis=0)`.
 

@@ -6,7 +6,7 @@ A `dim_ordering` is "tf" (channels last), "th" (channels first), or "default" fo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from dovetail import backend as K
 from dovetail.backend.table import k_error, k_function
@@ -31,8 +31,20 @@ _OF_THEANO = "A step of Theano's CTC loss, for one sequence; use K.ctc_batch_cos
 _OF_CNTK = "CNTK's alone; programs for other backends do without it."
 _OF_WEIGHTS = "It was for files of weights that are older than Keras 1; there is nothing to read them with."
 
+_OF_TENSORFLOW = (
+    "It is a module of TensorFlow that the module of Keras 2 had imported. On tensors use dovetail.ops, "
+    "which has most of its functions under their names: dovetail.ops.{0} for K.{1}.{0}."
+)
+
+_LIBRARY = "It is {}, which the module of Keras 2 had imported, and K does without; use K's functions and dovetail.ops."
+
 ABSENT = {  # names of old versions that K does not have → why
+    "C": _LIBRARY.format("CNTK"),
+    "T": _LIBRARY.format("Theano"),
+    "array_ops": _OF_TENSORFLOW.format("where", "array_ops"),
     "classification_error": "CNTK's alone; use K.mean(K.not_equal(K.argmax(target), K.argmax(output))).",
+    "control_flow_ops": _OF_TENSORFLOW.format("while_loop", "control_flow_ops")
+    + " In the place of a loop that fills a TensorArray, K.map_fn gives the results of a function, stacked.",
     "ctc_cost": _OF_THEANO,
     "ctc_create_skip_idxs": _OF_THEANO,
     "ctc_interleave_blanks": _OF_THEANO,
@@ -42,9 +54,26 @@ ABSENT = {  # names of old versions that K does not have → why
     "has_seq_axis": _OF_CNTK,
     "is_explicit_shape": "Theano's alone; use isinstance(shape, tuple).",
     "legacy_weight_ordering": _OF_WEIGHTS,
+    "math_ops": _OF_TENSORFLOW.format("argmax", "math_ops"),
+    "nn": _OF_TENSORFLOW.format("top_k", "nn"),
     "pad": "CNTK's alone; use K.spatial_2d_padding and the like.",
     "set_legacy_weight_ordering": _OF_WEIGHTS,
+    "tf": "It is TensorFlow, which the module of Keras 2 had imported, and K does without. On tensors use K's "
+    "functions and dovetail.ops: dovetail.ops.matmul for K.tf.matmul, K.softmax for K.tf.nn.softmax. Sessions need no "
+    "K.tf.ConfigProto; K.get_session makes one. For all else, import tensorflow.",
+    "theano": _LIBRARY.format("Theano"),
 }
+
+
+def absent(name: str) -> NoReturn:
+    """Says why K does not have a name, and what to write instead.
+
+    Raises:
+        AttributeError: always.
+    """
+    why = f": {ABSENT[name]}" if name in ABSENT else ""
+    raise AttributeError(f"module 'dovetail.backend' has no attribute {name!r}{why}", name=name, obj=K)
+
 
 ORDERINGS = {"tf": "channels_last", "th": "channels_first"}
 

@@ -51,8 +51,9 @@ def _scores(output: Any, from_logits: bool, function: str) -> tuple[Any, bool]:
         return output, from_logits
     if from_logits:
         _warn(
-            f"K.{function} was called with from_logits=True, but the output it got is that of a sigmoid or softmax, so "
-            "probabilities; the scores that they were computed from are used. Leave from_logits out, or give scores."
+            f"K.{function} received `from_logits=True`, but the `output` argument was produced by a sigmoid or a "
+            "softmax, so it is probabilities; the scores that they were computed from are used. Leave from_logits out, "
+            "or give scores."
         )
     return found, True
 
@@ -182,7 +183,7 @@ def sparse_categorical_crossentropy(
     output: TensorLike,
     from_logits: bool = False,
     axis: int = -1,
-    ignore_class: int | None = None,
+    ignore_class: float | None = None,
 ) -> Any:
     """Cross-entropy between classes, given by number, and predicted probabilities.
 
@@ -193,7 +194,7 @@ def sparse_categorical_crossentropy(
             other with as many elements.
         output: predicted probabilities, floats; those of `K.softmax` are computed from its scores.
         from_logits: whether `output` are scores.
-        axis: the axis of the classes.
+        axis: the axis of the classes; the last where the rank of `output` is not known.
         ignore_class: the number of a class whose samples cost nothing; it need not be one that is predicted.
 
     Returns:
@@ -220,6 +221,11 @@ def sparse_categorical_crossentropy(
     target = ops.cast(target, "int64")
     output, from_logits = _scores(output, from_logits, "sparse_categorical_crossentropy")
     rank = K.ndim(output)
+    if rank is None and axis == -1:
+        sizes = ops.shape(output)
+        flat = ops.reshape(target, (-1,)), ops.reshape(output, (-1, sizes[-1]))
+        losses = K.sparse_categorical_crossentropy(*flat, from_logits, ignore_class=ignore_class)
+        return ops.reshape(losses, sizes[:-1])
     if rank is None or not -rank <= axis < rank:
         problem = f"axis must be one of those of the output, whose rank is {rank}, but it is {axis}."
         raise k_error(ValueError, "sparse_categorical_crossentropy", problem)

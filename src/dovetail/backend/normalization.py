@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail import backend as K
@@ -18,7 +19,7 @@ __all__ = ["batch_normalization", "normalize_batch_in_training"]
 
 @k_function
 def normalize_batch_in_training(
-    x: TensorLike, gamma: TensorLike, beta: TensorLike, reduction_axes: Any, epsilon: float = 1e-3
+    x: TensorLike, gamma: TensorLike, beta: TensorLike, reduction_axes: Sequence[int], epsilon: float = 1e-3
 ) -> Any:
     """Normalization with the mean and the variance of the batch itself.
 

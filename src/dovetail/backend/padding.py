@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail import backend as K
@@ -15,7 +16,7 @@ __all__ = ["spatial_2d_padding", "spatial_3d_padding", "temporal_padding"]
 
 @k_function
 @repeatable
-def temporal_padding(x: TensorLike, padding: Any = (1, 1)) -> Any:
+def temporal_padding(x: TensorLike, padding: Sequence[Any] = (1, 1)) -> Any:
     """Zeros before and after each sequence.
 
     Args:
@@ -41,7 +42,7 @@ def temporal_padding(x: TensorLike, padding: Any = (1, 1)) -> Any:
 
 @k_function
 @repeatable
-def spatial_2d_padding(x: TensorLike, padding: Any = ((1, 1), (1, 1)), data_format: str | None = None) -> Any:
+def spatial_2d_padding(x: TensorLike, padding: Sequence[Any] = ((1, 1), (1, 1)), data_format: str | None = None) -> Any:
     """Zeros around each image.
 
     Args:
@@ -70,7 +71,9 @@ def spatial_2d_padding(x: TensorLike, padding: Any = ((1, 1), (1, 1)), data_form
 
 @k_function
 @repeatable
-def spatial_3d_padding(x: TensorLike, padding: Any = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None) -> Any:
+def spatial_3d_padding(
+    x: TensorLike, padding: Sequence[Any] = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None
+) -> Any:
     """Zeros around each volume.
 
     Args:

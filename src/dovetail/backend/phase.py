@@ -11,6 +11,8 @@ from typing import Any
 from dovetail import backend as K
 from dovetail.backend.symbolic import interop_keras, is_of_keras, symbolic_graph
 from dovetail.backend.table import k_error, k_function
+from dovetail.backend.values import own, running_layer
+from dovetail.config import register_context
 from dovetail.ops.kinds import TensorLike
 
 __all__ = ["in_test_phase", "in_train_phase", "learning_phase", "learning_phase_scope", "set_learning_phase"]
@@ -67,13 +69,19 @@ def learning_phase() -> Any:
 
 def _told_to_layer() -> Any:
     """The `training` argument of the layer of Keras 3 that is running; None if there is none."""
-    state = sys.modules.get("keras.src.backend.common.global_state")
-    context = state and state.get_global_attribute("current_call_ctx")
-    return context and context.training
+    layer = running_layer()
+    return layer and layer.training
+
+
+@register_context
+def _static_phase() -> Any:
+    """The learning phase as far as it is a number."""
+    told = _told_to_layer()
+    return int(told) if isinstance(told, int) else _phase.value
 
 
 @k_function
-def set_learning_phase(value: int) -> None:
+def set_learning_phase(value: Any) -> None:
     """Says whether it is training, in this thread, until `K.clear_session`.
 
     Args:
@@ -102,7 +110,7 @@ def _checked(name: str, value: Any) -> Any:
 
 
 @k_function
-def learning_phase_scope(value: int) -> AbstractContextManager[None]:
+def learning_phase_scope(value: Any) -> AbstractContextManager[None]:
     """Says whether it is training inside of a `with` block.
 
     Args:
@@ -168,7 +176,7 @@ def in_train_phase(
         problem = f"training is a bool, 0, 1 or a scalar tensor, not {training!r}."
         raise k_error(TypeError, "in_train_phase", problem)
     chosen = x if training else alt
-    return chosen() if callable(chosen) else chosen
+    return chosen() if callable(chosen) else own(chosen)
 
 
 def _is_left_to_model(x: Any, alt: Any) -> bool:

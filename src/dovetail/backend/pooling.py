@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail import backend as K
@@ -67,8 +68,8 @@ def pool2d(
 @repeatable
 def pool3d(
     x: TensorLike,
-    pool_size: Any,
-    strides: Any = (1, 1, 1),
+    pool_size: Sequence[Any],
+    strides: Sequence[Any] = (1, 1, 1),
     padding: str = "valid",
     data_format: str | None = None,
     pool_mode: str = "max",

@@ -13,7 +13,7 @@ from dovetail.engines import current_engine
 from dovetail.errors import place
 from dovetail.function import Concrete
 from dovetail.graph import trace
-from dovetail.graph.copying import copy_operations
+from dovetail.graph.copying import Copies
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.ops import arguments
 from dovetail.ops.infer import fits
@@ -51,9 +51,10 @@ class Program:
         needed = graph.needed([*targets, *counts.values()], given)
         _check_fed(needed)
         part = Graph(name)
-        mapped = {t: part.placeholder(t.spec, t.op.name) for t in inputs}
-        copy_operations(needed, part, mapped)
-        part.outputs = [mapped[t] for t in outputs]
+        copies = Copies(part, {t: part.placeholder(t.spec, t.op.name) for t in inputs})
+        copies.all(needed)
+        mapped = copies.tensors
+        part.outputs = copies.of(outputs)
         with record_on(()), part.as_default():
             counted = {variable: mapped[value] for variable, value in counts.items()}
             for variable, value in (counted | _updated(graph, needed, mapped)).items():
@@ -89,11 +90,13 @@ def tensor_of(graph: DefaultGraph, value: Any) -> GraphTensor:
     """Any value as a tensor of a default graph.
 
     Raises:
-        ValueError: it is a tensor of another graph.
+        ValueError: it is a tensor of another graph, or was removed.
     """
     if type(value) is GraphTensor and value.graph is not graph:
         others = "a branch's or a loop's own, another thread's, or one from before K.clear_session"
         raise ValueError(f"{value!r} belongs to another graph than the other tensors: {others}.")
+    if type(value) is GraphTensor:
+        graph.check_tensor(value)
     return trace.to_graph(value, promote([arguments.dtype_of(value)]), graph, OPS["Identity"])
 
 

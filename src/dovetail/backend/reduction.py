@@ -87,7 +87,7 @@ def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum over axes; 0 over no elements.
 
     Args:
-        x: numbers of any shape, or a list of them.
+        x: numbers of any shape, or a list of them; or a sparse tensor.
         axis: an axis, several, or None for all.
         keepdims: whether the reduced axes stay, with size 1.
 
@@ -100,6 +100,7 @@ def sum(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     Source: `tf.keras.backend.sum`.
 
     Differs: bools are numbers, as int32; tf.keras refuses them.
+    Differs: sparse tensors are taken; tf.keras refuses them.
 
     Modern: `keras.ops.sum(x, axis)`, `np.sum(x, axis)`.
 

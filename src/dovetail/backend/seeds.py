@@ -2,7 +2,8 @@
 
 A seed starts a sequence of keys, and each draw takes the next.  So a program draws the same numbers whenever it is
 started, on every engine, and others in each of its steps.  A draw that is recorded or traced takes the next key in each
-run, and in each step of a loop, from a sequence of the graph's own, which begins where that of eager draws began.
+run, and in each step of a loop, from a sequence of the graph's own, which begins where that of eager draws began.  So
+it does in the steps that Keras 3 compiles with JAX, which ask Python for it.
 
 A seed that is not given is a number from NumPy's global generator, so `np.random.seed` is what makes programs repeat.
 """
@@ -17,9 +18,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dovetail import ops
-from dovetail.backend.symbolic import DefaultGraph
+from dovetail import engines, ops
+from dovetail.backend.symbolic import DefaultGraph, interop_keras
 from dovetail.backend.table import k_error
+from dovetail.backend.values import running_keras
 from dovetail.dtypes import ALL
 from dovetail.engines import current_engine, tracing_engine
 from dovetail.generator import Generator
@@ -45,6 +47,12 @@ def first_key(seed: int) -> Any:
     return ops.random.fold_in(seed, 0)
 
 
+def numpy_key(seed: int, count: int) -> np.ndarray:
+    """A key of an integer's sequence, computed by NumPy, so also where another engine computes and asks for it."""
+    with engines.engine("numpy"):
+        return np.asarray(ops.random.fold_in(seed, count))
+
+
 def restart() -> None:
     """Starts all sequences of eager draws again."""
     with _lock:
@@ -63,7 +71,8 @@ def next_key(function: str, seed: Any, dtype: Any, values: Iterable[Any] = ()) -
 
     Raises:
         TypeError: the seed is none of these.
-        ValueError: JAX traces the program, so that a seed from NumPy would be the same in each run.
+        ValueError: JAX traces the program, which is no step of Keras', so that a seed from NumPy would be the same in
+            each run.
     """
     if hasattr(seed, "next_key"):
         return seed.next_key()
@@ -85,7 +94,7 @@ def next_key(function: str, seed: Any, dtype: Any, values: Iterable[Any] = ()) -
         return graph.key(number, use) if isinstance(graph, DefaultGraph) else _next_of_graph(graph, number, use, seed)
     tracing = tracing_engine()
     if tracing is not None:
-        return _key_of_trace(function, tracing, number, given=seed is not None)
+        return _key_of_trace(function, tracing, number, use if seed is not None else None)
     engine = next((arguments.engine_for(v) for v in values if _is_computed(v)), None) or current_engine()
     return ops.random.fold_in(number, 0 if seed is None else _count((engine.name, use, number)))
 
@@ -125,12 +134,26 @@ def _next_of_graph(graph: Graph, number: int, use: Any, seed: Any) -> Any:
 _anonymous = itertools.count()
 
 
-def _key_of_trace(function: str, engine: Any, number: int, given: bool) -> Any:
-    """A key in a program that an engine's library traces."""
+def _key_of_trace(function: str, engine: Any, number: int, use: Any) -> Any:
+    """A key in a program that an engine's library traces.
+
+    Args:
+        function: that of K which is called.
+        engine: the engine.
+        number: the seed.
+        use: what the sequence of the seed is for; None if no seed was given.
+    """
     key = engine.fresh_key(number)
     if key is not None:
         return key
-    if not given:
+    if running_keras() is not None:
+        draws = itertools.count()  # of this call alone
+        key = interop_keras().key_of_step(
+            lambda: numpy_key(number, next(draws) if use is None else _count((engine.name, use, number)))
+        )
+        if key is not None:
+            return key
+    if use is None:
         problem = (
             f"{engine.name} traces this program, and would draw the same numbers in each of its runs; pass "
             "seed=keras.random.SeedGenerator(...), kept by the layer, or a key that is an argument of the program"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dovetail import backend as K
+from dovetail.backend import feeding
 from dovetail.backend.phase import forget_learning_phase
 from dovetail.backend.program import Program, tensor_of
 from dovetail.backend.seeds import restart
+from dovetail.backend.sparse import SparseTensor
 from dovetail.backend.symbolic import (
     DefaultGraph,
     in_default_graph,
@@ -42,8 +44,9 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
         inputs: a structure of tensors whose values a call gives: placeholders, the learning phase, or any others.  Of a
             Keras model, the learning phase is the `training` argument of its call.
         outputs: a structure of tensors, variables and constants.
-        updates: a list of what the function does to variables: what `K.update` and its like return, and pairs of a
-            variable and its new value.  All values are computed from what the variables were before the call.
+        updates: a list of what the function does to variables, and to weights of Keras' layers: what `K.update` and its
+            like return, and pairs of a variable and its new value.  All values are computed from what the variables
+            were before the call.
         name: what its graph is called.
         kwargs: options of TensorFlow's sessions; none is taken.
 
@@ -88,15 +91,16 @@ class GraphFunction:
 
     def __init__(self, inputs: Any, outputs: Any, updates: Sequence[Any], name: str) -> None:
         self.inputs, self.outputs, self.updates, self.name = inputs, outputs, updates, name
-        sources, self._structure = flatten(inputs)
+        sources, self._structure = flatten(feeding.sources(inputs))
         results, self._result = flatten(outputs)
         graph = _graph_of([*sources, *results, *flatten(updates)[0]])
-        for x in sources:
-            if not isinstance(x, (GraphTensor, Variable)):
+        self._phases = [x if _is_set_phase(x) else None for x in sources]
+        for x, phase in zip(sources, self._phases, strict=True):
+            if phase is None and not isinstance(x, (GraphTensor, Variable)):
                 raise TypeError(f"the inputs must be placeholders or other tensors of the default graph, not {x!r}.")
         self._program = Program(
             graph,
-            [tensor_of(graph, x) for x in sources],
+            [tensor_of(graph, x) for x, phase in zip(sources, self._phases, strict=True) if phase is None],
             [tensor_of(graph, x) for x in results],
             [_update(graph, u) for u in updates if u is not None],
             name,
@@ -104,26 +108,45 @@ class GraphFunction:
 
     @named("function")
     def __call__(self, inputs: Any) -> Any:
-        listed = self._structure == LEAF and isinstance(inputs, (list, tuple)) and len(inputs) == 1
-        if listed and not fits(np.shape(inputs), self._program.inputs[0].shape):
+        if isinstance(inputs, (list, tuple)) and len(inputs) == 1 and not self._takes(inputs):
             inputs = inputs[0]
-        return unflatten(self._result, self._program(_values(self._structure, inputs)))
+        values = zip(_values(self._structure, inputs, self.inputs), self._phases, strict=True)
+        return unflatten(self._result, self._program([x for x, phase in values if not _is_phase_of_graph(x, phase)]))
+
+    def _takes(self, values: Any) -> bool:
+        """Whether a list of one value is itself the inputs, and not the only one in a list."""
+        if self._structure != LEAF or not self._program.inputs:
+            return type(self.inputs) is not SparseTensor
+        return fits(np.shape(values), self._program.inputs[0].shape)
 
     def __repr__(self) -> str:
         return f"<K.function {self.name}>"
+
+
+class KerasUpdate(NamedTuple):
+    """What `K.update` and its like make of a Keras model's tensor.
+
+    Attributes:
+        variable: what is updated.
+        value: a tensor of the model.
+        method: that of the variable which takes the value.
+    """
+
+    variable: Any
+    value: Any
+    method: str = "assign"
 
 
 class KerasFunction:
     """A function of NumPy arrays that is cut out of a Keras model; made by `K.function`.
 
     Attributes:
-        inputs, outputs: as they were given.  An input that is no KerasTensor is the learning phase.
+        inputs, outputs, updates: as they were given.  An input that is no KerasTensor is the learning phase.
     """
 
     def __init__(self, inputs: Any, outputs: Any, updates: Sequence[Any]) -> None:
-        if updates:
-            raise ValueError("the variables of a Keras model are updated by its training, not by updates.")
-        self.inputs, self.outputs = inputs, outputs
+        self.inputs, self.outputs, self.updates = inputs, outputs, updates
+        self._updates = list(map(_keras_update, updates))
         sources, self._structure = flatten(inputs)
         self._is_phase = [not is_of_keras(x) for x in sources]
         for x, is_phase in zip(sources, self._is_phase, strict=True):
@@ -131,32 +154,67 @@ class KerasFunction:
                 raise TypeError(f"the inputs must be tensors of the model and K.learning_phase(), not {describe(x)}.")
         self._results, self._result = flatten(outputs)
         tensors = [x for x, is_phase in zip(sources, self._is_phase, strict=True) if not is_phase]
-        self._run = interop_keras().function(tensors, [x for x in self._results if is_of_keras(x)])
+        values = [*self._results, *(update.value for update in self._updates)]
+        self._run = interop_keras().function(tensors, [x for x in values if is_of_keras(x)])
 
     @named("function")
     def __call__(self, inputs: Any) -> Any:
-        values = list(zip(_values(self._structure, inputs), self._is_phase, strict=True))
+        values = list(zip(_values(self._structure, inputs, self.inputs), self._is_phase, strict=True))
         training = next((bool(value) for value, is_phase in values if is_phase), None)
         found = self._run([value for value, is_phase in values if not is_phase], training=training)
         computed = iter(flatten(found)[0])
-        return unflatten(self._result, [K.get_value(next(computed) if is_of_keras(x) else x) for x in self._results])
+        results = [K.get_value(next(computed) if is_of_keras(x) else x) for x in self._results]
+        for variable, value, method in self._updates:
+            getattr(variable, method)(next(computed) if is_of_keras(value) else value)
+        return unflatten(self._result, results)
+
+
+def _keras_update(update: Any) -> KerasUpdate:
+    """One of the updates of a function of a Keras model."""
+    if isinstance(update, tuple) and len(update) in (2, 3) and K.is_variable(update[0]):
+        return KerasUpdate(*update)
+    problem = "an update is what K.update makes of a tensor of the model, or a pair of a variable and its new value"
+    raise TypeError(f"{problem}, not {describe(update)}.")
+
+
+def _is_set_phase(x: Any) -> bool:
+    """Whether it is what `K.learning_phase` gives once it is set: a graph holds that for ever."""
+    return isinstance(x, (bool, int)) and x in (0, 1)
+
+
+def _is_phase_of_graph(value: Any, phase: Any) -> bool:
+    """Whether a value is for a learning phase that the graph was built with.
+
+    Raises:
+        ValueError: it is another one.
+    """
+    if phase is not None and bool(value) != bool(phase):
+        problem = f"the graph was built while the learning phase was set to {phase}, so it cannot be {value!r}"
+        raise ValueError(f"{problem}: leave K.set_learning_phase out, or call it before the graph is built.")
+    return phase is not None
 
 
 def _is_learning_phase(x: Any) -> bool:
     if in_default_graph(x):
         return x is x.graph.learning_phase
-    return isinstance(x, (bool, int)) and x in (0, 1)
+    return _is_set_phase(x)
 
 
-def _values(structure: Structure, inputs: Any) -> list[Any]:
+def _values(structure: Structure, values: Any, inputs: Any) -> list[Any]:
     """The values of a call for inputs of a structure."""
-    if structure == (list, None, (LEAF,)) and not isinstance(inputs, (list, tuple, dict)):
-        return [inputs]
+    if structure != LEAF and structure[0] is list and len(structure[2]) == 1 and _is_one(values):
+        values = [values]
+    values = feeding.given(inputs, values)
     try:
-        return flatten_like(structure, inputs)
+        return flatten_like(structure, values)
     except ValueError:
         problem = f"the inputs must be given like {show(structure)}"
-        raise ValueError(f"{problem}, not as {describe(inputs)}.") from None
+        raise ValueError(f"{problem}, not as {describe(values)}.") from None
+
+
+def _is_one(values: Any) -> bool:
+    """Whether the values of a call are a single one."""
+    return not isinstance(values, (list, tuple, dict)) or isinstance(values, SparseTensor)
 
 
 def _update(graph: DefaultGraph, update: Any) -> GraphTensor:
@@ -201,14 +259,16 @@ class Session:
     def __init__(self, graph: DefaultGraph) -> None:
         self.graph = graph
         self._programs: dict[Any, tuple[Program, Any]] = {}
+        self._version = graph.version
 
     @named("get_session().run")
     def run(self, fetches: Any, feed_dict: Any = None) -> Any:
-        """Computes tensors, and does the updates among them.
+        """Computes tensors, and does the updates among them.  Edits of the graph count from the next run on.
 
         Args:
             fetches: a structure of tensors, updates, variables and names of tensors.
-            feed_dict: tensors of the graph, or their names → their values.
+            feed_dict: tensors of the graph, or their names → their values; of sparse placeholders, matrices of SciPy or
+                other sparse tensors.
 
         Returns:
             NumPy arrays and scalars in the structure of `fetches`; of updates, the new values.
@@ -221,14 +281,18 @@ class Session:
         Source: `tf.compat.v1.Session.run`.
         """
         leaves, structure = flatten(fetches)
-        fed = list(map(self._tensor, feed_dict or {}))
+        inputs = list(feed_dict or ())
+        keys, given = flatten(feeding.sources(inputs))
+        values = _values(given, list((feed_dict or {}).values()), inputs)
+        fed = list(map(self._tensor, keys))
         found = list(map(self._tensor, leaves))
         key = tuple(map(id, fed)), tuple(map(id, found))
+        if self._version != self.graph.version or len(self._programs) >= _PROGRAMS_LIMIT:
+            self._version = self.graph.version  # the graph was edited
+            self._programs.clear()
         if key not in self._programs:
-            if len(self._programs) >= _PROGRAMS_LIMIT:
-                self._programs.clear()
             self._programs[key] = Program(self.graph, fed, found, name="run"), (fed, found)  # that keep their ids
-        return unflatten(structure, self._programs[key][0](list((feed_dict or {}).values())))
+        return unflatten(structure, self._programs[key][0](values))
 
     def _tensor(self, x: Any) -> GraphTensor:
         if isinstance(x, str):

@@ -11,6 +11,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.checks import require_dimensions
 from dovetail.backend.table import k_error, k_function
+from dovetail.backend.values import own
 from dovetail.dtypes import promote
 from dovetail.engines import owner_of_type
 from dovetail.ops import arguments
@@ -83,7 +84,7 @@ def int_shape(x: TensorLike) -> Any:
     """
     if world_of(x) is NATIVE:
         return owner_of_type(type(x)).native.shape(x)
-    known = x.shape if hasattr(x, "shape") else np.shape(x)
+    known = x.shape if hasattr(x, "shape") else arguments.host_array(x).shape
     return None if known is None else tuple(known)
 
 
@@ -341,7 +342,7 @@ def pattern_broadcast(x: TensorLike, broadcastable: Any) -> Any:
         if wrong:
             problem = f"axis {wrong[0]} should broadcast, so its size must be 1, but it is {known[wrong[0]]}."
             raise k_error(ValueError, "pattern_broadcast", problem)
-    return x
+    return own(x)
 
 
 # -- another order ----------------------------------------------------------------------------------------------------

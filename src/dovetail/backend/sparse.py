@@ -10,51 +10,148 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
-from dovetail.backend.values import known_value
-from dovetail.errors import op_error
+from dovetail.backend.values import known_value, own
+from dovetail.errors import describe, op_error
+from dovetail.graph.ir import GraphTensor
+from dovetail.graph.partial import PartialInts
 from dovetail.ops.arguments import dtype_of
-from dovetail.ops.infer import fits, normalize_axis
-from dovetail.ops.op import Op
+from dovetail.ops.infer import fits, normalize_axes, normalize_axis
+from dovetail.ops.op import OPS, Op
 from dovetail.ops.shape import dims_of, shaped
 from dovetail.ops.worlds import World, register_world
+from dovetail.tensor import Operators, Tensor
+from dovetail.tensor_shape import TensorShape
 
 __all__ = ["SparseTensor", "is_sparse", "to_dense"]
 
 
-class SparseTensor(NamedTuple):
+class _Parts(NamedTuple):
+    indices: Any
+    values: Any
+    dims: Any
+
+
+class SparseTensor(_Parts):
     """A tensor of which only some elements are kept, all others being 0.  It does not change.
 
-    Attributes:
-        indices: where they stand, int64 of shape (how many, rank), in row-major order.
+    It is a structure of tensors: what takes structures, as `dovetail.function` does, takes it.  `K.to_dense`, `K.dot`,
+    `K.concatenate`, `K.gather`, `K.sum`, `K.cast`, and of one tensor the functions that keep 0 (`K.abs`, `K.square`,
+    `K.sign`, `K.sin`, `K.tanh`, `K.identity`, `K.stop_gradient`) take it; `s * y` and `s / y` are sparse, for numbers
+    and tensors `y` that broadcast to its shape.
+
+    Args:
+        indices: where the elements stand, int64 of shape (how many, rank), in row-major order.
         values: the elements, (how many,).
-        dense_shape: the shape of the whole, int64 of shape (rank,).
+        dense_shape: the shape of the whole: ints, or an integer tensor of shape (rank,).
+
+    Attributes:
+        indices, values, dense_shape: as given; the shape as an int64 tensor.
+        dims: the dimensions of the whole, ints or scalar tensors.
+
+    Raises:
+        ValueError: the parts do not fit each other.
 
     Source: `tf.SparseTensor`.
 
     Example:
+        >>> s = K.SparseTensor([[0, 0], [1, 2]], [5., 6.], (2, 3))
+        >>> K.to_dense(s).numpy()
+        array([[5., 0., 0.],
+               [0., 0., 6.]])
         >>> import scipy.sparse
         >>> s = K.variable(scipy.sparse.eye(2))
         >>> s.indices.numpy().tolist(), s.values.numpy().tolist(), s.shape
         ([[0, 0], [1, 1]], [1.0, 1.0], (2, 2))
     """
 
-    indices: Any
-    values: Any
-    dense_shape: Any
+    __slots__ = ()
+
+    def __new__(cls, indices: Any, values: Any, dense_shape: Any) -> SparseTensor:
+        if isinstance(indices, (list, tuple)):
+            indices = np.array(indices, "int64") if indices else np.zeros((0, len(dense_shape)), "int64")
+        values = np.array(values) if isinstance(values, (list, tuple)) else values
+        self = super().__new__(cls, indices, values, _as_dims(dense_shape))
+        if not self._fits():
+            given = f"indices={describe(indices)}, values={describe(values)}, dense_shape={self.dims}"
+            problem = (
+                "it needs indices (how many, rank), values (how many,), and a dense_shape of as many ints as axes."
+            )
+            raise op_error(ValueError, "SparseTensor", problem, given)
+        return self
+
+    def _fits(self) -> bool:
+        indices, values = (getattr(part, "shape", None) for part in self[:2])
+        rank = None if self.dims is None else len(self.dims)
+        return fits(indices, (None, rank)) and fits(values, (None if indices is None else indices[0],))
 
     @property
-    def shape(self) -> tuple[int | None, ...] | None:
+    def dense_shape(self) -> Any:
+        known = all(isinstance(dim, int) for dim in self.dims)
+        return ops.convert(np.array(self.dims, "int64")) if known else ops.cast(ops.stack(self.dims), "int64")
+
+    @property
+    def shape(self) -> TensorShape:
         """The shape of the whole, with None for dimensions that are not known."""
-        known = known_value(self.dense_shape)
-        if known is not None:
-            return tuple(known.tolist())
-        rank = self.indices.shape[1]
-        return None if rank is None else (None,) * rank
+        return TensorShape(map(_known_dim, self.dims))
 
     @property
     def dtype(self) -> Any:
         """That of the values."""
         return dtype_of(self.values)
+
+    @property
+    def op(self) -> Any:
+        """The operation that makes the values, in a graph."""
+        return self.values.op
+
+    @property
+    def graph(self) -> Any:
+        return self.values.graph
+
+    @property
+    def name(self) -> str:
+        return self.values.name
+
+    get_shape, set_shape, _keras_shape = Operators.get_shape, Operators.set_shape, Operators.__dict__["_keras_shape"]
+    _shape_with = Operators._shape_with
+    __neg__, __abs__, __truediv__ = Operators.__neg__, Operators.__abs__, Operators.__truediv__
+    __mul__, __rmul__ = Operators.__mul__, Operators.__rmul__  # a tuple's would repeat it
+    __add__, __radd__ = Operators.__add__, Operators.__radd__  # a tuple's would join them; this says what to do
+
+    def __matmul__(self, y: Any) -> Any:
+        return K.dot(self, y)
+
+
+def _as_dims(dense_shape: Any) -> Any:
+    """A shape as ints and scalar tensors."""
+    if isinstance(dense_shape, (list, tuple)):
+        return tuple(int(dim) if isinstance(dim, (np.integer, Tensor)) else dim for dim in dense_shape)
+    known = known_value(dense_shape)
+    if known is not None:
+        return tuple(known.tolist())
+    rank = K.int_shape(dense_shape)[0]
+    if rank is None:
+        raise k_error(ValueError, "SparseTensor", f"the rank must be known, but the shape is {describe(dense_shape)}.")
+    return tuple(dense_shape[i] for i in range(rank))
+
+
+def _known_dim(dim: Any) -> int | None:
+    if type(dim) is GraphTensor:
+        known = PartialInts().ints(dim)
+        return None if known is None else known[0]
+    return dim if isinstance(dim, int) else None
+
+
+def as_sparse(tensor: Any) -> SparseTensor:
+    """One of Dovetail's, or of another library, as one of Dovetail's."""
+    if type(tensor) is SparseTensor:
+        return tensor
+    return SparseTensor(tensor.indices, tensor.values, tensor.dense_shape)
+
+
+def values_of(tensor: Any) -> Any:
+    """The elements of a sparse tensor; any other value itself."""
+    return tensor.values if type(tensor) is SparseTensor else tensor
 
 
 @k_function
@@ -73,7 +170,7 @@ def is_sparse(tensor: Any) -> bool:
         >>> K.is_sparse(K.variable(scipy.sparse.eye(2))), K.is_sparse(K.eye(2))
         (True, False)
     """
-    return hasattr(tensor, "dense_shape")
+    return hasattr(type(tensor), "dense_shape")
 
 
 @k_function
@@ -97,23 +194,23 @@ def to_dense(tensor: Any) -> Any:
                [0., 1.]])
     """
     if not K.is_sparse(tensor):
-        return tensor
-    return ops.scatter_nd(tensor.indices, tensor.values, _dims(tensor))
-
-
-def _dims(tensor: Any) -> Any:
-    """The shape for other ops: ints where it is known."""
-    known = known_value(tensor.dense_shape)
-    return tensor.dense_shape if known is None else known.tolist()
+        return own(tensor)
+    s = as_sparse(tensor)
+    return ops.scatter_nd(s.indices, s.values, s.dims)
 
 
 def from_scipy(matrix: Any) -> SparseTensor:
     """A matrix of SciPy's, in its own dtype; elements that are given for one place are added."""
-    matrix = matrix.tocsr(copy=True)
-    matrix.sum_duplicates()
+    matrix = matrix.tocsr()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
     found = matrix.tocoo()
     indices = np.stack([found.row, found.col], 1).astype("int64")
-    return SparseTensor(ops.convert(indices), ops.convert(found.data), ops.convert(np.array(found.shape, "int64")))
+    return SparseTensor(ops.convert(indices), ops.convert(found.data), found.shape)
+
+
+# -- in other functions -----------------------------------------------------------------------------------------------
 
 
 def sparse_dot(x: Any, y: Any) -> Any:
@@ -122,13 +219,13 @@ def sparse_dot(x: Any, y: Any) -> Any:
     Raises:
         ValueError: one is no matrix, or the inner dimensions differ.
     """
-    y = K.to_dense(y)
+    x, y = as_sparse(x), K.to_dense(y)
     inner, outer = K.int_shape(x), K.int_shape(y)
-    if not len(inner) == len(outer) == 2 or not fits(inner[1:], outer[:1]):
+    if not fits(inner, (None, None)) or not fits(outer, (inner[1], None)):
         problem = f"a sparse matrix (n, k) is multiplied with a matrix (k, m), not the shape {inner} with {outer}."
         raise k_error(ValueError, "dot", problem)
     parts = ops.multiply(ops.expand_dims(x.values, 1), ops.gather(y, x.indices[:, 1]))
-    return ops.scatter_nd(x.indices[:, :1], parts, [_dims(x)[0], dims_of(shaped(y))[1]])
+    return ops.scatter_nd(x.indices[:, :1], parts, [x.dims[0], dims_of(shaped(y))[1]])
 
 
 def sparse_concatenate(tensors: Sequence[Any], axis: int) -> SparseTensor:
@@ -137,6 +234,7 @@ def sparse_concatenate(tensors: Sequence[Any], axis: int) -> SparseTensor:
     Raises:
         ValueError: there is no such axis, or the other dimensions differ.
     """
+    tensors = list(map(as_sparse, tensors))
     shapes = [K.int_shape(t) for t in tensors]
     rank = len(shapes[0])
     try:
@@ -147,31 +245,107 @@ def sparse_concatenate(tensors: Sequence[Any], axis: int) -> SparseTensor:
     if not all(fits(other, others[0]) for other in others):
         problem = f"the shapes must be equal except along axis {axis}, but they are {shapes}."
         raise k_error(ValueError, "concatenate", problem)
-    along = [_dims(t)[axis] for t in tensors]
+    along = [t.dims[axis] for t in tensors]
     starts = [sum(along[:i]) for i in range(len(along))]
-    dims = [sum(along) if i == axis else dim for i, dim in enumerate([_dims(tensors[0])[i] for i in range(rank)])]
+    dims = [sum(along) if i == axis else dim for i, dim in enumerate(tensors[0].dims)]
     moved = [t.indices + [start * (i == axis) for i in range(rank)] for t, start in zip(tensors, starts, strict=True)]
     indices = ops.concatenate(moved)
     place: Any = 0
     for i, dim in enumerate(dims):
-        place = place * dim + indices[:, i]
+        place = place * ops.cast(dim, "int64") + indices[:, i]
     order = ops.argsort(place)
     values = ops.gather(ops.concatenate([t.values for t in tensors]), order)
-    return SparseTensor(ops.gather(indices, order), values, ops.cast(dims, "int64"))
+    return SparseTensor(ops.gather(indices, order), values, dims)
 
 
-# -- in other ops -----------------------------------------------------------------------------------------------------
+# -- in ops -----------------------------------------------------------------------------------------------------------
 
+
+def _sum(x: SparseTensor, axis: Any, keepdims: bool) -> Any:
+    axes = normalize_axes(axis, len(x.dims))
+    rest = [i for i in range(len(x.dims)) if i not in axes]
+    values = ops.cast(x.values, "int32") if x.dtype == "bool" else x.values
+    if rest:
+        total = ops.scatter_nd(ops.gather(x.indices, rest, axis=1), values, [x.dims[i] for i in rest])
+    else:
+        total = ops.sum(values)
+    return ops.expand_dims(total, axes) if keepdims else total
+
+
+def _gather(x: SparseTensor, positions: Any, axis: int) -> Any:
+    """Slices along the first axis, with their zeros; of the rest of the tensor only the elements are touched."""
+    if axis != 0:
+        raise op_error(
+            ValueError, "GatherV2", "of a sparse tensor it takes slices of the first axis; give K.to_dense of it."
+        )
+    rows, *rest = x.dims
+    positions = shaped(positions)
+    wanted = ops.reshape(
+        ops.gather(ops.arange(rows), positions), (-1,)
+    )  # counted from the first; it says if one is out
+    count = ops.shape(wanted)[0]
+    place = ops.tensor_scatter_max(ops.full([rows], -1), ops.expand_dims(wanted, 1), ops.arange(count))
+    target = ops.gather(place, x.indices[:, 0])
+    is_wanted = ops.greater_equal(target, 0)
+    into = ops.cast(ops.expand_dims(ops.where(is_wanted, target, count), 1), "int64")  # one more for the others
+    found = ops.scatter_nd(ops.concatenate([into, x.indices[:, 1:]], 1), x.values, [count + 1, *rest])
+    return ops.reshape(ops.gather(found, ops.gather(place, wanted)), [*dims_of(positions), *rest])
+
+
+def _scaled(op: Op) -> Callable[[Any, Any], SparseTensor]:
+    """Elements multiplied with, or divided by, those of a dense tensor that broadcasts to the shape of a sparse one."""
+
+    def apply(x: Any, y: Any) -> SparseTensor:
+        if type(x) is not SparseTensor and op.name == "Mul":
+            x, y = y, x
+        if type(x) is not SparseTensor or type(y) is SparseTensor:
+            raise _none_of_its_arguments(op)
+        y = shaped(y)
+        shape, whole = K.int_shape(y), x.shape
+        if shape is None or not _reaches(shape, whole):
+            problem = (
+                f"the other side of a sparse tensor must broadcast to its shape {whole}, not have the shape {shape}."
+            )
+            raise op_error(ValueError, op.name, problem)
+        first = len(whole) - len(shape)
+        places = [
+            x.indices[:, first + i] * (dim != 1 if isinstance(dim, int) else ops.cast(ops.not_equal(dim, 1), "int64"))
+            for i, dim in enumerate(dims_of(y))
+        ]
+        return x._replace(values=op(x.values, ops.gather_nd(y, ops.stack(places, 1)) if places else y))
+
+    return apply
+
+
+def _reaches(shape: Sequence[int | None], whole: Sequence[int | None]) -> bool:
+    """Whether what has a shape broadcasts to another one."""
+    pairs = zip(reversed(shape), reversed(whole), strict=False)
+    return len(shape) <= len(whole) and all(a in (1, None, b) or b is None for a, b in pairs)
+
+
+def _of_elements(op: Op) -> Callable[..., SparseTensor]:
+    """An op of one tensor that gives 0 for 0."""
+    return lambda x, *static: x._replace(values=op(x.values, *static))
+
+
+_KEEP_ZERO = ("Abs", "Cast", "Identity", "Neg", "Print", "Sign", "Sin", "Square", "StopGradient", "Tanh")
 _TAKES: dict[str, Callable[..., Any]] = {
+    **{name: _of_elements(OPS[name]) for name in _KEEP_ZERO},
+    **{name: _scaled(OPS[name]) for name in ("Mul", "RealDiv")},
+    "GatherV2": _gather,
     "Shape": lambda x: ops.cast(x.dense_shape, "int32"),
-    "Cast": lambda x, dtype: x._replace(values=ops.cast(x.values, dtype)),
+    "Sum": _sum,
 }
 
 
 def _apply(op: Op, values: list[Any], name: str | None) -> Any:
-    if op.name not in _TAKES:
-        raise op_error(ValueError, op.name, "a sparse tensor is none of its arguments; give K.to_dense of it.")
+    if op.name not in _TAKES or not any(type(value) is SparseTensor for value in values[:2]):
+        raise _none_of_its_arguments(op)
     return _TAKES[op.name](*values)
+
+
+def _none_of_its_arguments(op: Op) -> Exception:
+    return op_error(ValueError, op.name, "a sparse tensor is none of its arguments; give K.to_dense of it.")
 
 
 register_world(SparseTensor, World("sparse", 8, _apply))

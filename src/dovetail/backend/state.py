@@ -9,11 +9,13 @@ import numpy as np
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.backend.session import session_of
-from dovetail.backend.symbolic import in_default_graph, symbolic_graph
+from dovetail.backend.session import KerasUpdate, session_of
+from dovetail.backend.symbolic import in_default_graph, is_of_keras, symbolic_graph
 from dovetail.backend.table import k_error, k_function
 from dovetail.engines import owner_of_type
 from dovetail.engines.base import native_to_dtype
+from dovetail.errors import describe
+from dovetail.ops import arguments
 from dovetail.ops.kinds import TensorLike
 from dovetail.ops.worlds import NATIVE, unwrapped, world_of
 from dovetail.tensor import Tensor, not_building
@@ -41,14 +43,16 @@ def update(x: Any, new_x: TensorLike) -> Any:
     """Gives a variable a new value.
 
     While the default graph is open nothing happens yet: the result is a tensor of the new value, and `K.function` gives
-    the value to the variable each time it runs, if that tensor is among its `updates` or its outputs need it.
+    the value to the variable each time it runs, if that tensor is among its `updates` or its outputs need it.  By a
+    tensor of a Keras model nothing happens yet either: the result is for the `updates` of `K.function`.
 
     Args:
         x: a variable.
         new_x: its new value, of the same shape; cast to the variable's dtype.
 
     Returns:
-        The variable; in the default graph the update, a graph Tensor.
+        The variable; in the default graph the update, a graph Tensor; of a Keras model's tensor, what to do to which
+        variable.
 
     Raises:
         TypeError: `x` is no variable.
@@ -136,6 +140,11 @@ _METHODS: dict[Any, str] = {None: "assign", ops.add: "assign_add", ops.subtract:
 
 def _updated(name: str, x: Any, value: Any, op: Callable[..., Any] | None = None) -> Any:
     _require_variable(name, x)
+    if is_of_keras(value):
+        return KerasUpdate(x, value, _METHODS[op])
+    arguments.require_numbers(value)
+    if isinstance(value, (list, tuple)) and not arguments.holds_tensors(value):
+        value = arguments.host_array(value)
     graph = symbolic_graph()
     if isinstance(x, Variable) and graph is not None:
         return graph.update(x, value, op)
@@ -280,7 +289,8 @@ def set_value(x: Any, value: Any) -> None:
         np.float32(2.0)
     """
     _require_variable("set_value", x)
-    value = np.asarray(value, native_to_dtype(x.dtype).numpy)
+    arguments.require_numbers(value)
+    value = arguments.from_host(lambda v, dtype: np.asarray(v, dtype.numpy), value, native_to_dtype(x.dtype))
     if symbolic_graph() is None:
         x.assign(value)
     else:
@@ -309,7 +319,11 @@ def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
         >>> K.batch_get_value([x, y])
         [np.float32(5.0), array([6., 7.], dtype=float32)]
     """
-    for x, value in tuples:
+    pairs = list(tuples)
+    for pair in pairs:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise TypeError(f"needs pairs of a variable and its value, not {describe(pair)}.")
+    for x, value in pairs:
         K.set_value(x, value)
 
 

@@ -1,8 +1,8 @@
 """The default graph, which old programs build by and by: placeholders, and what is recorded of them.
 
-The first `K.placeholder` of a thread opens its default graph.  From there to `K.clear_session()` ops on variables are
-recorded in it, as ops on placeholders are, so that an expression of variables has the value that they will have when it
-is run; ops on eager Tensors and on arrays are computed at once, as ever.
+The first `K.placeholder` of a thread opens its default graph.  From there to `K.clear_session()` ops on K's variables
+are recorded in it, as ops on placeholders are, so that an expression of variables has the value that they will have
+when it is run; ops on eager Tensors, on arrays and on variables that K did not make are computed at once, as ever.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import numpy as np
 
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.backend.feeding import sparse_placeholder
+from dovetail.backend.sparse import values_of
 from dovetail.backend.table import k_error, k_function
 from dovetail.errors import op_error
 from dovetail.generator import Generator
@@ -145,7 +147,7 @@ class DefaultGraph(Graph):
 
 
 def symbolic_graph() -> DefaultGraph | None:
-    """The default graph, if ops on variables are recorded in it now; None where values are computed or traced."""
+    """The default graph, if ops on K's variables are recorded in it now; None where values are computed or traced."""
     current = trace.current_graph()
     if current is None:
         return None if recording.tapes else building.default
@@ -155,6 +157,7 @@ def symbolic_graph() -> DefaultGraph | None:
 
 def in_default_graph(x: Any) -> bool:
     """Whether it is a tensor of a default graph, of this thread's or another."""
+    x = values_of(x)
     return type(x) is GraphTensor and isinstance(x.graph, DefaultGraph)
 
 
@@ -190,26 +193,31 @@ def placeholder(
 ) -> Any:
     """An input of the default graph; the first one opens that graph.
 
-    From then on expressions of variables are recorded, until `K.clear_session`; see `K.eager` for what is not to be.
+    From then on expressions of K's variables are recorded, until `K.clear_session`; see `K.eager` for what is not to
+    be.
 
     Args:
         shape: ints, with None for dimensions that are not known.
         ndim: the number of axes, where `shape` is not given; if neither is, not even that is known.
         dtype: its type; `floatx` if not given.
-        sparse, ragged: must be False.
+        sparse: whether it is a `SparseTensor`, which is fed a matrix of SciPy or another one; its rank must be given.
+        ragged: must be False.
         name: what the graph calls it.
 
     Returns:
-        A graph Tensor, which has a value only where `K.function` or a session runs.
+        A graph Tensor, which has a value only where `K.function` or a session runs; for `sparse`, a `SparseTensor` of
+        graph Tensors.
 
     Raises:
-        ValueError: a dimension is negative; it is to be both sparse and ragged; a `dovetail.function` is being traced.
+        ValueError: a dimension is negative; it is to be both sparse and ragged; it is to be sparse, and has no rank; a
+            `dovetail.function` is being traced.
         TypeError: there is no such dtype, or a dimension is no integer.
-        NotImplementedError: it is to be sparse or ragged.
+        NotImplementedError: it is to be ragged.
 
     Source: `tf.keras.backend.placeholder`.
 
-    Differs: sparse and ragged placeholders are not offered.
+    Differs: ragged placeholders are not offered.
+    The rank of a sparse placeholder must be known.
 
     Modern: `keras.Input(batch_shape=shape, dtype=dtype)`.
 
@@ -219,17 +227,25 @@ def placeholder(
         ((None, 3), 'float32')
         >>> K.function([x], [K.sum(x, axis=1)])([[[1., 2., 3.]]])
         [array([6.], dtype=float32)]
+        >>> import scipy.sparse
+        >>> s = K.placeholder((None, 3), sparse=True)
+        >>> K.function([s], K.sum(s, axis=1))(scipy.sparse.csr_matrix([[1., 0., 0.], [0., 2., 3.]]))
+        array([1., 5.], dtype=float32)
         >>> K.clear_session()
     """
     if sparse and ragged:
         raise k_error(ValueError, "placeholder", "a placeholder cannot be both sparse and ragged.")
-    if sparse or ragged:
-        raise k_error(NotImplementedError, "placeholder", "all tensors are dense here; feed dense arrays.")
+    if ragged:
+        problem = "no tensor is ragged here; feed rows of one length, padded with zeros, and their lengths or a mask."
+        raise k_error(NotImplementedError, "placeholder", problem)
     if trace.current_graph() is not None and symbolic_graph() is None:
         problem = "a function that is being traced has its arguments as inputs; make placeholders outside of it."
         raise k_error(ValueError, "placeholder", problem)
     dims = (None,) * ndim if not shape and ndim else _dims(shape)
-    return open_default_graph().placeholder(spec(dims, dtype or K.floatx()), name)
+    graph = open_default_graph()
+    if sparse:
+        return sparse_placeholder(graph, dims, dtype or K.floatx(), name)
+    return graph.placeholder(spec(dims, dtype or K.floatx()), name)
 
 
 def _dims(shape: Any) -> Any:
@@ -261,7 +277,7 @@ def is_placeholder(x: Any) -> bool:
         (True, False)
         >>> K.clear_session()
     """
-    return in_default_graph(x) and x.op.type == "Placeholder"
+    return in_default_graph(x) and values_of(x).op.type == "Placeholder"
 
 
 @k_function
@@ -281,7 +297,7 @@ def is_symbolic(x: Any) -> bool:
     """
     if worlds.world_of(x) is worlds.NATIVE:  # a tracer of JAX's; TensorFlow's tensors have an `op` only in graphs
         return hasattr(x, "op") or any(kind.__name__ == "Tracer" for kind in type(x).__mro__)
-    return worlds.world_of(x).symbolic
+    return worlds.world_of(values_of(x)).symbolic
 
 
 @k_function
@@ -342,6 +358,7 @@ def is_keras_tensor(x: Any) -> bool:
     """
     if not K.is_tensor(x):
         raise k_error(ValueError, "is_keras_tensor", f"it needs a tensor, not {x!r}.")
+    x = values_of(x)
     if type(x) is GraphTensor:
         return isinstance(x.graph.outermost, DefaultGraph)
     return worlds.world_of(x).symbolic

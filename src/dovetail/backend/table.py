@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
-from dovetail.errors import CONVENTIONAL, is_inside, op_error, place, user_line
+from dovetail.errors import CONVENTIONAL, op_error, tell, with_given
 from dovetail.ops import calls
+from dovetail.ops.checked import Arguments
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,16 +41,19 @@ def k_function(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: errors that leave a function begin with this name, behind a `K.`."""
+    """Decorator: arguments are checked; errors that leave a function begin with this name, behind a `K.`."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        arguments = Arguments(function, words=False)  # the functions check words, as Keras did
+
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
+                arguments.check(args, kwargs)
                 return function(*args, **kwargs)
             except CONVENTIONAL as error:
                 told = hasattr(error, "k_name")  # by a function of K's, which chose the type
-                _name(error, name)
+                _name(error, name, lambda: arguments.describe(args, kwargs))
                 if isinstance(error, IndexError) and not told and hasattr(error, "k_name"):
                     raise _as_value_error(error) from error.__cause__
                 raise
@@ -59,34 +63,21 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def _name(error: Exception, name: str) -> None:
-    """Makes an error begin with the function that was called; errors of the user's own functions stay as they are."""
-    said = str(error.args[0] if isinstance(error, KeyError) else error)  # a KeyError would put quotes around it
+def _name(error: Exception, name: str, given: Callable[[], str]) -> None:
+    """Makes an error begin with the function that was called: the outermost one of K's."""
     inner = getattr(error, "k_name", None)
-    if inner is not None:
-        text = said.replace(f"K.{inner}", f"K.{name}", 1)
-    elif getattr(error, "dovetail", False):
-        text = f"K.{name}: {said}"
-    elif is_inside(_raised_in(error)):
-        text = f"K.{name} at {place(user_line())}: {said}"
+    if inner is None:
+        tell(error, f"K.{name}", given)
     else:
-        return
-    error.args = (text,)
-    error.dovetail, error.k_name = True, name  # type: ignore[attr-defined]
+        error.args = (with_given(str(error.args[0]).replace(f"K.{inner}", f"K.{name}", 1), given),)
+    if hasattr(error, "dovetail"):
+        error.dovetail, error.k_name = error.args[0], name  # type: ignore[attr-defined]
 
 
 def _as_value_error(error: Exception) -> Exception:
     wanted = ValueError(*error.args).with_traceback(error.__traceback__)
     vars(wanted).update(vars(error))
     return wanted
-
-
-def _raised_in(error: Exception) -> CodeType:
-    traceback = error.__traceback__
-    assert traceback is not None, "it was raised"
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback.tb_frame.f_code
 
 
 def k_error(kind: type[Exception], name: str, problem: str, given: str = "") -> Exception:

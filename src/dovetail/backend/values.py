@@ -1,20 +1,22 @@
-"""Values that are known while Python runs, for checks that a graph cannot make."""
+"""What is known while Python runs: values, for checks that a graph cannot make, and whether Keras runs."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from dovetail.engines import owner_of_type
+from dovetail.ops import arguments
 from dovetail.ops.worlds import EAGER, HOST, NATIVE, STATE, world_of
-from dovetail.tensor import records_variables
+from dovetail.tensor import is_recorded
 
 
 def known_value(x: Any) -> np.ndarray | None:
     """The value of a tensor as an array; None if it is not known yet, as in a graph or an engine's own tracing."""
     world = world_of(x)
-    if world is STATE and not records_variables():
+    if world is STATE and not is_recorded(x):
         x, world = x.read(), EAGER
     if world is EAGER:
         return x._engine.to_numpy(x._value)
@@ -26,3 +28,25 @@ def known_value(x: Any) -> np.ndarray | None:
         except Exception:  # what libraries raise of values that they are tracing has no common type
             return None
     return None
+
+
+def running_keras() -> Any:
+    """The module of a stock Keras 3, if the program has imported it; else None."""
+    return sys.modules.get("keras") if "dovetail.interop.keras" in sys.modules else None
+
+
+def running_layer() -> Any:
+    """What Keras 3 knows of the call of the layer that is running, such as `training`; None if none is."""
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    return state and state.get_global_attribute("current_call_ctx")
+
+
+def asks_for_shapes() -> bool:
+    """Whether Keras 3 computes only to know the shapes and dtypes of what a layer or a loss gives."""
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    return state is not None and state.get_global_attribute("symbolic_scope") is not None
+
+
+def own(x: Any) -> Any:
+    """What a function of K returns of an argument: a copy of an engine's own array that could be written to."""
+    return arguments.owned(x) if world_of(x) is NATIVE else x

@@ -6,20 +6,22 @@ An engine is a module or package beside this one, or one of another distribution
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
+import re
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, packages_distributions
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dovetail.errors import EngineNotInstalled, UnknownEngine
+from dovetail.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
+from dovetail.locks import holding, make_lock
 
 if TYPE_CHECKING:
     from dovetail.engines.base import Engine
@@ -34,9 +36,11 @@ BUILT_IN = {
 ENTRY_POINTS = "dovetail.engines"
 
 _loaded: dict[str, Engine] = {}
-_loading = threading.RLock()
+_loading = make_lock()
+_forked: dict[str, str] = {}  # engines that were used before this process was forked, and what to say of them
 _local: ContextVar[Engine | None] = ContextVar("dovetail_engine", default=None)
 _default: Engine | None = None
+_chosen = False  # whether the default is one that `set_engine` was told
 
 
 def known_engines() -> list[str]:
@@ -44,11 +48,11 @@ def known_engines() -> list[str]:
     return [*BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN)]
 
 
-def engines() -> list[str]:
+def list_engines() -> list[str]:
     """The names of the engines that are installed here.
 
     Example:
-        >>> "numpy" in engines()
+        >>> "numpy" in list_engines()
         True
     """
     return [name for name in known_engines() if is_installed(name)]
@@ -67,21 +71,26 @@ def get_engine(name: str) -> Engine:
     Raises:
         UnknownEngine: there is no engine of this name; a ValueError.
         EngineNotInstalled: its library is not installed; the message says how to install it.
+        RuntimeError: it was used before this process was forked, and does not work in such a process.
     """
-    found = _loaded.get(name)
-    if found is not None:
-        return found
-    with _loading:
-        if name not in _loaded:
-            drawn = np.random.get_state()  # noqa: NPY002  # while jax is imported, it draws from what users have seeded
-            try:
-                _loaded[name] = _load(name)
-            finally:
-                np.random.set_state(drawn)  # noqa: NPY002
-        return _loaded[name]
+    if not isinstance(name, str):
+        raise op_error(TypeError, "engine", f"an engine has a name, a str, but it is {describe(name)}.")
+    return _loaded.get(name) or holding(_loading, _get_loaded, name)
+
+
+def _get_loaded(name: str) -> Engine:
+    if name not in _loaded:
+        drawn = np.random.get_state()  # noqa: NPY002  # while jax is imported, it draws from what users have seeded
+        try:
+            _loaded[name] = _load(name)
+        finally:
+            np.random.set_state(drawn)  # noqa: NPY002
+    return _loaded[name]
 
 
 def _load(name: str) -> Engine:
+    if name in _forked:
+        raise RuntimeError(_forked[name])
     if name in BUILT_IN:
         module, libraries, install = BUILT_IN[name]
         if find_spec(libraries[0]) is None:
@@ -90,7 +99,9 @@ def _load(name: str) -> Engine:
     for point in entry_points(group=ENTRY_POINTS):
         if point.name == name:
             return point.load()
-    raise UnknownEngine(f"there is no engine {name!r}; there are {', '.join(known_engines())}.")
+    known = known_engines()
+    problem = f"there is no engine {name!r}; there are {', '.join(known)}. {did_you_mean(name, known)}"
+    raise op_error(UnknownEngine, "engine", problem.rstrip())
 
 
 def set_engine(name: str) -> None:
@@ -100,8 +111,8 @@ def set_engine(name: str) -> None:
         UnknownEngine: there is no engine of this name; a ValueError.
         EngineNotInstalled: its library is not installed.
     """
-    global _default
-    _default = get_engine(name)
+    global _default, _chosen
+    _default, _chosen = get_engine(name), True
     if _local.get() is not None:
         _local.set(_default)
 
@@ -136,6 +147,11 @@ def pop_engine(token: Token[Engine | None]) -> None:
     _local.reset(token)
 
 
+def chosen_engine() -> Engine | None:
+    """The engine that the program chose, by `engine`, `set_engine` or $DOVETAIL_ENGINE; None if it chose none."""
+    return current_engine() if _local.get() or _chosen or os.environ.get("DOVETAIL_ENGINE") else None
+
+
 def current_engine() -> Engine:
     """The engine on which values that belong to none yet are computed; at first that of $DOVETAIL_ENGINE, or numpy."""
     global _default
@@ -151,10 +167,54 @@ def tracing_engine() -> Engine | None:
 
 
 def owner_of_type(kind: type) -> Any:
-    """The engine whose own arrays are of this Python type; None for Dovetail's, NumPy's and Python's types."""
+    """The engine whose own arrays are of this Python type; None for Dovetail's, NumPy's and Python's types.
+
+    An engine of another distribution is loaded now, if the type is of that distribution or of one that it requires.
+    """
     root = getattr(kind, "library", None) or kind.__module__.partition(".")[0]
     for name, (_, libraries, _) in BUILT_IN.items():
         if root in libraries and name != "numpy" and root in sys.modules:
             found = get_engine(name)
             return found if found.owns_type(kind) else None
-    return next((e for e in _loaded.values() if e.name not in BUILT_IN and e.owns_type(kind)), None)
+    for name in _outside_engines(root):
+        get_engine(name)
+    return next((e for e in list(_loaded.values()) if e.name not in BUILT_IN and e.owns_type(kind)), None)
+
+
+@functools.cache
+def _outside_engines(root: str) -> list[str]:
+    """The engines of other distributions that may own types of a library, by the root of its modules' names."""
+    if root in sys.stdlib_module_names or root in ("dovetail", "numpy", "__main__"):
+        return []
+    points = [point for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN]
+    return [point.name for point in points if point.module.partition(".")[0] == root or _requires(point.dist, root)]
+
+
+def _requires(distribution: Any, root: str) -> bool:
+    """Whether a library is of a distribution, or of one that it requires."""
+    if distribution is None:
+        return False
+    names = [distribution.name, *(re.split(r"[^\w.-]", text)[0] for text in distribution.requires or ())]
+    libraries = packages_distributions().get(root, ())
+    return bool(set(map(_normalized, names)) & set(map(_normalized, libraries)))
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _refuse_in_child() -> None:
+    """In a forked child: a library would wait for ever for threads of its own, which a fork does not copy."""
+    for name, found in list(_loaded.items()):
+        if not found.forks:
+            del _loaded[name]
+            _forked[name] = problem = (
+                f"the engine {name!r} was used before this process was forked, and its library does not work in a "
+                "forked process: start processes by multiprocessing.get_context('spawn') or with joblib, or use it "
+                "in the child alone."
+            )
+            found.refuse(problem)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_refuse_in_child)

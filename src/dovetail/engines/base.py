@@ -7,7 +7,8 @@ and the few methods below.  Everything else (promotion, checks, gradients, graph
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,8 @@ import numpy as np
 from dovetail import dtypes
 from dovetail.dtypes import DType
 from dovetail.engines.control import Control, HostControl, Values
+from dovetail.errors import LIBRARIES
+from dovetail.ops.accumulation import ACCUMULATING, HALVES, in_float32
 
 Rule = Callable[..., Any]
 
@@ -54,6 +57,10 @@ class Engine:
         compiles_programs: `compile` makes one executable of a whole program, which plans its own memory; else a program
             runs rule by rule.
         consumes: the executable consumes the arguments that are donated to it.
+        accumulates: ops of `ACCUMULATING` whose rules accumulate halves in float32 by themselves.
+        forks: a process that is forked after the library was used can use it, too.
+        errors: what the library raises of arguments that do not fit; what else comes up (memory that runs out, the
+            exception of a signal's handler) stays as it is.
     """
 
     name: ClassVar[str]
@@ -61,13 +68,18 @@ class Engine:
     static_shapes: ClassVar[bool] = False
     compiles_programs: ClassVar[bool] = False
     consumes: ClassVar[bool] = False
+    accumulates: ClassVar[Collection[str]] = ()
+    forks: ClassVar[bool] = True
+    errors: ClassVar[tuple[type[Exception], ...]] = LIBRARIES
 
     def __init__(self, rules: Rules, out_rules: dict[str, Rule] | None = None, fresh: Iterable[str] = ()) -> None:
         self.control = self.make_control()
         own = Rules({"XlaOptimizationBarrier": tuple, "Print": self.print_value})
-        self.rules = Rules({**own, **self.control.rules(), **rules})
-        self.out_rules = out_rules or {}
+        self.rules = Rules(self.with_wide_sums({**own, **self.control.rules(), **rules}))
+        self.out_rules = self.with_wide_sums(out_rules or {})
         self.fresh = frozenset(fresh)
+        if type(self).dtype is not Engine.dtype and type(self).native_dtype_of is Engine.native_dtype_of:
+            self.native_dtype_of = lambda value: self.native_dtype(self.dtype(value))
         self.eager_rules = {name: self.eager_rule(rule) for name, rule in self.rules.items()}
         native_types = {name: self.native_dtype(d) for name, d in dtypes.ALL.items() if self.has_dtype(d)}
         self.direct = {
@@ -78,9 +90,26 @@ class Engine:
             native_types[name]: kinds for names, kinds in _ABSORBED for name in names if name in native_types
         }
         self._numbers: dict[Any, Any] = {}
+        self.refused: Callable[[], Any] | None = None  # raises, where it cannot be used
         self.native = copy.copy(self)
         self.native.eager_rules = self.rules
         self.native.native = self.native
+
+    def with_wide_sums(self, rules: dict[str, Rule]) -> dict[str, Rule]:
+        """A table of rules, of which those that accumulate get halves in float32."""
+        float32, *halves = found = {
+            self.native_dtype(dtypes.ALL[name]): dtypes.ALL[name] for name in ("float32", *HALVES)
+        }
+
+        def cast(x: Any, native_dtype: Any) -> Any:
+            return self.rules["Cast"](x, found[native_dtype])
+
+        wide = {
+            name: in_float32(rule, cast, halves, float32)
+            for name, rule in rules.items()
+            if name in ACCUMULATING and name not in self.accumulates
+        }
+        return {**rules, **wide}
 
     # what a library differs in
 
@@ -118,8 +147,10 @@ class Engine:
     def shape(self, value: Any) -> tuple[int, ...]:
         return value.shape
 
+    native_dtype_of = staticmethod(operator.attrgetter("dtype"))  # an array's dtype, as `native_dtype` gives it
+
     def dtype(self, value: Any) -> DType:
-        return native_to_dtype(value.dtype)
+        return native_to_dtype(self.native_dtype_of(value))
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
         """A native array whose contents do not matter; what buffers are made of."""
@@ -132,6 +163,19 @@ class Engine:
     def copy(self, value: Any) -> Any:
         """The same numbers in a buffer of their own."""
         raise NotImplementedError
+
+    def owned(self, value: Any, given: Iterable[Any] | None = None) -> Any:
+        """An array that its user may write to without changing another one.
+
+        Args:
+            value: a native array.
+            given: what it was computed from, of any type; None if that is not known.
+
+        Returns:
+            The array, or, where users can write to the library's arrays and it may share memory with others, a copy
+            that is differentiated like it.
+        """
+        return value
 
     def is_deleted(self, value: Any) -> bool:
         """Whether a native array's buffer is gone, consumed by a compiled program."""
@@ -167,6 +211,10 @@ class Engine:
             function: takes and returns native arrays.
             donate: positions of the arguments whose buffers may be reused for the results.
             graph: what it computes.
+
+        Returns:
+            The program.  Where it consumes arguments it takes a list `into`, which has the tuple of results the moment
+            that they are there, whatever exception comes before the call is over.
         """
         return function
 
@@ -183,7 +231,8 @@ class Engine:
 
     def unstack(self, value: Any) -> Values:
         """The slices along the first axis."""
-        return [value[i, ...] for i in range(len(value))]
+        take = self.rules["StridedSlice"]
+        return [take(value, (i,), (i + 1,), (1,), 0, 0, 1) for i in range(self.shape(value)[0])]
 
     def stack(self, values: Values) -> Any:
         """Arrays of one shape along a new first axis."""
@@ -297,8 +346,32 @@ class Engine:
             array = np.from_dlpack(source)
             return self.asarray(array, native_to_dtype(array.dtype))
 
+    def refuse(self, problem: str) -> None:
+        """From now on whatever it is asked to compute raises a RuntimeError; what it has computed can be read."""
+
+        def refused(*args: Any, **options: Any) -> Any:
+            error = RuntimeError(problem)
+            error.dovetail = True  # type: ignore[attr-defined]  # told as it is, whatever op asks
+            raise error
+
+        for found in (self, self.native):
+            found.refused = refused
+            found.eager_rules = _Refused(refused)
+            for method in ("asarray", "copy", "empty", "from_dlpack", "compile"):
+                setattr(found, method, refused)
+
     def __repr__(self) -> str:
         return f"<engine {self.name}>"
+
+
+class _Refused(dict[str, Rule]):
+    """A table of rules whose every rule raises."""
+
+    def __init__(self, refused: Rule) -> None:
+        self._refused = refused
+
+    def get(self, name: str, default: Any = None) -> Rule:
+        return self._refused
 
 
 def print_array(array: np.ndarray, message: str, summarize: int) -> None:
@@ -329,9 +402,11 @@ _DIRECT = {
     "any": tuple(dtypes.ALL),
     "real": ("bool", *dtypes.INTEGERS, *dtypes.FLOATS),
     "number": (*dtypes.INTEGERS, *dtypes.FLOATS, *dtypes.COMPLEXES),
+    "ordered": (*dtypes.INTEGERS, *dtypes.FLOATS),
     "inexact": (*dtypes.FLOATS, *dtypes.COMPLEXES),
     "float": dtypes.FLOATS,
     "integer": dtypes.INTEGERS,
+    "index": dtypes.INTEGERS,
     "bits": ("bool", *dtypes.INTEGERS),
     "bool": ("bool",),
 }

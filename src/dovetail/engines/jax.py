@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from itertools import starmap
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import jax
@@ -26,13 +28,12 @@ from dovetail.engines.control import Control, Values
 from dovetail.engines.jax_dimensions import Dimension, Dimensions, as_dimensions, known, shape_of, with_dimensions
 from dovetail.engines.numpy_like import by_name, drops_imaginary, infinite_bounds, integer_power, reduction, running
 from dovetail.ops import image
+from dovetail.ops.accumulation import PRODUCTS, in_float32
 from dovetail.ops.kinds import Kind
 from dovetail.ops.op import OPS
 from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
-
-_in_float32 = matrices.in_float32(lax.convert_element_type, (jnp.float16, jnp.bfloat16), jnp.float32)
 
 rules = Rules(
     {
@@ -42,7 +43,9 @@ rules = Rules(
         "Rsqrt": lax.rsqrt,
         "Real": jnp.real,
         "Imag": jnp.imag,
-        "Exp2": _in_float32(jnp.exp2),  # that of halves is wrong in the first digit of large results
+        "Exp2": in_float32(
+            jnp.exp2, lax.convert_element_type, (jnp.float16, jnp.bfloat16), jnp.float32
+        ),  # that of halves is wrong in the first digit of large results
         "Erf": lax.erf,
         "Erfc": lax.erfc,
         "Erfinv": lax.erf_inv,
@@ -162,7 +165,6 @@ def _nan_where_zero(pivots: Any, result: Any) -> Any:
 
 
 @rules("MatrixSolve")
-@_in_float32
 def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
     lu, pivots = jsp.lu_factor(matrix)
     batch = jnp.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
@@ -172,7 +174,6 @@ def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
 
 
 @rules("MatrixTriangularSolve")
-@_in_float32
 def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
     batch = jnp.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
     matrix, rhs = (jnp.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (matrix, rhs))
@@ -183,28 +184,23 @@ def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
 
 
 @rules("Cholesky")
-@_in_float32
 def _(x: Any) -> Any:
     result = lax.linalg.cholesky(x, symmetrize_input=False)
     return jnp.where(jnp.any(jnp.isnan(result), (-2, -1), keepdims=True), jnp.nan, result)
 
 
 @rules("Lu")
-@_in_float32
 def _(x: Any) -> Any:
     return lax.linalg.lu(x)[:2]
 
 
 # jax differentiates no determinant of 0 by 0 matrices.
-rules["MatrixDeterminant"] = _in_float32(
-    lambda x: jnp.linalg.det(x) if x.shape[-1] else jnp.ones(x.shape[:-2], x.dtype)
-)
-rules["LogMatrixDeterminant"] = _in_float32(jnp.linalg.slogdet)
-rules["Qr"] = _in_float32(jnp.linalg.qr)
+rules["MatrixDeterminant"] = lambda x: jnp.linalg.det(x) if x.shape[-1] else jnp.ones(x.shape[:-2], x.dtype)
+rules["LogMatrixDeterminant"] = jnp.linalg.slogdet
+rules["Qr"] = jnp.linalg.qr
 
 
 @rules("SelfAdjointEigV2")
-@_in_float32
 def _(x: Any, compute_v: bool) -> Any:
     if not compute_v:
         return [jnp.linalg.eigvalsh(x, symmetrize_input=False)]
@@ -213,14 +209,12 @@ def _(x: Any, compute_v: bool) -> Any:
 
 
 @rules("Eig")
-@_in_float32
 def _(x: Any) -> Any:
     w, v = jnp.linalg.eig(x)
     return w, v * matrices.phases(jnp, v)
 
 
 @rules("Svd")
-@_in_float32
 def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
     if not compute_uv:
         return [jnp.linalg.svd(x, compute_uv=False)]
@@ -518,6 +512,8 @@ class JaxEngine(Engine):
     static_shapes = True
     compiles_programs = True
     consumes = True
+    accumulates = PRODUCTS - {"Einsum"}
+    forks = False
 
     def version(self) -> str:
         return jax.__version__
@@ -579,13 +575,7 @@ class JaxEngine(Engine):
         return lambda *args: (rule if _is_traced(args) else compiled)(*args)
 
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
-        compiled = jax.jit(function, donate_argnums=donate)
-
-        def program(*args: Any) -> Any:
-            with jax.enable_x64(True):
-                return compiled(*args)
-
-        return program
+        return _Program(function, donate)
 
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)
@@ -611,6 +601,40 @@ class JaxEngine(Engine):
 
     def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         return jax.checkpoint(function)(*args)
+
+
+class _Program:
+    """A program as one executable, compiled at the first call for its arguments' dtypes and shapes.
+
+    It is compiled under `enable_x64` and runs without, so the calls that follow go to JAX's C++ code at once: an
+    exception that a signal's handler raises comes before, when nothing is consumed, or after, when the results are in
+    the list.  The first call runs code in Python around the execution, so it consumes copies.  It does so again where
+    settings of JAX's own change between calls, such as its precision of products: an exception in this very moment
+    loses what was consumed.
+    """
+
+    def __init__(self, function: Callable[..., Any], donate: tuple[int, ...]) -> None:
+        self._function = function
+        self._donate = donate
+        self._run: Any = None
+
+    def __call__(self, *args: Any, into: list[Any] | None = None) -> Any:
+        found: list[Any] = [] if into is None else into
+        if self._run is None:
+            self._first(args, found)
+        else:
+            found.extend(starmap(self._run, (args,)))
+        return found[-1]
+
+    def _first(self, args: tuple[Any, ...], found: list[Any]) -> None:
+        args = tuple(jnp.array(arg, copy=True) if i in self._donate else arg for i, arg in enumerate(args))
+        with jax.enable_x64(True):
+            compiled = jax.jit(self._function, donate_argnums=self._donate).lower(*args).compile()
+            found.append(compiled(*args))
+        run = getattr(compiled, "_call", None)  # what its `__call__` calls
+        if run is None or isinstance(run, FunctionType):  # Python code, in programs that call back
+            run = jax.enable_x64(True)(compiled)
+        self._run = run
 
 
 class NativeJaxEngine(JaxEngine):

@@ -1,35 +1,8 @@
-"""What the engines' rules for matrices share: halves, which LAPACK does not know, and the signs of vectors."""
+"""What the engines' rules for matrices share: the signs of vectors."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Collection
 from typing import Any
-
-
-def in_float32(cast: Callable[[Any, Any], Any], halves: Collection[Any], float32: Any) -> Callable[..., Any]:
-    """A decorator of rules for matrices: those of 16-bit floats are computed in float32.
-
-    Args:
-        cast: (array, dtype) → the library's array in that dtype.
-        halves: the library's 16-bit floats.
-        float32: its float32.
-    """
-
-    def decorate(rule: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(rule)
-        def wide(*args: Any) -> Any:
-            half = args[0].dtype
-            if half not in halves:
-                return rule(*args)
-            results = rule(*[cast(a, float32) if getattr(a, "dtype", None) == half else a for a in args])
-            if isinstance(results, (tuple, list)):
-                return [cast(y, half) if y.dtype == float32 else y for y in results]
-            return cast(results, half)
-
-        return wide
-
-    return decorate
 
 
 def phases(library: Any, vectors: Any) -> Any:

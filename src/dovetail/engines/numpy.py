@@ -62,7 +62,7 @@ def _scipy(name: str) -> Rule:
 
 
 def _wide(dtype: np.dtype) -> np.dtype:
-    """The dtype in which halves are summed, and given to libraries that do not know them: float32."""
+    """The dtype in which halves are given to libraries that do not know them, or not enough: float32."""
     return _WIDE.get(dtype, dtype)
 
 
@@ -104,15 +104,11 @@ def _(x: Any) -> Any:
 # -- reductions -------------------------------------------------------------------------------------------------------
 
 
-def _wide_total(ufunc: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    return ufunc.reduce(x, axis, _wide(x.dtype), keepdims=keepdims)
+def _total(ufunc: Any) -> Rule:
+    return lambda x, axis, keepdims: ufunc.reduce(x, axis, x.dtype, keepdims=keepdims)
 
 
-def _total(ufunc: np.ufunc) -> Rule:
-    return lambda x, axis, keepdims: _wide_total(ufunc, x, axis, keepdims).astype(x.dtype, copy=False)
-
-
-def _extreme(ufunc: np.ufunc, bound: int) -> Rule:
+def _extreme(ufunc: Any, bound: int) -> Rule:
     def rule(x: Any, axis: Any, keepdims: bool) -> Any:
         if x.size:
             return ufunc.reduce(x, axis, keepdims=keepdims)
@@ -123,12 +119,12 @@ def _extreme(ufunc: np.ufunc, bound: int) -> Rule:
 
 @rules("Mean")
 def _(x: Any, axis: Any, keepdims: bool) -> Any:
-    total = _wide_total(np.add, x, axis, keepdims)
+    total = rules["Sum"](x, axis, keepdims)
     return (total / (x.size // total.size if total.size else 1)).astype(x.dtype, copy=False)
 
 
 def _accumulate(ufunc: np.ufunc) -> Rule:
-    return lambda x, axis: ufunc.accumulate(x, axis, _wide(x.dtype)).astype(x.dtype, copy=False)
+    return lambda x, axis: ufunc.accumulate(x, axis, x.dtype)
 
 
 rules |= {
@@ -150,7 +146,7 @@ rules |= {
 def _(g: Any, like: Any) -> Any:
     extra = g.ndim - like.ndim
     axes = (*range(extra), *(i + extra for i, dim in enumerate(like.shape) if dim == 1 and g.shape[i + extra] != 1))
-    return np.add.reduce(g, axes, _wide(g.dtype)).astype(g.dtype, copy=False).reshape(like.shape) if axes else g
+    return np.add.reduce(g, axes, g.dtype).reshape(like.shape) if axes else g
 
 
 # -- joining, slicing, indexing ---------------------------------------------------------------------------------------
@@ -309,7 +305,6 @@ def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, p
 def _matrices(x: Any, lead: int, groups: int) -> Any:
     """A matrix for each group of channels: the leading axes are its rows, the others and the channels its columns."""
     rows, inner, each = math.prod(x.shape[:lead]), math.prod(x.shape[lead:-1]), x.shape[-1] // groups
-    x = x.astype(_wide(x.dtype), copy=False)
     if groups == 1:
         return x.reshape(1, rows, inner * each)
     return x.reshape(rows, inner, groups, each).transpose(2, 0, 1, 3).reshape(groups, rows, inner * each)
@@ -323,7 +318,7 @@ def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_form
     lead = len(strides) + 1
     y = _matrices(patches, lead, groups) @ _matrices(kernel, lead, groups)
     y = y.swapaxes(0, 1).reshape(*patches.shape[:lead], kernel.shape[-1])
-    return _restored(y.astype(x.dtype, copy=False), data_format)
+    return _restored(y, data_format)
 
 
 @rules(*CONVOLUTIONS["BackpropInput"])
@@ -335,7 +330,7 @@ def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilatio
     columns = _matrices(g, lead, groups) @ _matrices(kernel, lead, groups).mT
     columns = np.moveaxis(columns.reshape(groups, -1, windows.volume, kernel.shape[-2]), 0, 2)
     patches = columns.reshape(*g.shape[:-1], *windows.size, channels)
-    return _restored(_unslide(patches, sizes, windows).astype(g.dtype, copy=False), data_format)
+    return _restored(_unslide(patches, sizes, windows), data_format)
 
 
 @rules(*CONVOLUTIONS["BackpropFilter"])
@@ -344,23 +339,16 @@ def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: 
     groups = split_shape(x.shape, data_format)[2] // filter_sizes[-2]
     patches, lead = _slide(_last(x, data_format), windows), len(strides) + 1
     gradient = _matrices(patches, lead, groups).mT @ _matrices(_last(g, data_format), lead, groups)
-    return np.moveaxis(gradient, 0, 1).reshape(filter_sizes).astype(g.dtype, copy=False)
+    return np.moveaxis(gradient, 0, 1).reshape(filter_sizes)
 
 
 # -- linear algebra ---------------------------------------------------------------------------------------------------
-
-_in_float32 = matrices.in_float32(np.asarray, _WIDE, np.dtype(np.float32))
 
 
 @rules("MatMul")
 def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> Any:
     x, y = x.swapaxes(-1, -2) if transpose_a else x, y.swapaxes(-1, -2) if transpose_b else y
-    if x.dtype not in _WIDE:
-        return np.matmul(x, y, out)
-    whole = np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
-    if out is not None:
-        np.copyto(out, whole)
-    return whole
+    return np.matmul(x, y, out)
 
 
 out_rules["MatMul"] = rules["MatMul"]
@@ -368,9 +356,7 @@ out_rules["MatMul"] = rules["MatMul"]
 
 @rules("Einsum")
 def _(inputs: Any, equation: str) -> Any:
-    dtype = inputs[0].dtype
-    wide = [x.astype(_wide(dtype), copy=False) for x in inputs]
-    return np.asarray(np.einsum(equation, *wide, optimize=len(wide) > 1)).astype(dtype, copy=False)
+    return np.asarray(np.einsum(equation, *inputs, optimize=len(inputs) > 1))
 
 
 def _or_nan(function: Callable[..., Sequence[Any]], *stacks: Any) -> Sequence[Any]:
@@ -401,13 +387,11 @@ def _adjoint(x: Any) -> Any:
 
 
 @rules("MatrixSolve")
-@_in_float32
 def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
     return _or_nan(lambda a, b: [np.linalg.solve(a, b)], _adjoint(matrix) if adjoint else matrix, rhs)[0]
 
 
 @rules("MatrixTriangularSolve")
-@_in_float32
 def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
     from scipy.linalg import solve_triangular
 
@@ -417,7 +401,6 @@ def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
 
 
 @rules("Lu")
-@_in_float32
 def _(x: Any) -> Any:
     from scipy.linalg import get_lapack_funcs
 
@@ -425,15 +408,14 @@ def _(x: Any) -> Any:
     return _each(lambda one: getrf(one)[:2], x)
 
 
-rules["MatrixInverse"] = _in_float32(lambda x: _or_nan(lambda a: [np.linalg.inv(a)], x)[0])
-rules["MatrixDeterminant"] = _in_float32(np.linalg.det)
-rules["LogMatrixDeterminant"] = _in_float32(np.linalg.slogdet)
-rules["Cholesky"] = _in_float32(lambda x: _or_nan(lambda a: [np.linalg.cholesky(a)], x)[0])
-rules["Qr"] = _in_float32(np.linalg.qr)
+rules["MatrixInverse"] = lambda x: _or_nan(lambda a: [np.linalg.inv(a)], x)[0]
+rules["MatrixDeterminant"] = np.linalg.det
+rules["LogMatrixDeterminant"] = np.linalg.slogdet
+rules["Cholesky"] = lambda x: _or_nan(lambda a: [np.linalg.cholesky(a)], x)[0]
+rules["Qr"] = np.linalg.qr
 
 
 @rules("SelfAdjointEigV2")
-@_in_float32
 def _(x: Any, compute_v: bool) -> Any:
     if not compute_v:
         return _or_nan(lambda a: [np.linalg.eigvalsh(a)], x)
@@ -442,14 +424,12 @@ def _(x: Any, compute_v: bool) -> Any:
 
 
 @rules("Eig")
-@_in_float32
 def _(x: Any) -> Any:
     w, v = (y.astype(np.result_type(y, np.complex64)) for y in _or_nan(np.linalg.eig, x))
     return w, v * matrices.phases(np, v)
 
 
 @rules("Svd")
-@_in_float32
 def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
     if not compute_uv:
         return _or_nan(lambda a: [np.linalg.svd(a, compute_uv=False)], x)
@@ -484,6 +464,9 @@ class NumPyEngine(Engine):
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
         return np.empty(shape, dtype.numpy)
+
+    def unstack(self, value: Any) -> Any:
+        return [value[i, ...] for i in range(len(value))]
 
     def copy(self, value: Any) -> Any:
         return np.array(value)

@@ -18,7 +18,7 @@ from dovetail.ops import arguments
 from dovetail.ops.op import OPS
 from dovetail.ops.spec import TensorSpec
 from dovetail.ops.subgraphs import join_specs
-from dovetail.tensor import building, record_on
+from dovetail.tensor import building, record_on, recording
 
 
 class GraphControl(Control):
@@ -91,7 +91,7 @@ def _graph_of(values: Iterable[Any]) -> Graph:
     current = trace.current_graph()
     if current is not None:
         return current
-    return next((v.graph for v in values if type(v) is GraphTensor), building.default)
+    return next((trace.open_graph(v, "control flow") for v in values if type(v) is GraphTensor), building.default)
 
 
 def _as_graph_tensor(value: Any, graph: Graph) -> GraphTensor:
@@ -109,7 +109,7 @@ def _slices(xs: Values) -> dict[str, TensorSpec]:
 def _subgraph(name: str, outer: Graph | None, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> Graph:
     """A function of flat values as a graph; no tape sees its operations, but the operation that will hold the graph."""
     graph = Graph(name, outer)
-    with record_on(()), graph.as_default():
+    with record_on(tape.eager_only() for tape in recording.tapes), graph.as_default():
         results = function(*[graph.placeholder(spec, name) for name, spec in specs.items()])
         graph.outputs = [_as_graph_tensor(v, graph) for v in results]
     return graph
@@ -171,6 +171,7 @@ class _Closure:
             subgraph.outputs[carried:carried] = last
         for subgraph in subgraphs:
             self._order_inputs(subgraph)
+            subgraph.is_traced = True
 
     def _order_inputs(self, subgraph: Graph) -> None:
         taken = subgraph.captures, subgraph.state.inputs
@@ -188,7 +189,7 @@ class _Closure:
 
     def constants(self) -> list[GraphTensor]:
         """What is captured, and the values of variables that are only read."""
-        captured = [trace.capture(self.graph, t) for t in self._captured]
+        captured = [trace.to_graph(t, t.dtype, self.graph, OPS["Identity"]) for t in self._captured]
         return captured + [trace.read_variable(self.graph, v) for v in self._read]
 
     def record(self, op: str, values: list[Any]) -> list[GraphTensor]:

@@ -7,20 +7,67 @@ or a type error is refused and leaves the graph as it was.  Passes, which keep t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dovetail.errors import describe, op_error
+from dovetail.graph.journal import all_or_nothing, journal, note
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.order import Order, position
 from dovetail.ops.basic import EFFECTS
-from dovetail.ops.spec import Shape
 
 if TYPE_CHECKING:
-    from dovetail.errors import Where
-    from dovetail.graph.ir import Graph, State
-    from dovetail.graph.order import Order
+    from dovetail.graph.outputs import Outputs
     from dovetail.graph.patterns import Match, Pattern
+
+Replacing: TypeAlias = Callable[[Operation], None]
+
+
+class Cursor:
+    """Where new operations are put.
+
+    Args:
+        order: that of the graph.
+        before: an operation that they stand before.
+        behind: an operation that they stand right behind; if neither is given, at the end.
+    """
+
+    def __init__(self, order: Order, before: Operation | None = None, behind: Operation | None = None) -> None:
+        self.order = order
+        self.before = before
+        self.behind = behind
+        self._follows = behind is not None
+
+    def place(self, operation: Operation) -> Operation | None:
+        """What to put a new operation before: what the cursor says, or the first where all that it needs is known."""
+        before = self._before()
+        needed = (*(t.op for t in operation.inputs), *operation.control_inputs)
+        latest = max(needed, key=position, default=None)
+        if latest is not None and before is not None and latest._position >= before._position:
+            return latest._next
+        if self._follows:
+            self.behind = operation
+        return before
+
+    def _before(self) -> Operation | None:
+        if not self._follows:
+            return self.before
+        return self.order._first if self.behind is None else self.behind._next
+
+    def forget(self, operation: Operation) -> None:
+        """An operation is taken out."""
+        if self.before is operation:
+            self.before = operation._next
+        if self.behind is operation:
+            self.behind = operation._previous
+
+
+def scope_of(operation: Operation) -> str:
+    """The name scope of an operation, with its slash."""
+    head, slash, _ = operation.name.rpartition("/")
+    return head + slash
 
 
 class Editing:
@@ -29,18 +76,20 @@ class Editing:
     if TYPE_CHECKING:
         name: str
         inputs: list[GraphTensor]
-        outputs: list[GraphTensor]
-        state: State
-        _operations: dict[str, Operation]
+        version: int
         _order: Order
-        _cursor: Operation | None
-        _where: Where
+        _holders: dict[Operation, None]
+        _cursors: list[Cursor]
+        _like: Operation | None
+        _scope: str | None
 
         @property
-        def operations(self) -> list[Operation]: ...
+        def outputs(self) -> Outputs: ...
+        @outputs.setter
+        def outputs(self, tensors: Iterable[GraphTensor]) -> None: ...
+        def holders(self) -> list[Operation]: ...
         def as_default(self) -> Any: ...
-        def name_scope(self, name: str) -> Any: ...
-        def placeholder(self, spec: Any, name: str | None = None) -> GraphTensor: ...
+        def _detach(self, operation: Operation) -> None: ...
 
     # where new operations go
 
@@ -59,104 +108,177 @@ class Editing:
             ['Placeholder', 'Neg', 'Tanh']
         """
         self._check_member(operation)
-        with self._insert(operation):
+        with self._insert(Cursor(self._order, before=operation)):
             yield
 
     @contextmanager
     def insert_after(self, operation: Operation) -> Iterator[None]:
-        """Operations that are made inside the `with` block stand right behind this one."""
+        """Operations that are made inside the `with` block stand right behind this one, in order."""
         self._check_member(operation)
-        with self._insert(operation._next):
+        with self._insert(Cursor(self._order, behind=operation)):
             yield
 
     @contextmanager
-    def _insert(self, before: Operation | None) -> Iterator[None]:
-        outside, self._cursor = self._cursor, before
+    def _insert(self, cursor: Cursor) -> Iterator[None]:
+        self._cursors.append(cursor)
         try:
             with self.as_default():
                 yield
         finally:
-            self._cursor = outside
+            self._cursors.remove(cursor)
 
-    def move_cursor(self, operation: Operation | None) -> None:
-        """New operations stand before this one from here on, as of the same line of the user's; None: at the end.
+    @contextmanager
+    def replacing(self, operation: Operation | None = None, scope: str | None = None) -> Iterator[Replacing]:
+        """Operations that are made inside the `with` block take the place of this one.
 
-        For passes, which go through whole graphs; others say `insert_before`.
+        They stand before it and take after it: the user's line, the name scope, device, engine and gradient overrides
+        are the same, and they wait for what it waits for.
+
+        Args:
+            operation: what is to be replaced; None for a pass, which says it by calling what the `with` block is given.
+            scope: another name scope.
         """
-        self._cursor = operation
-        self._where = None if operation is None else operation.where
+        cursor = Cursor(self._order)
+        outside = self._like, self._scope
+
+        def replace(operation: Operation) -> None:
+            cursor.before = self._like = operation
+
+        with self._insert(cursor):
+            try:
+                self._scope = scope
+                if operation is not None:
+                    replace(operation)
+                yield replace
+            finally:
+                self._like, self._scope = outside
 
     def _check_member(self, operation: Operation) -> None:
-        if self._operations.get(operation.name) is not operation:
-            raise ValueError(f"{operation!r} is not in the graph {self.name!r}.")
+        if operation.is_removed:
+            raise ValueError(f"{operation!r} was removed from the graph {operation.graph.name!r}.")
+        if operation.graph is not self:
+            raise ValueError(f"{operation!r} is not in the graph {self.name!r}, but in {operation.graph.name!r}.")
+
+    def check_tensor(self, tensor: GraphTensor) -> None:
+        """Refuses what is no tensor of this graph.
+
+        Raises:
+            TypeError: it is something else.
+            ValueError: it is of another graph, or its operation was removed.
+        """
+        if not isinstance(tensor, GraphTensor):
+            raise TypeError(f"{describe(tensor)} is no tensor of the graph {self.name!r}.")
+        if tensor.op.graph is not self or tensor.op.is_removed:
+            raise ValueError(self.foreign(tensor))
+
+    def foreign(self, tensor: GraphTensor) -> str:
+        """Why a tensor cannot be used in this graph, as a sentence."""
+        if tensor.op.graph is not self:
+            return f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {self.name!r}."
+        return f"{tensor!r} was removed from the graph {self.name!r}, so it cannot be used any more."
 
     # replacing
 
     def replace_all_uses(self, old: GraphTensor, new: GraphTensor) -> None:
-        """Every operation and graph output that takes `old` takes `new` instead; what makes `new` may still take `old`.
+        """Every operation and graph output that takes `old` takes `new` instead; what `new` depends on still takes it.
 
         Raises:
-            ValueError: `new` is of another graph, depends on a user of `old`, or its shape does not fit.
+            ValueError: `new` is of another graph or was removed, or its shape does not fit.
             TypeError: the dtypes differ.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> x = graph.placeholder(dt.spec((3,)), "x")
+            >>> graph.outputs = [dt.ops.exp(x)]
+            >>> graph.replace_all_uses(x, x - dt.ops.mean(x))
+            >>> [op.type for op in graph.operations]
+            ['Placeholder', 'Mean', 'Sub', 'Exp']
         """
-        self.replace_uses(old, new, [use for use in old.uses() if use[0] is not new.op])
-        self.outputs = [new if t is old else t for t in self.outputs]
+        self.check_tensor(old)
+        self._check_replacement(old, new)
+        if old is new:
+            return
+        needed = self.ancestors([new.op], since=old.op)
+        with all_or_nothing():
+            self.replace_uses(old, new, [use for use in old.uses() if use[0] not in needed])
+            self.outputs.replace(old, new)
+            self._tell_holders()
 
     def replace_uses(self, old: GraphTensor, new: GraphTensor, uses: Sequence[tuple[Operation, int]]) -> None:
         """These (operation, input number), which take `old`, take `new` instead.
 
         Raises:
-            ValueError, TypeError: as `replace_all_uses`.
+            ValueError: `new` is of another graph or was removed, depends on one of the users, or does not fit.
+            TypeError: the dtypes differ.
         """
-        if old is new:
+        users = list(dict.fromkeys(operation for operation, _ in uses))
+        for operation in users:
+            self._check_member(operation)
+        self._check_replacement(old, new)
+        if old is new or not uses:
             return
-        if new.graph is not self:
-            raise ValueError(f"{new!r} belongs to the graph {new.graph.name!r}, not to {self.name!r}.")
+        behind = self._check_acyclic(new.op, users)
+        with all_or_nothing():
+            for operation, index in uses:
+                operation.set_input(index, new)
+            self._move(behind, users)
+            self._infer(users, old, new)
+
+    def _check_replacement(self, old: GraphTensor, new: GraphTensor) -> None:
+        self.check_tensor(new)
         if new.dtype != old.dtype:
             raise TypeError(f"{new!r} cannot stand for {old!r}: the dtypes differ; cast it first.")
-        users = list(dict.fromkeys(operation for operation, _ in uses))
-        behind = self._check_acyclic(new.op, users)
-        for operation, index in uses:
-            operation.set_input(index, new)
+
+    def _infer(self, users: Sequence[Operation], old: GraphTensor, new: GraphTensor) -> None:
+        from dovetail.graph.inference import infer_from, is_told  # tracing builds on graphs
+
+        if new.shape == old.shape and not is_told(new):
+            return
         try:
-            if new.shape != old.shape:
-                self._infer_from(users)
-        except Exception:
-            for operation, index in uses:
-                operation.set_input(index, old)
-            raise
-        self._move(behind, users)
+            infer_from(users, [new])
+            self._tell_holders()
+        except (ValueError, TypeError, IndexError) as error:
+            told: Any = type(error)(f"{new!r} cannot stand for {old!r}: {error}")
+            told.dovetail = True  # as `op_error` does
+            raise told from None
+
+    def _tell_holders(self) -> None:
+        """The operations whose subgraph this is take over the shapes of its outputs."""
+        from dovetail.graph.inference import infer_from
+
+        for holder in self.holders():
+            infer_from([holder])
+            holder.graph._tell_holders()
+
+    def _check_own_inputs(self) -> None:
+        """Refuses to change the inputs of a graph that an operation gives them."""
+        for holder in self.holders():
+            problem = f"the inputs of {self.name!r} are what {holder.name!r} gives it, so none can be added or removed"
+            raise op_error(ValueError, holder.type, f"{problem}.", where=holder.where)
+
+    def edited(self, undo: Callable[[], Any] | None = None) -> None:
+        """Something that was there is not as it was; what undoes that."""
+        self.version += 1
+        if undo is not None and journal.steps is not None:
+            journal.steps.append(undo)
+        if self._holders:
+            for holder in self.holders():
+                holder.graph.edited()
 
     def rewire(self, old: GraphTensor, new: GraphTensor) -> None:
         """`replace_all_uses` without the checks, for passes, whose replacements come before what they replace."""
         for operation, index in old.uses():
             operation.set_input(index, new)
-        if any(t is old for t in self.outputs):
-            self.outputs = [new if t is old else t for t in self.outputs]
+        self.outputs.replace(old, new)
 
-    def _infer_from(self, operations: Iterable[Operation]) -> None:
-        """Gives the outputs of these operations, and of what follows, the shapes that their inputs imply now.
-
-        Raises:
-            ValueError, TypeError, IndexError: the inputs do not fit; then all shapes are as they were.
-        """
-        from dovetail.graph.trace import infer_again  # tracing builds on graphs
-
-        before: dict[GraphTensor, Shape] = {}
-        todo: list[tuple[int, int, Operation]] = []
-        for operation in operations:
-            heappush(todo, (operation._position, id(operation), operation))
-        try:
-            while todo:
-                for tensor, shape in infer_again(heappop(todo)[-1]):
-                    before.setdefault(tensor, tensor.shape)
-                    tensor.shape = shape
-                    for operation in tensor.consumers():
-                        heappush(todo, (operation._position, id(operation), operation))
-        except Exception:
-            for tensor, shape in before.items():
-                tensor.shape = shape
-            raise
+    def supersede(self, operation: Operation, tensors: Sequence[GraphTensor]) -> None:
+        """`rewire` for all outputs of an operation; who waits for it waits for what makes the tensors."""
+        for old, new in zip(operation.outputs, tensors, strict=True):
+            self.rewire(old, new)
+        for waiter in operation.control_outputs:
+            waiter.remove_control_input(operation)
+            waiter.wait_for(dict.fromkeys(t.op for t in tensors))
 
     # patterns
 
@@ -217,12 +339,13 @@ class Editing:
         Raises:
             ValueError: it depends on one of them, or is of another graph.
         """
-        self._check_member(operation)
+        for op in (operation, *users):
+            self._check_member(op)
         self._move(self._check_acyclic(operation, users), users)
 
     def _check_acyclic(self, operation: Operation, users: Sequence[Operation]) -> set[Operation]:
         """What has to be moved so that an operation stands before its users; nothing, as a rule."""
-        first = min(users, key=_position, default=None)
+        first = min(users, key=position, default=None)
         if first is None or operation._position < first._position:
             return set()
         behind = self.ancestors([operation], since=first)
@@ -233,9 +356,11 @@ class Editing:
 
     def _move(self, operations: set[Operation], users: Sequence[Operation]) -> None:
         if operations:
-            first = min(users, key=_position)
-            for operation in sorted(operations, key=_position):
+            first = min(users, key=position)
+            for operation in sorted(operations, key=position):
+                following = operation._next
                 self._order.move(operation, first)
+                note(partial(self._order.move, operation, following))
 
     # removing
 
@@ -243,32 +368,26 @@ class Editing:
         """Takes out an operation that nobody uses.
 
         Raises:
-            ValueError: an output is in use, or another operation waits for it.
+            ValueError: an output is in use, another operation waits for it, or it is an input of a body or branch.
         """
         self._check_member(operation)
-        results = set(self.outputs)
-        users = [t.name for t in operation.outputs if t.is_used or t in results]
-        users += [op.name for op in operation.control_outputs]
+        if operation.type == "Placeholder":
+            self._check_own_inputs()
+        users = [f"{op.name!r} takes {t.name}" for t in operation.outputs for op in t.consumers()]
+        users += [f"the graph returns {t.name}" for t in operation.outputs if t in self.outputs.numbers()]
+        users += [f"{op.name!r} waits for it" for op in operation.control_outputs]
         if users:
-            raise ValueError(f"{operation.name!r} cannot be removed: {', '.join(users)} would be missing it.")
+            raise ValueError(f"{operation.name!r} cannot be removed: {', '.join(users)}.")
         self.discard([operation])
 
     def discard(self, operations: Iterable[Operation]) -> None:
         """Takes out operations that nothing outside of them uses; for passes, which have seen to that."""
         gone = set(operations)
-        for operation in gone:
-            for tensor in operation.inputs:
-                tensor._drop_use(operation)
-            for other in operation.control_inputs:
-                operation.remove_control_input(other)
-            for other in operation.control_outputs:
-                other.remove_control_input(operation)
-            if "variable" in operation.attrs:
-                self.state.forget(operation)
-            del self._operations[operation.name]
-            self._order.remove(operation)
-        if any(t.op in gone for t in self.inputs):
-            self.inputs = [t for t in self.inputs if t.op not in gone]
+        if any(op.type == "Placeholder" for op in gone):
+            before, self.inputs = self.inputs, [t for t in self.inputs if t.op not in gone]
+            note(lambda: setattr(self, "inputs", before))
+        for operation in sorted(gone, key=position, reverse=True):
+            self._detach(operation)
 
     def prune(self, outputs: Sequence[GraphTensor] | None = None) -> int:
         """Removes what neither the outputs nor an effect needs; inputs stay, used or not.
@@ -278,9 +397,17 @@ class Editing:
 
         Returns:
             How many operations were removed.
+
+        Raises:
+            ValueError, TypeError: an output is of another graph, or was removed; or the graph is inside of an operation
+                that needs other outputs.
         """
+        for tensor in self.outputs if outputs is None else outputs:
+            self.check_tensor(tensor)
         if outputs is not None:
-            self.outputs = list(outputs)
+            with all_or_nothing():
+                self.outputs = outputs
+                self._tell_holders()
         roots = [t.op for t in (*self.outputs, *self.inputs)]
         if outputs is None:
             roots += [op for op in self._order if op.type in EFFECTS]
@@ -288,99 +415,3 @@ class Editing:
         dead = [op for op in self._order if op not in needed]
         self.discard(dead)
         return len(dead)
-
-    # taking out and putting in
-
-    def subgraph(self, outputs: Sequence[GraphTensor], inputs: Sequence[GraphTensor] = ()) -> Graph:
-        """The part that computes some tensors from others, as a graph of its own.
-
-        Args:
-            outputs: what the new graph returns.
-            inputs: tensors that become its inputs, in this order; any tensor can be one.
-
-        Raises:
-            ValueError: the outputs need an input of this graph that is not among the inputs given.
-
-        Example:
-            >>> import dovetail as dt
-            >>> graph = dt.Graph()
-            >>> x = graph.placeholder(dt.spec(()), "x")
-            >>> h = dt.ops.tanh(x)
-            >>> len(graph.subgraph([h + 1], [h]))
-            3
-        """
-        from dovetail.graph.copying import copy_operations
-
-        part = cast("type[Graph]", type(self))(f"{self.name}_part")
-        mapped = {t: part.placeholder(t.spec, t.op.name) for t in inputs}
-        needed = self.needed(outputs, mapped)
-        missing = [op.name for op in needed if op.type == "Placeholder"]
-        if missing:
-            raise ValueError(f"the outputs need {', '.join(map(repr, missing))}: add what they need to the inputs.")
-        copy_operations(needed, part, mapped)
-        part.outputs = [mapped[t] for t in outputs]
-        return part
-
-    def needed(self, outputs: Sequence[GraphTensor], given: Collection[GraphTensor]) -> list[Operation]:
-        """The operations that the outputs need if some tensors are given, in program order."""
-        found: set[Operation] = set()
-        todo = [t.op for t in outputs if t not in given]
-        while todo:
-            operation = todo.pop()
-            if operation not in found:
-                found.add(operation)
-                todo += [t.op for t in operation.inputs if t not in given]
-                todo += operation.control_inputs
-        return sorted(found, key=_position)
-
-    def import_graph(
-        self, graph: Graph, input_map: Mapping[Any, GraphTensor] | None = None, name: str = ""
-    ) -> list[GraphTensor]:
-        """Copies another graph's program, with its assignments of variables, into this one.
-
-        Args:
-            graph: is not changed.
-            input_map: tensors of `graph`, or their names → tensors of this graph that stand for them.  Inputs of
-                `graph` that are not named become inputs of this graph.
-            name: a name scope for the copies.
-
-        Returns:
-            This graph's tensors for the outputs of `graph`.
-
-        Raises:
-            KeyError: there is no tensor of a name.
-            TypeError, ValueError: a dtype or shape does not fit; then this graph is as it was.
-
-        Example:
-            >>> import dovetail as dt
-            >>> scale, graph = dt.Graph("scale"), dt.Graph()
-            >>> scale.outputs = [scale.placeholder(dt.spec((None,)), "x") * 2.0]
-            >>> graph.import_graph(scale, {"x": graph.placeholder(dt.spec((3,)), "y")}, name="scaled")
-            [<graph tensor scaled/Mul:0 float32[3]>]
-        """
-        from dovetail.graph.copying import copy_into
-
-        given = self._input_map(graph, input_map or {})
-        effects = [t for op in graph.operations if op.type in EFFECTS for t in op.outputs]
-        open_inputs = [t for t in graph.inputs if t not in given]
-        part = graph.subgraph([*graph.outputs, *effects], [*given, *open_inputs])
-        for own, tensor in zip(part.inputs, given.values(), strict=False):
-            own.shape = tensor.shape
-        part._infer_from([op for tensor in part.inputs[: len(given)] for op in tensor.consumers()])
-        with self.name_scope(name) if name else nullcontext():
-            inputs = [*given.values(), *(self.placeholder(t.spec, t.op.name) for t in open_inputs)]
-            return copy_into(part, cast("Graph", self), inputs)[: len(graph.outputs)]
-
-    def _input_map(self, graph: Graph, input_map: Mapping[Any, GraphTensor]) -> dict[GraphTensor, GraphTensor]:
-        given = {graph.get_tensor(k) if isinstance(k, str) else k: tensor for k, tensor in input_map.items()}
-        for old, tensor in given.items():
-            if old.graph is not graph or tensor.graph is not self:
-                problem = f"input_map must map tensors of {graph.name!r} to tensors of {self.name!r}"
-                raise ValueError(f"{problem}, not {old!r} to {tensor!r}.")
-            if old.dtype != tensor.dtype:
-                raise TypeError(f"{tensor!r} cannot stand for {old!r}: the dtypes differ; cast it first.")
-        return given
-
-
-def _position(operation: Operation) -> int:
-    return operation._position

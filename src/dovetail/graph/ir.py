@@ -17,16 +17,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from dovetail.autodiff.registry import checked_overrides
 from dovetail.engines.base import native_to_dtype
 from dovetail.errors import Where, op_error, user_line
-from dovetail.graph.edit import Editing
+from dovetail.graph.edit import Cursor, Editing, scope_of
+from dovetail.graph.journal import journal, note
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
-from dovetail.graph.order import Order
+from dovetail.graph.order import NOWHERE, Order
+from dovetail.graph.outputs import Outputs
+from dovetail.graph.parts import Parts
+from dovetail.ops.basic import EFFECTS
 from dovetail.ops.op import OPS, Op
 from dovetail.ops.spec import TensorSpec
+from dovetail.ops.subgraphs import SUBGRAPH_CALLS
 from dovetail.tensor import Tensor, building, recording
 
 __all__ = ["SINGLE", "Graph", "GraphTensor", "Operation", "State"]
@@ -50,6 +56,11 @@ class State:
         self.inputs: dict[Any, GraphTensor] = {}
         self.last: dict[Any, Operation] = {}
 
+    def keep_for_undo(self) -> None:
+        """Where an edit that is going on fails, it will be what it is now."""
+        before = {name: type(value)(value) for name, value in vars(self).items()}
+        note(lambda: vars(self).update(before))
+
     def copied(self, mapped: Mapping[GraphTensor, GraphTensor]) -> State:
         """That of a copy of the graph, whose tensors stand behind the graph's own in `mapped`."""
         copy = State()
@@ -62,27 +73,29 @@ class State:
     def forget(self, operation: Operation) -> None:
         """An operation is gone; what it read or assigned must be read or assigned anew."""
         variable = operation.attrs.get("variable")
-        value = self.values.get(variable)
-        if value is not None and value.op is operation:
-            del self.values[variable]
-        value = self.inputs.get(variable)
-        if value is not None and value.op is operation:
-            del self.inputs[variable]
+        for known in (self.values, self.inputs):
+            value = known.get(variable)
+            if value is not None and value.op is operation:
+                del known[variable]
+                note(partial(known.__setitem__, variable, value))
         if self.last.get(variable) is operation:
             del self.last[variable]
+            note(partial(self.last.__setitem__, variable, operation))
 
 
-class Graph(Editing):
+class Graph(Editing, Parts):
     """A program: operations in order, with inputs and outputs.
 
     Attributes:
         name: what it is called when printed.
         inputs: the placeholders, in order.
-        outputs: the results, in order.
         outer: for a subgraph, the graph it is traced in.
         state: the variables it reads and assigns.
         closures: eager Tensors that were used while it was traced → the constants that stand for them.
-        captures: for a subgraph, tensors of the outer graph → the placeholders that stand for them.
+        origins: what was computed of eager Tensors for these while a function was traced, as nodes for tapes.
+        is_traced: whether its tracing is over: then a function's graph is complete, and a subgraph captures no more.
+        captures: for a subgraph, tensors of the outer graph and eager Tensors → the placeholders that stand for them.
+        version: another number after each edit of what was there; adding operations is none, unless they have effects.
 
     Example:
         >>> import dovetail as dt
@@ -97,16 +110,20 @@ class Graph(Editing):
         self.name = name
         self.outer = outer
         self.inputs: list[GraphTensor] = []
-        self.outputs: list[GraphTensor] = []
+        self._outputs = Outputs(self)
         self.closures: dict[Tensor, GraphTensor] = {}
-        self.captures: dict[GraphTensor, GraphTensor] = {}
+        self.origins: list[Any] = []
+        self.is_traced = False
+        self.captures: dict[GraphTensor | Tensor, GraphTensor] = {}
         self.state = State()
+        self.version = 0
         self._operations: dict[str, Operation] = {}
         self._order = Order()
-        self._cursor: Operation | None = None  # new operations are put before it; None: at the end
-        self._where: Where = None  # the user's line of new operations; None: the one that is calling
+        self._holders: dict[Operation, None] = {}
+        self._cursors: list[Cursor] = []  # the last one says where new operations are put; none: at the end
+        self._like: Operation | None = None  # what new operations take after
         self._counts: dict[str, int] = {}
-        self._scope = ""
+        self._scope: str | None = ""  # None: that of what new operations take after
         self._overrides: dict[str, str] = {}
         self._control: tuple[Operation, ...] = ()  # what new operations wait for
 
@@ -121,36 +138,86 @@ class Graph(Editing):
         layout: tuple[int | None, ...] | None = None,
         name: str | None = None,
         where: Where = None,
+        waits: Iterable[Operation] = (),
     ) -> Operation:
-        """Adds an operation whose output specs are known, at the end or where `insert_before` says."""
+        """Adds an operation whose output specs are known, at the end or where `insert_before` says.
+
+        Args:
+            op, inputs, attrs, layout: as in `Operation`.
+            specs: those of its outputs.
+            name: what it is called, without the name scope.
+            where: the user's line; the one that is calling, if not given.
+            waits: its control inputs, besides those of `control_dependencies`.
+        """
         inputs = list(inputs)
+        if self.is_traced and self.outer is None:
+            what = repr(inputs[0]) if inputs else "what it holds"
+            problem = f"{what} belongs to the trace of {self.name!r}, which is over; edit a copy, `.graph(...)`."
+            raise op_error(ValueError, op.name, problem)
         for tensor in inputs:
-            if tensor.op.graph is not self:
-                raise op_error(ValueError, op.name, f"{tensor!r} belongs to another graph.")
+            if tensor.op.graph is not self or tensor.op._position == NOWHERE:
+                raise op_error(ValueError, op.name, self.foreign(tensor))
+        like = self._like
         name = self.unique_name(name or op.name)
         layout = layout or (SINGLE,) * len(inputs)
-        operation = Operation(self, op, name, inputs, layout, attrs, where or self._where or user_line())
+        where = like.where if like is not None else where or user_line()
+        operation = Operation(self, op, name, inputs, layout, attrs, where)
         operation.outputs = [GraphTensor(operation, i, spec) for i, spec in enumerate(specs)]
-        for tensor in inputs:
-            tensor._add_use(operation)
-        self._operations[operation.name] = operation
-        self._order.insert(operation, self._cursor and self._place_for(inputs))
-        if inputs:
-            for other in self._control:
-                operation.add_control_input(other)
+        if like is not None:
+            operation.device, operation.engine, operation.overrides = like.device, like.engine, like.overrides
+        if inputs and (self._control or like is not None):
+            waits = (*self._control, *(() if like is None else like.control_inputs), *waits)
+        if waits:
+            operation._control_inputs = {other: None for other in waits if not other.is_removed}
+        before = self._cursors[-1].place(operation) if self._cursors else None
+        self._attach(operation, before)
+        if op.name in EFFECTS:
+            self.edited()
         return operation
 
-    def _place_for(self, inputs: list[GraphTensor]) -> Operation | None:
-        """What to put a new operation before: the cursor, or the first place behind it where the inputs are known."""
-        before: Any = self._cursor
-        latest = max((t.op for t in inputs), key=lambda op: op._position, default=None)
-        return latest._next if latest is not None and latest._position >= before._position else before
+    def _attach(self, operation: Operation, before: Operation | None) -> None:
+        """Takes an operation in, in front of another, or at the end."""
+        for tensor in operation.inputs:
+            tensor._add_use(operation)
+        for other in operation._control_inputs or ():
+            other._note_waiting(operation)
+        self._operations[operation.name] = operation
+        self._order.insert(operation, before)
+        if operation.op.name in SUBGRAPH_CALLS:
+            for part in operation.subgraphs():
+                part._holders[operation] = None
+        if journal.steps is not None:
+            note(lambda: self._detach(operation))
+
+    def _detach(self, operation: Operation) -> None:
+        """Takes an operation out, which nothing else that stays takes or waits for."""
+        following = operation._next
+        for cursor in self._cursors:
+            cursor.forget(operation)
+        for other in operation.control_outputs:
+            other.remove_control_input(operation)
+        if "variable" in operation.attrs:
+            self.state.forget(operation)
+        for tensor in operation.inputs:
+            tensor._drop_use(operation)
+        for other in operation.control_inputs:
+            (other._control_outputs or {}).pop(operation, None)
+        del self._operations[operation.name]
+        self._order.remove(operation)
+        self.edited(lambda: self._attach(operation, following))
 
     def placeholder(self, spec: TensorSpec, name: str | None = None) -> GraphTensor:
-        """A new input."""
+        """A new input.
+
+        Raises:
+            ValueError: the graph is inside of an operation, which gives it its inputs.
+        """
+        if self._holders:
+            self._check_own_inputs()
         attrs = {"dtype": spec.dtype, "shape": spec.shape}
         operation = self.add(OPS["Placeholder"], [], attrs, [spec], (None, None), name)
         self.inputs.append(operation.outputs[0])
+        note(self.inputs.pop)
         return operation.outputs[0]
 
     def constant(self, value: Any, name: str | None = None) -> GraphTensor:
@@ -181,16 +248,23 @@ class Graph(Editing):
             'layer/Tanh:0'
         """
         outside = self._scope
-        self._scope = f"{outside}{name.strip('/')}/"
+        self._scope = f"{self.scope}{name.strip('/')}/"
         try:
             yield self._scope
         finally:
             self._scope = outside
 
+    @property
+    def scope(self) -> str:
+        """The name scope of new operations, with its slash."""
+        return scope_of(self._like) if self._scope is None and self._like is not None else self._scope or ""
+
     def unique_name(self, name: str) -> str:
         """The name with the scope in front, and a number behind if it is taken."""
-        name = self._scope + name
-        count = self._counts.get(name)
+        name = self.scope + name
+        count = before = self._counts.get(name)
+        if journal.steps is not None:
+            note(lambda: self._counts.pop(name) if before is None else self._counts.__setitem__(name, before))
         if count is None and name not in self._operations:
             self._counts[name] = 0
             return name
@@ -224,6 +298,9 @@ class Graph(Editing):
     def control_dependencies(self, operations: Iterable[Operation]) -> Iterator[None]:
         """Operations added to this graph inside the `with` block run after these; constants and inputs need not.
 
+        Raises:
+            ValueError: one is of another graph, or was removed.
+
         Source: `tf.Graph.control_dependencies`.
 
         Example:
@@ -236,7 +313,9 @@ class Graph(Editing):
             >>> second.op.control_inputs
             (<operation Tanh Tanh>,)
         """
-        outside = self._control
+        outside, operations = self._control, tuple(operations)
+        for operation in operations:
+            self._check_member(operation)
         self._control = (*outside, *operations)
         try:
             yield
@@ -246,6 +325,16 @@ class Graph(Editing):
     # reading
 
     @property
+    def outputs(self) -> Outputs:
+        """The results, in order: a list, which may be changed or set."""
+        return self._outputs
+
+    @outputs.setter
+    def outputs(self, tensors: Iterable[GraphTensor]) -> None:
+        before, self._outputs = self._outputs, Outputs(self, tensors)
+        self.edited(lambda: setattr(self, "_outputs", before))
+
+    @property
     def outermost(self) -> Graph:
         """The graph that all others are in, which are around this one; of a graph that is in none, itself."""
         return self if self.outer is None else self.outer.outermost
@@ -253,6 +342,8 @@ class Graph(Editing):
     @property
     def gradient_overrides(self) -> Mapping[str, str]:
         """What new operations carry: op type → name of a registered gradient."""
+        if recording.exact:
+            return recording.overrides
         around = recording.overrides if self.outer is None else self.outer.gradient_overrides
         return {**around, **self._overrides} if self._overrides else around
 
@@ -268,7 +359,7 @@ class Graph(Editing):
         return len(self._operations)
 
     def __contains__(self, operation: Operation) -> bool:
-        return self._operations.get(operation.name) is operation
+        return operation.graph is self and not operation.is_removed
 
     def get_operation(self, name: str) -> Operation:
         """An operation by name.
@@ -298,10 +389,13 @@ class Graph(Editing):
         """The graphs that its operations hold (branches, bodies of loops), those inside of them first."""
         found: list[Graph] = []
         for op in self._order:
-            for value in op.attrs.values():
-                if type(value) is Graph:
-                    found += [*value.subgraphs(), value]
+            for part in op.subgraphs():
+                found += [*part.subgraphs(), part]
         return found
+
+    def holders(self) -> list[Operation]:
+        """The operations whose subgraph it is."""
+        return [op for op in self._holders if not op.is_removed and any(part is self for part in op.subgraphs())]
 
     def depends_on(self, operation: Operation, other: Operation) -> bool:
         """Whether `operation` needs `other`, through inputs and control inputs."""
@@ -318,6 +412,16 @@ class Graph(Editing):
         found = list(problems(self))
         if found:
             raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
+
+    def __copy__(self) -> Graph:
+        from dovetail.graph.copying import copy_graph  # as below
+
+        return copy_graph(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from dovetail.graph.pickling import described, rebuilt  # which build on this module
+
+        return rebuilt, described(self)
 
     def __str__(self) -> str:
         from dovetail.graph.printing import graph_text

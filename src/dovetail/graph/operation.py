@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dovetail.errors import Where, op_error
+from dovetail.errors import Where, called_library, op_error
+from dovetail.graph.order import NOWHERE, position
 from dovetail.ops.op import Op
-from dovetail.ops.spec import TensorSpec
+from dovetail.ops.spec import Shape, TensorSpec
+from dovetail.ops.subgraphs import SUBGRAPH_CALLS
 from dovetail.tensor import Operators, building
+from dovetail.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
 
 SINGLE = -1  # in Operation.layout: the parameter is one tensor
 # In a thread's default graph `x == y` as a truth says whether they are one tensor, as `x in tensors` needs it.
+_INSTEAD = {"Keras": "keras.Input for what Keras computes with, or K's functions in place of the layer"}
 _EQUALITY = {"Equal": True, "NotEqual": False}
 
 
@@ -35,7 +40,7 @@ class GraphTensor(Operators):
     def __init__(self, op: Operation, index: int, spec: TensorSpec) -> None:
         self.op = op
         self.index = index
-        self.shape = spec.shape
+        self.shape: Shape = None if spec.shape is None else TensorShape(spec.shape)
         self.dtype = spec.dtype
         self._uses: dict[Operation, int] = {}  # each consumer, and how often it takes this tensor
 
@@ -56,18 +61,36 @@ class GraphTensor(Operators):
     def ndim(self) -> int | None:
         return None if self.shape is None else len(self.shape)
 
+    def set_shape(self, shape: Any) -> None:
+        """Says what the shape is, as far as it was not known, for what takes the tensor from now on.
+
+        It is a promise: nothing checks it when the graph runs, except on placeholders.
+
+        Args:
+            shape: ints, with None for dimensions of which nothing is said; None says nothing.
+
+        Raises:
+            ValueError: the tensor has another shape.
+
+        Source: `tf.Tensor.set_shape`.
+        """
+        known = self._shape_with(shape)
+        self.shape = None if known.rank is None else known
+        if self.op.type == "Placeholder":
+            self.op.attrs["shape"] = self.shape
+
     @property
     def is_used(self) -> bool:
         """Whether an operation takes it; being an output of the graph does not count."""
         return bool(self._uses)
 
     def consumers(self) -> list[Operation]:
-        """The operations that take this tensor as an input, each once."""
-        return list(self._uses)
+        """The operations that take this tensor as an input, each once, in program order."""
+        return sorted(self._uses, key=position)
 
     def uses(self) -> list[tuple[Operation, int]]:
-        """Every (operation, input number) that takes this tensor."""
-        return [(op, i) for op in self._uses for i, tensor in enumerate(op.inputs) if tensor is self]
+        """Every (operation, input number) that takes this tensor, in program order."""
+        return [(op, i) for op in self.consumers() for i, tensor in enumerate(op.inputs) if tensor is self]
 
     def _add_use(self, op: Operation) -> None:
         self._uses[op] = self._uses.get(op, 0) + 1
@@ -78,8 +101,7 @@ class GraphTensor(Operators):
         else:
             self._uses[op] -= 1
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
         if self.op.type in _EQUALITY and self.graph.outermost is building.default:
@@ -98,7 +120,16 @@ class GraphTensor(Operators):
         return self.shape[0]
 
     def __array__(self, *args: Any, **options: Any) -> Any:
-        raise self._no_value("NumPy needs a value", "the op of the same name in dovetail.ops")
+        raise self._no_value_for_library()
+
+    def __jax_array__(self) -> Any:
+        raise self._no_value_for_library()
+
+    def _no_value_for_library(self) -> Exception:
+        library = called_library()
+        return self._no_value(
+            f"{library} needs a value", _INSTEAD.get(library, "the op of the same name in dovetail.ops")
+        )
 
     def numpy(self) -> Any:
         raise self._no_value("numpy() needs a value", "the function's result, or run the code outside `function`")
@@ -112,8 +143,15 @@ class GraphTensor(Operators):
         problem = f"{what}, but {self!r} has none while the graph is built; use {instead}."
         return op_error(TypeError, self.op.type, problem)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _tensor_of, (self.op.graph, self.name)
+
     def __repr__(self) -> str:
         return f"<graph tensor {self.name} {self.spec!r}>"
+
+
+def _tensor_of(graph: Graph, name: str) -> GraphTensor:
+    return graph.get_tensor(name)
 
 
 class Operation:
@@ -126,7 +164,6 @@ class Operation:
         outputs: the tensors it makes.
         attrs: its static arguments by parameter name.
         layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for what is in `attrs`.
-        control_inputs: operations that must run before it; change them with `add_control_input`.
         device, engine: where it was asked to run, None if nobody asked.
         gradient_function: a gradient of its own, as `custom_gradient` gives; None for that of its op.
         overrides: op type → name of a registered gradient, for this operation and those that its body consists of.
@@ -134,7 +171,7 @@ class Operation:
     """
 
     __slots__ = (
-        "__weakref__", "_next", "_position", "_previous", "attrs", "control_inputs", "control_outputs", "device",
+        "__weakref__", "_control_inputs", "_control_outputs", "_next", "_position", "_previous", "attrs", "device",
         "engine", "gradient_function", "graph", "inputs", "layout", "name", "op", "outputs", "overrides", "where",
     )  # fmt: skip
 
@@ -148,20 +185,35 @@ class Operation:
         self.layout = layout
         self.attrs = attrs
         self.outputs: list[GraphTensor] = []
-        self.control_inputs: tuple[Operation, ...] = ()
-        self.control_outputs: tuple[Operation, ...] = ()
+        self._control_inputs: dict[Operation, None] | None = None
+        self._control_outputs: dict[Operation, None] | None = None
         self.device: str | None = None
         self.engine: str | None = None
         self.gradient_function: Callable[..., Any] | None = None
         self.overrides: Mapping[str, str] = graph.gradient_overrides
         self.where = where
-        self._position = 0
+        self._position = NOWHERE
         self._previous: Operation | None = None
         self._next: Operation | None = None
 
     @property
     def type(self) -> str:
         return self.op.name
+
+    @property
+    def control_inputs(self) -> tuple[Operation, ...]:
+        """The operations that must run before it; change them with `add_control_input`."""
+        return tuple(self._control_inputs or ())
+
+    @property
+    def control_outputs(self) -> tuple[Operation, ...]:
+        """The operations that wait for it."""
+        return tuple(self._control_outputs or ())
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether it was taken out of its graph."""
+        return self._position == NOWHERE
 
     @property
     def args(self) -> list[Any]:
@@ -187,6 +239,12 @@ class Operation:
         """A static argument by name."""
         return self.attrs[name]
 
+    def subgraphs(self) -> list[Graph]:
+        """The graphs among its static arguments: branches, bodies of loops."""
+        if self.op.name not in SUBGRAPH_CALLS:
+            return []
+        return [value for value in self.attrs.values() if hasattr(value, "captures")]
+
     def input_at(self, index: int) -> int:
         """The number of the first input that belongs to parameter `index`."""
         return sum(1 if count == SINGLE else count or 0 for count in self.layout[:index])
@@ -197,9 +255,12 @@ class Operation:
         """Makes input `index` another tensor of the same graph and dtype.
 
         Raises:
+            IndexError: there is no such input.
             ValueError: the tensor is of another graph, or depends on this operation, or its shape does not fit.
             TypeError: its dtype differs.
         """
+        if not 0 <= index < len(self.inputs):
+            raise IndexError(f"{self.name!r} has {len(self.inputs)} inputs, so there is no input {index}.")
         self.graph.replace_uses(self.inputs[index], tensor, [(self, index)])
 
     def add_control_input(self, operation: Operation) -> None:
@@ -208,33 +269,70 @@ class Operation:
         Raises:
             ValueError: it is of another graph, or depends on this operation.
         """
-        if operation in self.control_inputs:
-            return
-        self.graph.order_before(operation, [self])
-        self.control_inputs += (operation,)
-        operation.control_outputs += (self,)
+        if self._control_inputs is None or operation not in self._control_inputs:
+            self.graph.order_before(operation, [self])
+            self.wait_for((operation,))
+
+    def wait_for(self, operations: Iterable[Operation]) -> None:
+        """`add_control_input` without the checks, for operations that stand before this one."""
+        for operation in operations:
+            if self._control_inputs is None:
+                self._control_inputs = {}
+            if operation not in self._control_inputs:
+                self._control_inputs[operation] = None
+                operation._note_waiting(self)
+                self.graph.edited(partial(self.remove_control_input, operation))
+
+    def _note_waiting(self, operation: Operation) -> None:
+        if self._control_outputs is None:
+            self._control_outputs = {}
+        self._control_outputs[operation] = None
 
     def remove_control_input(self, operation: Operation) -> None:
         """Takes back `add_control_input`."""
-        self.control_inputs = tuple(op for op in self.control_inputs if op is not operation)
-        operation.control_outputs = tuple(op for op in operation.control_outputs if op is not self)
+        if self._control_inputs is not None and operation in self._control_inputs:
+            before = dict(self._control_inputs)
+            del self._control_inputs[operation]
+            (operation._control_outputs or {}).pop(self, None)
+
+            def undo() -> None:
+                self._control_inputs = {}
+                self.wait_for(before)
+
+            self.graph.edited(undo)
+
+    def set_attr(self, name: str, value: Any) -> None:
+        """Gives a static argument another value; whether the outputs still fit is not looked at."""
+        before = self.attrs.get(name)
+        self.attrs[name] = value
+        self.graph.edited(lambda: self.set_attr(name, before))
 
     def make_static(self, index: int, value: Any) -> None:
         """Gives a parameter that is a tensor now a static value instead."""
         self.inputs.pop(self.input_at(index))._drop_use(self)
         self.layout = (*self.layout[:index], None, *self.layout[index + 1 :])
-        self.attrs[self.op.params[index].name] = value
+        self.set_attr(self.op.params[index].name, value)
 
     def drop_input(self, index: int, number: int) -> None:
         """Takes one tensor out of a parameter that is a list of tensors."""
         self.inputs.pop(self.input_at(index) + number)._drop_use(self)
         self.layout = (*self.layout[:index], (self.layout[index] or 0) - 1, *self.layout[index + 1 :])
+        self.graph.edited()
 
     def set_input(self, index: int, tensor: GraphTensor) -> None:
         """`replace_input` without the checks, for edits that have made them, and for passes."""
-        self.inputs[index]._drop_use(self)
+        before = self.inputs[index]
+        before._drop_use(self)
         self.inputs[index] = tensor
         tensor._add_use(self)
+        self.graph.edited(partial(self.set_input, index, before))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _operation_of, (self.graph, self.name)
 
     def __repr__(self) -> str:
         return f"<operation {self.name} {self.type}>"
+
+
+def _operation_of(graph: Graph, name: str) -> Operation:
+    return graph.get_operation(name)

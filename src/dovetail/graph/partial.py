@@ -34,7 +34,7 @@ class PartialInts:
     def of(self, tensor: GraphTensor, depth: int = 0) -> np.ndarray | None:
         """The elements as float64, NaN where unknown; None if nothing is known, not even how many there are."""
         if tensor not in self._found:
-            value = self._compute(tensor.op, depth) if tensor.dtype.is_integer and depth < DEEPEST else None
+            value = self._compute(tensor, depth) if tensor.dtype.is_integer and depth < DEEPEST else None
             size = size_of(tensor.shape)
             if value is None and size is not None and size <= LARGEST:
                 value = np.full(tensor.shape, np.nan)  # type: ignore[arg-type]
@@ -46,13 +46,16 @@ class PartialInts:
         value = self.of(tensor)
         return None if value is None else tuple(None if np.isnan(v) else int(v) for v in value.reshape(-1))
 
-    def _compute(self, op: Operation, depth: int) -> np.ndarray | None:
+    def _compute(self, tensor: GraphTensor, depth: int) -> np.ndarray | None:
+        op = tensor.op
         if op.type == "Const":
             value = op.attrs["value"]
             return value.astype(np.float64) if value.size <= LARGEST else None
         if op.type == "Shape":
             shape = op.inputs[0].shape
             return None if shape is None else np.array(shape, np.float64)  # None becomes NaN
+        if op.type == "XlaOptimizationBarrier":
+            return self.of(op.inputs[tensor.index], depth + 1)
         if op.type not in CARRIES_NAN:
             return None
         values = [self.of(t, depth + 1) for t in op.inputs]

@@ -6,19 +6,22 @@
     graph.rewrite(-(-x), x)
 
 Wildcards are a world of their own in dispatch: an op that is given one makes a `Call`, a tree of what to look for.
-A number in a pattern stands for a scalar constant of that value, and arguments of commutative ops match in any order.
+A number or an array in a pattern stands for a constant of these elements, an axis may be counted from either end, and
+arguments of commutative ops match in any order.  Of an op with several results each is a pattern of its own: `[1]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.journal import all_or_nothing
 from dovetail.ops import worlds
-from dovetail.ops.op import Op
+from dovetail.ops.kinds import Kind
+from dovetail.ops.op import OPS, Op
 from dovetail.tensor import Operators
 
 COMMUTATIVE = frozenset((
@@ -49,19 +52,57 @@ class Wildcard(Operators):
 
 
 class Call(Operators):
-    """Stands for the result of an op on arguments that match; made by calling the op."""
+    """Stands for a result of an op on arguments that match; made by calling the op.
 
-    __slots__ = ("arguments", "op")
+    Args:
+        op: the op.
+        arguments: patterns and static values, in parameter order.
+        index: which of its results.
+    """
 
-    def __init__(self, op: Op, arguments: list[Any]) -> None:
+    __slots__ = ("arguments", "index", "op")
+
+    def __init__(self, op: Op, arguments: list[Any], index: int = 0) -> None:
         self.op = op
         self.arguments = arguments
+        self.index = index
 
     def __hash__(self) -> int:
         return id(self)
 
     def __repr__(self) -> str:
-        return f"{self.op.name}({', '.join(map(repr, self.arguments))})"
+        result = f"[{self.index}]" if self.op.returns_tuple else ""
+        return f"{self.op.name}({', '.join(map(repr, self.arguments))}){result}"
+
+
+class Results(Sequence[Call]):
+    """Stands for all results of an op that has several: a sequence of patterns, one for each.
+
+    Args:
+        op, arguments: as of `Call`.
+        count: how many there are; None if it depends on the arguments, then they cannot be unpacked.
+    """
+
+    def __init__(self, op: Op, arguments: list[Any], count: int | None) -> None:
+        self._op, self._arguments, self._count = op, arguments, count
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice) or index < 0:
+            return [*self][index]
+        if self._count is not None and index >= self._count:
+            raise IndexError(f"{self._op.name} has {self._count} results, so there is no result {index}.")
+        return Call(self._op, self._arguments, index)
+
+    def __len__(self) -> int:
+        if self._count is None:
+            raise TypeError(f"{self._op.name} has as many results as its arguments say: take one by its number.")
+        return self._count
+
+    def __iter__(self) -> Iterator[Call]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return repr(self[0])[:-3]
 
 
 Pattern: TypeAlias = Wildcard | Call
@@ -92,9 +133,11 @@ class Match(dict[Wildcard, Any]):
 
     Attributes:
         tensor: what the whole pattern matched.
+        operations: what the calls in the pattern matched.
     """
 
     tensor: GraphTensor
+    operations: tuple[Operation, ...] = ()
 
     @property
     def op(self) -> Operation:
@@ -103,15 +146,16 @@ class Match(dict[Wildcard, Any]):
 
 def match(pattern: Pattern, tensor: GraphTensor) -> Match | None:
     """How a tensor fits a pattern; None if it does not."""
-    found = Match()
-    found.tensor = tensor
-    return found if _fits(pattern, tensor, found) else None
+    found = _solve((pattern, tensor, None), Match())
+    if found is not None:
+        found.tensor = tensor
+    return found
 
 
 def matches(graph: Graph, pattern: Pattern) -> Iterator[Match]:
     """Every place of a graph that fits, in program order; edits while iterating are seen by what comes later."""
     for operation in graph.operations:
-        for tensor in operation.outputs[:1] if operation in graph else ():
+        for tensor in operation.outputs if operation in graph else ():
             found = match(pattern, tensor)
             if found is not None:
                 yield found
@@ -122,12 +166,16 @@ def build(template: Any, found: Match) -> Any:
     if isinstance(template, Wildcard):
         return found[template]
     if isinstance(template, Call):
-        return template.op(*[build(a, found) for a in template.arguments])
+        result: Any = template.op(*[build(a, found) for a in template.arguments])
+        return result[template.index] if template.op.returns_tuple else result
     return tuple(build(a, found) for a in template) if isinstance(template, tuple) else template
 
 
 def rewrite(graph: Graph, pattern: Pattern, replacement: Any) -> int:
     """Replaces what a pattern matches.
+
+    What is new takes after the operation that it replaces: line, name scope, device, engine and gradient overrides; it
+    waits for what that waited for, and who waited for that waits for it.
 
     Args:
         graph: is edited; what nobody needs any more stays until it is pruned.
@@ -144,46 +192,147 @@ def rewrite(graph: Graph, pattern: Pattern, replacement: Any) -> int:
     """
     count = 0
     for found in matches(graph, pattern):
-        with graph.insert_before(found.op):
-            new = replacement(found) if callable(replacement) else build(replacement, found)
-        if new is not None:
-            graph.replace_all_uses(found.tensor, new)
-            count += 1
+        with all_or_nothing():
+            count += _replace(graph, found, replacement)
     return count
 
 
-def _fits(pattern: Any, value: Any, found: Match) -> bool:
-    if isinstance(pattern, Wildcard):
-        if pattern in found:
-            before = found[pattern]
-            return before is value or (GraphTensor not in (type(before), type(value)) and before == value)
-        if pattern.accepts is not None and not pattern.accepts(value):
+def _replace(graph: Graph, found: Match, replacement: Any) -> bool:
+    old, operation = found.tensor, found.op
+    waits = {other: None for op in found.operations for other in op.control_inputs if other not in found.operations}
+    with graph.replacing(operation), graph.control_dependencies(waits):
+        new: Any = replacement(found) if callable(replacement) else build(replacement, found)
+        if new is None or new is old:
             return False
-        found[pattern] = value
-        return True
+        graph.check_tensor(new)
+        if not waits.keys() <= set(new.op.control_inputs):  # it was there before, and does not wait as new ones do
+            new = OPS["Identity"](new)
+    graph.replace_all_uses(old, new)
+    if not any(t.is_used or t in graph.outputs.numbers() for t in operation.outputs):
+        for waiter in operation.control_outputs:
+            if not graph.depends_on(new.op, waiter):
+                waiter.remove_control_input(operation)
+                waiter.add_control_input(new.op)
+    return True
+
+
+_Todo: TypeAlias = "tuple[Any, Any, _Todo] | None"  # a pattern, a value, and what is to be compared after them
+
+
+def _solve(todo: _Todo, found: Match) -> Match | None:
+    """What the wildcards stand for if all pairs of a pattern and a value fit; None if they do not.
+
+    Where the arguments of a commutative op fit in one order, but what is compared later does not, the other is tried.
+    """
+    while todo is not None:
+        pattern, value, todo = todo
+        if isinstance(pattern, Wildcard):
+            if not _bind(pattern, value, found):
+                return None
+        elif isinstance(pattern, Call):
+            if type(value) is not GraphTensor or pattern.op is not value.op.op or pattern.index != value.index:
+                return None
+            operation = value.op
+            found.operations += (operation,)
+            arguments = operation.args
+            if pattern.op.name in COMMUTATIVE:
+                first = _with(pattern.arguments, arguments, todo)
+                solved = _solve(first, _copied(found))
+                if solved is not None:
+                    return solved
+                arguments = arguments[::-1]
+            elif pattern.op.name in AXES:
+                arguments = _with_axes_as(pattern, operation, arguments)
+            todo = _with(pattern.arguments, arguments, todo)
+        elif isinstance(pattern, tuple) and isinstance(value, tuple):
+            if len(pattern) != len(value):
+                return None
+            todo = _with(pattern, value, todo)
+        elif not _equals(pattern, value):
+            return None
+    return found
+
+
+def _with(patterns: Sequence[Any], values: Sequence[Any], todo: _Todo) -> _Todo:
+    for pattern, value in zip(reversed(patterns), reversed(values), strict=True):
+        todo = pattern, value, todo
+    return todo
+
+
+def _copied(found: Match) -> Match:
+    copy = Match(found)
+    copy.operations = found.operations
+    return copy
+
+
+def _bind(wildcard: Wildcard, value: Any, found: Match) -> bool:
+    if wildcard in found:
+        before = found[wildcard]
+        return before is value or (GraphTensor not in (type(before), type(value)) and before == value)
+    if wildcard.accepts is not None and not wildcard.accepts(value):
+        return False
+    found[wildcard] = value
+    return True
+
+
+def _equals(pattern: Any, value: Any) -> bool:
+    """Whether a value of a graph is the number, the array or the static value of a pattern."""
     if type(value) is GraphTensor:
-        if isinstance(pattern, Call):
-            return pattern.op is value.op.op and value.index == 0 and _call_fits(pattern, value.op, found)
-        return isinstance(pattern, (bool, int, float)) and scalar_constant(value) == pattern
-    if isinstance(pattern, tuple) and isinstance(value, tuple):
-        return len(pattern) == len(value) and all(_fits(p, v, found) for p, v in zip(pattern, value, strict=True))
-    return not isinstance(pattern, Call) and pattern == value
+        return isinstance(pattern, (bool, int, float, np.ndarray)) and _is_constant(value, np.asarray(pattern))
+    if isinstance(pattern, np.ndarray) or isinstance(value, np.ndarray):
+        return isinstance(value, np.ndarray) and np.array_equal(pattern, value)
+    return bool(pattern == value)
 
 
-def _call_fits(pattern: Call, operation: Operation, found: Match) -> bool:
-    arguments = operation.args
-    if pattern.op.name not in COMMUTATIVE:
-        return _all_fit(pattern.arguments, arguments, found)
-    before = dict(found)
-    if _all_fit(pattern.arguments, arguments, found):
-        return True
-    found.clear()
-    found.update(before)
-    return _all_fit(pattern.arguments, arguments[::-1], found)
+def _is_constant(tensor: GraphTensor, wanted: np.ndarray) -> bool:
+    """Whether a tensor is a constant of these elements, as far as its dtype can tell them apart."""
+    if tensor.op.type != "Const" or tensor.shape != wanted.shape:
+        return False
+    value = tensor.op.attrs["value"]
+    return np.array_equal(value, wanted.astype(value.dtype) if tensor.dtype.is_floating else wanted)
 
 
-def _all_fit(patterns: list[Any], values: list[Any], found: Match) -> bool:
-    return all(_fits(p, v, found) for p, v in zip(patterns, values, strict=True))
+def _as_argument(op: Op, index: int, value: Any) -> Any:
+    """An argument of a pattern: arrays and lists in the place of a tensor stand for constants."""
+    kind = op.params[index].kind
+    if not isinstance(kind, Kind) or isinstance(value, (Wildcard, Call)) or value is None:
+        return value
+    if kind.many:
+        return tuple(v if isinstance(v, (Wildcard, Call)) else _constant(v) for v in value)
+    return _constant(value)
+
+
+def _constant(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float)) else np.asarray(value)
+
+
+# -- axes -------------------------------------------------------------------------------------------------------------
+
+# The ops of which `axis` counts the axes of the result, not of the first tensor.
+_OF_RESULT = frozenset(("ExpandDims", "LinSpace", "OneHot", "Pack"))
+_AXES = ("axis", "axes")
+AXES = frozenset(op.name for op in OPS.values() if any(p.name in _AXES for p in op.params))
+
+
+def _with_axes_as(pattern: Call, operation: Operation, arguments: list[Any]) -> list[Any]:
+    """The arguments of an operation, with axes as the pattern has them where they name the same: -1 for the last."""
+    tensor = operation.outputs[0] if operation.type in _OF_RESULT else operation.inputs[0]
+    arguments = list(arguments)
+    for index, param in enumerate(operation.op.params):
+        wanted = pattern.arguments[index]
+        if param.name not in _AXES or tensor.ndim is None or isinstance(wanted, Wildcard):
+            continue
+        if _counted(wanted, tensor.ndim) == _counted(arguments[index], tensor.ndim):
+            arguments[index] = wanted
+    return arguments
+
+
+def _counted(axes: Any, rank: int) -> Any:
+    """Axes counted from the first one; one alone is the same as a tuple of one."""
+    if isinstance(axes, tuple):
+        counted = tuple(_counted(axis, rank) for axis in axes)
+        return counted[0] if len(counted) == 1 else counted
+    return axes % rank if type(axes) is int and -rank <= axes < rank else axes
 
 
 def scalar_constant(tensor: GraphTensor) -> Any:
@@ -202,6 +351,23 @@ def uniform_constant(tensor: GraphTensor) -> np.ndarray | None:
     return first.reshape(()) if 0 < value.size <= 4096 and (value == first).all() else None
 
 
-PATTERN = worlds.World("pattern", 5, lambda op, values, name: Call(op, values))
+def _call(op: Op, values: list[Any], name: str | None) -> Any:
+    arguments = [_as_argument(op, index, value) for index, value in enumerate(values)]
+    return Results(op, arguments, _result_count(op, arguments)) if op.returns_tuple else Call(op, arguments)
+
+
+_COUNTED_BY = {"Unpack": "num", "SplitV": "sizes", "IdentityN": "xs", "XlaOptimizationBarrier": "xs"}
+
+
+def _result_count(op: Op, arguments: list[Any]) -> int | None:
+    """How many results an op has; None if neither its annotation says it nor one of its arguments."""
+    if op.name in _COUNTED_BY:
+        value = arguments[op.index_of(_COUNTED_BY[op.name])]
+        return len(value) if isinstance(value, tuple) else value if isinstance(value, int) else None
+    kinds = get_args(get_type_hints(op.__wrapped__)["return"])  # type: ignore[attr-defined]  # by update_wrapper
+    return None if Ellipsis in kinds else len(kinds)
+
+
+PATTERN = worlds.World("pattern", 5, _call)
 worlds.register_world(Wildcard, PATTERN)
 worlds.register_world(Call, PATTERN)

@@ -6,10 +6,11 @@ from typing import Any
 
 from dovetail.errors import op_error
 from dovetail.graph import trace
-from dovetail.graph.copying import copy_operation
-from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.graph.copying import Copies, override_gradients
+from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.ops.infer import fits
 from dovetail.ops.op import OPS
+from dovetail.tensor import recording
 
 
 def replay(graph: Graph, *inputs: Any) -> Any:
@@ -24,28 +25,50 @@ def replay(graph: Graph, *inputs: Any) -> Any:
 
     Raises:
         TypeError: there are more or fewer inputs; or no graph is being built.
-        ValueError: a shape does not fit.
+        ValueError: a shape does not fit, or an output was removed from the graph.
     """
     current = trace.current_graph()
     if current is None:
         raise op_error(TypeError, graph.name, "a graph runs on Tensors, not on an engine's own values.")
     if len(inputs) != len(graph.inputs):
         raise op_error(TypeError, graph.name, f"the graph has {len(graph.inputs)} inputs, not {len(inputs)}.")
-    given = [*zip(graph.inputs, inputs, strict=True), *((constant, t) for t, constant in graph.closures.items())]
-    mapped: dict[GraphTensor, GraphTensor] = {}
-    for tensor, value in given:
-        mapped[tensor] = new = trace.to_graph(value, tensor.dtype, current, OPS["Identity"])
+    for tensor in graph.outputs:
+        graph.check_tensor(tensor)
+    copies = Copies(current)
+    for tensor, value in zip(graph.inputs, inputs, strict=True):
+        copies.tensors[tensor] = new = trace.to_graph(value, tensor.dtype, current, OPS["Identity"])
         if not fits(new.shape, tensor.shape):
             raise op_error(ValueError, graph.name, f"{new!r} does not fit the input {tensor!r}.")
-    for op in graph.operations:  # all that it reads is what was there before it assigns
-        if op.type == "ReadVariableOp":
-            mapped[op.outputs[0]] = trace.read_variable(current, op.attrs["variable"])
-    done = {t.op for t in mapped}
-    for op in graph.operations:
-        if op.type == "AssignVariableOp":
-            mapped[op.outputs[0]] = mapped[op.inputs[0]]
-            trace.assign_variable(current, op.attrs["variable"], mapped[op.inputs[0]])
-        elif op not in done:
-            trace.record_on_tapes(copy_operation(op, current, mapped))
-    results = tuple(mapped[t] for t in graph.outputs)
+    given = {t.op for t in graph.inputs}
+    transfer(graph, copies, [op for op in graph.operations if op not in given])
+    results = tuple(copies.of(graph.outputs))
     return results[0] if len(results) == 1 else results
+
+
+def transfer(graph: Graph, copies: Copies, operations: list[Operation]) -> None:
+    """Copies operations of a graph with what they do to variables, which is done where they are copied to.
+
+    Args:
+        graph: whose operations they are.
+        copies: where to, and what stands for the inputs of the graph.
+        operations: in program order.
+    """
+    target = copies.target
+    for tape in recording.tapes:
+        tape.record_nodes(graph.origins)
+    origins: dict[GraphTensor, Any] = {constant: tensor for tensor, constant in graph.closures.items()}
+    reads = [op for op in operations if op.type == "ReadVariableOp"]
+    values = {op: trace.read_variable(target, op.attrs["variable"]) for op in reads}  # as it was before it is assigned
+    for op in operations:
+        if op in values:
+            copies.stand_in(op, values[op])
+        elif op.type == "AssignVariableOp":
+            value = copies.stand_in(op, copies[op.inputs[0]])
+            trace.assign_variable(target, op.attrs["variable"], value)
+        elif op.outputs and op.outputs[0] in origins:
+            origin = origins[op.outputs[0]]
+            copies.stand_in(op, trace.to_graph(origin, op.outputs[0].dtype, target, OPS["Identity"]))
+        else:
+            copy = copies.copy(op)
+            override_gradients(copy, target.gradient_overrides)
+            trace.record_on_tapes(copy)

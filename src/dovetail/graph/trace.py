@@ -20,11 +20,12 @@ from dovetail.errors import Where, op_error
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
 from dovetail.ops import arguments, checks, dispatch, worlds
-from dovetail.ops.kinds import IntsKind, Kind
+from dovetail.ops.kinds import Kind
 from dovetail.ops.op import OPS, Op
-from dovetail.ops.spec import Shape, TensorSpec
+from dovetail.ops.spec import TensorSpec
 from dovetail.ops.worlds import EAGER, HOST, NATIVE, STATE
-from dovetail.tensor import Tensor, building, record_on, recording, records_variables
+from dovetail.static import static_key
+from dovetail.tensor import Tensor, building, record_on, recording
 
 
 def current_graph() -> Graph | None:
@@ -63,7 +64,7 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
 def record_on_tapes(operation: Operation) -> None:
     """Shows an operation to the tapes, which keep it if they watch one of its inputs."""
     for tape in recording.tapes:
-        tape.record(operation.op, operation.args, operation.outputs, operation)
+        tape.record_operation(operation)
 
 
 def _finish(operation: Operation) -> Any:
@@ -83,7 +84,7 @@ def _call_key(op: Op, values: list[Any]) -> Any:
     for value, param in zip(values, op.params, strict=True):
         kind = type(value)
         if kind is GraphTensor:
-            if isinstance(param.kind, IntsKind):
+            if not isinstance(param.kind, Kind):
                 return None
             key.append(value.shape)
             key.append(value.dtype)
@@ -92,8 +93,7 @@ def _call_key(op: Op, values: list[Any]) -> Any:
                 return None
             key.append(kind)
         elif kind in _PLAIN or (kind is tuple and all(type(v) is int for v in value)):
-            key.append(kind)
-            key.append(value)
+            key.append(static_key(value))
         else:
             return None
     return tuple(key)
@@ -112,13 +112,17 @@ def _record_anew(op: Op, values: list[Any], name: str | None, graph: Graph, key:
             values[index] = tuple(to_graph(v, d, graph, op) for v, d in zip(value, dtypes[index], strict=True))
         elif value is not None:
             values[index] = to_graph(value, dtypes[index], graph, op)
-        elif not kind.optional:
-            raise op_error(TypeError, op.name, f"{op.params[index].name} must be a tensor, not None.")
+    if arguments.has_tensor_settings(op, values):
+        try:
+            with graph.as_default():
+                return op.body(*values)  # type: ignore[misc]  # a primitive has no such settings
+        except Exception as error:
+            raise dispatch.inside(op, error, values) from error.__cause__
     partial: dict[int, Any] = dict.fromkeys(dynamic)
     for index in op.ints_positions:
         if index in partial:
             values[index], partial[index] = _dynamic_ints(op, values[index], graph)
-            if None not in partial[index]:
+            if None not in (partial[index] or (None,)):
                 values[index] = partial.pop(index)
         else:
             values[index] = arguments.static_ints(op, values[index])
@@ -156,19 +160,35 @@ def _graph_of(op: Op, values: list[Any]) -> Graph:
     found: Graph | None = None
     for value in arguments.operands(op, values):
         if type(value) is GraphTensor:
-            graph = value.op.graph
+            graph = value.op.graph if current is not None else open_graph(value, op.name)
             if found is None:
                 found = graph
             elif graph is not found and current is None:
                 raise op_error(
                     ValueError,
-                    op.name,
+                    op.title,
                     f"its tensors belong to two graphs: {value!r} to {graph.name!r}, the others to {found.name!r}; "
                     "import one graph into the other, or build both parts in one.",
                 )
     if current is not None:
         return current
     return building.default if found is None else found
+
+
+def open_graph(tensor: GraphTensor, op_name: str) -> Graph:
+    """The graph of a tensor, to record in.
+
+    Raises:
+        ValueError: it is the trace of a function, which is over.
+    """
+    graph = tensor.op.graph
+    if graph.outermost.is_traced:
+        problem = (
+            f"{tensor!r} has no value: it was made while {graph.outermost.name!r} was traced, and kept; a tensor "
+            "leaves a compiled function only as its result."
+        )
+        raise op_error(ValueError, op_name, problem)
+    return graph
 
 
 def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
@@ -184,15 +204,24 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
         elif world in (HOST, NATIVE):
             return graph.constant(_host_array(value, dtype, op))
         else:
-            raise op_error(TypeError, op.name, f"{type(value).__name__} values and graph tensors cannot meet.")
+            raise op_error(TypeError, op.title, f"{type(value).__name__} values and graph tensors cannot meet.")
     return tensor if tensor.dtype == dtype else record(OPS["Cast"], [tensor, dtype])
 
 
 def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
-    """An eager Tensor as a constant, one for all its uses; `function` differentiates by it if a tape watches it."""
-    found = graph.closures.get(tensor)
-    if found is None:
-        found = graph.closures[tensor] = graph.constant(np.asarray(tensor._engine.to_numpy(tensor._value)))
+    """An eager Tensor as a tensor of the graph, one for all its uses, which tapes that follow the Tensor follow, too.
+
+    It is a constant of the outermost graph; `function` differentiates by it if a tape around its call watches it.
+    """
+    found: GraphTensor | None
+    if graph.outer is not None and not graph.is_traced and tensor.dtype.is_differentiable:
+        found = capture(graph, tensor)
+    else:
+        found = graph.closures.get(tensor)
+        if found is None:
+            found = graph.closures[tensor] = graph.constant(np.asarray(tensor._engine.to_numpy(tensor._value)))
+    for tape in recording.tapes:
+        tape.record_move(tensor, found)
     return found
 
 
@@ -205,37 +234,56 @@ def _host_array(value: Any, dtype: DType, op: Op) -> np.ndarray:
             value = engine.to_numpy(value)
         except Exception as error:
             problem = f"a {engine.name} value without numbers yet (a tracer) cannot go into a Dovetail graph: {error}"
-            raise op_error(TypeError, op.name, problem) from error
+            raise op_error(TypeError, op.title, problem) from error
     elif isinstance(value, (list, tuple)):
         value = [_host_array(v, dtype, op) for v in value]
-    return np.array(value, dtype.numpy)
+    return arguments.from_host(lambda v, d: np.array(v, d.numpy), value, dtype)
 
 
-def capture(graph: Graph, tensor: GraphTensor, op: Op | None = None) -> GraphTensor:
-    """A tensor of a graph around this one, as an input of this one.
+def capture(graph: Graph, tensor: GraphTensor | Tensor, op: Op | None = None) -> GraphTensor:
+    """A tensor of a graph around this one, or an eager Tensor, as an input of this one.
 
     Raises:
         ValueError: the tensor's graph is not around this one.
     """
-    if tensor.op.graph is graph:
-        return tensor
+    name = "closure"
+    if type(tensor) is GraphTensor:
+        if tensor.op.graph is graph:
+            return tensor
+        name = tensor.op.name.rpartition("/")[2]
     found = graph.captures.get(tensor)
     if found is None:
-        outer = graph.outer
-        while outer is not None and outer is not tensor.op.graph:
-            outer = outer.outer
-        if outer is None:
-            raise op_error(
-                ValueError,
-                op.name if op else "Capture",
-                f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {graph.name!r}, which is built now; "
-                "a tensor cannot leave the function that made it except as its result.",
-            )
-        if tensor.op.type == "Const":
-            return graph.constant(tensor.op.attrs["value"])
-        found = graph.placeholder(tensor.spec, tensor.op.name.rpartition("/")[2])
-        graph.captures[tensor] = found
+        _check_open(graph, tensor, op)
+        if type(tensor) is GraphTensor:
+            _check_around(graph, tensor, op)
+            if tensor.op.type == "Const" and not tensor.dtype.is_differentiable:
+                return graph.constant(tensor.op.attrs["value"])
+        found = graph.captures[tensor] = graph.placeholder(TensorSpec(tensor.shape, tensor.dtype), name)
     return found
+
+
+def _check_open(graph: Graph, what: Any, op: Op | None) -> None:
+    if graph.is_traced:
+        problem = (
+            f"{what!r} is outside of the subgraph {graph.name!r}, whose operation gives it certain inputs; use one of "
+            f"them ({', '.join(t.name for t in graph.inputs)}), or build the loop or branch again."
+        )
+        raise op_error(ValueError, op.name if op else "Capture", problem)
+
+
+def _check_around(graph: Graph, tensor: GraphTensor, op: Op | None) -> None:
+    outer = graph.outer
+    while outer is not None and outer is not tensor.op.graph:
+        outer = outer.outer
+    if outer is None:
+        name = op.name if op else "Capture"
+        open_graph(tensor, name)
+        raise op_error(
+            ValueError,
+            name,
+            f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {graph.name!r}, which is built now; "
+            "a tensor cannot leave the function that made it except as its result.",
+        )
 
 
 # -- shape-like arguments ---------------------------------------------------------------------------------------------
@@ -244,26 +292,26 @@ def capture(graph: Graph, tensor: GraphTensor, op: Op | None = None) -> GraphTen
 def _is_dynamic(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_is_dynamic(v) for v in value)
-    return type(value) is GraphTensor or (worlds.world_of(value) is STATE and records_variables())
+    return type(value) is GraphTensor or worlds.world_of(value) is STATE
 
 
-def _dynamic_ints(op: Op, value: Any, graph: Graph) -> tuple[GraphTensor, tuple[int | None, ...]]:
+def _dynamic_ints(op: Op, value: Any, graph: Graph) -> tuple[GraphTensor, tuple[int | None, ...] | None]:
     """A shape that is only known later, as one integer tensor, and what is known of it now."""
     if isinstance(value, (list, tuple)):
         packed = record(OPS["Pack"], [tuple(value), 0])
-        return packed, constant_ints(packed)
+        return packed, constant_ints(packed, op)
     tensor = to_graph(value, arguments.dtype_of(value), graph, op)
     if not tensor.dtype.is_integer:
-        raise op_error(TypeError, op.name, f"a shape needs integers, but {tensor!r} is {tensor.dtype}.")
+        raise op_error(TypeError, op.title, f"a shape needs integers, but {tensor!r} is {tensor.dtype}.")
     if tensor.shape == ():
         tensor = record(OPS["Reshape"], [tensor, (1,)])
-    return tensor, constant_ints(tensor)
+    return tensor, constant_ints(tensor, op)
 
 
-def constant_ints(tensor: GraphTensor) -> tuple[int | None, ...]:
-    """What is known now of a 1-D integer tensor that will be used as a shape."""
+def constant_ints(tensor: GraphTensor, op: Op) -> tuple[int | None, ...] | None:
+    """What is known now of a 1-D integer tensor that an op will use as a shape; None if it is not even its length."""
     known = PartialInts().ints(tensor)
-    if known is None:
+    if known is None and not getattr(op.infer, "unknown_rank", False):
         problem = f"the length of the shape {tensor!r} is not known, so the rank would not be."
         raise op_error(ValueError, "Shape", problem)
     return known
@@ -278,17 +326,6 @@ def infer_specs(op: Op, values: list[Any], where: Where = None) -> Any:
         return checks.infer(op, values, where)
     specs = [t.spec for t in body_graph(op, values).outputs]
     return tuple(specs) if op.returns_tuple else specs[0]
-
-
-def infer_again(operation: Operation) -> list[tuple[GraphTensor, Shape]]:
-    """The outputs whose shapes are not what follows from the inputs now, with the shapes that follow."""
-    op, args = operation.op, operation.args
-    for index in op.ints_positions:  # of a shape that is a tensor, `attrs` has what is known
-        if operation.layout[index] is not None:
-            args[index] = operation.attrs[op.params[index].name]
-    specs = infer_specs(op, args, operation.where)
-    pairs = zip(operation.outputs, specs if op.returns_tuple else (specs,), strict=True)
-    return [(tensor, spec.shape) for tensor, spec in pairs if spec.shape != tensor.shape]
 
 
 _bodies: dict[Any, Graph] = {}
@@ -312,9 +349,9 @@ def body_graph(op: Op, values: Sequence[Any]) -> Graph:
 def _spec_key(value: Any) -> Any:
     if type(value) is GraphTensor:
         return value.shape, value.dtype
-    if type(value) is tuple:
+    if type(value) is tuple and any(type(v) is GraphTensor for v in value):
         return tuple(map(_spec_key, value))
-    return type(value), value
+    return static_key(value)
 
 
 def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
@@ -360,6 +397,7 @@ def _first_value(graph: Graph, variable: Any) -> GraphTensor:
     value = graph.state.inputs.get(variable)
     if value is None:
         if graph.outer is not None:
+            _check_open(graph, variable, OPS["ReadVariableOp"])
             outside = read_variable(graph.outer, variable)
             value = graph.placeholder(outside.spec, variable.name)
         else:

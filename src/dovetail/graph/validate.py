@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dovetail.graph.inference import infer_again
 from dovetail.graph.ir import SINGLE, Graph
 from dovetail.graph.operation import Operation
-from dovetail.graph.trace import infer_again
 from dovetail.ops.infer import fits
+from dovetail.ops.subgraphs import SUBGRAPH_CALLS
 
 
 def problems(graph: Graph) -> Iterator[str]:
@@ -44,6 +45,18 @@ def _problems_of(op: Operation, place: dict[Operation, int]) -> Iterator[str]:
         for user in tensor.consumers():
             if user not in place or not any(t is tensor for t in user.inputs):
                 yield f"has the output {tensor!r}, which counts {user!r} as a consumer"
+    yield from _problems_of_subgraphs(op)
     for tensor, shape in infer_again(op):
         if not fits(tensor.shape, shape):
             yield f"has the output {tensor!r}, but its type rule says {shape}"
+
+
+def _problems_of_subgraphs(op: Operation) -> Iterator[str]:
+    for name, carried, others in SUBGRAPH_CALLS[op.type](*op.args) if op.type in SUBGRAPH_CALLS else ():
+        inner, given = op.attrs[name], (*carried, *others)
+        if len(inner.inputs) != len(given):
+            yield f"gives {len(given)} tensors to its {name}, which takes {len(inner.inputs)}"
+            continue
+        for own, tensor in zip(inner.inputs, given, strict=True):
+            if own.dtype != tensor.dtype or not fits(own.shape, tensor.shape):
+                yield f"gives {tensor!r} to the input {own!r} of its {name}"

@@ -1,7 +1,8 @@
 """Modules of Dovetail's that come along when another library is imported, so that `import dovetail` imports neither.
 
 A saved model names Dovetail's Keras operations, and Keras finds only what is registered with it; and TensorFlow
-rewrites the code of whatever a `tf.function` calls, but for what it was told of.  So both are told as soon as they and
+rewrites the code of whatever a `tf.function` calls, but for what it was told of, and takes tensors of the types that it
+was told of.  So both are told as soon as they and
 Dovetail are there, in whatever order they came.
 """
 
@@ -14,7 +15,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-COMPANIONS = {"keras": "dovetail.interop.keras", "tensorflow": "dovetail.interop.autograph"}  # library → module
+COMPANIONS = {"keras": "dovetail.interop.keras", "tensorflow": "dovetail.interop.tensorflow"}  # library → module
 NEEDS = {"keras": "Operation", "tensorflow": "function"}  # what it must have, which its older versions have not
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import clip, greater, less, maximum, minimum, where
 from dovetail.ops.exponential import exp, expm1, log1p
 from dovetail.ops.infer import elementwise
@@ -268,6 +269,7 @@ def hard_silu(x: Float) -> Tensor:
 hard_swish = hard_silu
 
 
+@checked
 def gelu(x: Any, approximate: bool = True, name: str | None = None) -> Any:
     """Gaussian error linear unit: `x` times the probability that a standard normal variable is below it.
 

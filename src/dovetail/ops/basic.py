@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.engines.base import native_to_dtype
+from dovetail.ops.infer import require_shape
 from dovetail.ops.kinds import Each, Eachs
 from dovetail.ops.op import primitive
 from dovetail.ops.spec import TensorSpec
@@ -35,7 +36,12 @@ def read_variable(variable: Any) -> Tensor:
     """
 
 
-@primitive("AssignVariableOp", infer=lambda value, variable: value, differentiable=False)
+def _assigned_spec(value: TensorSpec, variable: Any) -> TensorSpec:
+    require_shape(value, variable.shape)
+    return value
+
+
+@primitive("AssignVariableOp", infer=_assigned_spec, differentiable=False)
 def assign_variable(value: Each, variable: Any) -> Tensor:
     """Gives a variable a value, from the end of the call on; the result is the value.
 

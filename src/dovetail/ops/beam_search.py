@@ -20,6 +20,7 @@ from dovetail.ops.index import gather, take_along_axis, tensor_scatter_update
 from dovetail.ops.join import concatenate, stack
 from dovetail.ops.kinds import Float, Integer
 from dovetail.ops.op import composite
+from dovetail.ops.products import matmul
 from dovetail.ops.reduce import any, argmax, max, sum
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shape import broadcast_to, cast, dims_of, expand_dims, reshape, transpose
@@ -224,12 +225,13 @@ def _lost(was: Any, stays: Any, extended: Any, parent: Any, last: Any) -> Any:
     earlier = less(iota(dims_of(extended)[2:], "int32"), expand_dims(last, 2))
     above = above + _count(logical_and(earlier, greater(siblings, expand_dims(stays, 2))))
     after_parent = logical_and(greater_equal(parent, 0), less(parent, number))
+    above_by, above_was_by = cast(above_by, "float32"), cast(above_was_by, "float32")  # to be multiplied with
 
     def follows(lost: Any) -> Any:
         """Which beams are lost if these are; that of a beam follows from beams before it alone."""
-        extends = expand_dims(logical_not(lost), 1)
-        comes = logical_and(less(above_was + sum(where(extends, above_was_by, 0), 2), width), logical_not(lost))
-        is_out = greater_equal(above + sum(where(extends, above_by, 0), 2), width)
+        extends = expand_dims(cast(logical_not(lost), "float32"), 2)
+        comes = logical_and(less(above_was + _column(above_was_by, extends), width), logical_not(lost))
+        is_out = greater_equal(above + _column(above_by, extends), width)
         return logical_and(logical_and(after_parent, is_out), take_along_axis(comes, maximum(parent, 0), 1))
 
     none = full(dims_of(parent), False)
@@ -251,15 +253,21 @@ def _better(compare: Callable[..., Any], than: Any, stays: Any, extended: Any, u
     _, width, classes = extended.shape
     if width is not None and classes is not None and width < classes:
         extended = top_k(extended, width)[0]  # whether more than so many are better never matters
-    than = expand_dims(than, 2)
     comes_before = less(iota(dims_of(stays)[1:], "int32"), expand_dims(until, -1))
-    counts = _count(compare(expand_dims(extended, 1), expand_dims(than, 3)))
-    return _count(compare(expand_dims(stays, 1), than)), where(comes_before, counts, 0)
+    counts = _count(compare(expand_dims(extended, 3), expand_dims(expand_dims(than, 1), 1)), 2)  # along rows of memory
+    counts = where(comes_before, transpose(counts, (0, 2, 1)), 0)
+    return _count(compare(expand_dims(stays, 1), expand_dims(than, 2))), counts
 
 
-def _count(x: Any) -> Any:
-    """How many are True along the last axis."""
-    return sum(cast(x, "int32"), -1)
+def _column(matrix: Any, column: Any) -> Any:
+    """Sums of the counts in the rows of a matrix, of those that a column has a 1 for."""
+    return cast(reshape(matmul(matrix, column), dims_of(matrix)[:2]), "int32")
+
+
+def _count(x: Any, axis: int = -1) -> Any:
+    """How many are True along an axis; counted in bytes where they do, since memory is what takes the time."""
+    most = x.shape[axis]
+    return cast(sum(cast(x, "int8" if most is not None and most < 128 else "int32"), axis), "int32")
 
 
 def _extended(beams: _Beams, is_new: Any, label: Any, total: Any) -> _Beams:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail.ops import infer
+from dovetail.ops.checked import checked
 from dovetail.ops.create import full, zeros_like
 from dovetail.ops.join import stack
 from dovetail.ops.kinds import Anything, Integer, Ints
@@ -46,7 +48,8 @@ def _(op: Any, g: Any) -> Any:
     return _slice_update(zeros_like(x, g.dtype), start, g), None
 
 
-def slice(x: Any, start_indices: Any, shape: Any) -> Any:
+@checked
+def slice(x: Any, start_indices: Any, shape: Sequence[Any]) -> Any:
     """The block of a known shape that starts at a position, which may be a tensor.
 
     Args:
@@ -94,6 +97,7 @@ def _(op: Any, g: Any) -> Any:
     return _slice_update(g, start, zeros_like(updates, g.dtype)), None, _slice(g, start, shape_of(updates))
 
 
+@checked
 def slice_update(x: Any, start_indices: Any, updates: Any) -> Any:
     """`x` with the block that starts at a position replaced.
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 from dovetail import config
 from dovetail.dtypes import DType
+from dovetail.static import static_key
 from dovetail.tensor import Tensor, recording
+from dovetail.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from dovetail.engines.base import Engine
@@ -72,7 +74,7 @@ def apply(function: Op | repeatable, args: tuple[Any, ...], kwargs: dict[str, An
     program, engine = known
     try:
         outputs = program(*natives)
-    except Exception:  # an op finds the words for what is wrong
+    except engine.errors:  # an op finds the words for what is wrong
         return function.anew(args, kwargs)
     return tuple([Tensor(v, engine) for v in outputs]) if function.returns_tuple else Tensor(outputs[0], engine)
 
@@ -91,10 +93,10 @@ def _describe(values: Iterable[Any], key: list[Any], natives: list[Any]) -> bool
             if engine.native is engine:  # the values of its users, of which a shape may not be known
                 return False
             natives.append(native)
-            key += (engine, native.dtype, native.shape)
+            key += (engine, engine.native_dtype_of(native), engine.shape(native))
         elif kind in _PLAIN:
-            key += (kind, value or repr(value))  # 0.0 and -0.0 are equal, and so have one hash
-        elif kind is tuple or kind is list:
+            key.append(static_key(value))
+        elif kind is tuple or kind is list or kind is TensorShape:
             key += (kind, len(value))
             if not _describe(value, key, natives):
                 return False

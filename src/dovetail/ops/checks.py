@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.errors import op_error
 from dovetail.ops.arguments import given
 from dovetail.ops.spec import TensorSpec
+from dovetail.static import static_key
 from dovetail.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ def checked_specs(op: Op, values: list[Any]) -> Any:
 
 def _key(value: Any) -> Any:
     if type(value) is Tensor:
-        return value._engine.shape(value._value), value._value.dtype
-    if type(value) is tuple:
+        return value._engine.shape(value._value), value._engine.native_dtype_of(value._value)
+    if type(value) is tuple and any(type(v) is Tensor for v in value):
         return tuple(map(_key, value))
-    return type(value), value
+    return static_key(value)
 
 
 def infer(op: Op, values: list[Any], where: Any = None) -> Any:
@@ -46,7 +47,7 @@ def infer(op: Op, values: list[Any], where: Any = None) -> Any:
     except (ValueError, TypeError, IndexError) as error:
         if getattr(error, "dovetail", False):
             raise
-        raise op_error(type(error), op.name, str(error), given(op, values), where) from None
+        raise op_error(type(error), op.title, str(error), given(op, values), where) from None
 
 
 def _as_spec(value: Any) -> Any:

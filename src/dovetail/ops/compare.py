@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.ops.bitwise import logical_not, logical_or
+from dovetail.ops.domains import NotNegative
 from dovetail.ops.infer import elementwise, elementwise_as
 from dovetail.ops.kinds import Anything, Bool, Inexact, MaybeReal, Number, Real
 from dovetail.ops.op import composite, primitive
@@ -289,7 +290,9 @@ def nan_to_num(x: Number, nan: float = 0.0, posinf: Any = None, neginf: Any = No
     differentiable=False,
     samples=[sample([1.0, 1.0, INFINITY, NAN], [1.1, 1.0 + 1e-7, INFINITY, NAN]), sample([NAN], [NAN], equal_nan=True)],
 )
-def isclose(x: Inexact, y: Inexact, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+def isclose(
+    x: Inexact, y: Inexact, rtol: NotNegative = 1e-5, atol: NotNegative = 1e-8, equal_nan: bool = False
+) -> Tensor:
     """Whether `|x - y| <= atol + rtol * |y|`, elementwise; equal infinities are close.
 
     Args:

@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from dovetail.engines import owner_of_type
 from dovetail.engines.base import native_to_dtype
 from dovetail.engines.control import Control, HostControl, Values
 from dovetail.errors import op_error
 from dovetail.ops import arguments, worlds
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import where
 from dovetail.ops.create import zeros
+from dovetail.ops.domains import Count
 from dovetail.ops.join import stack, unstack
 from dovetail.ops.shape import cast, convert, dims_of, reshape, shaped
 from dovetail.ops.subgraphs import scan_length
 from dovetail.structure import Structure, alike, flatten, show, unflatten
-from dovetail.tensor import building, records_variables
+from dovetail.tensor import building, is_recorded
 
 # -- which control flow runs ------------------------------------------------------------------------------------------
 
@@ -54,11 +54,13 @@ class _Flow:
         op: what messages call it.
         control: what runs it.
         prepare: one value as the control flow takes it.
+        own: one value that a user may write to, whether it is given to a callable or returned.
     """
 
     op: str
     control: Control
     prepare: Callable[[Any], Any]
+    own: Callable[[Any], Any] = worlds.leave
 
     def leaves(self, result: Any, structure: Structure, what: str) -> list[Any]:
         """The leaves of what a callable returned, ready for the control flow.
@@ -78,19 +80,26 @@ def _flow(op: str, leaves: Values) -> _Flow:
     world = max((worlds.world_of(v) for v in leaves), key=lambda w: w.rank, default=worlds.HOST)
     if world.control is not None:
         return _Flow(op, world.control, worlds.unwrapped)
-    if building.graphs or world is worlds.GRAPH or (world is worlds.STATE and records_variables()):
+    is_state = world is worlds.STATE
+    if building.graphs or world is worlds.GRAPH or (is_state and any(map(is_recorded, leaves))):
         from dovetail.graph.control import GRAPH_CONTROL  # ops come before graphs
 
-        return _Flow(op, GRAPH_CONTROL, lambda value: value)
+        return _Flow(op, GRAPH_CONTROL, _numeric)
     if world is not worlds.NATIVE:
         return _Flow(op, _EAGER, convert)
     engine = next(owner_of_type(type(v)) for v in leaves if worlds.world_of(v) is worlds.NATIVE)
-    return _Flow(op, engine.control, partial(_native, engine=engine))
+    return _Flow(op, engine.control, partial(_native, engine=engine), arguments.owned)
+
+
+def _numeric(value: Any) -> Any:
+    arguments.require_numbers(value)
+    return value
 
 
 def _native(value: Any, engine: Any) -> Any:
     """A value beside an engine's own values; Python numbers stay weakly typed."""
-    value = worlds.unwrapped(value)
+    if worlds.unwrapped(value) is not value:
+        value = arguments.owned(value)
     if isinstance(value, (bool, int, float, complex)) or worlds.world_of(value) is worlds.NATIVE:
         return value
     return arguments.as_tensor(value, native_to_dtype(arguments.dtype_of(value)), engine.native).value
@@ -105,6 +114,7 @@ def check_functions(op: str, **functions: Any) -> None:
 # -- branches ---------------------------------------------------------------------------------------------------------
 
 
+@checked
 def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
     """The result of one of two functions.
 
@@ -141,10 +151,12 @@ def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]
         return flow.leaves(result, structures[0], "what both functions return")
 
     found = flow.control.cond(flow.prepare(condition), lambda: leaves(true_fn()), lambda: leaves(false_fn()))
-    return unflatten(structures[0], found)
+    return unflatten(structures[0], list(map(flow.own, found)))
 
 
 def _scalar(op: str, condition: Any) -> Any:
+    if worlds.world_of(condition) is worlds.HOST:
+        arguments.dtype_of(condition)  # a TypeError for what is no number
     if static_shape(condition):
         raise op_error(ValueError, op, "the condition must be a scalar; reduce it with `all` or `any` first.")
     return worlds.unwrapped(condition)
@@ -154,20 +166,21 @@ def static_shape(value: Any) -> Any:
     """The shape as a tuple, with None for unknown dimensions; None if the rank is unknown."""
     if worlds.world_of(value) is worlds.NATIVE:
         return owner_of_type(type(value)).shape(value)
-    return value.shape if hasattr(value, "shape") else np.shape(value)
+    return value.shape if hasattr(value, "shape") else arguments.host_array(value).shape
 
 
+@checked
 def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
     """One of two values, by a scalar condition, or elementwise.
 
     Args:
         condition: if it is a scalar or of shape (1,), only the chosen one of two functions is called.  Otherwise it has
-            at most the rank of the expressions; from rank 2 on trailing axes are added, up to the rank of the first
-            (of the second, where the first has less axes than the condition), so that it picks whole slices.
+            at most the rank of the first expression (of the second, where the first is a scalar); from rank 2 on
+            trailing axes are added, up to that rank, so that it picks whole slices.
         then_expression, else_expression: tensors, or functions that return them.
 
     Raises:
-        ValueError: the rank of the condition is larger than those of the expressions.
+        ValueError: the rank of the condition is larger than that of the expressions, or not known.
 
     Source: `keras.backend.switch`.
 
@@ -187,22 +200,27 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
     then_value, else_value = (function() for function in functions)
     if shape == (1,):
         return where(reshape(condition, ()), then_value, else_value)
-    ranks = [len(static_shape(value)) for value in (then_value, else_value)]
-    if len(shape) > max(ranks):
-        problem = f"the condition's rank {len(shape)} is larger than the rank {max(ranks)} of the expressions."
+    shapes = [static_shape(value) for value in (then_value, else_value)]
+    if shape is None or (len(shape) > 1 and None in shapes):
+        problem = "the ranks of the condition and of the expressions must be known; reshape what has no known rank."
+        raise op_error(ValueError, "Switch", problem)
+    ranks = [len(shape) if known is None else len(known) for known in shapes]
+    first = ranks[0] or ranks[1]
+    if len(shape) > first:
+        problem = f"the condition's rank {len(shape)} is larger than the rank {first} of the expressions."
         raise op_error(ValueError, "Switch", problem)
     if len(shape) > 1:
-        rank = next(rank for rank in ranks if rank >= len(shape))
-        condition = reshape(condition, [*dims_of(condition), *[1] * (rank - len(shape))])
+        condition = reshape(condition, [*dims_of(condition), *[1] * (first - len(shape))])
     return where(condition, then_value, else_value)
 
 
 def _value(expression: Any) -> Any:
     """An expression as a tensor; an engine's own value stays one."""
     expression = worlds.unwrapped(expression)
-    return expression if worlds.world_of(expression) is worlds.NATIVE else convert(expression)
+    return arguments.owned(expression) if worlds.world_of(expression) is worlds.NATIVE else convert(expression)
 
 
+@checked
 def switch_case(index: Any, branches: Sequence[Callable[[], Any]]) -> Any:
     """The result of one of several functions.
 
@@ -216,6 +234,7 @@ def switch_case(index: Any, branches: Sequence[Callable[[], Any]]) -> Any:
         >>> switch_case(1, [lambda: 10, lambda: 20])
         20
     """
+    check_functions("If", **{f"branches[{i}]": branch for i, branch in enumerate(branches)})
     if not branches:
         raise op_error(ValueError, "If", "there must be at least one branch.")
     if len(branches) == 1:
@@ -231,8 +250,9 @@ def switch_case(index: Any, branches: Sequence[Callable[[], Any]]) -> Any:
 # -- loops ------------------------------------------------------------------------------------------------------------
 
 
+@checked
 def while_loop(
-    condition: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, maximum_iterations: int | None = None
+    condition: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, maximum_iterations: Count | None = None
 ) -> Any:
     """Applies a function to variables of a loop while a condition holds.
 
@@ -271,13 +291,14 @@ def while_loop(
     found = flow.control.while_loop(
         lambda *values: flow.prepare(_scalar("While", condition(*unflatten(structure, values)))),
         next_state,
-        [flow.prepare(leaf) for leaf in leaves],
+        [flow.own(flow.prepare(leaf)) for leaf in leaves],
         None if maximum_iterations is None else int(maximum_iterations),
     )
-    result = unflatten(structure, found)
+    result = unflatten(structure, list(map(flow.own, found)))
     return result if several else result[0]
 
 
+@checked
 def scan(
     f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
 ) -> tuple[Any, Any]:
@@ -308,12 +329,13 @@ def scan(
     carry, carry_structure = flatten(init)
     slices, xs_structure = flatten(xs)
     flow = _flow("Scan", [*carry, *slices])
-    carry, slices = ([flow.prepare(leaf) for leaf in leaves] for leaves in (carry, slices))
+    carry = [flow.own(flow.prepare(leaf)) for leaf in carry]
+    slices = [shaped(flow.prepare(leaf)) for leaf in slices]
     ys_structure: Structure = None
 
     def step(carried: Values, sliced: Values) -> tuple[list[Any], list[Any]]:
         nonlocal ys_structure
-        result = f(unflatten(carry_structure, carried), unflatten(xs_structure, sliced))
+        result = f(unflatten(carry_structure, carried), unflatten(xs_structure, list(map(flow.own, sliced))))
         if type(result) not in (tuple, list) or len(result) != 2:
             raise op_error(TypeError, "Scan", f"f must return a pair (carry, y), not {result!r}.")
         ys, ys_structure = flatten(result[1])
@@ -324,4 +346,5 @@ def scan(
     except ValueError as error:
         raise op_error(ValueError, "Scan", str(error)) from None
     last, stacked = flow.control.scan(step, carry, slices, length, reverse)
+    last, stacked = list(map(flow.own, last)), list(map(worlds.leave, stacked))
     return unflatten(carry_structure, last), unflatten(ys_structure, stacked)

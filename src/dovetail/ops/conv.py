@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.ops import infer
+from dovetail.ops.checked import checked
 from dovetail.ops.kinds import Float, Ints
 from dovetail.ops.op import Op, primitive
 from dovetail.ops.samples import Sample, array, sample
@@ -152,14 +153,14 @@ def _rank_of(kernel: Any) -> int:
     rank = len(kernel.shape) - 2
     if rank not in RANKS:
         problem = f"a kernel must have rank 3, 4 or 5 (spatial..., in, out), but its shape is {tuple(kernel.shape)}."
-        raise ValueError(f"conv: {problem}")
+        raise ValueError(problem)
     return rank
 
 
 def _known(kernel: Any) -> tuple[int, ...]:
     shape = tuple(kernel.shape)
     if None in shape:
-        raise ValueError(f"conv: the shape of the kernel must be known here, but it is {shape}.")
+        raise ValueError(f"the shape of the kernel must be known here, but it is {shape}.")
     return shape
 
 
@@ -175,11 +176,12 @@ def _window(
     return per_axis(strides, rank), padding, dilations, data_format_of(data_format)
 
 
+@checked
 def conv(
     x: Any,
     kernel: Any,
     strides: int | Sequence[int] = 1,
-    padding: Any = "valid",
+    padding: str | Sequence[Any] = "valid",
     data_format: str | None = None,
     dilation_rate: int | Sequence[int] = 1,
     name: str | None = None,
@@ -214,11 +216,12 @@ def conv(
     return forward(x, kernel, *_window(kernel, strides, padding, dilation_rate, data_format), name=name)
 
 
+@checked
 def conv_transpose(
     x: Any,
     kernel: Any,
     strides: int | Sequence[int] = 1,
-    padding: Any = "valid",
+    padding: str | Sequence[Any] = "valid",
     output_padding: int | Sequence[int] | None = None,
     data_format: str | None = None,
     dilation_rate: int | Sequence[int] = 1,
@@ -252,6 +255,7 @@ def conv_transpose(
     window = _window(kernel, strides, padding, dilation_rate, data_format)
     if output_shape is None:
         steps, padding, dilations, layout = window
+        _require_rank("input", x, len(steps))
         batch, sizes, _ = split_shape(dims_of(x), layout)
         *size, filters, _ = _known(kernel)
         extra = (None,) * len(size) if output_padding is None else per_axis(output_padding, len(size))
@@ -267,15 +271,16 @@ def _transposed_size(padding: Any, n: Any, k: int, stride: int, dilation: int, e
     if padding == "same":
         return n * stride if extra is None else (n - 1) * stride + span % 2 + extra
     if padding != "valid":
-        raise ValueError("conv_transpose: with pairs of padding the output_shape must be given.")
+        raise ValueError("with pairs of padding the output_shape must be given.")
     return (n - 1) * stride + (max(span, stride) if extra is None else span + extra)
 
 
+@checked
 def depthwise_conv(
     x: Any,
     kernel: Any,
     strides: int | Sequence[int] = 1,
-    padding: Any = "valid",
+    padding: str | Sequence[Any] = "valid",
     data_format: str | None = None,
     dilation_rate: int | Sequence[int] = 1,
     name: str | None = None,
@@ -297,17 +302,19 @@ def depthwise_conv(
         array([[[ 10., 200.]]], dtype=float32)
     """
     kernel = shaped(kernel)
+    _rank_of(kernel)
     *size, channels, multiplier = dims_of(kernel)
     grouped = reshape(kernel, (*size, 1, channels * multiplier))
     return conv(x, grouped, strides, padding, data_format, dilation_rate, name)
 
 
+@checked
 def separable_conv(
     x: Any,
     depthwise_kernel: Any,
     pointwise_kernel: Any,
     strides: int | Sequence[int] = 1,
-    padding: Any = "valid",
+    padding: str | Sequence[Any] = "valid",
     data_format: str | None = None,
     dilation_rate: int | Sequence[int] = 1,
     name: str | None = None,
@@ -333,6 +340,6 @@ def separable_conv(
     pointwise_kernel = shaped(pointwise_kernel)
     if any(size not in (1, None) for size in pointwise_kernel.shape[:-2]):
         size = tuple(pointwise_kernel.shape)
-        raise ValueError(f"separable_conv: the pointwise kernel must have the shape (1..., in, out), but it is {size}.")
+        raise ValueError(f"the pointwise kernel must have the shape (1..., in, out), but it is {size}.")
     mapped = depthwise_conv(x, depthwise_kernel, strides, padding, data_format, dilation_rate)
     return conv(mapped, pointwise_kernel, 1, "same", data_format, 1, name)

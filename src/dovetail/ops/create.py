@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from dovetail.dtypes import as_dtype, promote
 from dovetail.errors import op_error
 from dovetail.ops import arguments, worlds
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import equal, maximum, where
+from dovetail.ops.domains import Count
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.kinds import Each, Inexact, Ints
 from dovetail.ops.op import composite, primitive
@@ -20,7 +22,15 @@ from dovetail.tensor import Tensor
 # -- one value everywhere ---------------------------------------------------------------------------------------------
 
 
-@composite("Fill", samples=[sample((2, 3), array()), sample((2,), 7, "float16"), sample((0, 2), array())])
+def _fitted_fill(shape: Any, fill_value: Any, dtype: Any) -> list[Any]:
+    return [shape, fill_value if dtype is None else arguments.fitted(fill_value, dtype), dtype]
+
+
+@composite(
+    "Fill",
+    prepare=_fitted_fill,
+    samples=[sample((2, 3), array()), sample((2,), 7, "float16"), sample((0, 2), array())],
+)
 def full(shape: Ints, fill_value: Each, dtype: Any = None) -> Tensor:
     """A tensor of one value.
 
@@ -28,6 +38,9 @@ def full(shape: Ints, fill_value: Each, dtype: Any = None) -> Tensor:
         shape: its shape.
         fill_value: the value, or a tensor that broadcasts to the shape.
         dtype: that of the value if not given.
+
+    Raises:
+        OverflowError: a Python number does not fit into the dtype.
 
     Source: `numpy.full`.
 
@@ -38,6 +51,7 @@ def full(shape: Ints, fill_value: Each, dtype: Any = None) -> Tensor:
     return broadcast_to(fill_value if dtype is None else cast(fill_value, dtype), shape)
 
 
+@checked
 def zeros(shape: Any, dtype: Any = float) -> Tensor:
     """A tensor of zeros; `floatx` if no dtype is given.
 
@@ -50,6 +64,7 @@ def zeros(shape: Any, dtype: Any = float) -> Tensor:
     return full(shape, 0, dtype)
 
 
+@checked
 def ones(shape: Any, dtype: Any = float) -> Tensor:
     """A tensor of ones; `floatx` if no dtype is given.
 
@@ -62,9 +77,12 @@ def ones(shape: Any, dtype: Any = float) -> Tensor:
     return full(shape, 1, dtype)
 
 
-@composite("FullLike", samples=[sample(array(2, 3), array()), sample(array(2), 7, "int32")])
+@composite("FullLike", prepare=_fitted_fill, samples=[sample(array(2, 3), array()), sample(array(2), 7, "int32")])
 def full_like(x: Each, fill_value: Each, dtype: Any = None) -> Tensor:
     """A tensor of one value, in the shape of `x`, and in its dtype if no other is given.
+
+    Raises:
+        OverflowError: a Python number does not fit into the dtype.
 
     Source: `numpy.full_like`.
 
@@ -131,6 +149,7 @@ def iota(size: Ints, dtype: Any = int) -> Tensor:
     """
 
 
+@checked
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
     """Evenly spaced numbers `start + i * step`, up to but without `stop`.
 
@@ -139,6 +158,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
         stop: where to end.
         step: the distance; it may be negative.
         dtype: int32 for ints, `floatx` for floats, that of tensors given, if not said.
+
+    Raises:
+        OverflowError: one of the numbers does not fit into the dtype.
 
     Source: `numpy.arange`.
 
@@ -149,7 +171,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     if stop is None:
         start, stop = 0, start
     dtype = as_dtype(dtype) if dtype is not None else promote(map(arguments.dtype_of, (start, stop, step)))
-    numbers = iota(_count(start, stop, step), dtype)
+    count = _count(start, stop, step)
+    if isinstance(count, tuple) and all(isinstance(v, int) for v in (start, stop, step)):
+        arguments.fitted([start, start + max(count[0] - 1, 0) * step], dtype)
+    numbers = iota(count, dtype)
     if not (isinstance(step, (int, float)) and step == 1):
         numbers = numbers * cast(step, dtype)
     return numbers if isinstance(start, (int, float)) and start == 0 else numbers + cast(start, dtype)
@@ -169,7 +194,7 @@ def _count(start: Any, stop: Any, step: Any) -> Any:
     "LinSpace",
     samples=[sample(array(), array(), 5), sample(array(2), array(), 3, endpoint=False, axis=-1), sample(0, 1, 1)],
 )
-def linspace(start: Inexact, stop: Inexact, num: int = 50, endpoint: bool = True, axis: int = 0) -> Tensor:
+def linspace(start: Inexact, stop: Inexact, num: Count = 50, endpoint: bool = True, axis: int = 0) -> Tensor:
     """Evenly spaced numbers from start to stop.
 
     Args:
@@ -194,7 +219,8 @@ def linspace(start: Inexact, stop: Inexact, num: int = 50, endpoint: bool = True
     return where(equal(steps, num - 1), stop, numbers) if endpoint and num > 1 else numbers
 
 
-def meshgrid(*x: Any, indexing: str = "xy") -> list[Any]:
+@checked
+def meshgrid(*x: Any, indexing: Literal["xy", "ij"] = "xy") -> list[Any]:
     """The coordinates of a grid: each vector repeated along the axes of the others.
 
     Args:
@@ -207,8 +233,6 @@ def meshgrid(*x: Any, indexing: str = "xy") -> list[Any]:
         >>> [t.numpy().tolist() for t in meshgrid([1, 2], [3, 4, 5], indexing="ij")]
         [[[1, 1, 1], [2, 2, 2]], [[3, 4, 5], [3, 4, 5]]]
     """
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}.")
     vectors = [reshape(v, (-1,)) for v in x]
     order = list(range(len(vectors)))
     if indexing == "xy" and len(order) > 1:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.ops.compare import equal, greater, where
-from dovetail.ops.exponential import exp, log
-from dovetail.ops.infer import normalize_axis
+from dovetail.ops.compare import clip, isfinite, where
+from dovetail.ops.complex import adjoint
+from dovetail.ops.control import while_loop
+from dovetail.ops.create import iota
+from dovetail.ops.domains import Count
+from dovetail.ops.exponential import exp, logaddexp
+from dovetail.ops.index import gather
+from dovetail.ops.infer import elementwise, normalize_axis
 from dovetail.ops.kinds import Float, Number
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, ints, sample
-from dovetail.ops.shape import cast
+from dovetail.ops.shape import dims_of, reshape
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
@@ -19,6 +24,10 @@ def _running_spec(x: TensorSpec, axis: int, *flags: bool) -> TensorSpec:
     if x.shape is not None:
         normalize_axis(axis, len(x.shape))
     return x
+
+
+def _recurrence_spec(x: TensorSpec, y: TensorSpec, axis: int, reverse: bool) -> TensorSpec:
+    return _running_spec(elementwise(x, y), axis)
 
 
 SAMPLES = [
@@ -69,18 +78,68 @@ def cumprod(x: Number, axis: int = 0, exclusive: bool = False, reverse: bool = F
 
 @cumprod.gradient
 def _(op: Any, g: Any) -> Any:
-    x, axis, exclusive, reverse = op.args
+    """Of each factor: the product of those before it times s, where `s = g + (the next factor) * (the next s)`.
 
-    def collect(products: Any) -> Any:
-        return cumsum(g * products, axis, exclusive, not reverse)
+    There is no division in it, so zeros do no harm, in derivatives of any order.
+    """
+    x, axis, _, reverse = op.args
+    factors = adjoint(x)
+    sums = _running_back(op, _shifted(factors, -1 if reverse else 1, axis), g)
+    return cumprod(factors, axis, True, reverse) * sums
 
-    # Before the first zero, the product without x is the product over x.  For the first zero, it is the product of the
-    # others: that with a 1 in its place.  For all behind, it has the first zero in it.
-    zeros = cumsum(cast(equal(x, 0), "int32"), axis, reverse=reverse)
-    first = equal(x, 0) & equal(zeros, 1)
-    without = where(first, 1, x)
-    before = collect(op.outputs[0]) / where(equal(x, 0), 1, x)
-    return where(greater(zeros, 0), where(first, collect(cumprod(without, axis, exclusive, reverse)), 0), before)
+
+def _running_back(op: Any, factors: Any, g: Any) -> Any:
+    """Running sums of gradients, against the direction of an op."""
+    _, axis, exclusive, reverse = op.args
+    return _linear_recurrence(factors, _shifted(g, -1 if reverse else 1, axis) if exclusive else g, axis, not reverse)
+
+
+def _shifted(x: Any, by: Any, axis: int) -> Any:
+    """In the place of each element that which stands `by` places behind it; 0 where there is none."""
+    axis = normalize_axis(axis, len(x.shape))
+    size = dims_of(x)[axis]
+    places = iota((size,)) + by
+    found = gather(x, clip(places, 0, size - 1), axis)
+    inside = (places >= 0) & (places < size)
+    return where(reshape(inside, (-1, *(1,) * (len(x.shape) - axis - 1))), found, 0)
+
+
+@composite(
+    "LinearRecurrence",
+    infer=_recurrence_spec,
+    samples=[
+        sample(array(2, 4), array(2, 4), 1),
+        sample(array(5, 2), array(5, 2), 0, True),
+        sample(array(3, 0), array(3, 0), 1),
+        sample(array(1), array(1), -1, True),
+    ],
+)
+def _linear_recurrence(x: Number, y: Number, axis: int = 0, reverse: bool = False) -> Tensor:
+    """Running sums in which the sum so far is multiplied at each step: `z[i] = y[i] + x[i] * z[i - 1]`.
+
+    Neighbouring steps are joined to longer ones, so it takes no more rounds than the number of elements has binary
+    digits (Blelloch, "Prefix sums and their applications", 1990).
+    """
+    size = dims_of(x)[normalize_axis(axis, len(x.shape))]
+
+    def join(distance: Any, x: Any, y: Any) -> Any:
+        before = distance if reverse else -distance
+        return 2 * distance, x * _shifted(x, before, axis), y + x * _shifted(y, before, axis)
+
+    state: Any = (1, x, y)
+    if not isinstance(size, int):
+        return while_loop(lambda distance, *_: distance < size, join, state)[2]
+    while state[0] < size:
+        state = join(*state)
+    return state[2]
+
+
+@_linear_recurrence.gradient
+def _(op: Any, g: Any) -> Any:
+    x, _, axis, reverse = op.args
+    after = -1 if reverse else 1
+    sums = _linear_recurrence(_shifted(adjoint(x), after, axis), g, axis, not reverse)
+    return sums * adjoint(_shifted(op.outputs[0], -after, axis)), sums
 
 
 @primitive(
@@ -104,17 +163,16 @@ def cumulative_logsumexp(x: Float, axis: int = 0, exclusive: bool = False, rever
 
 @cumulative_logsumexp.gradient
 def _(op: Any, g: Any) -> Any:
+    """As of `cumprod`, with factors that are not larger than 1: quotients of a sum of exponentials and the next."""
     x, axis, exclusive, reverse = op.args
-
-    def collect(weights: Any) -> Any:  # in logarithms, where nothing overflows
-        logs = where(greater(weights, 0), log(where(greater(weights, 0), weights, 1)) - op.outputs[0], -float("inf"))
-        return exp(cumulative_logsumexp(logs, axis, exclusive, not reverse) + x)
-
-    return collect(g) - collect(-g)
+    logs = logaddexp(op.outputs[0], x) if exclusive else op.outputs[0]
+    finite = where(isfinite(logs), logs, 0)
+    quotients = exp(logs - _shifted(finite, -1 if reverse else 1, axis))
+    return exp(x - finite) * _running_back(op, quotients, g)
 
 
 @composite("Diff", samples=[sample(array(4, 3)), sample(array(4, 3), axis=0), sample(array(5), n=2)])
-def diff(x: Number, n: int = 1, axis: int = -1) -> Tensor:
+def diff(x: Number, n: Count = 1, axis: int = -1) -> Tensor:
     """Differences of neighbours along an axis.
 
     Args:

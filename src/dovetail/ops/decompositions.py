@@ -5,10 +5,10 @@ compiled programs cannot raise.  Where it is only determined up to signs, these 
 least half as large as the largest) of each eigenvector and each left singular vector is positive, so that engines
 agree; R of QR keeps LAPACK's signs, on which they agree already.
 
-Gradients are those of real matrices: Giles, "Collected matrix derivative results for forward and reverse mode
-algorithmic differentiation" (2008), Murray, "Differentiation of the Cholesky decomposition" (2016), Townsend,
-"Differentiating the singular value decomposition" (2016), Walter and Lehmann, "Algorithmic differentiation of linear
-algebra functions" (2010).
+Gradients are from Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008), Murray, "Differentiation of the Cholesky decomposition" (2016), Townsend, "Differentiating the
+singular value decomposition" (2016), Walter and Lehmann, "Algorithmic differentiation of linear algebra functions"
+(2010), with adjoint matrices where theirs are transposed.  They follow also the phases of complex vectors.
 """
 
 from __future__ import annotations
@@ -17,16 +17,22 @@ from typing import Any
 
 from dovetail.dtypes import ALL
 from dovetail.errors import op_error
-from dovetail.ops.compare import equal, where
-from dovetail.ops.diagonals import eye, tril, triu
+from dovetail.ops.checked import checked
+from dovetail.ops.compare import where
+from dovetail.ops.complex import adjoint as conjugate
+from dovetail.ops.complex import complex, imag, real
+from dovetail.ops.cumulative import cumsum
+from dovetail.ops.diagonals import diagonal, eye, matrix_diag, tril, triu
 from dovetail.ops.join import concatenate
 from dovetail.ops.kinds import Inexact
+from dovetail.ops.math import absolute, divide_no_nan
 from dovetail.ops.op import primitive
-from dovetail.ops.products import matmul, matrix_transpose
+from dovetail.ops.products import matmul
+from dovetail.ops.reduce import max
 from dovetail.ops.samples import array, sample, spd
-from dovetail.ops.shape import dims_of, expand_dims
+from dovetail.ops.shape import cast, dims_of, expand_dims
 from dovetail.ops.spec import TensorSpec
-from dovetail.ops.systems import _solve, matrix_dims, real_dtype, require_real, square_spec, triangular_solve
+from dovetail.ops.systems import _solve, adjoint_matrix, matrix_dims, real_dtype, square_spec, triangular_solve
 from dovetail.tensor import Tensor
 
 
@@ -41,7 +47,27 @@ def half_diagonal(x: Any) -> Any:
 
 def lower_gradient(k: Any) -> Any:
     """The gradient for a symmetric matrix of which only the lower triangle is read."""
-    return half_diagonal(k + matrix_transpose(k))
+    return half_diagonal(k + adjoint_matrix(k))
+
+
+def _of_phases(vectors: Any, turning: Any) -> Any:
+    """What the fixed phases of complex vectors add to the gradient.
+
+    A change of a vector is followed by a turn that keeps its first large entry real.
+
+    Args:
+        vectors: in columns, with phases as engines fix them (`dovetail.engines.matrices.phases`).
+        turning: how the result would change if a vector were turned: the gradient with respect to its angle.
+    """
+    sizes = absolute(vectors)
+    large = sizes >= max(sizes, -2, keepdims=True) / 2
+    first = large & (cumsum(cast(large, "int32"), -2) == 1)
+    return complex(0, where(first, -expand_dims(turning, -2) / where(first, real(vectors), 1), 0))
+
+
+def _angle_gradient(products: Any) -> Any:
+    """The gradient with respect to the angles of vectors, from the products of the vectors and their gradients."""
+    return imag(diagonal(products))
 
 
 # -- Cholesky ---------------------------------------------------------------------------------------------------------
@@ -55,7 +81,8 @@ def cholesky(x: Inexact) -> Tensor:
         x: of shape (..., n, n); only the lower triangle is read.
 
     Returns:
-        L, of the same shape; NaN where x is not positive definite.
+        L, of the same shape.  It is NaN where x is not positive definite: a compiled program cannot raise an error for
+        what it finds in a matrix.
 
     Source: `numpy.linalg.cholesky`.
 
@@ -68,12 +95,10 @@ def cholesky(x: Inexact) -> Tensor:
 
 @cholesky.gradient
 def _(op: Any, g: Any) -> Any:
-    require_real(op)
     factor = op.outputs[0]
-    inside = half_diagonal(matmul(factor, g, transpose_a=True))
+    inside = half_diagonal(matmul(conjugate(factor), g, transpose_a=True))
     half = triangular_solve(factor, inside, adjoint=True)
-    whole = matrix_transpose(triangular_solve(factor, matrix_transpose(half), adjoint=True))
-    return lower_gradient(whole)
+    return lower_gradient(adjoint_matrix(triangular_solve(factor, adjoint_matrix(half), adjoint=True)))
 
 
 # -- LU ---------------------------------------------------------------------------------------------------------------
@@ -89,7 +114,7 @@ def _lu_spec(x: TensorSpec) -> list[TensorSpec]:
     infer=_lu_spec,
     samples=[sample(array(3, 3)), sample(array(2, 2, 2)), sample(array(3, 2), gradient=False)],
 )
-def lu_factor(x: Inexact) -> tuple[Tensor, ...]:
+def lu_factor(x: Inexact) -> tuple[Tensor, Tensor]:
     """LU decomposition with row exchanges: `P @ x = L @ U`.
 
     Args:
@@ -113,12 +138,11 @@ def lu_factor(x: Inexact) -> tuple[Tensor, ...]:
 def _(op: Any, g: Any, _: Any) -> Any:
     """Pᵀ L⁻ᵀ (tril(Lᵀ gL, -1) + triu(gU Uᵀ)) U⁻ᵀ, in which Pᵀ L⁻ᵀ is x⁻ᵀ Uᵀ."""
     x, lu = op.inputs[0], op.outputs[0]
-    require_real(op)
     if x.shape[-2] != x.shape[-1]:
         raise op_error(NotImplementedError, "Lu", "its gradient is known for square matrices only.")
-    unit, upper = tril(lu, -1) + eye(dims_of(x)[-1], dtype=x.dtype), triu(lu)
+    unit, upper = (conjugate(t) for t in (tril(lu, -1) + eye(dims_of(x)[-1], dtype=x.dtype), triu(lu)))
     inside = tril(matmul(unit, tril(g, -1), transpose_a=True), -1) + triu(matmul(triu(g), upper, transpose_b=True))
-    right = matrix_transpose(triangular_solve(lu, matrix_transpose(inside), lower=False))
+    right = adjoint_matrix(triangular_solve(lu, adjoint_matrix(inside), lower=False))
     return _solve(x, matmul(upper, right, transpose_a=True), adjoint=True)
 
 
@@ -139,11 +163,11 @@ def _qr_spec(x: TensorSpec, mode: str = "reduced") -> list[TensorSpec]:
     samples=[
         sample(array(3, 2)),
         sample(array(2, 2, 3)),
-        sample(array(3, 3), "complete"),
+        sample(array(3, 3), "complete", known=True),
         sample(array(3, 2), "complete", gradient=False),
     ],
 )
-def qr(x: Inexact, mode: str = "reduced") -> tuple[Tensor, ...]:
+def qr(x: Inexact, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """QR decomposition `x = q @ r`: the columns of q are orthonormal, r is upper triangular.
 
     Args:
@@ -167,17 +191,16 @@ def qr(x: Inexact, mode: str = "reduced") -> tuple[Tensor, ...]:
 @qr.gradient
 def _(op: Any, gq: Any, gr: Any) -> Any:
     """For the first k columns, which r decomposes as a square matrix, and for the others, which are q times theirs."""
-    require_real(op)
     x, (q, r) = op.inputs[0], op.outputs
     rows, columns = x.shape[-2:]
     if op.attr("mode") == "complete" and (rows is None or columns is None or rows > columns):
         raise op_error(NotImplementedError, "Qr", "more rows than columns: only mode='reduced' has a gradient.")
     k = dims_of(q)[-1]
     square, g_square, g_rest = r[..., :k], gr[..., :k], gr[..., k:]
-    gq = gq + matmul(x[..., k:], g_rest, transpose_b=True)
-    inside = matmul(square, g_square, transpose_b=True) - matmul(gq, q, transpose_a=True)
-    left = gq + matmul(q, tril(inside) + matrix_transpose(tril(inside, -1)))
-    first = matrix_transpose(triangular_solve(square, matrix_transpose(left), lower=False))
+    gq = gq + matmul(x[..., k:], conjugate(g_rest), transpose_b=True)
+    half = half_diagonal(matmul(square, adjoint_matrix(g_square)) - matmul(conjugate(gq), q, transpose_a=True))
+    left = gq + matmul(q, half + adjoint_matrix(half))
+    first = adjoint_matrix(triangular_solve(square, adjoint_matrix(left), lower=False))
     return concatenate([first, matmul(q, g_rest)], -1)
 
 
@@ -201,21 +224,22 @@ def _eigh(x: Inexact, compute_v: bool = True) -> tuple[Tensor, ...]:
 
 @_eigh.gradient
 def _(op: Any, gw: Any, gv: Any = None) -> Any:
-    require_real(op)
     w, v = op.outputs if op.attr("compute_v") else _eigh(op.inputs[0])
-    inside = expand_dims(gw, -1) * eye(dims_of(w)[-1], dtype=w.dtype)
+    adjoint = adjoint_matrix(v)
+    inside = matrix_diag(gw)
     if gv is not None:
-        inside = inside + _reciprocal_gaps(w) * matmul(v, gv, transpose_a=True)
-    return lower_gradient(matmul(matmul(v, inside), v, transpose_b=True))
+        if v.dtype.is_complex:
+            gv = gv + _of_phases(v, _angle_gradient(matmul(adjoint, gv)))
+        inside = inside + _reciprocal_gaps(w) * matmul(adjoint, gv)
+    return lower_gradient(matmul(matmul(v, inside), adjoint))
 
 
 def _reciprocal_gaps(w: Any) -> Any:
     """1 / (w_j - w_i) in row i and column j; 0 where the two are equal."""
-    gaps = expand_dims(w, -2) - expand_dims(w, -1)
-    same = equal(gaps, 0)
-    return where(same, 0, 1 / where(same, 1, gaps))
+    return divide_no_nan(1, expand_dims(w, -2) - expand_dims(w, -1))
 
 
+@checked
 def eigh(x: Any) -> tuple[Any, ...]:
     """Eigenvalues and eigenvectors of symmetric (or Hermitian) matrices.
 
@@ -236,6 +260,7 @@ def eigh(x: Any) -> tuple[Any, ...]:
     return _eigh(x)
 
 
+@checked
 def eigvalsh(x: Any) -> Any:
     """Eigenvalues of symmetric (or Hermitian) matrices, ascending.
 
@@ -254,8 +279,8 @@ def _eig_spec(x: TensorSpec) -> list[TensorSpec]:
     return [TensorSpec(whole.shape[:-1], dtype), TensorSpec(whole.shape, dtype)]  # type: ignore[index]
 
 
-@primitive("Eig", infer=_eig_spec, samples=[sample(spd(3, 3), gradient=False, tolerance=1e-4)])
-def eig(x: Inexact) -> tuple[Tensor, ...]:
+@primitive("Eig", infer=_eig_spec, samples=[sample(spd(3, 3), tolerance=1e-4)])
+def eig(x: Inexact) -> tuple[Tensor, Tensor]:
     """Eigenvalues and eigenvectors of square matrices.
 
     Args:
@@ -263,7 +288,7 @@ def eig(x: Inexact) -> tuple[Tensor, ...]:
 
     Returns:
         The eigenvalues, in no particular order, of shape (..., n), and the eigenvectors of length 1, as columns, of
-        shape (..., n, n); both complex.  There is no gradient.
+        shape (..., n, n); both complex.
 
     Source: `numpy.linalg.eig`.
 
@@ -271,6 +296,17 @@ def eig(x: Inexact) -> tuple[Tensor, ...]:
         >>> eig([[0., 1.], [-1., 0.]])[0].numpy()
         array([0.+1.j, 0.-1.j], dtype=complex64)
     """
+
+
+@eig.gradient
+def _(op: Any, gw: Any, gv: Any) -> Any:
+    x, (w, v) = op.inputs[0], op.outputs
+    adjoint = adjoint_matrix(v)
+    products = matmul(adjoint, gv)
+    along = expand_dims(cast(real(diagonal(products)), v.dtype), -2) * v  # lengths do not change
+    gv = gv - along + _of_phases(v, _angle_gradient(products))
+    inside = matrix_diag(gw) + conjugate(_reciprocal_gaps(w)) * matmul(adjoint, gv)
+    return cast(_solve(adjoint, matmul(inside, adjoint)), x.dtype)
 
 
 # -- singular values --------------------------------------------------------------------------------------------------
@@ -291,7 +327,7 @@ def _svd_spec(x: TensorSpec, full_matrices: bool = True, compute_uv: bool = True
     samples=[
         sample(array(3, 2), False, tolerance=1e-4),
         sample(array(2, 2, 3), False, tolerance=1e-4),
-        sample(spd(2, 2), True, tolerance=1e-4),
+        sample(spd(2, 2), True, tolerance=1e-4, known=True),
         sample(array(3, 2), True, False),
     ],
 )
@@ -301,7 +337,6 @@ def _svd(x: Inexact, full_matrices: bool = True, compute_uv: bool = True) -> tup
 
 @_svd.gradient
 def _(op: Any, *g: Any) -> Any:
-    require_real(op)
     x, full_matrices, compute_uv = op.args
     rows, columns = x.shape[-2:]
     if not compute_uv:
@@ -310,21 +345,25 @@ def _(op: Any, *g: Any) -> Any:
     if full_matrices and (rows is None or rows != columns):
         raise op_error(NotImplementedError, "Svd", "not square: only full_matrices=False has a gradient.")
     (u, s, vh), (gu, gs, gvh) = op.outputs, g
-    gaps = _reciprocal_gaps(s * s)
-    left, right = matmul(u, gu, transpose_a=True), matmul(vh, gvh, transpose_b=True)
-    inside = (
-        gaps * (left - matrix_transpose(left)) * expand_dims(s, -2)
-        + gaps * (right - matrix_transpose(right)) * expand_dims(s, -1)
-        + expand_dims(gs, -1) * eye(dims_of(s)[-1], dtype=s.dtype)
-    )
+    left, right = matmul(conjugate(u), gu, transpose_a=True), matmul(vh, conjugate(gvh), transpose_b=True)
+    inside = matrix_diag(gs)
+    if u.dtype.is_complex:
+        gu = gu + _of_phases(u, _angle_gradient(left + right))
+        left = matmul(conjugate(u), gu, transpose_a=True)
+        inside = inside + matrix_diag(complex(0, divide_no_nan(_angle_gradient(left), s)))
+    of_columns, of_rows = (expand_dims(s, axis) for axis in (-2, -1))
+    turns = (left - adjoint_matrix(left)) * of_columns + (right - adjoint_matrix(right)) * of_rows
+    # Not by gaps of squares: XLA rounds the two squares of a difference differently, and equal ones differ then.
+    inside = inside + divide_no_nan(_reciprocal_gaps(s), of_columns + of_rows) * turns
     whole = matmul(matmul(u, inside), vh)
     if rows is None or columns is None or rows > columns:  # what is not in the span of u
-        whole = whole + matmul((gu - matmul(u, left)) / expand_dims(s, -2), vh)
+        whole = whole + matmul(divide_no_nan(gu - matmul(u, left), of_columns), vh)
     if rows is None or columns is None or rows < columns:
-        whole = whole + matmul(u, (gvh - matmul(right, vh, transpose_a=True)) / expand_dims(s, -1))
+        whole = whole + matmul(u, divide_no_nan(gvh - matmul(conjugate(right), vh, transpose_a=True), of_rows))
     return whole
 
 
+@checked
 def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Singular value decomposition `x = u @ diag(s) @ vh`.
 

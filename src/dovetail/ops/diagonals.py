@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import equal, less_equal, maximum, minimum, where
 from dovetail.ops.create import iota
 from dovetail.ops.kinds import Anything
@@ -21,6 +22,7 @@ def _distances(rows: Any, columns: Any) -> Any:
     return iota((columns,), "int32") - expand_dims(iota((rows,), "int32"), -1)
 
 
+@checked
 def eye(rows: Any, columns: Any = None, k: int = 0, dtype: Any = float) -> Any:
     """A matrix with ones on a diagonal.
 
@@ -39,6 +41,7 @@ def eye(rows: Any, columns: Any = None, k: int = 0, dtype: Any = float) -> Any:
     return cast(equal(_distances(rows, rows if columns is None else columns), k), dtype)
 
 
+@checked
 def tri(rows: Any, columns: Any = None, k: int = 0, dtype: Any = float) -> Any:
     """A matrix with ones on and below a diagonal.
 
@@ -85,6 +88,7 @@ def _(op: Any, g: Any) -> Any:
     return band_part(g, op.attr("lower"), op.attr("upper"))
 
 
+@checked
 def tril(x: Any, k: int = 0) -> Any:
     """Matrices with zeros above a diagonal.
 
@@ -98,6 +102,7 @@ def tril(x: Any, k: int = 0) -> Any:
     return band_part(x, None, k)
 
 
+@checked
 def triu(x: Any, k: int = 0) -> Any:
     """Matrices with zeros below a diagonal.
 
@@ -163,6 +168,8 @@ def matrix_diag(x: Anything, offset: int = 0) -> Tensor:
         array([[1, 0],
                [0, 2]], dtype=int32)
     """
+    if not len(x.shape):
+        raise ValueError("x must have a last axis, along which the diagonal lies; it is a scalar.")
     *batch, length = dims_of(x)
     size = length + abs(offset)
     start = offset if offset >= 0 else -offset * size
@@ -175,6 +182,7 @@ def matrix_diag(x: Anything, offset: int = 0) -> Tensor:
     return reshape(flat, [*batch, size, size])
 
 
+@checked
 def diag(x: Any, k: int = 0) -> Any:
     """A matrix from its diagonal, or the diagonal of a matrix.
 
@@ -188,6 +196,7 @@ def diag(x: Any, k: int = 0) -> Any:
     return matrix_diag(x, k) if len(x.shape) == 1 else diagonal(x, k)
 
 
+@checked
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The sum of a diagonal.
 

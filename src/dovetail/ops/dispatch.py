@@ -10,11 +10,20 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from dovetail.engines import current_engine, owner_of_type, pop_engine, push_engine
-from dovetail.errors import CONVENTIONAL, conventional, op_error
-from dovetail.ops.arguments import given, holds_tensors, known_ints, natives, operands, to_tensors, with_stacked
+from dovetail.errors import CONVENTIONAL, conventional, describe_arguments, op_error, tell
+from dovetail.ops.arguments import (
+    given,
+    has_tensor_settings,
+    holds_tensors,
+    known_ints,
+    natives,
+    operands,
+    to_tensors,
+    with_stacked,
+)
 from dovetail.ops.checks import checked_specs
 from dovetail.ops.worlds import EAGER, GRAPH, HOST, NATIVE, STATE, unwrapped, world_of
-from dovetail.tensor import Tensor, recording, records_variables
+from dovetail.tensor import Tensor, is_recorded, recording
 
 if TYPE_CHECKING:
     from dovetail.engines.base import Engine
@@ -24,14 +33,21 @@ if TYPE_CHECKING:
 def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
     """Computes or records one op call; `name=` names the node."""
     name = kwargs.pop("name", None) if kwargs else None
-    values = op.bind(args, kwargs)
+    try:
+        return _apply(op, op.bind(args, kwargs), name)
+    except CONVENTIONAL as error:
+        tell(error, op.title, lambda: describe_arguments([p.name for p in op.params], args, kwargs))
+        raise
+
+
+def _apply(op: Op, values: list[Any], name: str | None) -> Any:
     world = HOST
     for value in operands(op, values):
         found = world_of(value)
         if found.rank > world.rank:
             world = found
         elif found is HOST and isinstance(value, (list, tuple)) and holds_tensors(value):
-            return apply(op, with_stacked(op, values), {"name": name})
+            return _apply(op, with_stacked(op, values), name)
     return world.apply(op, values, name)
 
 
@@ -61,6 +77,8 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
     """Computes an op on one engine, from arguments of any eager kind."""
     values = to_tensors(op, values, engine)
     taped = bool(recording.tapes) and any(tape.watches(op, values) for tape in recording.tapes)
+    if has_tensor_settings(op, values):
+        return _run_body(op, values, engine, record=False)
     rule = engine.eager_rules.get(op.name)
     if op.infer is not None:
         checked_specs(op, known_ints(op, values) if op.ints_positions else values)
@@ -70,18 +88,18 @@ def run(op: Op, values: list[Any], engine: Engine) -> Any:
         if rule is None or (taped and not whole):
             return _run_body(op, values, engine, record=taped and whole)
     if rule is None:
-        raise op_error(NotImplementedError, op.name, f"the engine {engine.name!r} has no rule for it.")
+        raise op_error(NotImplementedError, op.title, f"the engine {engine.name!r} has no rule for it.")
     try:
         result = rule(*natives(values))
-    except Exception as error:
-        # A library's transformations may find their way by exceptions; and no words help where memory is short.
-        if engine is engine.native or isinstance(error, MemoryError):
+    except engine.errors as error:
+        if engine is engine.native:  # a library's transformations may find their way by exceptions
             raise
         if op.body is not None:
             _run_body(op, values, engine, record=False)  # says what is wrong in Dovetail's words, if it can
         if getattr(error, "dovetail", False):
             raise
-        raise op_error(conventional(error), op.name, f"{engine.name} says: {error}.", given(op, values)) from error
+        said = str(error).rstrip(".")
+        raise op_error(conventional(error), op.title, f"{engine.name} says: {said}.", given(op, values)) from error
     outputs = [Tensor(value, engine) for value in (result if op.returns_tuple else (result,))]
     if taped:
         for tape in recording.tapes:
@@ -108,8 +126,10 @@ def _run_body(op: Op, values: list[Any], engine: Engine, record: bool) -> Any:
         recording.tapes = tapes
     if not record:
         return result
-    # New Tensors, since the body may have returned an argument, and a tape tells tensors apart by identity.
-    outputs = [Tensor(t._value, t._engine) for t in (result if op.returns_tuple else (result,))]
+    # New Tensors, since the body may have returned an argument, and a tape tells tensors apart by identity.  While a
+    # graph is built a body with a loop gives graph tensors.
+    results = result if op.returns_tuple else (result,)
+    outputs = [Tensor(t._value, t._engine) if type(t) is Tensor else t for t in results]
     for tape in tapes:
         tape.record(op, values, outputs)
     return tuple(outputs) if op.returns_tuple else outputs[0]
@@ -122,10 +142,9 @@ def _is_open(values: list[Any]) -> bool:
 
 def inside(op: Op, error: Exception, values: list[Any]) -> Exception:
     """The error of a body, with the name of its composite: in front, or told as the op's own if no op raised it."""
-    if not getattr(error, "dovetail", False):
-        return op_error(type(error), op.name, str(error), given(op, values)) if type(error) in CONVENTIONAL else error
-    if not str(error).startswith(f"{op.name}: "):
-        error.args = (f"{op.name}: {error}",)
+    if not hasattr(error, "dovetail"):
+        return op_error(type(error), op.title, str(error), given(op, values)) if type(error) in CONVENTIONAL else error
+    tell(error, op.title, str)
     return error
 
 
@@ -133,10 +152,15 @@ def inside(op: Op, error: Exception, values: list[Any]) -> Exception:
 
 
 def native(op: Op, values: list[Any], name: str | None = None) -> Any:
-    """Computes an op on an engine's own values, by its rules alone, so its own transformations see through."""
+    """Computes an op on an engine's own values, by its rules alone, so its own transformations see through.
+
+    A result never is, or is a view of, an argument: a user may write to it, as in `x /= 2`.
+    """
     engine = _native_engine(op, values)
-    result = run(op, values, engine)
-    return tuple(t._value for t in result) if isinstance(result, tuple) else result._value
+    result = run(op, list(values), engine)
+    if isinstance(result, tuple):
+        return tuple(engine.owned(t._value, operands(op, values)) for t in result)
+    return engine.owned(result._value, operands(op, values))
 
 
 def _native_engine(op: Op, values: list[Any]) -> Engine:
@@ -148,7 +172,7 @@ def _native_engine(op: Op, values: list[Any]) -> Engine:
     if len(found) > 1:
         raise op_error(
             TypeError,
-            op.name,
+            op.title,
             f"got {' and '.join(found)} values in one call; convert one of them, as in ops.convert(x, engine=...).",
             given(op, values),
         )
@@ -165,7 +189,7 @@ def apply_unwrapped(op: Op, values: list[Any], name: str | None = None) -> Any:
 
 
 def _state(op: Op, values: list[Any], name: str | None = None) -> Any:
-    if records_variables():
+    if any(world_of(value) is STATE and is_recorded(value) for value in operands(op, values)):
         return GRAPH.apply(op, values, name)
     return eager(op, values, name)
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from dovetail.ops.create import iota
+from dovetail.dtypes import DType
+from dovetail.engines.base import native_to_dtype
+from dovetail.errors import op_error
+from dovetail.ops import arguments
+from dovetail.ops.checked import checked
+from dovetail.ops.compare import where
+from dovetail.ops.create import iota, ones_like
 from dovetail.ops.cumulative import cumsum
+from dovetail.ops.domains import at_least
 from dovetail.ops.index import gather
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.join import concatenate
@@ -17,10 +24,11 @@ from dovetail.ops.op import composite, primitive
 from dovetail.ops.rearrange import flip
 from dovetail.ops.reduce import sum
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import broadcast_to, dims_of, expand_dims, reshape, shape_of, shaped
+from dovetail.ops.shape import broadcast_to, cast, dims_of, expand_dims, reshape, shape_of, shaped
 from dovetail.ops.slicing import along, strided_slice
 from dovetail.ops.sort import searchsorted
 from dovetail.ops.spec import TensorSpec
+from dovetail.ops.worlds import HOST, world_of
 from dovetail.tensor import Tensor
 
 # -- copies -----------------------------------------------------------------------------------------------------------
@@ -77,7 +85,8 @@ def _interleave(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     return [item for pair in zip(a, b, strict=True) for item in pair]
 
 
-def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+@checked
+def repeat(x: Any, repeats: Annotated[Any, at_least(0)], axis: int | None = None) -> Any:
     """Each element several times in a row.
 
     Args:
@@ -174,6 +183,7 @@ def _mirror_pad(x: Anything, paddings: Any, mode: str) -> Tensor:
     return x
 
 
+@checked
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
     """A border around a tensor.
 
@@ -182,10 +192,12 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
         pad_width: how wide before and after each axis: a pair for each, one pair or one number for all.  The numbers
             may be tensors where the mode is "constant".
         mode: "constant"; "reflect": the elements mirrored at the last one; "symmetric": mirrored at the edge.
-        constant_values: the number that fills a constant border.
+        constant_values: the number that fills a constant border; it may be a tensor without axes.
 
     Raises:
         ValueError: a width is negative, or too wide to mirror.
+        TypeError: the border is filled with a fraction, but `x` has integers.
+        OverflowError: the number that fills it does not fit into the dtype of `x`.
 
     Source: `numpy.pad`.
 
@@ -202,4 +214,21 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
         pad_width = [pad_width] * len(x.shape)
     if mode != "constant":
         return _mirror_pad(x, pad_width, mode)
-    return _pad(x, [pair[0] for pair in pad_width], [pair[1] for pair in pad_width], constant_values)
+    low, high = ([pair[i] for pair in pad_width] for i in (0, 1))
+    if world_of(constant_values) is HOST:
+        return _pad(x, low, high, _border(constant_values, native_to_dtype(x.dtype)))
+    if constant_values.shape:
+        raise op_error(ValueError, "PadV2", f"constant_values must be one number, not {constant_values!r}.")
+    return where(_pad(ones_like(x, "bool"), low, high), _pad(x, low, high), cast(constant_values, x.dtype))
+
+
+def _border(value: Any, dtype: DType) -> Any:
+    """The number that fills a border.
+
+    Raises:
+        TypeError: it is a fraction, and the dtype one of integers.
+        OverflowError: it does not fit into the dtype.
+    """
+    if dtype.is_integer and isinstance(value, float) and not value.is_integer():
+        raise TypeError(f'{value} is no {dtype}; cast x first, as in cast(x, "float32").')
+    return arguments.fitted(value, dtype)

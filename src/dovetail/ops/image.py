@@ -18,6 +18,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.errors import op_error
+from dovetail.ops.checked import checked
 from dovetail.ops.extend import repeat
 from dovetail.ops.index import gather
 from dovetail.ops.kinds import Anything, Float, Inexact, Ints
@@ -357,6 +358,7 @@ _SMOOTH = {"bilinear": "triangle", "bicubic": "keyscubic"}  # with antialias
 INTERPOLATIONS = sorted({*_PLAIN, *_KERNELS} - {*_SMOOTH.values()})
 
 
+@checked
 def resize(
     x: Any,
     size: Any,

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.ops import compare, infer
+from dovetail.ops.checked import checked
 from dovetail.ops.create import full, iota, zeros_like
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.join import stack
-from dovetail.ops.kinds import Anything, Integer, Number, Real
+from dovetail.ops.kinds import Anything, Index, Number, Real
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shape import broadcast_to, cast, dims_of, expand_dims, reorder, reshape, shaped, sum_like
@@ -40,7 +41,7 @@ def _gather_spec(x: TensorSpec, indices: TensorSpec, axis: int = 0) -> TensorSpe
         sample(array(4, 3), ints(0)),
     ],
 )
-def _gather(x: Anything, indices: Integer, axis: int = 0) -> Tensor:
+def _gather(x: Anything, indices: Index, axis: int = 0) -> Tensor:
     """The slices of `x` at positions along one axis."""
 
 
@@ -56,6 +57,7 @@ def _(op: Any, g: Any) -> Any:
     return reorder(tensor_scatter_add(zeros, expand_dims(indices, -1), moved), back), None
 
 
+@checked
 def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
     """The slices of `x` at positions along one axis.
 
@@ -84,7 +86,7 @@ def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
     axis = normalize_axis(axis, len(x.shape))
     rank, count = len(x.shape), len(indices.shape) - batch_dims
     if axis < batch_dims:
-        raise ValueError(f"gather: the axis {axis} must not be one of the {batch_dims} batch axes.")
+        raise ValueError(f"the axis {axis} must not be one of the {batch_dims} batch axes.")
     x = reorder(x, [*range(batch_dims), axis, *(i for i in range(batch_dims, rank) if i != axis)])
     found = gather_nd(x, stack([*coordinates(indices, batch_dims), indices], -1))
     middle = range(batch_dims + count, count + axis)
@@ -99,6 +101,7 @@ def coordinates(indices: Any, axes: int) -> list[Any]:
     return [broadcast_to(reshape(n, (-1, *(1,) * (len(dims) - i - 1))), dims) for i, n in enumerate(numbers)]
 
 
+@checked
 def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     """The slices of `x` at positions along an axis; the elements of the flattened `x` if no axis is given.
 
@@ -138,7 +141,7 @@ def _gather_nd_spec(x: TensorSpec, indices: TensorSpec) -> TensorSpec:
         sample(array(3), ints(2, 0, 1, high=3)),
     ],
 )
-def gather_nd(x: Anything, indices: Integer) -> Tensor:
+def gather_nd(x: Anything, indices: Index) -> Tensor:
     """The slices of `x` at positions on its first axes.
 
     Args:
@@ -188,7 +191,7 @@ def _one_at(shape: Any, axis: int) -> list[Any]:
         sample(array(2, 3), ints(2, 0), axis=-1),
     ],
 )
-def _take_along_axis(x: Anything, indices: Integer, axis: int) -> Tensor:
+def _take_along_axis(x: Anything, indices: Index, axis: int) -> Tensor:
     """For each line of `x` along an axis, the elements at its own positions."""
     return gather_nd(*_aligned(x, indices, axis))
 
@@ -226,6 +229,7 @@ def add_along_axis(g: Any, x: Any, indices: Any, axis: int) -> Any:
     return sum_like(tensor_scatter_add(zeros_like(whole, g.dtype), where, g), x)
 
 
+@checked
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
     """For each line of `x` along an axis, the elements at its own positions.
 
@@ -260,7 +264,7 @@ SCATTERS = [
 
 
 @primitive("TensorScatterUpdate", infer=_scatter_spec, samples=SCATTERS)
-def tensor_scatter_update(x: Anything, indices: Integer, updates: Anything) -> Tensor:
+def tensor_scatter_update(x: Anything, indices: Index, updates: Anything) -> Tensor:
     """`x` with slices replaced.
 
     Args:
@@ -287,7 +291,7 @@ def _(op: Any, g: Any) -> Any:
     infer=_scatter_spec,
     samples=[*SCATTERS, sample(array(3, 2), ints(2, 2, 2, low=-2, high=2), array(2, 2))],
 )
-def tensor_scatter_add(x: Number, indices: Integer, updates: Number) -> Tensor:
+def tensor_scatter_add(x: Number, indices: Index, updates: Number) -> Tensor:
     """`x` with numbers added to slices; those for one position add up.
 
     Args:
@@ -307,7 +311,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 @primitive("TensorScatterMax", infer=_scatter_spec, samples=SCATTERS)
-def tensor_scatter_max(x: Real, indices: Integer, updates: Real) -> Tensor:
+def tensor_scatter_max(x: Real, indices: Index, updates: Real) -> Tensor:
     """`x` with slices replaced by the maximum of what is there and what is given for their position.
 
     Source: `tf.tensor_scatter_nd_max`.
@@ -319,7 +323,7 @@ def tensor_scatter_max(x: Real, indices: Integer, updates: Real) -> Tensor:
 
 
 @primitive("TensorScatterMin", infer=_scatter_spec, samples=SCATTERS)
-def tensor_scatter_min(x: Real, indices: Integer, updates: Real) -> Tensor:
+def tensor_scatter_min(x: Real, indices: Index, updates: Real) -> Tensor:
     """`x` with slices replaced by the minimum of what is there and what is given for their position.
 
     Source: `tf.tensor_scatter_nd_min`.
@@ -342,6 +346,7 @@ def _(op: Any, g: Any) -> Any:
     return share * from_x, None, gather_nd(share, indices) * from_updates
 
 
+@checked
 def scatter_nd(indices: Any, values: Any, shape: Any) -> Any:
     """Zeros of a shape with values added at positions; those for one position add up.
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from dovetail.dtypes import ALL, DType, as_dtype
 from dovetail.ops.spec import Shape, TensorSpec
 
@@ -70,11 +72,12 @@ def normalize_axis(axis: Any, rank: int) -> int:
     Raises:
         IndexError: it is out of range.
     """
-    if not isinstance(axis, int):
+    if not isinstance(axis, (int, np.integer)):
         raise TypeError(f"an axis must be an int, not {axis!r}.")
     if not -rank <= axis < rank:
-        raise IndexError(f"the axis {axis} is out of range for rank {rank}: it must be in [{-rank}, {rank - 1}].")
-    return axis % rank
+        allowed = f"it must be in [{-rank}, {rank - 1}]" if rank > 0 else "a scalar has no axes"
+        raise IndexError(f"the axis {axis} is out of range for rank {rank}: {allowed}.")
+    return int(axis) % rank
 
 
 def normalize_axes(axes: Any, rank: int) -> tuple[int, ...]:
@@ -160,6 +163,8 @@ def size_of(shape: Shape) -> int | None:
 
 def reshape(x: TensorSpec, shape: Any) -> TensorSpec:
     """A new shape of as many elements; one dimension may be -1."""
+    if shape is None:
+        return TensorSpec(None, x.dtype)
     if shape.count(-1) > 1:
         raise ValueError(f"only one dimension can be -1, but the new shape is {shape}.")
     if any(dim is not None and dim < -1 for dim in shape):
@@ -175,6 +180,9 @@ def reshape(x: TensorSpec, shape: Any) -> TensorSpec:
     elif known != size:
         raise ValueError(f"{size} elements do not fill the shape {shape}, which holds {known}.")
     return TensorSpec(tuple(shape), x.dtype)
+
+
+reshape.unknown_rank = True  # type: ignore[attr-defined]  # the shape may be a tensor of unknown length
 
 
 def cast(x: TensorSpec, dtype: Any) -> TensorSpec:

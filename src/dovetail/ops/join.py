@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.errors import op_error
+from dovetail.ops.checked import checked
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.kinds import Anything, Anythings, Ints
 from dovetail.ops.op import composite, primitive
@@ -153,6 +154,7 @@ def _(op: Any, *g: Any) -> Any:
     return stack(g, op.attr("axis"))
 
 
+@checked
 def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Any]:
     """The slices along an axis, without it.
 
@@ -207,6 +209,7 @@ def _(op: Any, *g: Any) -> Any:
     return concatenate(g, op.attr("axis"))
 
 
+@checked
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """A tensor cut into parts along an axis.
 
@@ -247,7 +250,8 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return list(_split(x, sizes, axis))
 
 
-def split_sizes(x: Any, sizes: Any, axis: int = 0) -> list[Any]:
+@checked
+def split_sizes(x: Any, sizes: Sequence[Any], axis: int = 0) -> list[Any]:
     """A tensor cut into parts of given sizes along an axis.
 
     Args:

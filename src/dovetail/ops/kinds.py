@@ -23,8 +23,9 @@ class Kind:
     """What a tensor parameter accepts.
 
     Attributes:
-        accepts: "any", "real" (not complex), "number" (bool becomes int32), "inexact" (integers become floatx), "float"
-            (they too), "integer", "bits" (integer or bool) or "bool" (numbers become `x != 0`).
+        accepts: "any", "real" (not complex), "number" (bool becomes int32), "ordered" (so too, but not complex),
+            "inexact" (integers become floatx), "float" (they too), "integer", "index" (the same, but a bool is refused:
+            it would be a mask), "bits" (integer or bool) or "bool" (numbers become `x != 0`).
         many: the parameter is a list of tensors.
         optional: None is allowed.
         apart: the parameter is promoted by itself, not with the others of its kind.
@@ -43,10 +44,12 @@ class IntsKind:
 
 Anything = Annotated[TensorLike, Kind("any")]
 Number = Annotated[TensorLike, Kind("number")]
-Real = Annotated[TensorLike, Kind("real")]  # what has an order: bool, integer or float
+Ordered = Annotated[TensorLike, Kind("ordered")]  # integer or float
+Real = Annotated[TensorLike, Kind("real")]  # bool, integer or float
 Inexact = Annotated[TensorLike, Kind("inexact")]  # float or complex
 Float = Annotated[TensorLike, Kind("float")]
 Integer = Annotated[TensorLike, Kind("integer")]
+Index = Annotated[TensorLike, Kind("index")]
 Bits = Annotated[TensorLike, Kind("bits")]  # integer or bool
 Bool = Annotated[TensorLike, Kind("bool")]
 Each = Annotated[TensorLike, Kind("any", apart=True)]

@@ -1,4 +1,4 @@
-"""Linear algebra made of products, systems and decompositions: norms, powers, rank, pseudo-inverse, least squares."""
+"""Linear algebra made of products, systems and decompositions: norms, determinants, powers, rank, least squares."""
 
 from __future__ import annotations
 
@@ -6,21 +6,35 @@ import math
 from typing import Any
 
 from dovetail.errors import op_error
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import equal, greater, maximum, not_equal, where
 from dovetail.ops.complex import adjoint
+from dovetail.ops.control import cond
+from dovetail.ops.create import zeros_like
 from dovetail.ops.decompositions import svd
-from dovetail.ops.diagonals import eye
-from dovetail.ops.exponential import sqrt
+from dovetail.ops.diagonals import diagonal, eye, matrix_diag
+from dovetail.ops.exponential import exp, log, sqrt
 from dovetail.ops.infer import normalize_axis, reduced_shape
 from dovetail.ops.kinds import Inexact
-from dovetail.ops.math import absolute, power
+from dovetail.ops.math import absolute, divide_no_nan, power, sign
 from dovetail.ops.op import composite
 from dovetail.ops.products import matmul, matrix_transpose, matvec
-from dovetail.ops.reduce import max, min, restore_axes, sum
+from dovetail.ops.reduce import any, max, min, others_product, restore_axes, sum
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shape import broadcast_to, cast, dims_of, expand_dims, shape_of, shaped, squeeze, transpose
 from dovetail.ops.spec import TensorSpec
-from dovetail.ops.systems import inv, matrix_dims, real_dtype, require_real, triangular_solve
+from dovetail.ops.systems import (
+    SQUARE,
+    adjoint_matrix,
+    inv,
+    matrix_dims,
+    per_matrix,
+    real_dtype,
+    slogdet,
+    slogdet_spec,
+    square_spec,
+    triangular_solve,
+)
 from dovetail.tensor import Tensor
 
 # -- norms ------------------------------------------------------------------------------------------------------------
@@ -55,13 +69,12 @@ def euclidean_norm(x: Inexact, axis: Any = None, keepdims: bool = False) -> Tens
 
 @euclidean_norm.gradient
 def _(op: Any, g: Any) -> Any:
-    require_real(op)
     x, axis, keepdims = op.args
     g, norm = (restore_axes(t, x, axis, keepdims) for t in (g, op.outputs[0]))
-    zero = equal(norm, 0)
-    return where(zero, 0, g / where(zero, 1, norm)) * x
+    return cast(divide_no_nan(g, norm), x.dtype) * x
 
 
+@checked
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Norm of vectors or matrices.
 
@@ -103,7 +116,27 @@ def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     sizes = absolute(x)
     if math.isinf(ord):
         return (max if ord > 0 else min)(sizes, axis, keepdims)
-    return sum(sizes, axis, keepdims) if ord == 1 else power(sum(power(sizes, ord), axis, keepdims), 1 / ord)
+    return sum(sizes, axis, keepdims) if ord == 1 else _p_norm(x, ord, axis, keepdims)
+
+
+@composite(
+    "PNorm",
+    infer=lambda x, p, axis, keepdims: _norm_spec(x, axis, keepdims),
+    samples=[sample(array(2, 3, low=0.5), 3, 1, False), sample(array(3, 2, low=0.5), -1.5, 0, True)],
+)
+def _p_norm(x: Inexact, p: float, axis: int, keepdims: bool) -> Tensor:
+    """`sum(|x| ** p) ** (1 / p)` along an axis; its derivatives by elements that are 0 are 0."""
+    return power(sum(power(absolute(x), p), axis, keepdims), 1 / p)
+
+
+@_p_norm.gradient
+def _(op: Any, g: Any) -> Any:
+    x, p, axis, keepdims = op.args
+    g, norm = (restore_axes(t, x, axis, keepdims) for t in (g, op.outputs[0]))
+    sizes = absolute(x)
+    zero = equal(sizes, 0) | equal(norm, 0)
+    slope = power(where(zero, 1, sizes) / where(zero, 1, norm), p - 1)
+    return cast(where(zero, 0, g * slope), x.dtype) * sign(x)
 
 
 def _of_sums(reduce: Any, summed: int) -> Any:
@@ -119,7 +152,8 @@ def _of_sums(reduce: Any, summed: int) -> Any:
 def _of_singular_values(reduce: Any) -> Any:
     def compute(x: Any, axes: tuple[int, int], keepdims: bool) -> Any:
         others = [i for i in range(len(x.shape)) if i not in axes]
-        result = reduce(svd(transpose(x, [*others, *axes]), compute_uv=False), -1)
+        values = svd(transpose(x, [*others, *axes]), compute_uv=False)
+        result = reduce(absolute(values), -1)  # whose derivative at 0 is 0
         return expand_dims(result, axes) if keepdims else result
 
     return compute
@@ -166,19 +200,17 @@ def pinv(x: Inexact, rcond: Any = None) -> Tensor:
     u, s, vh = svd(x, full_matrices=False)
     counts = _is_not_zero(s, x, rcond)
     inverse = where(counts, 1 / where(counts, s, 1), 0)
-    return matmul(matrix_transpose(adjoint(vh)) * expand_dims(inverse, -2), adjoint(u), transpose_b=True)
+    return matmul(adjoint_matrix(vh) * expand_dims(inverse, -2), adjoint(u), transpose_b=True)
 
 
 @pinv.gradient
 def _(op: Any, g: Any) -> Any:
     """Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems" (1973)."""
-    require_real(op)
     x, p = op.inputs[0], op.outputs[0]
-    gt = matrix_transpose(g)
-    inside = matmul(matmul(p, g, transpose_a=True), p, transpose_b=True)
+    gt, pt = adjoint_matrix(g), adjoint_matrix(p)
     rows = gt - matmul(x, matmul(p, gt))
     columns = gt - matmul(matmul(gt, p), x)
-    return matmul(rows, matmul(p, p, transpose_b=True)) + matmul(matmul(p, p, transpose_a=True), columns) - inside
+    return matmul(rows, matmul(p, pt)) + matmul(matmul(pt, p), columns) - matmul(matmul(pt, g), pt)
 
 
 def _is_not_zero(s: Any, x: Any, rcond: Any) -> Any:
@@ -189,6 +221,7 @@ def _is_not_zero(s: Any, x: Any, rcond: Any) -> Any:
     return greater(s, rcond * max(s, -1, keepdims=True))
 
 
+@checked
 def matrix_rank(x: Any, rtol: Any = None) -> Any:
     """How many singular values are larger than `rtol` times the largest.
 
@@ -210,6 +243,7 @@ def matrix_rank(x: Any, rtol: Any = None) -> Any:
     return sum(cast(_is_not_zero(s, x, rtol), "int32"), -1)
 
 
+@checked
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """The x of least length among those that make the sum of squares of `a @ x - b` least.
 
@@ -231,9 +265,69 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     return (matvec if len(b.shape) == 1 else matmul)(pinv(a, rcond), b)
 
 
+# -- determinants ---------------------------------------------------------------------------------------------------
+
+
+def _det_spec(x: TensorSpec) -> TensorSpec:
+    return slogdet_spec(x)[0]
+
+
+@composite("MatrixDeterminant", infer=_det_spec, samples=SQUARE)
+def det(x: Inexact) -> Tensor:
+    """Determinant of square matrices.
+
+    The first two derivatives hold for each matrix.  Those beyond hold for a singular or nearly singular matrix only if
+    its singular values differ.
+
+    Source: `numpy.linalg.det`.
+
+    Example:
+        >>> float(det([[2., 0.], [0., 4.]]))
+        8.0
+    """
+    sign, logarithm = slogdet(x)
+    return sign * exp(logarithm)
+
+
+@det.gradient
+def _(op: Any, g: Any) -> Any:
+    x, y = op.inputs[0], op.outputs[0]
+    singular = per_matrix(_is_nearly_singular(x, y))
+    inverse = inv(where(singular, eye(dims_of(x)[-1], dtype=x.dtype), x))
+    cofactors = cond(any(singular), lambda: _cofactors(x), lambda: zeros_like(x))
+    return per_matrix(g) * adjoint(where(singular, cofactors, per_matrix(y) * matrix_transpose(inverse)))
+
+
+def _is_nearly_singular(x: Any, determinant: Any) -> Any:
+    """Whether a determinant is so much smaller than it might be that the inverse says little, or does not exist."""
+    size = absolute(determinant)
+    n = cast(dims_of(x)[-1], size.dtype)
+    largest = n * (log(euclidean_norm(x, (-2, -1))) - log(n) / 2)  # in logarithms; Hadamard's inequality
+    return log(size) <= largest + math.log(1000 * size.dtype.eps)
+
+
+@composite("Cofactors", infer=square_spec, samples=SQUARE)
+def _cofactors(x: Inexact) -> Tensor:
+    """The derivatives of the determinant by each element, also where it is 0."""
+    u, s, vh = svd(x, full_matrices=False)
+    return per_matrix(det(u) * det(vh)) * matmul(adjoint(u) * expand_dims(others_product(s), -2), adjoint(vh))
+
+
+@_cofactors.gradient
+def _(op: Any, g: Any) -> Any:
+    """In the axes of the singular vectors, in which x is diagonal: there it takes products of all values but two."""
+    u, s, vh = svd(op.inputs[0], full_matrices=False)
+    one = equal(eye(dims_of(s)[-1], dtype=s.dtype), 1)
+    pairs = cast(where(one, 0, others_product(where(one, 1, expand_dims(s, -2)))), g.dtype)
+    inside = per_matrix(adjoint(det(u) * det(vh))) * matmul(matmul(u, g, transpose_a=True), vh, transpose_b=True)
+    inside = matrix_diag(matvec(pairs, diagonal(inside))) - matrix_transpose(pairs * inside)
+    return matmul(matmul(u, inside), vh)
+
+
 # -- powers and inverses ----------------------------------------------------------------------------------------------
 
 
+@checked
 def matrix_power(x: Any, n: int) -> Any:
     """Square matrices to an integer power, by repeated squaring; negative powers are those of the inverse.
 
@@ -256,6 +350,7 @@ def matrix_power(x: Any, n: int) -> Any:
     return result
 
 
+@checked
 def cholesky_inverse(x: Any, upper: bool = False) -> Any:
     """The inverse of the matrix of which `x` is the Cholesky factor.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.ops import infer
+from dovetail.ops.checked import checked
 from dovetail.ops.kinds import Number
 from dovetail.ops.op import composite
 from dovetail.ops.pool import sliding_windows
@@ -72,6 +73,7 @@ def _local_conv(x: Number, kernel: Number, size: Any, strides: Any, counts: Any,
     return reorder(outputs, [rank, *join_shape(rank, range(rank), rank + 1, data_format)[1:]])
 
 
+@checked
 def local_conv(
     x: Any,
     kernel: Any,
@@ -108,11 +110,13 @@ def local_conv(
     """
     x, kernel = shaped(x), shaped(kernel)
     rank = len(x.shape) - 2
+    if rank < 1:
+        raise ValueError(f"the input must have a batch, spatial axes and channels, but its shape is {x.shape}.")
     size, strides = per_axis(kernel_size, rank), per_axis(strides, rank)
     data_format = data_format_of(data_format)
     counts: Any = output_shape
     if counts is None:
         counts = output_sizes(split_shape(x.shape, data_format)[1], size, strides, (1,) * rank, "valid")
         if None in counts:
-            raise ValueError(f"local_conv: the output_shape must be given for an input of the shape {x.shape}.")
+            raise ValueError(f"the output_shape must be given for an input of the shape {x.shape}.")
     return _local_conv(x, kernel, size, strides, per_axis(counts, rank), data_format, name=name)

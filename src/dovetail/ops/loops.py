@@ -8,15 +8,17 @@ from typing import Any
 
 from dovetail.errors import op_error
 from dovetail.ops import worlds
+from dovetail.ops.checked import checked
 from dovetail.ops.control import check_functions, scan, static_shape, while_loop
 from dovetail.ops.create import arange
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.join import concatenate, stack
-from dovetail.ops.shape import cast, dims_of, reshape
+from dovetail.ops.shape import cast, dims_of, reshape, shaped
 from dovetail.ops.subscript import getitem
 from dovetail.structure import flatten, map_structure, unflatten
 
 
+@checked
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """Applies a function for each integer from `lower` up to, but not including, `upper`.
 
@@ -37,6 +39,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     return while_loop(lambda i, value: i < upper, lambda i, value: (i + 1, body(i, value)), (lower, init))[1]
 
 
+@checked
 def map_fn(f: Callable[[Any], Any], elems: Any, dtype: Any = None) -> Any:
     """The results of a function for each slice of tensors, stacked.
 
@@ -62,6 +65,7 @@ def map_fn(f: Callable[[Any], Any], elems: Any, dtype: Any = None) -> Any:
     return unflatten(structure, [cast(leaf, d) for leaf, d in zip(leaves, dtypes, strict=True)])
 
 
+@checked
 def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
     """`map_fn` for functions whose steps may run in any order, or at once; now they run one after the other.
 
@@ -75,6 +79,7 @@ def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
     return map_fn(f, elems)
 
 
+@checked
 def foldl(f: Callable[[Any, Any], Any], elems: Any, initializer: Any = None) -> Any:
     """Combines the slices of tensors from first to last.
 
@@ -93,6 +98,7 @@ def foldl(f: Callable[[Any, Any], Any], elems: Any, initializer: Any = None) -> 
     return _fold(f, elems, initializer, reverse=False)
 
 
+@checked
 def foldr(f: Callable[[Any, Any], Any], elems: Any, initializer: Any = None) -> Any:
     """Combines the slices of tensors from last to first; see `foldl`.
 
@@ -115,6 +121,7 @@ def _fold(f: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: b
     return scan(lambda carry, x: (f(carry, x), None), initializer, elems, reverse=reverse)[0]
 
 
+@checked
 def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """All partial combinations along an axis, in a number of steps logarithmic in its length.
 
@@ -133,6 +140,7 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
     """
     check_functions("Scan", f=f)
     leaves, structure = flatten(elems)
+    leaves = [shaped(leaf) for leaf in leaves]
     axis = normalize_axis(axis, len(static_shape(leaves[0])))
     count = static_shape(leaves[0])[axis]
     if count is None:

@@ -10,9 +10,12 @@ from math import log as _log
 from typing import Any
 
 from dovetail import config
+from dovetail.engines.base import native_to_dtype
 from dovetail.ops.activation import sigmoid, softplus
 from dovetail.ops.bitwise import logical_or
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import clip, equal, where
+from dovetail.ops.domains import NotNegative
 from dovetail.ops.exponential import exp, log
 from dovetail.ops.index import take_along_axis
 from dovetail.ops.infer import elementwise, normalize_axis, require_shape
@@ -24,7 +27,7 @@ from dovetail.ops.rectifier import relu
 from dovetail.ops.reduce import all, max, mean, sum
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.search import one_hot
-from dovetail.ops.shape import cast, expand_dims, shaped, squeeze, sum_like
+from dovetail.ops.shape import cast, dims_of, expand_dims, shaped, squeeze, sum_like
 from dovetail.ops.softmax import log_softmax, softmax
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
@@ -34,6 +37,7 @@ _PAIR = [sample(array(3, 4), array(3, 4)), sample(array(2, 3, 2), array(3, 1))]
 # -- targets ----------------------------------------------------------------------------------------------------------
 
 
+@checked
 def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = float) -> Any:
     """Ones at all the classes of each sample, zeros elsewhere.
 
@@ -136,7 +140,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Integer, logits: Float, axi
 @sparse_softmax_cross_entropy_with_logits.gradient
 def _(op: Any, g: Any) -> Any:
     labels, logits, axis = op.args
-    hot = one_hot(labels, logits.shape[axis], axis, logits.dtype)
+    hot = one_hot(labels, dims_of(logits)[axis], axis, logits.dtype)
     return None, expand_dims(g, axis) * (softmax(logits, axis) - hot)
 
 
@@ -174,6 +178,7 @@ def _log_of_probabilities(p: Any) -> Any:
     return log(clip(p, config.epsilon(), 1 - config.epsilon()))
 
 
+@checked
 def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Any:
     """Cross-entropy between probabilities and predicted ones.
 
@@ -198,6 +203,7 @@ def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False
     return -sum(target * _log_of_probabilities(output / sum(output, axis, keepdims=True)), axis)
 
 
+@checked
 def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Any:
     """Cross-entropy between classes, given by number, and predicted probabilities.
 
@@ -216,7 +222,12 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
         >>> sparse_categorical_crossentropy([1], [[1., 3.]]).numpy()
         array([0.2876821], dtype=float32)
     """
-    target, output = cast(target, "int32"), shaped(output)
+    target, output = shaped(target), shaped(output)
+    if native_to_dtype(target.dtype).is_differentiable:
+        raise TypeError(
+            f'the target must be the numbers of classes, integers, not {target.dtype}; see cast(x, "int32").'
+        )
+    target = cast(target, "int32")
     if len(target.shape) == len(output.shape):
         target = squeeze(target, axis)
     if from_logits:
@@ -225,6 +236,7 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
     return -squeeze(take_along_axis(logs, expand_dims(target, axis), axis), axis)
 
 
+@checked
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Any:
     """Cross-entropy between probabilities and predicted ones, for each element.
 
@@ -245,6 +257,7 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
     return -(target * _log_of_probabilities(output) + (1 - target) * _log_of_probabilities(1 - output))
 
 
+@checked
 def kl_divergence(y_true: Any, y_pred: Any) -> Any:
     """Kullback-Leibler divergence between probabilities and predicted ones, along the last axis.
 
@@ -288,7 +301,7 @@ def mean_absolute_error(y_true: Float, y_pred: Float) -> Tensor:
 
 
 @composite("Huber", samples=[*_PAIR, sample(array(3, 4), array(3, 4), 0.5)])
-def huber(y_true: Float, y_pred: Float, delta: float = 1.0) -> Tensor:
+def huber(y_true: Float, y_pred: Float, delta: NotNegative = 1.0) -> Tensor:
     """Mean along the last axis of differences that count by half their square near zero, linearly further out.
 
     Args:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.ops.compare import equal, greater, less, not_equal, where
-from dovetail.ops.complex import adjoint, real_spec
+from dovetail.ops.complex import adjoint, real, real_spec
 from dovetail.ops.exponential import log
 from dovetail.ops.infer import elementwise
-from dovetail.ops.kinds import Inexact, Number
+from dovetail.ops.kinds import Inexact, Number, Ordered
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, binary, ints, sample, unary
 from dovetail.ops.shape import cast, sum_like
@@ -128,7 +128,7 @@ def _(op: Any, g: Any) -> Any:
         sample([7.0, -7.0, 5.0, -5.0, 0.0], [2.0, 2.0, 0.0, 0.0, 0.0]),
     ],
 )
-def floor_divide(x: Number, y: Number) -> Tensor:
+def floor_divide(x: Ordered, y: Ordered) -> Tensor:
     """Quotient rounded down, `floor(x / y)`, as Python's `//`.
 
     Returns:
@@ -152,7 +152,7 @@ def floor_divide(x: Number, y: Number) -> Tensor:
         sample([7.5, -7.5, 7.5, -7.5, 5.0], [2.0, 2.0, -2.0, -2.0, 0.0]),
     ],
 )
-def mod(x: Number, y: Number) -> Tensor:
+def mod(x: Ordered, y: Ordered) -> Tensor:
     """Remainder of `floor_divide`, with the sign of `y`, as Python's `%`.
 
     Returns:
@@ -262,7 +262,7 @@ def _(op: Any, g: Any) -> Any:
     return cast(g, x.dtype) * sign(x)
 
 
-@composite("Sign", infer=elementwise, differentiable=False, samples=[*unary(), sample([-3, 0, 3]), sample([0.0, -0.0])])
+@composite("Sign", infer=elementwise, samples=[*unary(), sample([-3, 0, 3]), sample([0.0, -0.0])])
 def sign(x: Number) -> Tensor:
     """-1, 0 or 1, by the sign; NaN for NaN, and `x / |x|` for complex numbers.
 
@@ -276,6 +276,16 @@ def sign(x: Number) -> Tensor:
         return divide_no_nan(x, cast(absolute(x), x.dtype))
     unsigned = x.dtype.is_integer and not x.dtype.is_signed_integer
     return where(greater(x, 0), 1, x if unsigned else where(less(x, 0), -1, x))
+
+
+@sign.gradient
+def _(op: Any, g: Any) -> Any:
+    """Of a complex number: what of `g` stands at a right angle to it; of a real one there is none."""
+    x, y = op.inputs[0], op.outputs[0]
+    if not x.dtype.is_complex:
+        return None
+    along = cast(real(adjoint(y) * g), x.dtype)
+    return divide_no_nan(g - y * along, cast(absolute(x), x.dtype))
 
 
 @composite("Reciprocal", infer=elementwise, samples=unary(0.5, 2))

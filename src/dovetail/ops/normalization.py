@@ -1,14 +1,13 @@
-"""Normalization: statistics, and tensors brought to mean 0 and variance 1 by batch, layer or group.
-
-Statistics of 16-bit floats are computed in float32.
-"""
+"""Normalization: statistics, and tensors brought to mean 0 and variance 1 by batch, layer or group."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import maximum
+from dovetail.ops.domains import NotNegative
 from dovetail.ops.exponential import rsqrt
 from dovetail.ops.infer import elementwise, normalize_axes, normalize_axis, reduced_shape, require_shape
 from dovetail.ops.kinds import Float, MaybeFloat, Number
@@ -20,11 +19,6 @@ from dovetail.ops.shape import cast, dims_of, reshape, shaped
 from dovetail.ops.spec import TensorSpec
 from dovetail.ops.windows import data_format_of
 from dovetail.tensor import Tensor
-
-
-def _wide(x: Any) -> Any:
-    """16-bit floats as float32."""
-    return cast(x, "float32") if x.dtype in ("float16", "bfloat16") else x
 
 
 def _other_axes(x: Any, axes: Sequence[int]) -> tuple[int, ...]:
@@ -73,6 +67,7 @@ def _(op: Any, g: Any) -> Any:
     return g, sum(g, _other_axes(g, (channel,)))
 
 
+@checked
 def bias_add(x: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
     """A number for each channel added to all its elements.
 
@@ -103,7 +98,7 @@ def _moments_spec(x: TensorSpec, axes: Any, keepdims: bool = False) -> list[Tens
     infer=_moments_spec,
     samples=[sample(array(3, 4), None), sample(array(3, 2, 2), (0, -1), keepdims=True), sample(array(3, 4), 0)],
 )
-def moments(x: Float, axes: Any, keepdims: bool = False) -> tuple[Tensor, ...]:
+def moments(x: Float, axes: Any, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """Mean and variance over axes.
 
     Args:
@@ -120,11 +115,9 @@ def moments(x: Float, axes: Any, keepdims: bool = False) -> tuple[Tensor, ...]:
         >>> [float(t) for t in moments([1., 3.], 0)]
         [2.0, 1.0]
     """
-    wide = _wide(x)
-    center = mean(wide, axes, keepdims=True)
-    variance = mean(square(wide - center), axes, keepdims)
-    center = center if keepdims else reshape(center, dims_of(variance))
-    return cast(center, x.dtype), cast(variance, x.dtype)
+    center = mean(x, axes, keepdims=True)
+    variance = mean(square(x - center), axes, keepdims)
+    return center if keepdims else reshape(center, dims_of(variance)), variance
 
 
 @moments.gradient
@@ -185,6 +178,7 @@ def _(op: Any, g: Any) -> Any:
     return gradients + [total] * (offset is not None) + [projected * inverse] * (scale is not None)
 
 
+@checked
 def batch_normalization(
     x: Any,
     mean: Any,
@@ -238,7 +232,7 @@ def _layer_norm_spec(x: TensorSpec, gamma: Any, beta: Any, axis: Any = -1, epsil
     ],
 )
 def layer_normalization(
-    x: Float, gamma: MaybeFloat = None, beta: MaybeFloat = None, axis: Any = -1, epsilon: float = 1e-3
+    x: Float, gamma: MaybeFloat = None, beta: MaybeFloat = None, axis: Any = -1, epsilon: NotNegative = 1e-3
 ) -> Tensor:
     """Normalization of each sample over its own axes.
 
@@ -256,9 +250,9 @@ def layer_normalization(
         array([[-1.,  1.]], dtype=float32)
     """
     axes = normalize_axes(axis, len(x.shape))
-    y, _ = _standardized(_wide(x), axes, epsilon)
+    y, _ = _standardized(x, axes, epsilon)
     y = y if gamma is None else y * _along(gamma, x, axes)
-    return cast(y if beta is None else y + _along(beta, x, axes), x.dtype)
+    return y if beta is None else y + _along(beta, x, axes)
 
 
 def _standardized(x: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any]:
@@ -301,16 +295,16 @@ def layer_normalization_grad(g: Float, x: Float, gamma: MaybeFloat, axis: Any, e
         (array([[0., 0.]], dtype=float32), array([-1.,  3.], dtype=float32))
     """
     axes = normalize_axes(axis, len(x.shape))
-    y, factor = _standardized(_wide(x), axes, epsilon)
-    g = _wide(g)
-    arriving = g if gamma is None else g * _along(_wide(gamma), x, axes)
+    y, factor = _standardized(x, axes, epsilon)
+    arriving = g if gamma is None else g * _along(gamma, x, axes)
     along_y = y * mean(arriving * y, axes, keepdims=True)
     dx = (arriving - mean(arriving, axes, keepdims=True) - along_y) * factor
-    return cast(dx, x.dtype), cast(sum(g * y, _other_axes(x, axes)), x.dtype)
+    return dx, sum(g * y, _other_axes(x, axes))
 
 
+@checked
 def group_normalization(
-    x: Any, groups: int, gamma: Any = None, beta: Any = None, axis: int = -1, epsilon: float = 1e-3
+    x: Any, groups: int, gamma: Any = None, beta: Any = None, axis: int = -1, epsilon: NotNegative = 1e-3
 ) -> Any:
     """Normalization of each sample over groups of channels and all other axes but the batch.
 
@@ -334,7 +328,7 @@ def group_normalization(
     channel = normalize_axis(axis, len(x.shape))
     dims = dims_of(x)
     if isinstance(dims[channel], int) and dims[channel] % groups:
-        raise ValueError(f"group_normalization: {dims[channel]} channels cannot be split into {groups} groups.")
+        raise ValueError(f"{dims[channel]} channels cannot be split into {groups} groups.")
     grouped = reshape(x, (*dims[:channel], groups, -1, *dims[channel + 1 :]))
     axes = tuple(i for i in range(1, len(dims) + 1) if i != channel)
     y = reshape(layer_normalization(grouped, None, None, axes, epsilon), dims)
@@ -349,7 +343,7 @@ def group_normalization(
     "RmsNormalization",
     samples=[sample(array(3, 4), array(4)), sample(array(2, 3, 2), array(3, 2), (1, 2)), sample(array(2, 3))],
 )
-def rms_normalization(x: Float, scale: MaybeFloat = None, axis: Any = -1, epsilon: float = 1e-7) -> Tensor:
+def rms_normalization(x: Float, scale: MaybeFloat = None, axis: Any = -1, epsilon: NotNegative = 1e-7) -> Tensor:
     """Division by the root of the mean square over axes.
 
     Args:
@@ -365,13 +359,12 @@ def rms_normalization(x: Float, scale: MaybeFloat = None, axis: Any = -1, epsilo
         array([[ 1., -1.]], dtype=float32)
     """
     axes = normalize_axes(axis, len(x.shape))
-    wide = _wide(x)
-    y = cast(wide * rsqrt(mean(square(wide), axes, keepdims=True) + epsilon), x.dtype)
+    y = x * rsqrt(mean(square(x), axes, keepdims=True) + epsilon)
     return y if scale is None else y * (_along(scale, x, axes) if scale.shape else scale)
 
 
 @composite("L2Normalize", samples=[sample(array(3, 4)), sample(array(2, 3, 2), (0, -1)), sample(array(2, 3), None)])
-def l2_normalize(x: Float, axis: Any = -1, epsilon: float = 1e-12) -> Tensor:
+def l2_normalize(x: Float, axis: Any = -1, epsilon: NotNegative = 1e-12) -> Tensor:
     """Division by the Euclidean length along axes; zeros stay zeros.
 
     Args:

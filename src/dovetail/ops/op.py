@@ -29,8 +29,9 @@ from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 import numpy as np
 
 from dovetail.dtypes import as_dtype
-from dovetail.errors import op_error
 from dovetail.ops import calls, dispatch
+from dovetail.ops.accumulation import ACCUMULATING, HALVES, in_float32
+from dovetail.ops.domains import Accepted, Domain, accepted
 from dovetail.ops.kinds import IntsKind, Kind
 from dovetail.tensor import Tensor, recording
 
@@ -49,6 +50,7 @@ class Parameter:
     name: str
     kind: Kind | IntsKind | None
     default: Any
+    domain: Domain | None = None
 
 
 class Op(Generic[P, R]):
@@ -63,6 +65,8 @@ class Op(Generic[P, R]):
         samples: example calls, from which the test suite is generated.
         returns_tuple: whether it has several results, as its return annotation says.
         differentiable: False where the derivative is zero or does not exist (floor, argmax, …).
+        prepare: (arguments as they are given, in parameter order) → the same, in a list, ready for conversion; raises
+            where they do not fit each other, for what `infer`, which has specs, cannot see.
         fills_gradients: whether the gradient function is given zeros, not None, for results without a gradient.
     """
 
@@ -76,6 +80,7 @@ class Op(Generic[P, R]):
         samples: Sequence[Any] = (),
         differentiable: bool = True,
         fills_gradients: bool = True,
+        prepare: Callable[..., list[Any]] | None = None,
     ) -> None:
         self.name = name
         self.body = body
@@ -83,19 +88,28 @@ class Op(Generic[P, R]):
         self.samples = samples
         self.differentiable = differentiable
         self.fills_gradients = fills_gradients
+        self.prepare = prepare
         self.anew = functools.partial(dispatch.apply, self)  # (arguments, those by name) → the result
         self.gradient_function: Callable[..., Any] | None = None
         functools.update_wrapper(self, function)
         hints = get_type_hints(function, include_extras=True)
         self.returns_tuple = hints.get("return") is not Tensor
         self.params = [
-            Parameter(p.name, _kind_of(hints.get(p.name)), p.default)
+            Parameter(p.name, _note(hints.get(p.name), (Kind, IntsKind)), p.default, _note(hints.get(p.name), Domain))
             for p in inspect.signature(function).parameters.values()
         ]
         self._positions = {p.name: i for i, p in enumerate(self.params)}
-        self._static = [(i, p.name) for i, p in enumerate(self.params) if p.kind is None]
+        self.static = [(i, p.name) for i, p in enumerate(self.params) if p.kind is None]
         self.tensor_positions = [(i, p.kind) for i, p in enumerate(self.params) if isinstance(p.kind, Kind)]
         self.ints_positions = [i for i, p in enumerate(self.params) if isinstance(p.kind, IntsKind)]
+        self._static = [
+            (i, p.name, frozenset() if p.name == "dtype" else found.plain, found.check)
+            for i, p in enumerate(self.params)
+            if p.kind is None
+            for found in [_DTYPE if p.name == "dtype" and p.default is not None else accepted(hints.get(p.name))]
+        ]
+        self._shapes = [(i, self.params[i].name) for i in self.ints_positions if self.params[i].default is not None]
+        self._domains = [(i, p.name, p.domain) for i, p in enumerate(self.params) if p.kind and p.domain]
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -103,6 +117,13 @@ class Op(Generic[P, R]):
     def __call__(self, *args: Any, name: str | None, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return calls.apply(self, args, kwargs)
+
+    @functools.cached_property
+    def title(self) -> str:
+        """How messages call it: its name, after that of its function where the one is not seen in the other."""
+        function = self.__wrapped__.__name__  # type: ignore[attr-defined]  # by update_wrapper
+        known = function.startswith("_") or function.replace("_", "") in self.name.lower()
+        return self.name if known else f"{function}: {self.name}"
 
     @property
     def function_name(self) -> str:
@@ -113,7 +134,7 @@ class Op(Generic[P, R]):
         return f"<op {self.name}>"
 
     def __reduce__(self) -> Any:
-        return OPS.__getitem__, (self.name,)
+        return op_named, (self.name,)
 
     @property
     def is_primitive(self) -> bool:
@@ -142,19 +163,28 @@ class Op(Generic[P, R]):
         """The arguments in parameter order, defaults filled in, static values made hashable."""
         values = list(args)
         if len(values) > len(self.params):
-            raise op_error(TypeError, self.name, f"takes {len(self.params)} arguments but {len(values)} were given.")
+            raise TypeError(f"it takes {len(self.params)} arguments but {len(values)} were given.")
+        left = dict(kwargs) if kwargs else kwargs
         for param in self.params[len(values) :]:
-            value = kwargs.pop(param.name, param.default) if kwargs else param.default
+            value = left.pop(param.name, param.default) if left else param.default
             if value is _REQUIRED:
-                raise op_error(TypeError, self.name, f"the argument {param.name!r} is missing.")
+                raise TypeError(f"the argument {param.name!r} is missing.")
             values.append(value)
-        if kwargs:
+        if left:
             names = ", ".join(p.name for p in self.params)
-            problem = f"no argument {', '.join(map(repr, kwargs))} (or it is given twice); it takes {names}."
-            raise op_error(TypeError, self.name, problem)
-        for index, name in self._static:
-            values[index] = _freeze(values[index], name)
-        return values
+            raise TypeError(f"no argument {', '.join(map(repr, left))} (or it is given twice); it takes {names}.")
+        for index, name, plain, check in self._static:
+            value = values[index]
+            if type(value) not in plain:
+                values[index] = value = _freeze(value, name)
+                if check is not None:
+                    check(name, value)
+        for index, name in self._shapes:
+            if values[index] is None:
+                raise TypeError(f"{name} must be integers, not None.")
+        for index, name, domain in self._domains:
+            domain.require(name, values[index])
+        return values if self.prepare is None else self.prepare(*values)
 
     def index_of(self, param: str) -> int:
         """The position of a parameter, by name."""
@@ -167,10 +197,13 @@ class UnaryOp(Op[P, R]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and type(args[0]) is Tensor and kwargs in _UNNAMED and not recording.tapes:
             engine, value = args[0]._engine, args[0]._value
-            if value.dtype in engine.direct[self.accepts]:
+            if engine.native_dtype_of(value) in engine.direct[self.accepts]:
                 rule = engine.eager_rules.get(self.name)
                 if rule is not None:
-                    return Tensor(rule(value), engine)
+                    try:
+                        return Tensor(rule(value), engine)
+                    except Exception:  # the long way finds the words for what is wrong
+                        pass
         return calls.apply(self, args, kwargs)
 
 
@@ -185,12 +218,12 @@ class BinaryOp(Op[P, R]):
             x, y = args
             if type(x) is Tensor:
                 engine, a = x._engine, x._value
-                dtype = a.dtype
+                dtype = engine.native_dtype_of(a)
                 b = y._value if type(y) is Tensor and y._engine is engine else engine.number(y, dtype)
-                fit = b is not None and b.dtype is dtype
+                fit = b is not None and engine.native_dtype_of(b) is dtype
             elif type(y) is Tensor:
                 engine, b = y._engine, y._value
-                dtype = b.dtype
+                dtype = engine.native_dtype_of(b)
                 a = engine.number(x, dtype)
                 fit = a is not None
             else:
@@ -200,9 +233,14 @@ class BinaryOp(Op[P, R]):
                 if rule is not None:
                     try:
                         return Tensor(rule(a, b), engine)
-                    except Exception:  # the long way finds the words for what is wrong
+                    except engine.errors:  # the long way finds the words for what is wrong
                         pass
         return calls.apply(self, args, kwargs)
+
+
+def op_named(name: str) -> Op[..., Any]:
+    """The entry of the table; what the pickle of an op comes to."""
+    return OPS[name]
 
 
 def primitive(name: str, *, infer: Callable[..., Any], **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:
@@ -218,6 +256,8 @@ def composite(name: str, **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]
 def _register(name: str, function: Callable[P, R], **options: Any) -> Op[P, R]:
     if name in OPS:
         raise ValueError(f"the op {name!r} is already in the table, as {OPS[name].function_name}.")
+    if name in ACCUMULATING and "body" in options:
+        options["body"] = in_float32(function, lambda x, dtype: OPS["Cast"](x, dtype), HALVES, "float32")
     op = Op(name, function, **options)
     plain = len(op.tensor_positions) == len(op.params) and not any(k.many or k.optional for _, k in op.tensor_positions)
     if plain and op.is_elementwise and len(op.params) <= 2:
@@ -226,11 +266,16 @@ def _register(name: str, function: Callable[P, R], **options: Any) -> Op[P, R]:
     return op
 
 
-def _kind_of(hint: Any) -> Kind | IntsKind | None:
-    for note in getattr(hint, "__metadata__", ()):
-        if isinstance(note, (Kind, IntsKind)):
-            return note
-    return None
+def _require_dtype(name: str, value: Any) -> None:
+    if value is None:
+        raise TypeError(f"{name} must be a dtype, not None.")
+
+
+_DTYPE = Accepted(frozenset(), _require_dtype)
+
+
+def _note(hint: Any, kind: Any) -> Any:
+    return next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, kind)), None)
 
 
 def _freeze(value: Any, name: str) -> Any:

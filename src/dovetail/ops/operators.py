@@ -1,13 +1,11 @@
-"""Python's operators for tensors: each is the op of the same meaning."""
+"""Python's operators for tensors: each is the op of the same meaning, or made of two."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from dovetail.ops import bitwise, compare, math, products
+from dovetail.ops import arguments, bitwise, compare, math, numpy_calls, products, rounding
 from dovetail.ops.op import Op
 from dovetail.tensor import Operators, Tensor, building
 
@@ -34,6 +32,15 @@ ORDER: dict[str, Op] = {
 }
 EQUALITY: dict[str, Op] = {"eq": compare.equal, "ne": compare.not_equal}
 UNARY: dict[str, Op] = {"neg": math.negative, "abs": math.absolute, "invert": bitwise.invert}
+
+
+# What NumPy calls the operators: it is asked first where an array is on the left.
+NUMPY = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
+    "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
+    "rshift": "right_shift", "matmul": "matmul", "pow": "power", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}  # fmt: skip
 
 
 def _forward(op: Op) -> Callable[[Any, Any], Any]:
@@ -65,7 +72,7 @@ def _reflected_product(op: Op) -> Callable[[Any, Any], Any]:
 
 
 def _rank(value: Any) -> int | None:
-    return np.ndim(value) if isinstance(value, (list, tuple)) else getattr(value, "ndim", 0)
+    return arguments.host_array(value).ndim if isinstance(value, (list, tuple)) else getattr(value, "ndim", 0)
 
 
 def _power(op: Op) -> Callable[[Any, Any], Any]:
@@ -83,7 +90,7 @@ def _equality(op: Op) -> Callable[[Any, Any], Any]:
         # None and words are no tensors: Python then compares by identity, so `x == None` is False.
         if other is None or type(other) is str:
             return NotImplemented
-        if building.default is None or type(self) is Tensor:
+        if building.default is None or type(self) is Tensor or not getattr(self, "symbolic", True):
             return op(self, other)
         try:  # also what cannot be equal may be looked for among a default graph's tensors
             return op(self, other)
@@ -100,6 +107,19 @@ def _alone(op: Op) -> Callable[[Any], Any]:
     return operator
 
 
+def _divmod(self: Any, other: Any) -> tuple[Any, Any]:
+    return math.floor_divide(self, other), math.mod(self, other)
+
+
+def _reflected_divmod(self: Any, other: Any) -> tuple[Any, Any]:
+    return _divmod(other, self)
+
+
+def _round(self: Any, ndigits: int | None = None) -> Any:
+    return rounding.round(self, ndigits or 0)
+
+
+_OTHERS = {"divmod": _divmod, "rdivmod": _reflected_divmod, "round": _round}
 _FORMS = [
     ("", BINARY, _forward),
     ("r", BINARY, _reflected),
@@ -118,6 +138,10 @@ def install() -> None:
     for prefix, table, form in _FORMS:
         for name, op in table.items():
             setattr(Operators, f"__{prefix}{name}__", form(op))
+    forward: list[Any] = [(table, form) for prefix, table, form in _FORMS if not prefix and table is not UNARY]
+    numpy_calls.install({NUMPY[name]: form(op) for table, form in forward for name, op in table.items()})
+    for name, operator in _OTHERS.items():
+        setattr(Operators, f"__{name}__", operator)
 
 
 install()

@@ -12,9 +12,10 @@ from typing import Any
 
 from dovetail.config import DATA_FORMATS
 from dovetail.ops import infer
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import equal, where
 from dovetail.ops.create import arange, ones
-from dovetail.ops.kinds import Float, Ints, Number
+from dovetail.ops.kinds import Float, Inexact, Ints, Number
 from dovetail.ops.op import Op, composite, primitive
 from dovetail.ops.reduce import argmax, max, mean, sum
 from dovetail.ops.samples import Sample, array, sample
@@ -93,7 +94,7 @@ def _(op: Any, g: Any) -> Any:
         sample(array(1, 5, 4, 2, 2, 2), (1, 5, 4, 2), *_GEOMETRIES[2]),
     ],
 )
-def overlap_add(patches: Float, input_sizes: Ints, size: Any, strides: Any, dilations: Any, padding: Any) -> Tensor:
+def overlap_add(patches: Inexact, input_sizes: Ints, size: Any, strides: Any, dilations: Any, padding: Any) -> Tensor:
     """The transpose of `sliding_windows`: every element of every window is added to where it came from.
 
     Args:
@@ -252,6 +253,7 @@ _FAMILIES = {rank: _family(rank) for rank in (1, 2, 3)}
 # -- what people call -------------------------------------------------------------------------------------------------
 
 
+@checked
 def max_pool(
     x: Any,
     pool_size: int | Sequence[int],
@@ -282,6 +284,7 @@ def max_pool(
     return _pool(0, x, pool_size, strides, padding, data_format, name)
 
 
+@checked
 def average_pool(
     x: Any,
     pool_size: int | Sequence[int],
@@ -311,12 +314,13 @@ def _pool(which: int, x: Any, size: Any, strides: Any, padding: str, data_format
     x = shaped(x)
     rank = len(x.shape) - 2
     if rank not in _FAMILIES:
-        raise ValueError(f"pool: x must have rank 3, 4 or 5 (batch, spatial..., channels), but its shape is {x.shape}.")
+        raise ValueError(f"x must have rank 3, 4 or 5 (batch, spatial..., channels), but its shape is {x.shape}.")
     size = per_axis(size, rank)
     strides = size if strides is None else per_axis(strides, rank)
     return _FAMILIES[rank][which](x, size, strides, padding.lower(), data_format_of(data_format), name=name)
 
 
+@checked
 def global_max_pool(x: Any, data_format: str | None = None, keepdims: bool = False) -> Any:
     """The maximum over all spatial axes.
 
@@ -335,6 +339,7 @@ def global_max_pool(x: Any, data_format: str | None = None, keepdims: bool = Fal
     return max(x, _spatial_axes(x, data_format), keepdims)
 
 
+@checked
 def global_average_pool(x: Any, data_format: str | None = None, keepdims: bool = False) -> Any:
     """The mean over all spatial axes.
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
-import numpy as np
-
 from dovetail.errors import op_error
-from dovetail.ops import infer
+from dovetail.ops import arguments, infer
+from dovetail.ops.checked import checked
 from dovetail.ops.complex import adjoint, conj
 from dovetail.ops.diagonals import eye
 from dovetail.ops.infer import normalize_axis
@@ -63,6 +62,7 @@ def _(op: Any, g: Any) -> Any:
     return sum_like(dx, x), sum_like(dy, y)
 
 
+@checked
 def matvec(x: Any, y: Any) -> Any:
     """Product of matrices and vectors; the axes before them broadcast.
 
@@ -79,6 +79,7 @@ def matvec(x: Any, y: Any) -> Any:
     return squeeze(matmul(x, expand_dims(y, -1)), -1)
 
 
+@checked
 def matrix_transpose(x: Any) -> Any:
     """The last two axes exchanged.
 
@@ -170,6 +171,7 @@ def _einsum_gradient(g: Any, result: str, inputs: Sequence[Any], terms: list[str
     return sum_like(_einsum([x for _, x in factors], f"{','.join(t for t, _ in factors)}->{wanted}"), inputs[k])
 
 
+@checked
 def einsum(subscripts: str, *operands: Any) -> Any:
     """Sums of products, told by the names of the axes (Einstein's convention).
 
@@ -236,6 +238,7 @@ def _batch_first(term: str, x: Any) -> tuple[str, Any]:
 # -- special cases ----------------------------------------------------------------------------------------------------
 
 
+@checked
 def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     """Sums of products over pairs of axes; the other axes of `x`, then those of `y`, are in the result.
 
@@ -272,6 +275,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     return _einsum([x, y], f"{left},{right}->{result}")
 
 
+@checked
 def dot(x: Any, y: Any) -> Any:
     """Product over the last axis of `x` and the last but one of `y` (its only one if it is a vector).
 
@@ -289,6 +293,7 @@ def dot(x: Any, y: Any) -> Any:
     return tensordot(x, y, axes=(-1, max(ranks[1] - 2, 0)))
 
 
+@checked
 def inner(x: Any, y: Any) -> Any:
     """Product over the last axes of both; with a scalar it is `multiply`.
 
@@ -303,6 +308,7 @@ def inner(x: Any, y: Any) -> Any:
     return tensordot(x, y, axes=(-1, -1))
 
 
+@checked
 def outer(x: Any, y: Any) -> Any:
     """All products of an element of `x` and one of `y`, both made vectors: a matrix.
 
@@ -316,6 +322,7 @@ def outer(x: Any, y: Any) -> Any:
     return multiply(reshape(x, (-1, 1)), reshape(y, (1, -1)))
 
 
+@checked
 def vdot(x: Any, y: Any) -> Any:
     """Scalar product of all elements of `x`, conjugated if complex, and those of `y`.
 
@@ -329,4 +336,4 @@ def vdot(x: Any, y: Any) -> Any:
 
 
 def _shape(x: Any) -> Any:
-    return x.shape if hasattr(x, "shape") else np.shape(x)
+    return x.shape if hasattr(x, "shape") else arguments.host_array(x).shape

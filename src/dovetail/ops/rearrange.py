@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail.ops.checked import checked
 from dovetail.ops.infer import normalize_axes, normalize_axis
 from dovetail.ops.join import concatenate
 from dovetail.ops.kinds import Anything
@@ -15,6 +16,7 @@ from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor
 
 
+@checked
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     """Some axes in other places, the others in their order.
 
@@ -39,6 +41,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     return reorder(x, order)
 
 
+@checked
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     """Two axes in each other's place.
 

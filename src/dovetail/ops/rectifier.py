@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.ops.bitwise import logical_or
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import clip, greater, greater_equal, less_equal, maximum, where
 from dovetail.ops.infer import elementwise
-from dovetail.ops.kinds import Float, Number
+from dovetail.ops.kinds import Float, Ordered
 from dovetail.ops.op import composite
 from dovetail.ops.samples import array, ints, sample, unary
 from dovetail.ops.shape import sum_like
@@ -15,7 +16,7 @@ from dovetail.tensor import Tensor
 
 
 @composite("Relu", infer=elementwise, samples=[*unary(), sample(ints(4, low=-3, high=3))])
-def _relu(x: Number) -> Tensor:
+def _relu(x: Ordered) -> Tensor:
     """Rectified linear unit `max(x, 0)`."""
     return maximum(x, 0)
 
@@ -45,7 +46,7 @@ def _(op: Any, h: Any) -> Any:
 
 
 @composite("Relu6", infer=elementwise, samples=[*unary(-4, 8)])
-def relu6(x: Number) -> Tensor:
+def relu6(x: Ordered) -> Tensor:
     """Rectified linear unit with a ceiling: `min(max(x, 0), 6)`.
 
     Source: Krizhevsky, "Convolutional deep belief networks on CIFAR-10", 2010.
@@ -122,6 +123,7 @@ def _(op: Any, h: Any) -> Any:
     return sum_like(leaky_relu_grad(h, x, op.attr("negative_slope")), g), None
 
 
+@checked
 def relu(
     x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0, name: str | None = None
 ) -> Any:

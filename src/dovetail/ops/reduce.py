@@ -13,7 +13,9 @@ from dovetail.dtypes import ALL
 from dovetail.ops import infer
 from dovetail.ops.bitwise import invert, logical_not
 from dovetail.ops.compare import equal, isclose, isfinite, not_equal, where
+from dovetail.ops.complex import adjoint
 from dovetail.ops.cumulative import cumprod
+from dovetail.ops.domains import NotNegative
 from dovetail.ops.exponential import exp, log
 from dovetail.ops.infer import normalize_axes, normalize_axis, reduced_shape, size_of
 from dovetail.ops.kinds import Anything, Bool, Float, Inexact, Number, Real
@@ -88,9 +90,12 @@ def prod(x: Number, axis: Any = None, keepdims: bool = False) -> Tensor:
 def _(op: Any, g: Any) -> Any:
     x, axis, keepdims = op.args
     lines, undo = axes_last(x, axis)
-    # The product of all others: of those before and those behind; no division, so zeros do no harm.
-    others = cumprod(lines, -1, exclusive=True) * cumprod(lines, -1, exclusive=True, reverse=True)
-    return restore_axes(g, x, axis, keepdims) * undo(others)
+    return restore_axes(g, x, axis, keepdims) * undo(others_product(adjoint(lines)))
+
+
+def others_product(x: Any) -> Any:
+    """For each element the product of all others of the last axis; without a division, so zeros do no harm."""
+    return cumprod(x, -1, exclusive=True) * cumprod(x, -1, exclusive=True, reverse=True)
 
 
 def axes_last(x: Any, axis: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -296,7 +301,9 @@ def all(x: Bool, axis: Any = None, keepdims: bool = False) -> Tensor:
     differentiable=False,
     samples=[sample([1.0, 2.0], [1.0, 2.0 + 1e-6]), sample([1.0, 2.0], 1.0)],
 )
-def allclose(x: Inexact, y: Inexact, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+def allclose(
+    x: Inexact, y: Inexact, rtol: NotNegative = 1e-5, atol: NotNegative = 1e-8, equal_nan: bool = False
+) -> Tensor:
     """Whether all elements are close; see `isclose`.
 
     Source: `numpy.allclose`.

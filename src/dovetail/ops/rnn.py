@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.errors import describe, op_error
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import where
 from dovetail.ops.control import check_functions, scan
 from dovetail.ops.create import arange, zeros_like
@@ -19,6 +20,7 @@ from dovetail.ops.shape import cast, dims_of, expand_dims, shaped, transpose
 from dovetail.structure import alike, flatten, map_structure, show, unflatten
 
 
+@checked
 def rnn(
     step_function: Callable[[Any, Any], Any],
     inputs: Any,
@@ -113,7 +115,15 @@ def rnn(
 
 
 def _swap_batch_and_time(x: Any) -> Any:
-    return transpose(x, (1, 0, *range(2, len(x.shape))))
+    return transpose(x, (1, 0, *range(2, len(_sequence(x).shape))))
+
+
+def _sequence(x: Any) -> Any:
+    """Raises ValueError where a tensor has no axes of batch and time."""
+    x = shaped(x)
+    if x.shape is not None and len(x.shape) < 2:
+        raise ValueError(f"inputs and mask have the axes batch and time, which a tensor of shape {x.shape} has not.")
+    return x
 
 
 def _number_of_steps(tensors: list[Any], known: bool) -> Any:

@@ -21,7 +21,7 @@ class Array:
     high: float = 2.0
     dtype: str = "float32"
     gap: float = 0.0
-    kind: str = "uniform"  # or "spd": symmetric positive definite; "triangular": lower, with a dominant diagonal
+    kind: str = "uniform"  # or "spd": Hermitian positive definite; "triangular": lower, with a dominant diagonal
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """The array, from a random generator."""
@@ -42,13 +42,18 @@ def _uniform(a: Array, rng: np.random.Generator) -> np.ndarray:
     return np.asarray(values).astype(a.dtype)
 
 
+def _normal(a: Array, rng: np.random.Generator) -> np.ndarray:
+    values = rng.normal(size=a.shape)
+    return values + 1j * rng.normal(size=a.shape) if a.dtype.startswith("complex") else values
+
+
 def _spd(a: Array, rng: np.random.Generator) -> np.ndarray:
-    m = rng.normal(size=a.shape)
-    return (m @ np.swapaxes(m, -1, -2) + a.shape[-1] * np.eye(a.shape[-1])).astype(a.dtype)
+    m = _normal(a, rng)
+    return (m @ np.swapaxes(m.conj(), -1, -2) + a.shape[-1] * np.eye(a.shape[-1])).astype(a.dtype)
 
 
 def _triangular(a: Array, rng: np.random.Generator) -> np.ndarray:
-    return np.tril(rng.normal(size=a.shape) * 0.5 + 2 * np.eye(a.shape[-1])).astype(a.dtype)
+    return np.tril(_normal(a, rng) * 0.5 + 2 * np.eye(a.shape[-1])).astype(a.dtype)
 
 
 _DRAW = {"uniform": _uniform, "spd": _spd, "triangular": _triangular}
@@ -62,8 +67,8 @@ class Sample:
         args, kwargs: the arguments; every `Array` in them (also in lists) is drawn.
         gradient: whether the gradient with respect to the float arrays is checked by finite differences.
         tolerance: the relative difference allowed between engines, in float32.
-        exact: whether engines may differ not at all (integers, moves of data).
         dynamic: whether the result's shape depends on values, so that engines with static shapes refuse to compile it.
+        known: whether the gradient exists for some dimensions only, which must be known.
     """
 
     args: tuple[Any, ...]
@@ -71,6 +76,7 @@ class Sample:
     gradient: bool = True
     tolerance: float = 1e-5
     dynamic: bool = False
+    known: bool = False
 
 
 def array(*shape: int, low: float = -2.0, high: float = 2.0, dtype: str = "float32", gap: float = 0.0) -> Array:
@@ -97,9 +103,16 @@ def triangular(*shape: int) -> Array:
     return Array(shape, kind="triangular")
 
 
-def sample(*args: Any, gradient: bool = True, tolerance: float = 1e-5, dynamic: bool = False, **kwargs: Any) -> Sample:
+def sample(
+    *args: Any,
+    gradient: bool = True,
+    tolerance: float = 1e-5,
+    dynamic: bool = False,
+    known: bool = False,
+    **kwargs: Any,
+) -> Sample:
     """One example call of an op; see `Sample`."""
-    return Sample(args, kwargs, gradient, tolerance, dynamic)
+    return Sample(args, kwargs, gradient, tolerance, dynamic, known)
 
 
 def unary(low: float = -2.0, high: float = 2.0, **options: Any) -> list[Sample]:

@@ -5,16 +5,18 @@ Programs compiled by JAX have no such shapes: there `where`, `one_hot` or a fixe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from dovetail.dtypes import ALL
 from dovetail.ops import compare, reduce
 from dovetail.ops.bitwise import logical_and
+from dovetail.ops.checked import checked
 from dovetail.ops.create import full, iota, ones_like, zeros_like
+from dovetail.ops.domains import Count, at_least
 from dovetail.ops.index import coordinates, gather, tensor_scatter_add, tensor_scatter_update
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.join import concatenate, stack, unstack
-from dovetail.ops.kinds import Each, Integer, Ints
+from dovetail.ops.kinds import Each, Integer, Ints, Real
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.samples import array, bools, ints, sample
 from dovetail.ops.shape import cast, convert, dims_of, expand_dims, reshape, shaped
@@ -53,6 +55,7 @@ def positions(x: Each) -> Tensor:
     """
 
 
+@checked
 def nonzero(x: Any) -> tuple[Any, ...]:
     """The positions of the elements that are not zero: for each axis, an int32 tensor.
 
@@ -65,6 +68,7 @@ def nonzero(x: Any) -> tuple[Any, ...]:
     return tuple(unstack(positions(x), axis=-1))
 
 
+@checked
 def boolean_mask(x: Any, mask: Any, axis: int = 0) -> Any:
     """The slices of `x` where a mask is True.
 
@@ -91,7 +95,7 @@ def boolean_mask(x: Any, mask: Any, axis: int = 0) -> Any:
     differentiable=False,
     samples=[sample(ints(2, 3), 4), sample(ints(2, low=-1, high=3), 2, axis=0, dtype="int32"), sample(ints(), 3)],
 )
-def one_hot(x: Integer, num_classes: Ints, axis: int = -1, dtype: Any = float) -> Tensor:
+def one_hot(x: Integer, num_classes: Annotated[Ints, at_least(0)], axis: int = -1, dtype: Any = float) -> Tensor:
     """Ones at the classes, zeros elsewhere; all zeros for a number that is no class.
 
     Args:
@@ -112,7 +116,8 @@ def one_hot(x: Integer, num_classes: Ints, axis: int = -1, dtype: Any = float) -
     return cast(compare.equal(expand_dims(x, axis), classes), dtype)
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, length: int | None = None) -> Any:
+@checked
+def bincount(x: Any, weights: Any = None, minlength: Count = 0, length: Count | None = None) -> Any:
     """How often each number occurs, along the last axis.
 
     Args:
@@ -152,7 +157,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, length: int | None
         sample(array(0), dynamic=True),
     ],
 )
-def unique(x: Each) -> tuple[Tensor, ...]:
+def unique(x: Real) -> tuple[Tensor, ...]:
     """The different values of a tensor.
 
     Returns:

@@ -7,18 +7,27 @@ from typing import Any
 from dovetail.dtypes import ALL, as_dtype, promote
 from dovetail.engines import get_engine
 from dovetail.ops import arguments, infer, worlds
+from dovetail.ops.checked import checked
 from dovetail.ops.infer import normalize_axes
 from dovetail.ops.kinds import Anything, Each, Ints
 from dovetail.ops.op import composite, primitive
 from dovetail.ops.passing import identity
 from dovetail.ops.samples import array, sample
 from dovetail.ops.spec import TensorSpec
-from dovetail.tensor import Tensor, records_variables
+from dovetail.tensor import Tensor, is_recorded
 
 
-@primitive("Cast", infer=infer.cast, samples=[sample(array(2, 3), "float64"), sample(array(2, 3), "int32")])
+@primitive(
+    "Cast",
+    infer=infer.cast,
+    prepare=lambda x, dtype: [arguments.fitted(x, dtype), dtype],
+    samples=[sample(array(2, 3), "float64"), sample(array(2, 3), "int32")],
+)
 def cast(x: Anything, dtype: Any) -> Tensor:
     """The values in another dtype; floats are truncated toward zero when they become integers.
+
+    Raises:
+        OverflowError: a Python number does not fit into the dtype.  Those of tensors and arrays are not checked.
 
     Source: `numpy.ndarray.astype`.
 
@@ -126,12 +135,17 @@ def sum_like(g: Any, like: Any) -> Any:
 
 
 def _broadcast_to_spec(x: TensorSpec, shape: Any) -> TensorSpec:
+    if shape is None:
+        return TensorSpec(None, x.dtype)
     if any(dim is not None and dim < 0 for dim in shape):
         raise ValueError(f"the dimensions of a shape must be 0 or more, but it is {shape}.")
     result = infer.broadcast(x.shape, shape)
     if result is not None and not infer.fits(result, tuple(shape)):
         raise ValueError(f"the shape {x.shape} does not broadcast to {shape}.")
     return TensorSpec(tuple(shape), x.dtype)
+
+
+_broadcast_to_spec.unknown_rank = True  # type: ignore[attr-defined]
 
 
 @primitive("BroadcastTo", infer=_broadcast_to_spec, samples=[sample(array(2, 1), (3, 2, 4))])
@@ -270,6 +284,7 @@ def _(op: Any, g: Any) -> Any:
     return reshape(g, shape_of(op.inputs[0]))
 
 
+@checked
 def ravel(x: Any) -> Any:
     """All elements along one axis, in row-major order.
 
@@ -282,6 +297,7 @@ def ravel(x: Any) -> Any:
     return reshape(x, (-1,))
 
 
+@checked
 def ndim(x: Any) -> int:
     """The number of axes.
 
@@ -294,6 +310,7 @@ def ndim(x: Any) -> int:
     return len(shaped(x).shape)
 
 
+@checked
 def size(x: Any) -> Any:
     """The number of elements: an int, or an int32 tensor where dimensions are unknown.
 
@@ -317,6 +334,7 @@ def dims_of(x: Any) -> list[Any]:
     return [whole[i] if dim is None else dim for i, dim in enumerate(x.shape)]
 
 
+@checked
 def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
     """Anything as a Tensor.
 
@@ -335,9 +353,13 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
         'int32'
     """
     x = arguments.stacked(worlds.unwrapped(x))
-    if worlds.world_of(x).symbolic or (worlds.world_of(x) is worlds.STATE and records_variables()):
+    if worlds.world_of(x).symbolic or (worlds.world_of(x) is worlds.STATE and is_recorded(x)):
         return identity(x) if dtype is None else cast(x, dtype)
-    wanted = as_dtype(dtype) if dtype is not None else promote([arguments.dtype_of(x)])
+    if dtype is None:
+        wanted = promote([arguments.dtype_of(x)])
+    else:
+        arguments.require_numbers(x)
+        wanted = as_dtype(dtype)
     return arguments.as_tensor(x, wanted, get_engine(engine) if engine else arguments.engine_for(x))
 
 
@@ -347,6 +369,7 @@ def shaped(x: Any) -> Any:
     return convert(x) if worlds.world_of(x) is worlds.HOST else x
 
 
+@checked
 def constant(value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
     """A Tensor of a value, repeated to fill a shape if one is given.
 

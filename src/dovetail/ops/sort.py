@@ -7,6 +7,7 @@ from typing import Any
 from dovetail.dtypes import ALL
 from dovetail.ops import compare, reduce
 from dovetail.ops.bitwise import logical_and
+from dovetail.ops.checked import checked
 from dovetail.ops.index import add_along_axis, take_along_axis
 from dovetail.ops.infer import normalize_axis
 from dovetail.ops.kinds import Integer, Real
@@ -43,6 +44,7 @@ def _argsort(x: Real, axis: int = -1) -> Tensor:
     """The order of the elements along an axis."""
 
 
+@checked
 def argsort(x: Any, axis: int | None = -1) -> Any:
     """The positions of the elements along an axis in ascending order; equal ones keep their order, NaN come last.
 
@@ -74,6 +76,7 @@ def _(op: Any, g: Any) -> Any:
     return take_along_axis(g, _argsort(_argsort(x, axis), axis), axis)
 
 
+@checked
 def sort(x: Any, axis: int | None = -1) -> Any:
     """The elements along an axis in ascending order, NaN last.
 
@@ -104,7 +107,7 @@ def _top_k_spec(x: TensorSpec, k: int) -> list[TensorSpec]:
     infer=_top_k_spec,
     samples=[sample(array(2, 5, gap=0.1), 3), sample(ints(2, 8, high=3), 4), sample(array(3), 0)],
 )
-def top_k(x: Real, k: int) -> tuple[Tensor, ...]:
+def top_k(x: Real, k: int) -> tuple[Tensor, Tensor]:
     """The k largest elements along the last axis, largest first.
 
     Args:

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.dtypes import DType, as_dtype
+from dovetail.errors import describe, tell
+from dovetail.structure import leaf
 
 Shape = tuple[int | None, ...] | None  # None: not even the rank is known
 
 
+@leaf
 @dataclass(slots=True, unsafe_hash=True, repr=False)
 class TensorSpec:
     """What is known of a tensor before it has a value.
@@ -42,8 +45,26 @@ def spec(shape: Any, dtype: Any = "float32") -> TensorSpec:
         shape: ints, with None for dimensions that are not known; None if not even the rank is.
         dtype: anything that names a dtype.
 
+    Raises:
+        TypeError: a dimension is no integer, or the dtype is none.
+        ValueError: a dimension is negative.
+
     Example:
         >>> spec((None, 3)), spec(None, "int32")
         (float32[?,3], int32[...])
     """
-    return TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype))
+    try:
+        return TensorSpec(None if shape is None else tuple(map(_dimension, shape)), as_dtype(dtype))
+    except (TypeError, ValueError) as error:
+        tell(error, "spec", lambda: f"shape={describe(shape)}, dtype={describe(dtype)}")
+        raise
+
+
+def _dimension(dim: Any) -> int | None:
+    if dim is None:
+        return None
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(f"a dimension must be an int or None, not {describe(dim)}.")
+    if dim < 0:
+        raise ValueError(f"a dimension must be 0 or more, or None, not {dim}.")
+    return int(dim)

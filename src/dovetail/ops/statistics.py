@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from dovetail.ops import infer
 from dovetail.ops.compare import equal, isnan, where
+from dovetail.ops.domains import within
 from dovetail.ops.exponential import sqrt
 from dovetail.ops.index import take
 from dovetail.ops.infer import normalize_axes, reduced_shape
@@ -93,7 +94,10 @@ def average(x: Inexact, axis: Any = None, weights: MaybeFloat = None) -> Tensor:
     if weights is None:
         return mean(x, axis)
     if len(weights.shape) == 1 < len(x.shape):
-        (along,) = normalize_axes(axis, len(x.shape))
+        axes = normalize_axes(axis, len(x.shape))
+        if len(axes) != 1:
+            raise ValueError("weights with one axis need a single `axis` of x that they belong to.")
+        (along,) = axes
         weights = reshape(weights, [-1 if i == along else 1 for i in range(len(x.shape))])
         return sum(x * weights, axis) / sum(weights)
     return sum(x * weights, axis) / sum(weights, axis)
@@ -131,12 +135,18 @@ def _quantile_spec(
         sample([1.0, float("nan")], 0.0),
     ],
 )
-def quantile(x: Float, q: Float, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+def quantile(
+    x: Float,
+    q: Annotated[Float, within(0, 1)],
+    axis: Any = None,
+    method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
+    keepdims: bool = False,
+) -> Tensor:
     """The value below which lies the share `q` of all values along axes; NaN if one is NaN.
 
     Args:
         x: real numbers; integers become floats.
-        q: a number from 0 to 1, or a vector of them.
+        q: a number from 0 to 1, or a vector of them; that a tensor's numbers are so is not checked.
         axis: an axis, several, or None for all.
         method: between two values: "linear", "lower", "higher", "midpoint" or "nearest" (of two equally near, the one
             whose position is even).

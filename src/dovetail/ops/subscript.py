@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from dovetail.engines.base import native_to_dtype
-from dovetail.errors import op_error
-from dovetail.ops import infer, worlds
+from dovetail.errors import describe, op_error
+from dovetail.ops import arguments, infer, worlds
+from dovetail.ops.checked import checked
 from dovetail.ops.index import gather, gather_nd
 from dovetail.ops.join import stack, unstack
 from dovetail.ops.search import positions
@@ -24,12 +25,15 @@ from dovetail.ops.slicing import strided_slice
 from dovetail.tensor import Operators
 
 WHOLE = slice(None)
+_TAKES = "it takes ints, slices, ..., None, integer tensors and masks"
 
 
+@checked
 def getitem(x: Any, index: Any) -> Any:
     """`x[index]`: ints, slices, `...`, None, tensors or arrays of positions, boolean masks.
 
-    Bounds and steps of slices may be tensors.  An int tensor picks one element, also inside compiled loops.
+    Bounds and steps of slices may be tensors.  An int tensor picks one element, also inside compiled loops.  A list is
+    positions, as in NumPy; one that has a slice, `...` or None in it is a tuple, as TensorFlow takes lists.
 
     Raises:
         IndexError: too many axes are indexed, an index is out of range or of no use as an index.
@@ -47,7 +51,7 @@ def getitem(x: Any, index: Any) -> Any:
     x = shaped(x)
     if x.shape is None:
         raise op_error(ValueError, "StridedSlice", "a tensor of unknown rank cannot be indexed; reshape it first.")
-    entries = _entries(index if isinstance(index, tuple) else (index,), x.shape)
+    entries = _entries(_parts(index), x.shape)
     new = tuple(i for i, entry in enumerate(entries) if entry is None)
     if new:
         x = expand_dims(x, new)
@@ -93,6 +97,14 @@ def _broadcast(indices: list[Any]) -> list[Any]:
 # -- reading the index ------------------------------------------------------------------------------------------------
 
 
+def _parts(index: Any) -> tuple[Any, ...]:
+    """An index as a tuple with a part for each comma."""
+    if isinstance(index, tuple):
+        return index
+    parts = isinstance(index, list) and any(item is None or item is Ellipsis or type(item) is slice for item in index)
+    return tuple(index) if parts else (index,)
+
+
 def _entries(index: tuple[Any, ...], shape: tuple[int | None, ...]) -> list[Any]:
     """One entry for each axis: an int, a slice or an integer tensor; and None for each new axis."""
     items = [_item(item) for item in index]
@@ -125,7 +137,10 @@ def _item(item: Any) -> Any:
     if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
         return int(item)
     if worlds.world_of(item).name == "host":
-        item = np.asarray(item)
+        try:
+            item = arguments.host_array(item)
+        except (TypeError, ValueError):
+            raise _index_error(f"{describe(item)} is no index; {_TAKES}.") from None
         if not item.size and item.dtype.kind == "f":  # an empty list
             item = item.astype(np.int32)
     else:
@@ -133,7 +148,7 @@ def _item(item: Any) -> Any:
     dtype = native_to_dtype(item.dtype)
     if not (dtype.is_integer or (dtype.is_bool and item.shape)):
         found = "a single bool" if dtype.is_bool else f"a {dtype} value"
-        raise _index_error(f"{found} is no index; it takes ints, slices, ..., None, integer tensors and masks.")
+        raise _index_error(f"{found} is no index; {_TAKES}.")
     return item
 
 
@@ -181,7 +196,16 @@ def _bounds(entry: Any) -> tuple[Any, Any, Any]:
     """Start, stop and step of an entry; an axis for a tensor of positions stays whole for now."""
     if isinstance(entry, int):
         return entry, 0, 1
-    return (entry.start, entry.stop, entry.step) if isinstance(entry, slice) else (None, None, None)
+    if not isinstance(entry, slice):
+        return None, None, None
+    start, stop, step = map(_within, (entry.start, entry.stop, entry.step))
+    return start, stop, step
 
 
+def _within(bound: Any) -> Any:
+    """A bound that engines can hold; beyond all axes, bounds mean the same."""
+    return max(-_FAR, min(bound, _FAR)) if isinstance(bound, int) else bound
+
+
+_FAR = 0x1FFF_FFFF_7FFF_FFFF  # in places TensorFlow reads the lower 32 bits alone, which are far too
 Operators.__getitem__ = getitem  # type: ignore[method-assign]

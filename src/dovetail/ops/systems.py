@@ -1,4 +1,4 @@
-"""Systems of linear equations, and what belongs to them: inverse and determinant.
+"""Systems of linear equations, and what belongs to them: the inverse, and the determinant in logarithms.
 
 All work on the last two axes.  A singular matrix gives NaN, on every engine alike, since compiled programs cannot raise
 an error; the other matrices of its batch keep their results.
@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dovetail.dtypes import ALL, DType
-from dovetail.errors import op_error
-from dovetail.ops.complex import PARTS
+from dovetail.ops import arguments
+from dovetail.ops.checked import checked
+from dovetail.ops.complex import PARTS, complex, imag
 from dovetail.ops.complex import adjoint as conjugate
 from dovetail.ops.diagonals import eye, tril, triu
-from dovetail.ops.exponential import exp
 from dovetail.ops.infer import Dims, broadcast
 from dovetail.ops.kinds import Inexact
 from dovetail.ops.op import composite, primitive
@@ -44,10 +42,9 @@ def matrix_dims(x: TensorSpec, square: bool = False) -> tuple[Dims, Any, Any]:
     return tuple(batch), rows, columns
 
 
-def require_real(op: Any) -> None:
-    """Refuses to differentiate an op of complex matrices."""
-    if op.inputs[0].dtype.is_complex:
-        raise op_error(NotImplementedError, op.type, "its gradient is known for real matrices only.")
+def adjoint_matrix(x: Any) -> Any:
+    """The last two axes exchanged, and complex numbers conjugated."""
+    return matrix_transpose(conjugate(x))
 
 
 def real_dtype(dtype: DType) -> DType:
@@ -132,6 +129,7 @@ def _(op: Any, g: Any) -> Any:
     return sum_like(to_matrix, matrix), sum_like(to_rhs, rhs)
 
 
+@checked
 def solve(matrix: Any, rhs: Any) -> Any:
     """Solves `matrix @ x = rhs`.
 
@@ -151,7 +149,7 @@ def solve(matrix: Any, rhs: Any) -> Any:
         >>> solve([[2., 0.], [0., 4.]], [2., 8.]).numpy()
         array([1., 2.], dtype=float32)
     """
-    if len(getattr(rhs, "shape", None) or np.shape(rhs)) == 1:
+    if len(getattr(rhs, "shape", None) or arguments.host_array(rhs).shape) == 1:
         return squeeze(_solve(matrix, expand_dims(rhs, -1)), -1)
     return _solve(matrix, rhs)
 
@@ -178,16 +176,16 @@ def _(op: Any, g: Any) -> Any:
     return -matmul(matmul(y, g, transpose_a=True), y, transpose_b=True)
 
 
-DETERMINED = [sample(spd(3, 3)), sample(array(2, 2, 2)), sample(array(0, 0))]
+SQUARE = [sample(spd(3, 3)), sample(array(2, 2, 2)), sample(array(0, 0))]
 
 
-def _slogdet_spec(x: TensorSpec) -> list[TensorSpec]:
+def slogdet_spec(x: TensorSpec) -> list[TensorSpec]:
     batch, _, _ = matrix_dims(x, square=True)
     return [TensorSpec(batch, x.dtype), TensorSpec(batch, real_dtype(x.dtype))]
 
 
-@primitive("LogMatrixDeterminant", infer=_slogdet_spec, samples=DETERMINED)
-def slogdet(x: Inexact) -> tuple[Tensor, ...]:
+@primitive("LogMatrixDeterminant", infer=slogdet_spec, samples=SQUARE)
+def slogdet(x: Inexact) -> tuple[Tensor, Tensor]:
     """Sign of the determinant, and logarithm of its absolute value.
 
     Args:
@@ -207,32 +205,12 @@ def slogdet(x: Inexact) -> tuple[Tensor, ...]:
 
 
 @slogdet.gradient
-def _(op: Any, _: Any, g: Any) -> Any:
-    require_real(op)
-    return per_matrix(g) * matrix_transpose(inv(op.inputs[0]))
-
-
-def _det_spec(x: TensorSpec) -> TensorSpec:
-    return _slogdet_spec(x)[0]
-
-
-@composite("MatrixDeterminant", infer=_det_spec, samples=DETERMINED)
-def det(x: Inexact) -> Tensor:
-    """Determinant of square matrices; its gradient is NaN where a matrix is singular.
-
-    Source: `numpy.linalg.det`.
-
-    Example:
-        >>> float(det([[2., 0.], [0., 4.]]))
-        8.0
-    """
-    sign, logarithm = slogdet(x)
-    return sign * exp(logarithm)
-
-
-@det.gradient
-def _(op: Any, g: Any) -> Any:
-    return per_matrix(g * conjugate(op.outputs[0])) * matrix_transpose(conjugate(inv(op.inputs[0])))
+def _(op: Any, turning: Any, g: Any) -> Any:
+    """A sign is constant, but that of a complex matrix turns: its derivative stands at a right angle to it."""
+    x, sign = op.inputs[0], op.outputs[0]
+    if x.dtype.is_complex:
+        g = complex(g, -imag(conjugate(turning) * sign))
+    return per_matrix(g) * adjoint_matrix(inv(x))
 
 
 def per_matrix(x: Any) -> Any:

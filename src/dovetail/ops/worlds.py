@@ -2,7 +2,7 @@
 
     host    Python numbers, lists, NumPy arrays    computed now, on the current engine
     eager   Tensor                                 computed now, on its engine; recorded on the tapes that watch
-    state   Variable                               like eager; where `records_variables`, like graph
+    state   Variable                               like eager; where it `is_recorded`, like graph
     native  jax.Array, torch.Tensor, …             computed by that engine's rules, comes out as that engine's own value
     graph   graph Tensor                           a node is added to its graph
     keras   KerasTensor of a stock Keras 3         a Keras Operation is added to its functional model
@@ -42,6 +42,7 @@ class World:
         symbolic: whether its values have no numbers yet, only what is known of them.
         control: what runs branches and loops on its values, if it is neither Python nor an engine.
         unwrap: gives what a value holds, if it is a wrapper.
+        unwrap_result: gives what a Tensor among the results becomes, if it does not stay one.
         fresh_key: (seed, a value) → a random key that is another one in each run of what the value is part of, if its
             values are not those of a run.
     """
@@ -52,7 +53,13 @@ class World:
     symbolic: bool = False
     control: Control | None = None
     unwrap: Callable[[Any], Any] | None = None
+    unwrap_result: Callable[[Any], Any] | None = None
     fresh_key: Callable[[int, Any], Any] | None = None
+
+
+def leave(result: Any) -> Any:
+    """A result of eager control flow as its user gets it; where arrays are a library's tensors, they come back so."""
+    return result if HOST.unwrap_result is None else HOST.unwrap_result(result)
 
 
 HOST, EAGER, STATE, NATIVE = (  # `dispatch` says how these are handled
@@ -61,7 +68,7 @@ HOST, EAGER, STATE, NATIVE = (  # `dispatch` says how these are handled
 GRAPH = World("graph", 4, symbolic=True)  # and `graph.trace` this one
 
 _worlds: dict[type, World] = {Tensor: EAGER}
-_worlds.update(dict.fromkeys((bool, int, float, complex, list, tuple, np.ndarray), HOST))
+_worlds.update(dict.fromkeys((bool, int, float, complex, str, type(None), list, tuple, np.ndarray, np.generic), HOST))
 
 
 def register_world(value_type: type, world: World) -> None:
@@ -77,6 +84,8 @@ def world_of(value: Any) -> World:
         world = next((_worlds[base] for base in kind.__mro__ if base in _worlds), HOST)
         if world is HOST and owner_of_type(kind) is not None:
             world = NATIVE
+        if world is HOST and kind.__module__ not in ("builtins", "numpy"):
+            return world  # an engine that is loaded later may own the type
         _worlds[kind] = world
     return world
 

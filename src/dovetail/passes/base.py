@@ -38,20 +38,17 @@ def run(graph: Graph, passes: Sequence[Pass], rounds: int = 1) -> int:
 def sweep(graph: Graph, visit: Callable[[Operation], int]) -> int:
     """Visits each operation that is needed, in program order.
 
-    What a visit adds comes to stand before the operation it visits, as of the same line of the user's.
+    What a visit adds comes to stand before the operation it visits, and takes after it.
 
     Returns:
         The sum of what the visits return.
     """
     changes = 0
     kept = {t.op for t in graph.outputs}
-    with graph.as_default():
-        try:
-            for op in graph.operations:
-                if op not in kept and op.type not in EFFECTS and not any(t.is_used for t in op.outputs):
-                    continue
-                graph.move_cursor(op)
-                changes += visit(op)
-        finally:
-            graph.move_cursor(None)
+    with graph.replacing() as replace:
+        for op in graph.operations:
+            if op not in kept and op.type not in EFFECTS and not any(t.is_used for t in op.outputs):
+                continue
+            replace(op)
+            changes += visit(op)
     return changes

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
+from dovetail import ops
 from dovetail.graph.copying import copy_into
-from dovetail.graph.ir import Graph, Operation
+from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.trace import body_graph
 
 
@@ -29,15 +31,18 @@ def _is_open(op: Operation, claimed: Collection[str]) -> bool:
 
 
 def _expand(graph: Graph, node: Operation) -> list[Operation]:
+    """Puts the body of a composite in its place; its operations, which are in the name scope that the composite was."""
     added: list[Operation] = []
-
-    def keep(copy: Operation) -> None:
-        copy.where, copy.overrides = node.where, node.overrides
-        added.append(copy)
-
-    with graph.insert_before(node):
-        outputs = copy_into(body_graph(node.op, node.args), graph, node.inputs, keep)
-    for old, new in zip(node.outputs, outputs, strict=True):
-        graph.rewire(old, new)
+    with graph.replacing(node, f"{node.name}/"):
+        outputs = copy_into(body_graph(node.op, node.args), graph, node.inputs, added.append)
+        if node.control_inputs:  # an output that is an input does not wait as the operations do
+            given = set(node.inputs)
+            outputs = [_identity(t) if t in given else t for t in outputs]
+    graph.supersede(node, outputs)
     graph.discard([node])
     return added
+
+
+def _identity(tensor: GraphTensor) -> GraphTensor:
+    same: Any = ops.identity(tensor)
+    return same

@@ -13,9 +13,9 @@ import numpy as np
 
 from dovetail.engines import get_engine
 from dovetail.graph.copying import copy_graph
+from dovetail.graph.inference import infer_again
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.partial import CARRIES_NAN, PartialInts
-from dovetail.graph.trace import infer_again
 from dovetail.ops import dispatch
 from dovetail.ops.basic import NOT_COMPUTED, SHOWN
 from dovetail.ops.infer import size_of
@@ -57,8 +57,7 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
         if values is None:
             return changes
         for tensor, value in zip(op.outputs, values, strict=True):
-            replacement = graph.constant(value, op.name)
-            replacement.op.where = op.where
+            replacement = graph.constant(value, op.name.rpartition("/")[2])
             if tensor in refined:
                 refined.add(replacement)
             graph.rewire(tensor, replacement)

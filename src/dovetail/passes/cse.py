@@ -7,6 +7,7 @@ from typing import Any
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.patterns import COMMUTATIVE
 from dovetail.ops.basic import EFFECTS, SHOWN
+from dovetail.static import static_key
 
 LARGEST = 1 << 16  # bytes; larger constants are the same only if they are one array
 
@@ -46,11 +47,4 @@ def _key(op: Operation) -> Any:
     if name in COMMUTATIVE:
         inputs.sort()
     gradient = id(op.gradient_function), *sorted(op.overrides.items())
-    return name, *inputs, op.layout, op.engine, op.device, gradient, *[_static_key(v) for v in op.attrs.values()]
-
-
-def _static_key(value: Any) -> Any:
-    """Unlike in Python, 1, 1.0 and True differ, and 0.0 and -0.0."""
-    if type(value) is tuple:
-        return tuple(map(_static_key, value))
-    return type(value), repr(value) if type(value) is float else value
+    return name, *inputs, op.layout, op.engine, op.device, gradient, *map(static_key, op.attrs.values())

@@ -8,6 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.patterns import Match, build, match, scalar_constant, wildcards
+from dovetail.ops import infer
 from dovetail.passes.base import sweep
 
 x, y, bias = wildcards("x y bias")
@@ -16,9 +17,11 @@ scale = wildcards("scale", lambda value: scalar_constant(value) is not None)
 
 
 def _matrices(found: Match) -> bool:
-    product = found.tensor
-    same = found[bias].shape is not None and None not in found[bias].shape and len(found[bias].shape) <= 2
-    return found[x].ndim == found[y].ndim == product.ndim == 2 and same and product.dtype.is_floating
+    if not found[x].ndim == found[y].ndim == found.tensor.ndim == 2 or not found.tensor.dtype.is_floating:
+        return False
+    product = infer.matmul(found[x].spec, found[y].spec, found[ta], found[tb]).shape or ()
+    pairs = zip(reversed(found[bias].shape or ()), reversed(product), strict=False)
+    return all(dim is not None and dim in (1, own) for dim, own in pairs)  # the bias broadcasts, the product does not
 
 
 def _wide(found: Match) -> bool:

@@ -31,6 +31,7 @@ class BufferPlan:
         of: operation → number of its buffer.
         spares: operation → number of the variable whose spare buffer it writes into.
         owned: per variable that is assigned, whether its new buffer is known to nobody else.
+        leaves: per input, whether what is returned may be a view of it.
     """
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class BufferPlan:
         self.of: dict[Operation, int] = {}
         self.spares: dict[Operation, int] = {}
         self.owned: list[bool] = []
+        self.leaves: list[bool] = []
 
     def arena(self, engine: Engine) -> Callable[[], list[Any]]:
         """A function that gives this thread's buffers, made at its first call."""
@@ -74,6 +76,8 @@ def plan_buffers(
     known = Counter(aliases.root(t) for t in (*outputs, *states, *inputs))
     constants = {aliases.root(op.outputs[0]) for op in operations if op.type == "Const"}
     plan.owned = [known[aliases.root(t)] == 1 and aliases.root(t) not in constants for t in states]
+    returned = {aliases.root(t) for t in (*outputs, *states)}
+    plan.leaves = [aliases.root(t) in returned for t in inputs]
     if engine.out_rules:
         for number, (tensor, owned) in enumerate(zip(states, plan.owned, strict=True)):
             if owned and _plannable(tensor.op, engine):

@@ -13,6 +13,7 @@ from dovetail.graph.ir import Graph
 from dovetail.passes import base
 from dovetail.passes.composites import inline_composites
 from dovetail.passes.constant_folding import fold_constants
+from dovetail.passes.control_inputs import control_inputs_to_data
 from dovetail.passes.cse import merge_common
 from dovetail.passes.dead_assignments import remove_dead_assignments
 from dovetail.passes.fuse import fuse
@@ -53,6 +54,7 @@ def no_garbage_collection() -> Iterator[None]:
 def _optimized_copy(graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...]] | None) -> Graph:
     copy = copy_graph(graph)
     prune(copy)
+    base.run(copy, [control_inputs_to_data])
     if shapes is not None:
         specialize(copy, shapes)
     inline = partial(inline_composites, claimed=engine.rules)

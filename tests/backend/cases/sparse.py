@@ -18,6 +18,13 @@ def parts(s):
     return [s.indices, s.values, s.dense_shape]
 
 
+def fed(K, compute):
+    """What is computed of a sparse placeholder that is fed two matrices, of other sizes."""
+    s = K.placeholder((None, 3), sparse=True)
+    f = K.function([s], [compute(s)])
+    return [f([K.variable(matrix)]) for matrix in (A, NOTHING)]
+
+
 CASES = [
     program("variable of a sparse matrix", lambda K: parts(K.variable(A)), ways=EAGER),
     program("variable of a sparse matrix of integers", lambda K: parts(K.variable(A.astype("int64"))), ways=EAGER),
@@ -76,6 +83,69 @@ CASES = [
         raises=True,
         ways=EAGER,
     ),
-    program("sum of a sparse matrix", lambda K: K.sum(K.variable(A)), raises=True, ways=EAGER),
+    *(
+        program(
+            f"sum of a sparse matrix over {axis}{' kept' * keepdims}",
+            lambda K, axis=axis, keepdims=keepdims: K.sum(K.variable(A), axis, keepdims),
+            expected=lambda axis=axis, keepdims=keepdims: A.toarray().sum(axis, keepdims=keepdims),
+            differs="sparse tensors are taken",
+        )
+        for axis in (None, 0, 1, -1, (0, 1))
+        for keepdims in (False, True)
+    ),
+    *(
+        program(
+            f"gather of a sparse matrix at {rows.tolist()}",
+            lambda K, rows: K.gather(K.variable(A), rows),
+            rows,
+            expected=lambda rows: A.toarray()[rows],
+            differs="sparse tensors are taken",
+        )
+        for rows in (np.array([1, 0, 1]), np.array([[0, 1], [1, 1]]), np.array(1), np.zeros(0, "int32"))
+    ),
+    *(
+        program(f"{name} of a sparse matrix", lambda K, name=name: parts(getattr(K, name)(K.variable(A))), ways=EAGER)
+        for name in ("abs", "sign", "sin", "square", "tanh", "stop_gradient", "cast_to_floatx")
+    ),
+    program("print_tensor of a sparse matrix", lambda K: parts(K.print_tensor(K.variable(A), "s")), ways=EAGER),
+    program("count_params of a sparse matrix", lambda K: K.count_params(K.variable(A)), ways=EAGER),
+    program("in_train_phase of a sparse matrix", lambda K: parts(K.in_train_phase(K.variable(A), None, 1)), ways=EAGER),
+    program(
+        "switch of sparse matrices",
+        lambda K, c: parts(K.switch(c, K.variable(A), K.variable(B))),
+        np.array(False),
+        ways=EAGER,
+    ),
+    program("variable of a sparse matrix times a vector", lambda K, x: parts(K.variable(A) * x), array(3)),
+    program("variable of a sparse matrix times a matrix", lambda K, x: parts(K.variable(A) * x), array(2, 1)),
+    program("variable of a sparse matrix by a number", lambda K, x: parts(K.variable(A) / x), array(low=1)),
+    *(
+        program(
+            f"placeholder is_sparse of a sparse matrix {shape}",
+            lambda K, shape=shape: K.is_sparse(K.placeholder(shape, sparse=True)),
+            ways=EAGER,
+        )
+        for shape in ((None, 3), (2, 3))
+    ),
+    *(
+        program(
+            f"placeholder function {name} of a sparse matrix",
+            lambda K, y, compute=compute: fed(K, lambda s: compute(K, s, y)),
+            array(3, 4),
+            ways=EAGER,
+        )
+        for name, compute in {
+            "dot": lambda K, s, y: K.dot(s, y),
+            "to_dense": lambda K, s, y: K.to_dense(s),
+            "concatenate": lambda K, s, y: K.to_dense(K.concatenate([s, s])),
+            "square": lambda K, s, y: K.to_dense(K.square(s)),
+        }.items()
+    ),
+    program(
+        "placeholder of a sparse matrix, ragged too",
+        lambda K: K.placeholder((2, None), sparse=True, ragged=True),
+        raises=True,
+        ways=EAGER,
+    ),
     program("transpose of a sparse matrix", lambda K: K.transpose(K.variable(A)), raises=True, ways=EAGER),
 ]

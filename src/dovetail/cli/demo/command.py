@@ -26,7 +26,7 @@ def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass
-    names = dt.engines() if compare else [engine or current_engine().name]
+    names = dt.list_engines() if compare else [engine or current_engine().name]
     histories: list[History] = []
     for name in names:
         # The matrices are small: several BLAS threads would mostly wait for each other.

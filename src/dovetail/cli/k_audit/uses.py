@@ -18,7 +18,6 @@ SESSIONS = {  # what only TensorFlow 1's graphs and sessions need
     *("global_variables_initializer", "initialize_all_variables", "variables_initializer"),
     *("disable_eager_execution", "disable_v2_behavior"),
 }
-LIBRARIES = ("tf", "theano", "T", "C")  # what old Keras had imported in K, and programs took from there
 DEEP = 30_000  # frames: some for each level of what Python parses, which is 6,000 at most
 TAKES_A_NAME = ("getattr", "setattr", "hasattr", "delattr", "object")  # the last is unittest.mock's patch.object
 
@@ -49,7 +48,7 @@ class Found:
         uses: of functions.
         handed_on: where K as a whole is an argument or a result, so that its uses there are not seen.
         dynamic: where the name of the function is known only when the program runs: `getattr(K, name)`.
-        past: where TensorFlow is called past K: its sessions and graphs, and what is taken from `K.tf`.
+        past: where TensorFlow's sessions and graphs are used past K.
     """
 
     uses: list[Use] = field(default_factory=list)
@@ -104,12 +103,10 @@ class _Finder(ast.NodeVisitor):
         return self.project.resolve(node, self.scope, self.binder)
 
     def use(self, path: str, node: ast.expr, how: str = "used") -> None:
-        """Notes what a dotted name of K says: a function, or a library inside it."""
+        """Notes what a dotted name of K says."""
         name = k_name(path)
         if not name:
             self.found.handed_on.append(self.place(node))
-        elif name in LIBRARIES:
-            self.found.past.append(self.place(node))
         else:
             self.found.uses.append(Use(name, self.place(node), how, self.arguments(node)))
 
@@ -123,7 +120,7 @@ class _Finder(ast.NodeVisitor):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         for path in self.binder.imported(node):
-            if k_name(path) and k_name(path) not in LIBRARIES:
+            if k_name(path):
                 self.imported.append(Use(k_name(path) or "", self.place(node), "imported"))
 
     def visit_Name(self, node: ast.Name) -> None:

@@ -18,6 +18,6 @@ for _name in ("CTCLoss", *DECODERS):
     engine.eager_rules[_name] = as_program(body_rule(_name, engine.native))
 engine.rules |= {name: engine.eager_rules[name] for name in DECODERS}  # of the loss, gradients need to see the body
 # Not natively: TensorFlow has no gradient of the gradient of these kernels.
-_resizes = images.resizes(engine.native)
+_resizes = engine.with_wide_sums(images.resizes(engine.native))
 engine.rules |= _resizes
 engine.eager_rules |= _resizes

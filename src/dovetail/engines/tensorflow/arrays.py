@@ -12,7 +12,7 @@ from dovetail.dtypes import DType
 from dovetail.engines import slices
 from dovetail.engines.base import Rule, native_to_dtype
 from dovetail.engines.numpy_like import infinite_bounds
-from dovetail.engines.tensorflow.tables import HALVES, cast, dims, ints, kernel, rules
+from dovetail.engines.tensorflow.tables import HALVES, cast, dims, ints, kernel, rules, widened
 from dovetail.ops.infer import normalize_axes
 
 # -- shape ------------------------------------------------------------------------------------------------------------
@@ -227,10 +227,11 @@ def _scatter(name: str, nothing: Any) -> Rule:
     return rule
 
 
+_BOOLS = {tf.bool: tf.uint8}
 rules |= {
     "TensorScatterAdd": _scatter("Add", lambda dtype: 0),
-    "TensorScatterMax": _scatter("Max", lambda dtype: infinite_bounds(dtype)[0]),
-    "TensorScatterMin": _scatter("Min", lambda dtype: infinite_bounds(dtype)[1]),
+    "TensorScatterMax": widened(_BOOLS)(_scatter("Max", lambda dtype: infinite_bounds(dtype)[0])),
+    "TensorScatterMin": widened(_BOOLS)(_scatter("Min", lambda dtype: infinite_bounds(dtype)[1])),
 }
 
 

@@ -100,6 +100,11 @@ def _(x: Any, y: Any) -> Any:
 def _(x: Any, y: Any) -> Any:
     if not x.dtype.is_floating:
         return _unless_zero(kernel("FloorDiv", "x", "y"), x, y)
+    return _floored_quotient(x, y)
+
+
+@widened(HALVES)
+def _floored_quotient(x: Any, y: Any) -> Any:
     x, y = tf.stop_gradient(x), tf.stop_gradient(y)  # TruncateMod has no gradient, and the quotient needs none
     rest = tf.raw_ops.TruncateMod(x=x, y=y)
     quotient = (x - rest) / y  # a whole number, but for rounding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from dovetail.engines.base import Engine, Rule, print_array
 from dovetail.engines.control import Control
 from dovetail.engines.tensorflow.control import GraphControl
 from dovetail.engines.tensorflow.program import Program, as_program
+from dovetail.errors import LIBRARIES
+from dovetail.ops.accumulation import PRODUCTS
 from dovetail.ops.op import OPS
 from dovetail.tensor import Tensor
 
@@ -28,6 +30,10 @@ class TensorFlowEngine(Engine):
     name = "tensorflow"
     compiles_programs = True
     specializes = True
+    # The kernels for processors add up halves in halves, or not, as the processor has it.
+    accumulates = PRODUCTS if tf.config.list_physical_devices("GPU") else ()
+    forks = False
+    errors = (*LIBRARIES, tf.errors.OpError)
 
     def version(self) -> str:
         return tf.__version__
@@ -73,6 +79,9 @@ class TensorFlowEngine(Engine):
 
     def copy(self, value: Any) -> Any:
         return tf.raw_ops.DeepCopy(x=value)
+
+    def owned(self, value: Any, given: Iterable[Any] | None = None) -> Any:
+        return value.read_value() if isinstance(value, tf.Variable) else value
 
     def from_dlpack(self, value: Any) -> Any:
         if value.__dlpack_device__()[0] == _CPU:

@@ -13,14 +13,12 @@ import tensorflow.experimental.numpy as tnp
 from dovetail.engines import matrices
 from dovetail.engines.base import Rule
 from dovetail.engines.numpy import engine as numpy_engine
-from dovetail.engines.tensorflow.tables import SMALL, cast, dims, in_float32, ints, kernel, rules, widened
+from dovetail.engines.tensorflow.tables import SMALL, cast, dims, ints, kernel, rules, widened
 
 # -- products ---------------------------------------------------------------------------------------------------------
 
-# TensorFlow has no products of these integers, and on processors adds up those of halves in halves.
+# TensorFlow has no products of these integers.
 _WIDER = {**SMALL, tf.uint32: tf.int64, tf.uint64: tf.int64}
-if not tf.config.list_physical_devices("GPU"):
-    _WIDER[tf.float16] = tf.float32
 _matmul = kernel("MatMul", "a", "b", "transpose_a", "transpose_b")
 _batch_matmul = kernel("BatchMatMulV2", "x", "y", "adj_x", "adj_y")
 
@@ -92,7 +90,6 @@ def _regular(x: Any) -> tuple[Any, Any]:
 
 
 @rules("MatrixSolve")
-@in_float32
 def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
     matrix, rhs = _broadcast(matrix, rhs)
     matrix, singular = _regular(matrix)
@@ -100,14 +97,12 @@ def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
 
 
 @rules("MatrixInverse")
-@in_float32
 def _(x: Any) -> Any:
     x, singular = _regular(x)
     return _masked(singular, tf.raw_ops.MatrixInverse(input=x))
 
 
 @rules("MatrixTriangularSolve")
-@in_float32
 def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
     zero = tf.reduce_any(tf.linalg.diag_part(matrix) == 0, -1)
     matrix = tf.where(zero[..., None, None], tf.eye(dims(matrix)[-1], dtype=matrix.dtype), matrix)
@@ -116,11 +111,16 @@ def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
     return _masked(zero, result)
 
 
-rules["MatrixDeterminant"] = in_float32(kernel("MatrixDeterminant", "input"))
-rules["LogMatrixDeterminant"] = in_float32(lambda x: tuple(tf.raw_ops.LogMatrixDeterminant(input=x)))
+rules["MatrixDeterminant"] = kernel("MatrixDeterminant", "input")
 
 
-# -- decompositions ---------------------------------------------------------------------------------------------------
+@rules("LogMatrixDeterminant")
+def _(x: Any) -> Any:
+    sign, logarithm = tf.raw_ops.LogMatrixDeterminant(input=x)
+    return sign, tf.math.real(logarithm)
+
+
+# -- decompositions: TensorFlow gives the real numbers of complex matrices as complex ones ----------------------------
 
 
 def _finite(rule: Rule) -> Rule:
@@ -136,24 +136,22 @@ def _finite(rule: Rule) -> Rule:
 
 
 @rules("Cholesky")
-@in_float32
 def _(x: Any) -> Any:
-    result = tf.raw_ops.Cholesky(input=x)  # with NaN in the lower half, where there is none
-    return _masked(tf.reduce_any(result != result, (-2, -1)), result)
+    result = tf.raw_ops.Cholesky(input=x)  # with NaN in the lower half, where there is none; 0 if it is complex
+    positive = tf.math.real(tf.linalg.diag_part(result)) > 0
+    return _masked(~tf.reduce_all(positive, -1), result)
 
 
 @rules("Qr")
-@in_float32
 def _(x: Any, mode: str) -> Any:
     return tuple(tf.raw_ops.Qr(input=x, full_matrices=mode == "complete"))
 
 
 @rules("SelfAdjointEigV2")
-@in_float32
 @_finite
 def _(x: Any, compute_v: bool) -> Any:
     w, v = tf.raw_ops.SelfAdjointEigV2(input=x, compute_v=compute_v)
-    return (w, v * matrices.phases(tnp, v)) if compute_v else [w]
+    return (tf.math.real(w), v * matrices.phases(tnp, v)) if compute_v else [tf.math.real(w)]
 
 
 @rules("Eig")
@@ -167,10 +165,10 @@ def _(x: Any) -> Any:
 
 
 @rules("Svd")
-@in_float32
 @_finite
 def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
     s, u, v = tf.raw_ops.Svd(input=x, compute_uv=compute_uv, full_matrices=full_matrices)
+    s = tf.math.real(s)
     return matrices.aligned(tnp, u, s, _adjoint(v)) if compute_uv else [s]
 
 

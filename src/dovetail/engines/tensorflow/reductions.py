@@ -15,7 +15,6 @@ from dovetail.ops.infer import normalize_axes
 def _reduction(name: str) -> Rule:
     function = getattr(tf.raw_ops, name)
 
-    @widened(HALVES)
     def rule(x: Any, axis: Any, keepdims: bool) -> Any:
         return function(input=x, axis=ints(normalize_axes(axis, x.shape.rank)), keep_dims=keepdims)
 
@@ -26,17 +25,16 @@ rules |= {name: _reduction(name) for name in ("Sum", "Prod", "Mean", "Any", "All
 
 
 def _extreme(name: str, of_bools: str) -> Rule:
-    numbers, bools = _reduction(name), rules[of_bools]
+    numbers, bools = widened(HALVES)(_reduction(name)), rules[of_bools]
     return lambda x, axis, keepdims: (bools if x.dtype == tf.bool else numbers)(x, axis, keepdims)
 
 
 rules["Max"] = _extreme("Max", "Any")
 rules["Min"] = _extreme("Min", "All")
-rules |= {name: widened(HALVES)(kernel(name, "x", "axis", "exclusive", "reverse")) for name in ("Cumsum", "Cumprod")}
+rules |= {name: kernel(name, "x", "axis", "exclusive", "reverse") for name in ("Cumsum", "Cumprod")}
 
 
 @rules("CumulativeLogsumexp")
-@widened(HALVES)
 def _(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     where = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
     infinite = x == math.inf

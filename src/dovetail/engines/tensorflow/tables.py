@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dovetail.engines import matrices
 from dovetail.engines.base import Rule, Rules
 
 rules = Rules()
@@ -62,7 +61,6 @@ def is_tensor(value: Any) -> bool:
 SMALL = {tf.int8: tf.int32, tf.int16: tf.int32, tf.uint8: tf.int32, tf.uint16: tf.int32}
 UNSIGNED = {tf.uint8: tf.int32, tf.uint16: tf.int32, tf.uint32: tf.int64, tf.uint64: tf.int64}
 HALVES = {tf.float16: tf.float32, tf.bfloat16: tf.float32}
-in_float32 = matrices.in_float32(cast, tuple(HALVES), tf.float32)
 
 
 def dims(x: Any) -> tuple[Any, ...]:

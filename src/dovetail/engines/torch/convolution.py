@@ -93,7 +93,8 @@ def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: 
     if 0 in x.shape[2:]:
         return g.new_zeros(filter_sizes)
     x, pad = _padded(x, windows.pads(x.shape[2:]))
-    kernel = _kernel_first(g.new_empty(filter_sizes))
+    # Only its shape is used, but not every kernel of torch writes a gradient to strided memory.
+    kernel = g.new_empty(_kernel_first(g.new_empty(filter_sizes)).shape)
     dk = _conv_gradients(x, kernel, _first(g, data_format), windows, pad, [False, True])[1]
     return dk.permute(*range(2, dk.ndim), 1, 0).reshape(filter_sizes)
 
@@ -194,12 +195,12 @@ def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -
     return _restored(_AVG_POOL_BACKWARD(g, x, *window, padding == "same", False, None), len(size), data_format)
 
 
-# torch's own means over volumes take no halves, and no window larger than the volume, though padding makes room for it.
+# torch's own means over volumes take no window larger than the volume, though padding makes room for it.
 # So they are sums over the volume with its padding.
 
 
 def _volumes(x: Any, windows: Windows, data_format: str) -> Any:
-    x = _first(x.float() if x.dtype is torch.float16 else x, data_format)
+    x = _first(x, data_format)
     return torch.nn.functional.pad(x, [n for pair in reversed(windows.pads(x.shape[2:])) for n in pair])
 
 
@@ -219,7 +220,7 @@ def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
         first = _first(x, data_format)
         return _restored(_nothing(first, first.shape[1], windows), 3, data_format)
     means = _sums(_volumes(x, windows, data_format), windows) / _counts(x, windows, data_format)
-    return _restored(means, 3, data_format).to(x.dtype)
+    return _restored(means, 3, data_format)
 
 
 @rules("AvgPool3DGrad")
@@ -231,4 +232,4 @@ def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -
     volumes = _volumes(x, windows, data_format)
     spread = torch.ops.aten.avg_pool3d_backward(shares, volumes, size, strides, (0, 0, 0), False, True, 1)
     inside = windows.inside(_first(x, data_format).shape[2:])
-    return _restored(spread[:, :, *inside], 3, data_format).to(x.dtype)
+    return _restored(spread[:, :, *inside], 3, data_format)

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import torch
 import torch.utils.checkpoint
 
-from dovetail.dtypes import DType
+from dovetail.dtypes import FLOAT8S, DType
 from dovetail.engines.base import Engine, Rule
 from dovetail.engines.torch.tables import for_floats
+from dovetail.ops.accumulation import HALVES, PRODUCTS
+
+_NOT_NUMPYS = ("bfloat16", *FLOAT8S)  # torch does not read the types of ml_dtypes
+
+_REQUIRES_GRAD = attrgetter("requires_grad")
 
 
 class TorchEngine(Engine):
     """PyTorch, on the CPU or on the first CUDA device."""
 
     name = "torch"
+    accumulates = frozenset(
+        (
+            *PRODUCTS,
+            *("FusedMatMul", "Sum", "SumLike", "Mean", "LogSumExp", "Cumsum", "Cumprod", "AvgPool1D", "AvgPool"),
+            *("Softmax", "SoftmaxGrad", "LogSoftmaxGrad", "LayerNormalization"),
+        )
+    )
 
     def version(self) -> str:
         return torch.__version__
@@ -36,19 +49,16 @@ class TorchEngine(Engine):
         return getattr(torch, dtype)
 
     def asarray(self, value: Any, dtype: DType) -> Any:
-        array = np.asarray(value, dtype.numpy)
-        if array.dtype.kind == "V" or dtype == "bfloat16" or "float8" in dtype:  # torch does not read ml_dtypes' types
-            bits = torch.from_numpy(np.array(array).reshape(-1).view(f"u{dtype.itemsize}"))
-            return bits.view(getattr(torch, dtype)).reshape(array.shape)
-        # A copy: torch would share the array's memory, and the array is its owner's to change.
-        return torch.tensor(np.ascontiguousarray(array), dtype=getattr(torch, dtype)).reshape(array.shape)
+        array = np.array(value, dtype.numpy, order="C")  # a copy, whose memory torch shares
+        if dtype in _NOT_NUMPYS:
+            return torch.from_numpy(array.view(f"u{dtype.itemsize}")).view(getattr(torch, dtype))
+        return torch.from_numpy(array)
 
     def to_numpy(self, value: Any) -> np.ndarray:
         value = value.detach().cpu()
         dtype = self.dtype(value)
-        if dtype == "bfloat16" or "float8" in dtype:
-            bits = value.contiguous().reshape(-1).view(torch.uint8).numpy()
-            return bits.view(dtype.numpy).reshape(tuple(value.shape))
+        if dtype in _NOT_NUMPYS:
+            return value.view(torch.uint16 if dtype.itemsize == 2 else torch.uint8).numpy().view(dtype.numpy)
         return value.numpy()
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
@@ -63,6 +73,11 @@ class TorchEngine(Engine):
     def copy(self, value: Any) -> Any:
         return value.detach().clone()
 
+    def owned(self, value: Any, given: Iterable[Any] | None = None) -> Any:
+        if given is None or any(isinstance(other, torch.Tensor) and _share_memory(value, other) for other in given):
+            return value.clone()
+        return value
+
     def from_dlpack(self, value: Any) -> Any:
         if _runs_backwards(value):  # torch would not raise an exception but end the process
             raise BufferError("torch has no negative strides.")
@@ -70,14 +85,23 @@ class TorchEngine(Engine):
 
     def rule_for(self, operation: Any, out: bool) -> Rule | None:
         rule = super().rule_for(operation, out)
-        if rule is not None and all(t.dtype.is_floating for t in operation.inputs):
+        if rule is not None and all(t.dtype.is_floating and t.dtype not in HALVES for t in operation.inputs):
             return for_floats.get(operation.type, rule)
         return rule
 
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
-        return torch.no_grad()(function)
+        unrecorded = torch.no_grad()(function)
+
+        def program(*args: Any) -> Any:  # where there is nothing to record, nothing needs to be switched off
+            return (unrecorded if True in map(_REQUIRES_GRAD, args) else function)(*args)
+
+        return program
 
     def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        if not torch.is_grad_enabled():
+            problem = "torch records nothing inside torch.no_grad, as in Keras' evaluate and predict"
+            advice = "compute with x.detach().requires_grad_() inside `with torch.enable_grad()`"
+            raise RuntimeError(f"{problem}: {advice}, and take the gradient by that.")
         ys = [y for y in ys if y.requires_grad]
         if not ys:
             return [None] * len(xs)
@@ -103,6 +127,16 @@ class TorchEngine(Engine):
 
     def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         return torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False)
+
+
+def _share_memory(result: torch.Tensor, given: torch.Tensor) -> bool:
+    if result is given:
+        return True
+    try:
+        start = result.untyped_storage().data_ptr()
+        return start != 0 and start == given.untyped_storage().data_ptr()
+    except NotImplementedError:  # without memory of their own, as in `torch.func`, or sparse
+        return result._is_view()
 
 
 def _runs_backwards(value: Any) -> bool:

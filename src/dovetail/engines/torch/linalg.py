@@ -65,15 +65,12 @@ def _(inputs: Any, equation: str) -> Any:
 
 # -- systems of equations and decompositions --------------------------------------------------------------------------
 
-_in_float32 = matrices.in_float32(torch.Tensor.to, (torch.float16, torch.bfloat16), torch.float32)
-
 
 def _nan_where(failed: Any, result: Any) -> Any:
     return torch.where(failed[..., None, None], torch.nan, result)
 
 
 @rules("MatrixSolve")
-@_in_float32
 def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
     rank = max(matrix.ndim, rhs.ndim)  # torch takes right-hand sides of lower rank for vectors
     matrix, rhs = (t.reshape((1,) * (rank - t.ndim) + t.shape) for t in (matrix.mH if adjoint else matrix, rhs))
@@ -82,7 +79,6 @@ def _(matrix: Any, rhs: Any, adjoint: bool) -> Any:
 
 
 @rules("MatrixTriangularSolve")
-@_in_float32
 def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
     left = matrix.mH if adjoint else matrix
     result = torch.linalg.solve_triangular(left, rhs, upper=lower == adjoint)
@@ -90,29 +86,26 @@ def _(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
 
 
 @rules("MatrixInverse")
-@_in_float32
 def _(x: Any) -> Any:
     result, info = torch.linalg.inv_ex(x)
     return _nan_where(info != 0, result)
 
 
 @rules("Cholesky")
-@_in_float32
 def _(x: Any) -> Any:
     result, info = torch.linalg.cholesky_ex(x)
     return _nan_where(info != 0, result)
 
 
 @rules("Lu")
-@_in_float32
 def _(x: Any) -> Any:
     lu, pivots, _ = torch.linalg.lu_factor_ex(x)
     return lu, pivots - 1  # LAPACK counts from 1
 
 
-rules["MatrixDeterminant"] = _in_float32(torch.linalg.det)
-rules["LogMatrixDeterminant"] = _in_float32(torch.linalg.slogdet)
-rules["Qr"] = _in_float32(torch.linalg.qr)
+rules["MatrixDeterminant"] = torch.linalg.det
+rules["LogMatrixDeterminant"] = torch.linalg.slogdet
+rules["Qr"] = torch.linalg.qr
 
 
 def _finite(rule: Rule) -> Rule:
@@ -128,7 +121,6 @@ def _finite(rule: Rule) -> Rule:
 
 
 @rules("SelfAdjointEigV2")
-@_in_float32
 @_finite
 def _(x: Any, compute_v: bool) -> Any:
     if not compute_v:
@@ -138,7 +130,6 @@ def _(x: Any, compute_v: bool) -> Any:
 
 
 @rules("Eig")
-@_in_float32
 @_finite
 def _(x: Any) -> Any:
     w, v = torch.linalg.eig(x)
@@ -146,7 +137,6 @@ def _(x: Any) -> Any:
 
 
 @rules("Svd")
-@_in_float32
 @_finite
 def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
     if not compute_uv:

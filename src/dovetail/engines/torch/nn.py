@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from dovetail.engines.base import Rule
-from dovetail.engines.torch.tables import fresh, out_rules, rules
+from dovetail.engines.torch.tables import covered, fresh, out_rules, rules
 from dovetail.ops.infer import normalize_axes
 
 fresh |= {"SoftmaxGrad", "LogSoftmaxGrad", "BatchNormalization", "LayerNormalization", "LayerNormalizationGrad"}
@@ -45,6 +45,8 @@ _ACTIVATIONS: dict[str, Rule] = {
 }
 out_rules |= _ACTIVATIONS
 rules |= {**_ACTIVATIONS, "Relu": torch.relu}  # the quickest, but it takes no `out`
+for _table in (rules, out_rules):
+    _table |= {name: covered(name, _table[name]) for name in ("Relu", "Relu6")}
 
 
 def _of_one_axis(kernel: Rule) -> Rule:

@@ -71,4 +71,4 @@ or_numpy("Sum", "Prod", "Max", "Min", "ArgMax", "ArgMin", "Cumsum", "Cumprod")
 
 @rules("SumLike")
 def _(g: Any, like: Any) -> Any:
-    return g.sum_to_size(like.shape)
+    return g.sum_to_size(like.shape).to(g.dtype)  # integers it sums as int64

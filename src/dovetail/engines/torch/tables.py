@@ -9,6 +9,7 @@ import torch
 
 from dovetail.engines import slices
 from dovetail.engines.base import Rule, Rules
+from dovetail.engines.bodies import body_rule
 from dovetail.engines.numpy import engine as numpy_engine
 from dovetail.engines.numpy_like import FRESH
 
@@ -25,12 +26,14 @@ def or_numpy(*names: str) -> None:
     """Puts NumPy's rule in for the wide unsigned types, wherever torch refuses them."""
     for name in names:
         for_floats[name] = rules[name]
-        rules[name] = _covered(name, rules[name])
+        rules[name] = covered(name, rules[name])
         if name in out_rules:
             out_rules[name] = rules[name]
 
 
-def _covered(name: str, rule: Rule) -> Rule:
+def covered(name: str, rule: Rule) -> Rule:
+    """A rule, and NumPy's, or the op's body there, for the wide unsigned types that torch refuses."""
+
     def rule_for_all(x: Any, *args: Any, **out: Any) -> Any:
         try:
             return rule(x, *args, **out)
@@ -38,7 +41,8 @@ def _covered(name: str, rule: Rule) -> Rule:
             if x.dtype not in WIDE_UNSIGNED:
                 raise
             arrays = [a.numpy(force=True) if isinstance(a, torch.Tensor) else a for a in (x, *args)]
-            result = torch.from_numpy(np.array(numpy_engine.eager_rules[name](*arrays))).to(x.device)
+            of_numpy = numpy_engine.eager_rules.get(name) or body_rule(name, numpy_engine.native)
+            result = torch.from_numpy(np.array(of_numpy(*arrays))).to(x.device)
             return out["out"].copy_(result) if out else result
 
     return rule_for_all

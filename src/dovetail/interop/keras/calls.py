@@ -14,7 +14,7 @@ from dovetail.errors import op_error, user_line
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.interop.keras.random import with_fresh_key
 from dovetail.interop.keras.tensors import stand_in, tensor_like
-from dovetail.ops import worlds
+from dovetail.ops import arguments, worlds
 from dovetail.ops.op import OPS, Op
 from dovetail.ops.spec import TensorSpec
 from dovetail.tensor import Tensor, record_on
@@ -51,7 +51,8 @@ class OpCall(keras.Operation):
 
 def apply(op: Op, values: list[Any], name: str | None = None) -> Any:
     """Adds a call to the functional model that its KerasTensors belong to."""
-    values = [_kept(op, v) for v in with_fresh_key(op, values)]
+    like = next(v for v in keras.tree.flatten(values) if isinstance(v, keras.KerasTensor))
+    values = [_kept(op, v, like) for v in with_fresh_key(op, values)]
     infer(op, values)  # here, where an error finds the user's line, which Keras' calls would hide
     return OpCall(op.name, name and name.replace("/", "_"))(*values)
 
@@ -77,10 +78,49 @@ def _in_graph(value: Any, graph: Graph) -> Any:
     return value
 
 
-def _kept(op: Op, value: Any) -> Any:
-    """An argument as the operation keeps it, and models save it."""
+@keras.saving.register_keras_serializable("dovetail")
+class Weight(keras.layers.Layer):
+    """Gives the value of a Keras variable that is an argument of an op; so the variable is a weight of the model.
+
+    Args:
+        variable: the variable; in a model that is loaded another one, of the value that was saved.
+    """
+
+    def __init__(self, variable: keras.Variable, **options: Any) -> None:
+        super().__init__(autocast=False, **options)
+        self.variable = variable
+        self.supports_masking = True
+        self.built = True
+
+    def call(self, like: Any) -> Any:
+        """The value.
+
+        Args:
+            like: any tensor of the model; its value does not count.
+        """
+        return arguments.owned(self.variable)
+
+    def compute_output_spec(self, like: Any) -> Any:
+        return keras.KerasTensor(self.variable.shape, self.variable.dtype)
+
+    def compute_mask(self, *args: Any) -> None:
+        return None
+
+    def get_config(self) -> dict[str, Any]:
+        variable = {name: getattr(self.variable, name) for name in ("shape", "dtype", "trainable", "name")}
+        return {**super().get_config(), "variable": variable}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Weight:
+        return cls(**{**config, "variable": keras.Variable("zeros", **config["variable"])})
+
+
+def _kept(op: Op, value: Any, like: keras.KerasTensor) -> Any:
+    """An argument as the operation keeps it, and models save it; `like` is any tensor of the model."""
     if isinstance(value, (list, tuple)):
-        return tuple(_kept(op, v) for v in value)
+        return tuple(_kept(op, v, like) for v in value)
+    if isinstance(value, keras.Variable):
+        return Weight(value)(like)
     if isinstance(value, GraphTensor):
         problem = f"{value!r} of a Dovetail graph and a KerasTensor cannot meet; build both parts with one of the two."
         raise op_error(TypeError, op.name, problem)

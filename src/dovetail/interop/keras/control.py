@@ -18,7 +18,7 @@ from dovetail.dtypes import DType, promote
 from dovetail.engines import get_engine, owner_of_type
 from dovetail.engines.control import Control, Values
 from dovetail.errors import op_error
-from dovetail.interop.keras.parts import LayerOfParts, Part, cut
+from dovetail.interop.keras.parts import LayerOfParts, Part, cut, with_values
 from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
 from dovetail.ops import arguments, cast, convert, worlds
 from dovetail.ops.op import OPS
@@ -197,9 +197,7 @@ def _with_states(states: list[Any], asks: bool, part: Part, training: bool | Non
 
     def run(*inputs: Any) -> list[Any]:
         count = len(states)
-        with keras.StatelessScope(list(zip(states, inputs[:count], strict=True))) as scope:
-            if scope.original_scope is not None:  # what the model is called with, its weights among it
-                scope.state_mapping = {**scope.original_scope.state_mapping, **scope.state_mapping}
+        with with_values(states, inputs[:count]) as scope:
             found = part(*inputs[count:], training=training)
         return found if asks else [*map(scope.get_current_value, states), *found]
 

@@ -10,11 +10,13 @@ from keras.src.backend.common import global_state
 
 from dovetail.dtypes import as_dtype
 from dovetail.engines import get_engine, owner_of_type
-from dovetail.interop.keras.parts import LayerOfParts, Part, cut, model_of
+from dovetail.errors import describe
+from dovetail.interop.keras.parts import LayerOfParts, Part, cut, model_of, with_values
 from dovetail.interop.keras.random import RandomKey
 from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
-from dovetail.ops import cast
+from dovetail.ops import arguments, cast
 from dovetail.ops import sum as total
+from dovetail.ops.spec import TensorSpec
 
 # -- functions --------------------------------------------------------------------------------------------------------
 
@@ -61,53 +63,72 @@ def gradients(ys: Any, xs: Any) -> list[keras.KerasTensor | None]:
 
     Args:
         ys: a tensor, or a list of them, of which the sum counts.
-        xs: a tensor, or a list of them, also inner ones.
+        xs: a tensor or a weight of a layer, or a list of them, also inner ones.
 
     Returns:
         A tensor for each of xs, of its shape and dtype; None where ys do not depend on it, or it has an integer dtype.
 
     Raises:
-        TypeError: one of xs is no KerasTensor.
+        TypeError: one of xs is neither a KerasTensor nor a Keras variable.
 
     Source: `tf.keras.backend.gradients`.
     """
     losses = [y for y in keras.tree.flatten(ys) if as_dtype(y.dtype).is_floating]
     sources = keras.tree.flatten(xs)
     for x in sources:
-        if not isinstance(x, keras.KerasTensor):
-            problem = "the gradients of a Keras model's tensors are with respect to other tensors of it, not to"
-            raise TypeError(f"{problem} {x!r}; train its weights with model.fit, or with the backend's own gradients.")
-    floats = {id(x): x for x in sources if as_dtype(x.dtype).is_floating}
+        if not isinstance(x, (keras.KerasTensor, keras.Variable)):
+            problem = "the gradients of a Keras model's tensors are with respect to its tensors and weights, not to"
+            raise TypeError(f"{problem} {describe(x)}; make it a weight with add_weight, in the build of a layer.")
+    weights = {id(x): x for x in sources if isinstance(x, keras.Variable) and as_dtype(x.dtype).is_floating}
+    tensors = [x for x in sources if isinstance(x, keras.KerasTensor)]
+    floats = {id(x): x for x in tensors if as_dtype(x.dtype).is_floating}
     # A part ends at its inputs, so a tensor that depends on other ones asked for is the input of another part.
     inner = [x for x in floats.values() if id(x) in _dependent([x], floats.keys() - {id(x)})]
     first = [x for x in floats.values() if not any(x is other for other in inner)]
     found: dict[int, keras.KerasTensor] = {}
-    for group in (first, *([x] for x in inner)):
+    for group in (first, *([x] for x in inner), weights.values()):
         found.update(_gradients(losses, set(map(id, group))))
     return [found.get(id(x)) for x in sources]
 
 
 def _gradients(ys: Sequence[keras.KerasTensor], xs: set[int]) -> dict[int, keras.KerasTensor]:
-    """The gradients with respect to tensors that do not depend on each other, by their ids; only those there are."""
+    """The gradients with respect to tensors that do not depend on each other, or to weights.
+
+    Args:
+        ys: the sum of them counts.
+        xs: the ids of the tensors or weights.
+
+    Returns:
+        Those that there are, by these ids.
+    """
     dependent = _dependent(ys, xs)
     ys = [y for y in ys if id(y) in dependent]
     nodes, taken = cut(ys, lambda tensor: id(tensor) in xs or id(tensor) not in dependent)
     reached = [t for t in taken if id(t) in xs]
-    if not reached:
-        return {}
     taken = [*reached, *(t for t in taken if id(t) not in xs)]
-    layer = Gradients({"ys": Part.of(nodes, taken, ys)}, len(reached))
-    return dict(zip(map(id, reached), layer(taken), strict=True))
+    part = Part.of(nodes, taken, ys)
+    weights = [i for i, weight in enumerate(_weights_of(part)) if id(weight) in xs]
+    if not reached and not weights:
+        return {}
+    layer = Gradients({"ys": part}, len(reached), weights)
+    return dict(zip(map(id, [*reached, *layer.by_weights()]), layer(taken), strict=True))
 
 
 def _dependent(ys: Sequence[keras.KerasTensor], xs: set[int]) -> set[int]:
-    """The tensors, by their ids, on the ways from some to others."""
+    """The tensors, by their ids, on the ways from some tensors or weights to others."""
     found = set(xs)
     for node in cut(ys, lambda tensor: id(tensor) in xs)[0]:
         # The way to a random key says when it is drawn, not what it is; and the numbers stay those of the model.
-        if not isinstance(node.operation, RandomKey) and any(id(t) in found for t in node.input_tensors):
+        before = [] if isinstance(node.operation, RandomKey) else node.input_tensors
+        if any(id(x) in found for x in (*before, *getattr(node.operation, "variables", ()))):
             found.update(map(id, node.outputs))
     return found
+
+
+def _weights_of(part: Part) -> list[keras.Variable]:
+    """The weights of a part's layers, each once."""
+    found = [weight for operation in part.operations for weight in getattr(operation, "variables", ())]
+    return list({id(weight): weight for weight in found}.values())
 
 
 @keras.saving.register_keras_serializable("dovetail")
@@ -117,30 +138,39 @@ class Gradients(LayerOfParts):
     Args:
         parts: the one, named "ys".
         count: how many of its inputs, the first ones, to differentiate with respect to.
+        weights: which of the weights of its layers to differentiate with respect to, too, by their positions.
     """
 
-    def __init__(self, parts: dict[str, Part], count: int, **options: Any) -> None:
+    def __init__(self, parts: dict[str, Part], count: int, weights: Sequence[int] = (), **options: Any) -> None:
         super().__init__(parts, **options)
-        self.count = count
+        self.count, self.weight_positions = count, list(weights)
+
+    def by_weights(self) -> list[keras.Variable]:
+        """The weights to differentiate with respect to."""
+        weights = _weights_of(self.parts["ys"])
+        return [weights[i] for i in self.weight_positions]
 
     def call(self, values: list[Any], training: bool | None = None) -> list[Any]:
         """The gradients where the part's inputs have these values."""
-        others = values[self.count :]
+        others, weights = values[self.count :], self.by_weights()
 
         def loss(*sources: Any) -> Any:
-            ys = self.parts["ys"](*sources, *others, training=training)
+            with with_values(weights, sources[self.count :]):
+                ys = self.parts["ys"](*sources[: self.count], *others, training=training)
             return sum(total(cast(y, "float32") if as_dtype(y.dtype).itemsize < 4 else y) for y in ys)
 
-        owner = owner_of_type(type(values[0])) or get_engine("numpy")
-        found = owner.gradients_of(loss, values[: self.count])
-        return [keras.ops.zeros_like(x) if g is None else g for x, g in zip(values, found, strict=False)]
+        sources = [*values[: self.count], *map(arguments.owned, weights)]
+        owner = owner_of_type(type(sources[0])) or get_engine("numpy")
+        found = owner.gradients_of(loss, sources)
+        return [keras.ops.zeros_like(x) if g is None else g for x, g in zip(sources, found, strict=True)]
 
     def compute_output_spec(self, values: list[Any], training: bool | None = None) -> list[Any]:
-        return [KerasTensor(spec_of(x)) for x in values[: self.count]]
+        weights = [TensorSpec(tuple(w.shape), as_dtype(w.dtype)) for w in self.by_weights()]
+        return [KerasTensor(spec) for spec in (*map(spec_of, values[: self.count]), *weights)]
 
     def get_config(self) -> dict[str, Any]:
         in_file = global_state.get_global_attribute("shared_objects/id_to_config_map") is not None
         if self.inner_layers and not in_file:
             problem = "a model that computes gradients shares its layers with them, which Keras keeps only in a file"
             raise NotImplementedError(f"{problem}: save the model to a file and load it, to have another one like it.")
-        return {**super().get_config(), "count": self.count}
+        return {**super().get_config(), "count": self.count, "weights": self.weight_positions}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,18 @@ def model_of(
         found = keras.tree.flatten(node.operation(*args, **kwargs))
         known.update(zip(map(id, node.outputs), found, strict=True))
     return keras.Model(list(inputs), [known[id(v)] for v in outputs])
+
+
+@contextmanager
+def with_values(variables: Sequence[Any], values: Sequence[Any]) -> Iterator[Any]:
+    """Keras variables have these values inside the `with` block, and are assigned in its scope alone."""
+    if not variables:
+        yield None
+        return
+    with keras.StatelessScope(list(zip(variables, values, strict=True))) as scope:
+        if scope.original_scope is not None:  # what the model is called with, its weights among it
+            scope.state_mapping = {**scope.original_scope.state_mapping, **scope.state_mapping}
+        yield scope
 
 
 # -- running ----------------------------------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
+from keras.src.backend.common import global_state
 
 from dovetail.ops.op import Op
 
@@ -41,6 +43,20 @@ class RandomKey(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "seed": self.seed}
+
+
+def key_of_step(next_key: Callable[[], np.ndarray]) -> Any:
+    """A key that is another one in each run of a step that Keras compiles with JAX; None where it compiles none.
+
+    Args:
+        next_key: what the step calls for the key each time it runs.
+    """
+    if keras.backend.backend() != "jax" or global_state.get_global_attribute("stateless_scope") is None:
+        return None
+    import jax
+    from jax.experimental import io_callback
+
+    return io_callback(next_key, jax.ShapeDtypeStruct((2,), "int32"))
 
 
 def fresh_key(seed: int, like: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from dovetail.engines import tracing_engine
 from dovetail.ops import dispatch, worlds
 from dovetail.ops.op import Op
-from dovetail.tensor import recording, records_variables
+from dovetail.tensor import is_recorded, recording
 from dovetail.variable import Variable
 
 
@@ -33,11 +33,11 @@ def _of_tensorflow(variable: Variable) -> Any:
     """The value of a variable of TensorFlow's that is given each value of this one."""
     import tensorflow as tf
 
-    with variable.lock:
-        if "tensorflow" not in variable.followers:
-            with tf.init_scope():
-                variable.followers["tensorflow"] = tf.Variable(variable.numpy(), trainable=False)
-    return variable.followers["tensorflow"].value()
+    def make(value: np.ndarray) -> Any:
+        with tf.init_scope():
+            return tf.Variable(value, trainable=False)
+
+    return variable.follow("tensorflow", make).value()
 
 
 _READ: dict[str, Callable[[Variable], Any]] = {"jax": _of_jax, "tensorflow": _of_tensorflow}
@@ -45,7 +45,7 @@ _READ: dict[str, Callable[[Variable], Any]] = {"jax": _of_jax, "tensorflow": _of
 
 def _live(variable: Variable) -> Any:
     """What reads the value when what is traced now runs; None if an engine's library traces nothing."""
-    engine = None if recording.tapes or records_variables() else tracing_engine()
+    engine = None if recording.tapes or is_recorded(variable) else tracing_engine()
     read = engine and _READ.get(engine.name)
     return read and read(variable)
 
@@ -89,8 +89,6 @@ def _teach_tensorflow() -> None:
 
     def as_tensor(variable: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
         live = _live(variable)
-        if live is not None and dtype in (None, live.dtype):
-            return live
-        return tf.convert_to_tensor(variable.numpy(), dtype) if live is None else NotImplemented
+        return live if live is not None and dtype in (None, live.dtype) else NotImplemented
 
     tf.register_tensor_conversion_function(Variable, as_tensor)

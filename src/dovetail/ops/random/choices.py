@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from dovetail.dtypes import ALL
-from dovetail.errors import op_error
+from dovetail.dtypes import ALL, as_dtype
+from dovetail.ops import arguments
 from dovetail.ops.bitwise import bitwise_and
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import less, where
 from dovetail.ops.create import full
+from dovetail.ops.domains import Domain, at_least, within
 from dovetail.ops.exponential import log
 from dovetail.ops.index import take
+from dovetail.ops.infer import normalize_axis
 from dovetail.ops.math import mod
 from dovetail.ops.random.floats import lead, parameter, random_uniform, unit_exponential
 from dovetail.ops.random.keys import as_key, random_bits
@@ -19,6 +23,7 @@ from dovetail.ops.shape import cast, dims_of, reshape, shape_of, shaped
 from dovetail.ops.sort import argsort
 
 
+@checked
 def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = "int32") -> Any:
     """Integers in [low, high), all with the same chance (up to the range divided by 2**62).
 
@@ -28,27 +33,35 @@ def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = "int32") -> 
         low, high: the first number, and the one after the last; tensors broadcast to the shape.
         dtype: an integer dtype.
 
+    Raises:
+        ValueError: no integer lies in between.
+        OverflowError: not all of the integers fit into the dtype.  Numbers of tensors are not checked.
+
     Source: `numpy.random.Generator.integers`.
 
     Example:
         >>> sorted(set(randint(0, (100,), 2, 5).tolist()))
         [2, 3, 4]
     """
-    if isinstance(low, int) and isinstance(high, int) and low >= high:
-        raise op_error(ValueError, "random.randint", f"there is no integer in [{low}, {high}).")
+    dtype = as_dtype(dtype)
+    if isinstance(low, int) and isinstance(high, int):
+        if low >= high:
+            raise ValueError(f"there is no integer in [{low}, {high}).")
+        arguments.fitted([low, high - 1], dtype)
     words = random_bits(as_key(key), lead(2, shape))
     upper, lower = (cast(bitwise_and(words[i], 2**31 - 1), "int64") for i in range(2))
     low, high = (parameter(value, shape, ALL["int64"]) for value in (low, high))
     return cast(mod(upper * 2**31 + lower, high - low) + low, dtype)
 
 
-def bernoulli(key: Any, shape: Any = (), p: Any = 0.5) -> Any:
+@checked
+def bernoulli(key: Any, shape: Any = (), p: Annotated[Any, within(0, 1)] = 0.5) -> Any:
     """Booleans that are true with the chance `p`.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        p: the chance; a tensor broadcasts to the shape.
+        p: the chance, from 0 to 1; a tensor broadcasts to the shape, and its numbers are not checked.
 
     Source: `jax.random.bernoulli`.
 
@@ -63,7 +76,8 @@ def bernoulli(key: Any, shape: Any = (), p: Any = 0.5) -> Any:
     return less(random_bits(as_key(key), shape), words) if words < 2**31 else full(shape, True)
 
 
-def categorical(key: Any, logits: Any, shape: Any = (), dtype: Any = "int32") -> Any:
+@checked
+def categorical(key: Any, logits: Any, shape: Sequence[Any] = (), dtype: Any = "int32") -> Any:
     """Positions drawn with the chances softmax(logits) along the last axis.
 
     Args:
@@ -83,13 +97,16 @@ def categorical(key: Any, logits: Any, shape: Any = (), dtype: Any = "int32") ->
                [1, 1]], dtype=int32)
     """
     logits = shaped(logits)
+    if not len(logits.shape):
+        raise ValueError("logits must have a last axis, with a score for each class.")
     *batch, classes = dims_of(logits)
     rows = reshape(logits, [*batch, *(1 for _ in shape), classes])
     noise = unit_exponential(as_key(key), [*batch, *shape, classes], logits.dtype)
     return cast(argmax(rows - log(noise), -1), dtype)
 
 
-def permutation(key: Any, n: Any) -> Any:
+@checked
+def permutation(key: Any, n: Annotated[Any, at_least(0)]) -> Any:
     """The numbers 0 … n - 1 in random order.
 
     Args:
@@ -106,6 +123,7 @@ def permutation(key: Any, n: Any) -> Any:
     return argsort(words[0] * 2**32 + words[1])
 
 
+@checked
 def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
     """The slices of `x` along an axis in random order.
 
@@ -116,10 +134,11 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
         [1, 2, 3]
     """
     x = shaped(x)
-    return take(x, permutation(key, dims_of(x)[axis]), axis)
+    return take(x, permutation(key, dims_of(x)[normalize_axis(axis, len(x.shape))]), axis)
 
 
-def dropout(key: Any, x: Any, rate: Any, noise_shape: Any = None) -> Any:
+@checked
+def dropout(key: Any, x: Any, rate: Annotated[Any, Domain(0, 1, without_high=True)], noise_shape: Any = None) -> Any:
     """Zero for some elements, chosen at random; the others are scaled so that the expected sum stays.
 
     Args:
@@ -135,8 +154,6 @@ def dropout(key: Any, x: Any, rate: Any, noise_shape: Any = None) -> Any:
         >>> sorted(set(dropout(0, [1.] * 100, 0.5).tolist()))
         [0.0, 2.0]
     """
-    if isinstance(rate, (int, float)) and not 0 <= rate < 1:
-        raise op_error(ValueError, "random.dropout", f"the rate must be in [0, 1), not {rate}.")
     x = shaped(x)
     if noise_shape is None:
         noise_shape = shape_of(x)

@@ -10,12 +10,14 @@ binomial random variates" (both 1993).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 from dovetail.dtypes import ALL
 from dovetail.ops.bitwise import logical_and
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import greater, greater_equal, less, less_equal, minimum, where
 from dovetail.ops.control import while_loop
+from dovetail.ops.domains import at_least, within
 from dovetail.ops.exponential import exp, log, log1p, sqrt
 from dovetail.ops.kinds import Float, Integer, Ints
 from dovetail.ops.math import absolute
@@ -99,13 +101,14 @@ def random_poisson(key: Integer, shape: Ints, rate: Float, dtype: Any) -> Tensor
     return cast(where(is_small, few, many), dtype)
 
 
-def poisson(key: Any, shape: Any = (), rate: Any = 1.0, dtype: Any = "int32") -> Any:
+@checked
+def poisson(key: Any, shape: Any = (), rate: Annotated[Any, at_least(0)] = 1.0, dtype: Any = "int32") -> Any:
     """Poisson-distributed counts.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        rate: the mean, 0 or more; a tensor broadcasts to the shape.
+        rate: the mean, 0 or more; a tensor broadcasts to the shape, and its numbers are not checked.
         dtype: the type of the counts.
 
     Source: `numpy.random.Generator.poisson`.
@@ -162,14 +165,21 @@ def _binomial_hat(n: Any, p: Any) -> tuple[tuple[Any, ...], Callable[[Any], Any]
     return hat, lambda k: at_mode - lgamma(k + 1) - lgamma(n - k + 1) + (k - mode) * odds
 
 
-def binomial(key: Any, shape: Any, counts: Any, probs: Any, dtype: Any = "int32") -> Any:
+@checked
+def binomial(
+    key: Any,
+    shape: Any,
+    counts: Annotated[Any, at_least(0)],
+    probs: Annotated[Any, within(0, 1)],
+    dtype: Any = "int32",
+) -> Any:
     """Binomially distributed counts: how many of several tries succeed.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        counts: the number of tries, 0 or more; a tensor broadcasts to the shape.
-        probs: the chance of each try; a tensor broadcasts to the shape.
+        counts: the number of tries, 0 or more; a tensor broadcasts to the shape, and its numbers are not checked.
+        probs: the chance of each try, from 0 to 1, or a tensor like that.
         dtype: the type of the counts.
 
     Source: `numpy.random.Generator.binomial`.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from dovetail.dtypes import ALL, DType, as_dtype
 from dovetail.errors import op_error
 from dovetail.ops.bitwise import bitwise_and, logical_and
+from dovetail.ops.checked import checked
 from dovetail.ops.compare import clip, less, less_equal, where
+from dovetail.ops.domains import above, at_least
 from dovetail.ops.exponential import exp, log, rsqrt, sqrt
 from dovetail.ops.index import take_along_axis
 from dovetail.ops.join import concatenate
@@ -110,6 +112,7 @@ def _float(dtype: Any) -> DType:
     return found
 
 
+@checked
 def uniform(key: Any, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: Any = None) -> Any:
     """Floats, uniform in [low, high).
 
@@ -142,13 +145,14 @@ def _before(numbers: Any, end: Any, start: Any) -> Any:
     return where(less_equal(start, end), less(numbers, end), less(end, numbers))
 
 
+@checked
 def normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None) -> Any:
     """Normally distributed floats.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        mean, stddev: mean and standard deviation; tensors broadcast to the shape.
+        mean, stddev: mean and standard deviation (a negative one mirrors the numbers); tensors broadcast to the shape.
         dtype: a float dtype; `floatx` if not given.
 
     Source: `numpy.random.Generator.normal`.
@@ -177,13 +181,14 @@ def _moved(x: Any, shape: Any, mean: Any, stddev: Any) -> Any:
     return x if isinstance(mean, (int, float)) and mean == 0 else x + mean
 
 
+@checked
 def truncated_normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None) -> Any:
     """Normally distributed floats of which those further than two standard deviations from the mean are left out.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        mean, stddev: of the distribution before it is cut; tensors broadcast to the shape.
+        mean, stddev: of the distribution before it is cut, as for `normal`.
         dtype: a float dtype; `floatx` if not given.
 
     Source: `tf.random.truncated_normal`, by inverting the distribution function.
@@ -200,13 +205,14 @@ def truncated_normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1
     return _moved(cast(clip(numbers, -2, 2), dtype), shape, mean, stddev)
 
 
-def exponential(key: Any, shape: Any = (), scale: Any = 1.0, dtype: Any = None) -> Any:
+@checked
+def exponential(key: Any, shape: Any = (), scale: Annotated[Any, at_least(0)] = 1.0, dtype: Any = None) -> Any:
     """Exponentially distributed floats.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        scale: the mean; a tensor broadcasts to the shape.
+        scale: the mean, 0 or more; a tensor broadcasts to the shape, and its numbers are not checked.
         dtype: a float dtype; `floatx` if not given.
 
     Source: `numpy.random.Generator.exponential`.
@@ -225,14 +231,22 @@ def unit_exponential(key: Any, shape: Any, dtype: DType) -> Any:
     return -log(positive(random_bits(key, shape), dtype if dtype == "float64" else ALL["float32"]))
 
 
-def gamma(key: Any, shape: Any = (), alpha: Any = 1.0, beta: Any = 1.0, dtype: Any = None) -> Any:
+@checked
+def gamma(
+    key: Any,
+    shape: Any = (),
+    alpha: Annotated[Any, above(0)] = 1.0,
+    beta: Annotated[Any, above(0)] = 1.0,
+    dtype: Any = None,
+) -> Any:
     """Gamma-distributed floats.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        alpha: the shape parameter, above 0; a tensor broadcasts to the shape.  No gradient passes to it.
-        beta: the rate; a tensor broadcasts to the shape.
+        alpha: the shape parameter, above 0; a tensor broadcasts to the shape, and its numbers are not checked.  No
+            gradient passes to it.
+        beta: the rate, above 0, or a tensor like that.
         dtype: a float dtype; `floatx` if not given.
 
     Source: `tf.random.gamma`.
@@ -291,13 +305,21 @@ def random_gamma(key: Integer, shape: Ints, alpha: Float) -> Tensor:
     return cast(d * first_accepted(v, accepted, 1) * where(alpha < 1, shrunk, 1), dtype)
 
 
-def beta(key: Any, shape: Any = (), alpha: Any = 1.0, beta: Any = 1.0, dtype: Any = None) -> Any:
+@checked
+def beta(
+    key: Any,
+    shape: Any = (),
+    alpha: Annotated[Any, above(0)] = 1.0,
+    beta: Annotated[Any, above(0)] = 1.0,
+    dtype: Any = None,
+) -> Any:
     """Beta-distributed floats.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        alpha, beta: the two parameters, above 0; tensors broadcast to the shape.  No gradient passes to them.
+        alpha, beta: the two parameters, above 0; tensors broadcast to the shape, and their numbers are not checked.  No
+            gradient passes to them.
         dtype: a float dtype; `floatx` if not given.
 
     Source: `numpy.random.Generator.beta`.

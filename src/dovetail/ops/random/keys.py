@@ -8,6 +8,8 @@ import numpy as np
 
 from dovetail.dtypes import ALL
 from dovetail.ops.bitwise import right_shift
+from dovetail.ops.checked import checked
+from dovetail.ops.domains import Count
 from dovetail.ops.infer import size_of
 from dovetail.ops.join import stack
 from dovetail.ops.kinds import Integer, Ints, MaybeEach
@@ -60,6 +62,7 @@ def random_bits(key: Integer, shape: Ints, counter: MaybeEach = None) -> Tensor:
     """
 
 
+@checked
 def bits(key: Any, shape: Any = ()) -> Any:
     """Random int32 numbers, over the whole range.
 
@@ -77,6 +80,7 @@ def bits(key: Any, shape: Any = ()) -> Any:
 # -- keys -------------------------------------------------------------------------------------------------------------
 
 
+@checked
 def key(seed: Any) -> Any:
     """The key of a seed.
 
@@ -108,7 +112,8 @@ def as_key(key_or_seed: Any) -> Any:
     return key_or_seed
 
 
-def split(key: Any, num: int = 2) -> Any:
+@checked
+def split(key: Any, num: Count = 2) -> Any:
     """Keys that are independent of each other, and of the numbers made with `key` itself.
 
     Args:
@@ -128,6 +133,7 @@ def split(key: Any, num: int = 2) -> Any:
     return transpose(random_bits(as_key(key), (2, num), np.array([0, KEYS], np.int32)))
 
 
+@checked
 def fold_in(key: Any, data: Any) -> Any:
     """A key made of a key and an integer, as of an epoch's key and the number of a step.
 
@@ -144,6 +150,8 @@ def fold_in(key: Any, data: Any) -> Any:
         >>> fold_in(0, 1).shape
         (2,)
     """
+    if isinstance(data, float):
+        raise TypeError(f"data must be an integer, not {data}.")
     if isinstance(data, (int, np.integer)):
         data = np.array(int(data) & 0xFFFFFFFF, np.uint32).view(np.int32)
     return random_bits(as_key(key), (2,), stack([cast(data, "int32"), FOLDED]))

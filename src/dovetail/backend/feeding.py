@@ -1,0 +1,123 @@
+"""Feeding: sparse placeholders, and what the inputs of programs are given.
+
+A sparse placeholder is three of a program: where the elements stand, the elements, and an array without elements whose
+shape says that of the whole.  So its shape is known wherever shapes are, also to engines that compile anew for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dovetail.backend import sparse
+from dovetail.backend.sparse import SparseTensor
+from dovetail.backend.table import k_error
+from dovetail.errors import describe
+from dovetail.graph.ir import Graph
+from dovetail.ops.infer import fits
+from dovetail.ops.shape import dims_of
+from dovetail.ops.spec import spec
+
+EXTENT = "_sparse_extent"  # the attribute of a sparse placeholder's values that is the extent of the whole
+
+
+class Fed(NamedTuple):
+    """A sparse placeholder among the inputs of a program, or what it is given.
+
+    Attributes:
+        indices, values: its own.
+        extent: what has no elements, of the shape of the whole with an axis of size 0 behind.
+    """
+
+    indices: Any
+    values: Any
+    extent: Any
+
+
+def sparse_placeholder(graph: Graph, shape: Sequence[int | None] | None, dtype: Any, name: str | None) -> SparseTensor:
+    """A sparse input of a default graph.
+
+    Raises:
+        ValueError: not even the rank is known.
+    """
+    if shape is None:
+        problem = (
+            "the rank of a sparse placeholder must be known: give ndim, or a shape with None for what is not known."
+        )
+        raise k_error(ValueError, "placeholder", problem)
+    with graph.as_default(), graph.name_scope(name or "SparsePlaceholder"):
+        indices = graph.placeholder(spec((None, len(shape)), "int64"), "indices")
+        values = graph.placeholder(spec((None,), dtype), "values")
+        extent = graph.placeholder(spec((*shape, 0)), "shape")
+        dims = dims_of(extent)[:-1]
+    vars(values)[EXTENT] = extent
+    return SparseTensor(indices, values, dims)
+
+
+def sources(inputs: Any) -> Any:
+    """A structure of inputs, with what stands for its sparse placeholders.
+
+    Raises:
+        TypeError: a sparse tensor is no placeholder.
+    """
+    return _map_sparse(_source, inputs)
+
+
+def _source(placeholder: SparseTensor) -> Fed:
+    extent = getattr(placeholder.values, EXTENT, None)
+    if extent is None:
+        raise TypeError(f"a sparse input must be made by K.placeholder(sparse=True), unlike {placeholder!r}.")
+    return Fed(placeholder.indices, placeholder.values, extent)
+
+
+def given(inputs: Any, values: Any) -> Any:
+    """The values for a structure of inputs, where matrices of SciPy and sparse tensors are given for sparse ones.
+
+    Raises:
+        TypeError: a value is sparse and the input is not, or the other way round.
+        ValueError: the shape of a sparse value does not fit.
+    """
+    if type(inputs) is SparseTensor:
+        return _value(inputs, values)
+    if isinstance(inputs, (list, tuple)) and isinstance(values, (list, tuple)) and len(inputs) == len(values):
+        return [given(one, value) for one, value in zip(inputs, values, strict=True)]
+    if isinstance(inputs, dict) and isinstance(values, dict):
+        return {key: given(inputs[key], value) if key in inputs else value for key, value in values.items()}
+    if hasattr(inputs, "op") and _is_sparse(values):
+        problem = (
+            f"the input {inputs.op.name!r} is dense: make it with K.placeholder(sparse=True), or give a dense array"
+        )
+        raise TypeError(f"{problem}, not {_text(values)}.")
+    return values
+
+
+def _is_sparse(value: Any) -> bool:
+    return hasattr(value, "tocoo") or hasattr(type(value), "dense_shape")
+
+
+def _value(placeholder: SparseTensor, value: Any) -> Fed:
+    name = placeholder.op.name.rpartition("/")[0]
+    if hasattr(value, "tocoo"):
+        found = sparse.from_scipy(value)
+    elif _is_sparse(value):
+        found = sparse.as_sparse(value)
+    else:
+        problem = f"the input {name!r} is sparse: it is given a matrix of scipy.sparse or a K.SparseTensor"
+        raise TypeError(f"{problem}, not {describe(value)}.")
+    if not fits(found.shape, placeholder.shape):
+        raise ValueError(f"the input {name!r} has the shape {placeholder.shape}: {_text(value)} does not fit.")
+    return Fed(found.indices, found.values, np.empty((*found.shape, 0), "float32"))
+
+
+def _text(value: Any) -> str:
+    return f"a sparse value of shape {tuple(value.shape)}"
+
+
+def _map_sparse(function: Callable[[SparseTensor], Any], value: Any) -> Any:
+    if type(value) is SparseTensor:
+        return function(value)
+    if type(value) in (list, tuple):
+        return type(value)(_map_sparse(function, item) for item in value)
+    return {key: _map_sparse(function, item) for key, item in value.items()} if type(value) is dict else value

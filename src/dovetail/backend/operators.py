@@ -1,0 +1,95 @@
+"""Python's operators by name; no Keras had these functions, but programs call them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from dovetail.backend.table import k_function
+from dovetail.ops.kinds import TensorLike
+
+__all__ = ["add", "divide", "multiply", "subtract"]
+
+
+@k_function
+def add(x: TensorLike, y: TensorLike) -> Any:
+    """The sum, elementwise; `x + y`.
+
+    Args:
+        x, y: numbers whose shapes broadcast; promoted to a common dtype.
+
+    Raises:
+        ValueError: the shapes do not broadcast.
+
+    Source: `keras.ops.add`.
+
+    Modern: `keras.ops.add(x, y)`, `x + y`.
+
+    Example:
+        >>> add([1., 2.], 3.).numpy()
+        array([4., 5.], dtype=float32)
+    """
+    return ops.add(x, y)
+
+
+@k_function
+def subtract(x: TensorLike, y: TensorLike) -> Any:
+    """The difference, elementwise; `x - y`.
+
+    Args:
+        x, y: numbers whose shapes broadcast; promoted to a common dtype.
+
+    Raises:
+        ValueError: the shapes do not broadcast.
+
+    Source: `keras.ops.subtract`.
+
+    Modern: `keras.ops.subtract(x, y)`, `x - y`.
+
+    Example:
+        >>> subtract([1., 2.], 3.).numpy()
+        array([-2., -1.], dtype=float32)
+    """
+    return ops.subtract(x, y)
+
+
+@k_function
+def multiply(x: TensorLike, y: TensorLike) -> Any:
+    """The product, elementwise; `x * y`.  `K.dot` is that of matrices.
+
+    Args:
+        x, y: numbers whose shapes broadcast; promoted to a common dtype.
+
+    Raises:
+        ValueError: the shapes do not broadcast.
+
+    Source: `keras.ops.multiply`.
+
+    Modern: `keras.ops.multiply(x, y)`, `x * y`.
+
+    Example:
+        >>> multiply([1., 2.], 3.).numpy()
+        array([3., 6.], dtype=float32)
+    """
+    return ops.multiply(x, y)
+
+
+@k_function
+def divide(x: TensorLike, y: TensorLike) -> Any:
+    """The quotient, elementwise; `x / y`.  Of integers, too, it is a float.
+
+    Args:
+        x, y: numbers whose shapes broadcast; promoted to a common dtype.
+
+    Raises:
+        ValueError: the shapes do not broadcast.
+
+    Source: `keras.ops.divide`.
+
+    Modern: `keras.ops.divide(x, y)`, `x / y`.
+
+    Example:
+        >>> divide([1., 2.], 4.).numpy()
+        array([0.25, 0.5 ], dtype=float32)
+    """
+    return ops.divide(x, y)

@@ -1,0 +1,182 @@
+"""Inference after an edit: shapes follow a change through a graph, into the graphs inside of it and out again.
+
+Besides the shapes of tensors, what is known of their elements is followed where these decide on shapes: through
+`Shape` and the arithmetic with shapes (`graph.partial`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from dovetail.errors import op_error
+from dovetail.graph.copying import copy_graph
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.journal import note
+from dovetail.graph.partial import CARRIES_NAN, LARGEST, PartialInts
+from dovetail.graph.trace import infer_specs
+from dovetail.ops.infer import size_of
+from dovetail.ops.spec import Shape, TensorSpec
+from dovetail.ops.subgraphs import SUBGRAPH_CALLS, join_specs
+
+
+def infer_again(operation: Operation) -> list[tuple[GraphTensor, Shape]]:
+    """The outputs whose shapes are not what follows from the inputs now, with the shapes that follow."""
+    op, args = operation.op, operation.args
+    for index in op.ints_positions:
+        if operation.layout[index] is not None:
+            args[index] = _known_ints(operation, index)
+    specs = infer_specs(op, args, operation.where)
+    specs = specs if op.returns_tuple else (specs,)
+    if len(specs) != len(operation.outputs):
+        problem = f"it would have {len(specs)} results, not {len(operation.outputs)}."
+        raise op_error(ValueError, op.name, problem, where=operation.where)
+    pairs = list(zip(operation.outputs, specs, strict=True))
+    for tensor, spec in pairs:
+        if spec.dtype != tensor.dtype:
+            problem = f"{tensor!r} would become {spec!r}; cast what it is computed from."
+            raise op_error(TypeError, op.name, problem, where=operation.where)
+    return [(tensor, spec.shape) for tensor, spec in pairs if spec.shape != tensor.shape]
+
+
+def _known_ints(operation: Operation, index: int) -> tuple[int | None, ...] | None:
+    """What is known of a shape that is a tensor: now, or else from before, when more of the program was seen."""
+    tensor = operation.inputs[operation.input_at(index)]
+    before = operation.attrs.get(operation.op.params[index].name)
+    now = PartialInts().ints(tensor)
+    if now is None:
+        if before is None and not getattr(operation.op.infer, "unknown_rank", False):
+            problem = f"the length of the shape {tensor!r} is not known, so the rank would not be."
+            raise op_error(ValueError, operation.type, problem, where=operation.where)
+        return before
+    if before is None or len(before) != len(now):
+        return now
+    return tuple(b if n is None else n for b, n in zip(before, now, strict=True))
+
+
+def is_told(tensor: GraphTensor) -> bool:
+    """Whether its elements may decide on shapes: it has few integers, or nobody knows how many."""
+    size = size_of(tensor.shape)
+    return tensor.dtype.is_integer and (size is None or size <= LARGEST)
+
+
+def infer_from(operations: Iterable[Operation], changed: Iterable[GraphTensor] = ()) -> None:
+    """Gives the outputs of these operations, and of what follows, the shapes that their inputs imply now.
+
+    Args:
+        operations: of one graph; an input of theirs is another one now, or has another shape.
+        changed: tensors of which other elements may be known than before.
+
+    Raises:
+        ValueError, TypeError, IndexError: the inputs of an operation do not fit.
+    """
+    others = set(changed)
+    todo: list[tuple[int, int, Operation]] = []
+
+    def push(users: Iterable[Operation]) -> None:
+        for operation in users:
+            heappush(todo, (operation._position, id(operation), operation))
+
+    push(operations)
+    last: Operation | None = None
+    while todo:
+        operation = heappop(todo)[-1]
+        if operation is last:  # all that comes before it was done when it was met for the first time
+            continue
+        last = operation
+        _forget_ints(operation, others)
+        infer_subgraphs(operation)
+        for tensor, shape in infer_again(operation):
+            set_shape(tensor, shape)
+            push(tensor.consumers())
+        if _passes_on(operation, others):
+            others.add(operation.outputs[0])
+            push(operation.outputs[0].consumers())
+
+
+def set_shape(tensor: GraphTensor, shape: Shape) -> None:
+    """Says what is known now of a tensor's shape."""
+    before, tensor.shape = tensor.shape, shape
+    if tensor.op.type == "Placeholder":
+        tensor.op.set_attr("shape", shape)
+    note(lambda: setattr(tensor, "shape", before))
+
+
+def _passes_on(operation: Operation, changed: set[GraphTensor]) -> bool:
+    """Whether other elements of its result may be known, since others of its inputs are, or their shape."""
+    if operation.type == "Shape":
+        return True
+    return (
+        operation.type in CARRIES_NAN and is_told(operation.outputs[0]) and any(t in changed for t in operation.inputs)
+    )
+
+
+def _forget_ints(operation: Operation, changed: set[GraphTensor]) -> None:
+    """Of a shape that is a tensor, and that may have other elements, only that counts which is known now."""
+    for index in operation.op.ints_positions:
+        if operation.layout[index] is not None:
+            tensor = operation.inputs[operation.input_at(index)]
+            if tensor in changed:
+                operation.set_attr(operation.op.params[index].name, PartialInts().ints(tensor))
+
+
+# -- graphs inside of operations --------------------------------------------------------------------------------------
+
+
+def infer_subgraphs(operation: Operation) -> None:
+    """Gives the inputs of the graphs inside an operation the shapes of what the operation is given, and what follows.
+
+    Raises:
+        ValueError, TypeError, IndexError: a graph does not take these shapes, or a loop does not keep its own.
+    """
+    if operation.type not in SUBGRAPH_CALLS:
+        return
+    for name, carried, others in SUBGRAPH_CALLS[operation.type](*operation.args):
+        fixed = [t.shape for t in others]
+        if not _takes(operation.attrs[name], carried, fixed):
+            _give(_own(operation, name), carried, fixed)
+
+
+def _takes(inner: Graph, carried: Sequence[Any], fixed: Sequence[Shape]) -> bool:
+    """Whether the inputs of a subgraph have the shapes that it is given."""
+    own, first = [t.shape for t in inner.inputs], [t.shape for t in carried]
+    if own[len(first) :] != fixed or any(_rank(a) != _rank(b) for a, b in zip(own, first, strict=False)):
+        return False
+    return own[: len(first)] == _joined(inner, first)
+
+
+def _rank(shape: Shape) -> int | None:
+    return None if shape is None else len(shape)
+
+
+def _give(inner: Graph, carried: Sequence[Any], fixed: Sequence[Shape]) -> None:
+    """Gives a subgraph the shapes of what it carries at first, made wider until they stay, and of its other inputs."""
+    shapes = [t.shape for t in carried]
+    while True:  # each time round less is known of some dimension, so it comes to an end
+        users: list[Operation] = []
+        for tensor, shape in zip(inner.inputs, [*shapes, *fixed], strict=True):
+            if tensor.shape != shape:
+                set_shape(tensor, shape)
+                users += tensor.consumers()
+        infer_from(users)
+        joined = _joined(inner, shapes)
+        if joined == shapes:
+            return
+        shapes = joined
+
+
+def _joined(inner: Graph, shapes: Sequence[Shape]) -> list[Shape]:
+    """The shapes that fit both what a loop carries and what its body makes of that."""
+    pairs = zip(shapes, inner.outputs, strict=False)
+    return [join_specs(TensorSpec(a, b.dtype), b.spec, "what a loop carries").shape for a, b in pairs]
+
+
+def _own(operation: Operation, name: str) -> Graph:
+    """A subgraph of an operation, which is copied first if other operations hold it too."""
+    inner = operation.attrs[name]
+    if any(holder is not operation for holder in inner.holders()):
+        inner = copy_graph(inner)
+        inner._holders[operation] = None
+        operation.set_attr(name, inner)
+    return inner

@@ -1,0 +1,69 @@
+"""Outputs: the list of a graph's results, which knows where a tensor stands in it without looking through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dovetail.graph.operation import GraphTensor
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
+
+
+class Outputs(list[GraphTensor]):
+    """The results of a graph, in order; a list like others.
+
+    Args:
+        graph: whose results they are; it is told of each change.
+        tensors: what the list holds.
+    """
+
+    def __init__(self, graph: Graph, tensors: Iterable[GraphTensor] = ()) -> None:
+        super().__init__(tensors)
+        self._graph = graph
+        self._numbers: dict[GraphTensor, list[int]] | None = None
+
+    def numbers(self) -> dict[GraphTensor, list[int]]:
+        """tensor → where it stands."""
+        if self._numbers is None:
+            self._numbers = {}
+            for number, tensor in enumerate(self):
+                self._numbers.setdefault(tensor, []).append(number)
+        return self._numbers
+
+    def replace(self, old: GraphTensor, new: GraphTensor) -> None:
+        """Puts one tensor wherever another stands."""
+        self._put(new, self.numbers().get(old, ()))
+
+    def _put(self, tensor: GraphTensor, numbers: Iterable[int]) -> None:
+        index = self.numbers()
+        for number in list(numbers):
+            old = self[number]
+            list.__setitem__(self, number, tensor)
+            index[old].remove(number)
+            if not index[old]:
+                del index[old]
+            index.setdefault(tensor, []).append(number)
+            self._graph.edited(partial(self._put, old, [number]))
+
+    def __reduce__(self) -> Any:
+        return list, (list(self),)
+
+
+def _changing(name: str) -> Callable[..., Any]:
+    method = getattr(list, name)
+
+    def change(self: Outputs, *args: Any, **options: Any) -> Any:
+        self._numbers = None
+        self._graph.edited()
+        return method(self, *args, **options)
+
+    change.__name__, change.__doc__ = name, method.__doc__
+    return change
+
+
+for _name in ("__setitem__", "__delitem__", "__iadd__", "__imul__", "append", "clear", "extend", "insert", "pop",
+              "remove", "reverse", "sort"):  # fmt: skip
+    setattr(Outputs, _name, _changing(_name))

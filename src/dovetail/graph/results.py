@@ -1,0 +1,113 @@
+"""Results of traced functions: their tensors become the outputs of the graph; no tensor comes out in another way."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from dovetail.dtypes import promote
+from dovetail.errors import op_error
+from dovetail.graph import trace
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.ops import arguments
+from dovetail.ops.op import OPS
+from dovetail.structure import LEAF, flatten, unflatten
+from dovetail.tensor import Tensor
+
+_SLOT = object()
+
+
+def collect(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
+    """Makes the result's tensors the graph's outputs.
+
+    Returns:
+        What puts values in their places.
+
+    Raises:
+        TypeError: the result is a generator, or holds a tensor of the graph in an object that is no structure.
+    """
+    leaves, structure = flatten(result)
+    outputs: list[GraphTensor] = []
+    plain: list[Any] = []
+    for leaf in leaves:
+        if _is_tensor(leaf):
+            dtype = promote([arguments.dtype_of(leaf)])
+            outputs.append(trace.to_graph(leaf, dtype, graph, OPS["Identity"]))
+            plain.append(_SLOT)
+        else:
+            _check(graph, leaf)
+            plain.append(leaf)
+    graph.outputs = outputs
+    if structure == LEAF and outputs:
+        return lambda values: values[0]
+
+    def rebuild(values: list[Tensor]) -> Any:
+        found = iter(values)
+        return unflatten(structure, [next(found) if p is _SLOT else p for p in plain])
+
+    return rebuild
+
+
+def _is_tensor(leaf: Any) -> bool:
+    return not isinstance(leaf, (str, bytes)) and (
+        hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float, complex))
+    )
+
+
+def _check(graph: Graph, leaf: Any) -> None:
+    kind = type(leaf).__name__
+    if isinstance(leaf, (Iterator, AsyncIterator, Coroutine)):
+        problem = f"it returns a {kind}, which runs when tracing is over; return a list or tuple of its values."
+        raise op_error(TypeError, graph.name, problem)
+    tensor = _held(graph, leaf)
+    if tensor is not None:
+        problem = (
+            f"it returns a {kind} that holds {tensor!r}, which has no value outside of the graph; return tensors, or "
+            "lists, tuples, dicts and dataclasses of them."
+        )
+        raise op_error(TypeError, graph.name, problem)
+
+
+def _held(graph: Graph, value: Any) -> GraphTensor | None:
+    """A tensor of the graph, or of one inside of it, that an object holds."""
+    seen: set[int] = set()
+    todo = deque([value])
+    while todo:
+        value = todo.popleft()
+        if type(value) is GraphTensor and value.graph.outermost is graph:
+            return value
+        if id(value) not in seen and not isinstance(value, (GraphTensor, ModuleType, type, BuiltinFunctionType)):
+            seen.add(id(value))
+            todo.extend(_parts(value))
+    return None
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return [*value, *value.values()]
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return value
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, MethodType):
+        return [value.__self__, value.__func__]
+    if isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
+        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    slots = [name for kind in type(value).__mro__ for name in _names(getattr(kind, "__slots__", ()))]
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+
+
+def _names(slots: Any) -> Iterable[str]:
+    return [slots] if isinstance(slots, str) else slots
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018  # raises if there is none
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,49 @@
+"""What TensorFlow is told of Dovetail.
+
+AutoGraph is to leave Dovetail's code as it is, which works in `tf.function` unchanged.  And TensorFlow's functions take
+tensors and variables: those on the tensorflow engine as they are, so that TensorFlow's own tapes follow them.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.autograph.core import config
+
+from dovetail.errors import is_inside, is_of_user
+from dovetail.graph.operation import GraphTensor
+from dovetail.ops.numpy_calls import warn_of_loss
+from dovetail.tensor import Tensor
+from dovetail.variable import Variable
+
+config.CONVERSION_RULES = (config.DoNotConvert("dovetail"), *config.CONVERSION_RULES)
+
+# Functions that convert, which is the user's wish; and functions around each function of TensorFlow's.
+_CONVERSIONS = frozenset(["convert_to_tensor", "convert_to_tensor_v2_with_dispatch", "constant"])
+_WRAPPERS = frozenset(["error_handler", "op_dispatch_handler", "wrapper", "wrapped", "new_func", "binary_op_wrapper"])
+
+
+def _convert(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    tensor = value.read() if isinstance(value, Variable) else value
+    called = _called()
+    if called not in _CONVERSIONS and type(tensor) is Tensor:
+        warn_of_loss("tf", called, [value])
+    if type(tensor) is Tensor and tensor.engine == "tensorflow" and dtype in (None, tensor.value.dtype):
+        return tensor.value
+    return tf.constant(tensor.__array__(), dtype, name=name)
+
+
+def _called() -> str:
+    """The function of TensorFlow's that the user called."""
+    frame, name = sys._getframe(1), "convert_to_tensor"
+    while frame.f_back is not None and not is_of_user(frame):
+        if frame.f_code.co_name not in _WRAPPERS and not is_inside(frame.f_code):
+            name = frame.f_code.co_name
+        frame = frame.f_back
+    return name.removeprefix("_").removesuffix("_dispatch_factory")  # the names of operators have them
+
+
+# Behind what `interop.keras` registers for variables (100), before what TensorFlow does with any object (200).
+tf.register_tensor_conversion_function((Tensor, Variable, GraphTensor), _convert, priority=150)

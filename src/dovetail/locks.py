@@ -1,0 +1,100 @@
+"""Locks that are always freed: whatever exception comes, at whatever line, and in a forked child too.
+
+A signal's exception may come between any two lines, also between the end of a `with` block and the call that frees its
+lock, if they are on two lines that a debugger or `sys.settrace` steps through.  So a lock is only ever held in a `with`
+statement of one line, here: CPython looks for signals after calls, and has none between a lock's `__enter__` and the
+block, nor between the block and `__exit__`.  (Python 3.14 looks for them once too often, its issue 148874.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+_numbers = itertools.count()
+_AGAIN: Any = object()
+
+
+def make_lock() -> Any:
+    """A reentrant lock, which is free in a forked child whatever other threads did in the parent."""
+    lock = threading.RLock()
+    _locks.add(lock)
+    return lock
+
+
+def holding(lock: Any, function: Callable[..., T], *args: Any) -> T:
+    """What a function returns that is called while a lock is held."""
+    # fmt: off
+    with lock: return function(*args)  # noqa: E701
+    # fmt: on
+
+
+class Guard:
+    """The lock of what is changed together; guards that are joined are one from then on.
+
+    Example:
+        >>> a, b = Guard(), Guard()
+        >>> join([a, b]) is b.top
+        True
+        >>> a.holding(max, 1, 2)
+        2
+    """
+
+    __slots__ = ("__weakref__", "_into", "_lock", "_number")
+
+    def __init__(self) -> None:
+        self._lock = make_lock()
+        self._number = next(_numbers)  # two locks are taken in this order
+        self._into: Guard | None = None
+
+    @property
+    def top(self) -> Guard:
+        """The guard that holds for this one now."""
+        guard = self
+        while guard._into is not None:
+            guard = guard._into
+        return guard
+
+    def holding(self, function: Callable[..., T], *args: Any) -> T:
+        """What a function returns that is called while no other thread holds this guard."""
+        while True:
+            guard = self.top
+            # fmt: off
+            with guard._lock: result = function(*args) if guard._into is None else _AGAIN  # noqa: E701
+            # fmt: on
+            if result is not _AGAIN:
+                return result
+
+
+def join(guards: Iterable[Guard]) -> Guard:
+    """Makes one guard of several; a thread that does this holds none of them, or all."""
+    first, *others = guards
+    for other in others:
+        while first.top is not other.top:
+            low, high = sorted((first.top, other.top), key=lambda guard: guard._number)
+            # fmt: off
+            with low._lock, high._lock: _put_into(high, low)  # noqa: E701
+            # fmt: on
+    return first.top
+
+
+def _put_into(high: Guard, low: Guard) -> None:
+    if low._into is None and high._into is None:  # else another thread has joined one of them in the meantime
+        high._into = low
+
+
+def _free_in_child() -> None:
+    for lock in list(_locks):
+        if not lock._is_owned():  # by the thread that forks, which is the one that goes on
+            lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_in_child)

@@ -1,0 +1,53 @@
+"""Control inputs become data: what waits for an operation takes its arguments from a barrier that takes its result.
+
+Passes, and engines that compile whole programs, see from data alone what must be computed; so nothing that is waited
+for gets lost, whatever becomes of the operations that wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from dovetail.graph.copying import waited_for
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.order import position
+
+
+def control_inputs_to_data(graph: Graph) -> int:
+    """Replaces the control inputs of a graph.
+
+    Returns:
+        How many operations had some.
+    """
+    waiting = [(op, waited_for(op)) for op in graph.operations if op.control_inputs]
+    for op, _ in waiting:
+        for other in op.control_inputs:
+            op.remove_control_input(other)
+    for op, others in waiting:
+        before = [other.outputs[0] for other in others if other.outputs]
+        if before:
+            _wait(graph, op, before)
+    return len(waiting)
+
+
+def _wait(graph: Graph, op: Operation, before: list[GraphTensor]) -> None:
+    if op.inputs:
+        with graph.replacing(op):
+            behind = _barrier(op.inputs, before)
+        for number in range(len(op.inputs)):
+            op.set_input(number, behind[number])
+    else:  # it may run first, but who uses it may not
+        with graph.insert_after(max([op, *(t.op for t in before)], key=position)):
+            behind = _barrier(op.outputs, before)
+        for old, new in zip(op.outputs, behind, strict=True):
+            for user, number in old.uses():
+                if user is not new.op:
+                    user.set_input(number, new)
+            graph.outputs.replace(old, new)
+
+
+def _barrier(tensors: list[GraphTensor], before: list[GraphTensor]) -> list[GraphTensor]:
+    """The tensors, once others are computed."""
+    behind: Any = ops.optimization_barrier([*tensors, *before])
+    return list(behind[: len(tensors)])

@@ -1,0 +1,138 @@
+"""TensorShape: the shape of a tensor, a tuple with the methods that programs for TensorFlow call on shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import index
+from typing import Any
+
+
+class TensorShape(tuple[Any, ...]):
+    """Dimensions, with None for those that are not known; a tuple in all else.
+
+    Source: `tf.TensorShape`.
+
+    Example:
+        >>> shape = TensorShape((None, 3))
+        >>> shape, shape.as_list(), shape.ndims, shape[1:].is_fully_defined()
+        ((None, 3), [None, 3], 2, True)
+    """
+
+    __slots__ = ()
+
+    @property
+    def rank(self) -> int | None:
+        """The number of axes; None if it is not known."""
+        return len(self)
+
+    @property
+    def ndims(self) -> int | None:
+        """The number of axes; None if it is not known."""
+        return self.rank
+
+    def as_list(self) -> list[int | None]:
+        """The dimensions in a list.
+
+        Raises:
+            ValueError: not even the rank is known.
+        """
+        return list(self)
+
+    def num_elements(self) -> int | None:
+        """The number of elements; None if it is not known."""
+        if not self.is_fully_defined():
+            return None
+        count = 1
+        for dim in self:
+            count *= dim
+        return count
+
+    def is_fully_defined(self) -> bool:
+        """Whether each dimension is known."""
+        return None not in self
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether both could be the shape of one tensor: None is any dimension, or any shape."""
+        try:
+            self.merge_with(other)
+        except ValueError:
+            return False
+        return True
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raises ValueError where `is_compatible_with` is false."""
+        self.merge_with(other)
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """What is known of one tensor by both shapes.
+
+        Raises:
+            ValueError: no tensor has both shapes.
+
+        Example:
+            >>> TensorShape((None, 3)).merge_with((2, None))
+            (2, 3)
+        """
+        other = shape_of(other if other is None else [dim if dim is None else index(dim) for dim in other])
+        if other.rank is None or self.rank is None:
+            return self if other.rank is None else other
+        if len(self) != len(other) or any(None not in (a, b) and a != b for a, b in zip(self, other, strict=True)):
+            raise ValueError(f"no tensor has both the shape {self} and the shape {other}.")
+        return TensorShape(b if a is None else a for a, b in zip(self, other, strict=True))
+
+    def __getitem__(self, place: Any) -> Any:
+        found = tuple.__getitem__(self, place)
+        return TensorShape(found) if type(place) is slice else found
+
+
+class UnknownShape(TensorShape):
+    """The shape of which not even the rank is known; what needs the rank raises ValueError."""
+
+    __slots__ = ()
+
+    @property
+    def rank(self) -> None:
+        return None
+
+    def is_fully_defined(self) -> bool:
+        return False
+
+    def as_list(self) -> list[int | None]:
+        return self._needs_rank()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._needs_rank()
+
+    def __len__(self) -> int:
+        return self._needs_rank()
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._needs_rank()
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or isinstance(other, UnknownShape)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(None)
+
+    def __repr__(self) -> str:
+        return "<unknown>"
+
+    def _needs_rank(self) -> Any:
+        raise ValueError("the rank of the shape is not known; give it with set_shape, or reshape the tensor.")
+
+
+UNKNOWN = UnknownShape()
+
+
+def shape_of(dims: Iterable[Any] | None) -> TensorShape:
+    """Dimensions as a `TensorShape`; None is the one of which nothing is known."""
+    if isinstance(dims, TensorShape):
+        return dims
+    return UNKNOWN if dims is None else TensorShape(dims)

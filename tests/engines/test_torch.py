@@ -1,0 +1,93 @@
+"""What torch's kernels do not take as they are: strides, and dtypes that it can hold but hardly compute with."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import dovetail as dt
+from dovetail import dtypes, ops
+from dovetail.ops.op import OPS
+from tests.ops.table import draw, identifier, leaves
+
+
+@pytest.fixture(autouse=True)
+def _torch():
+    with dt.engine("torch"):
+        yield
+
+
+def gradient(function, x):
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x)
+
+
+@pytest.mark.parametrize("dtype", dtypes.FLOATS)
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_convolution_to_one_channel_has_a_gradient_b(rng, dtype, rank, batch):
+    x, kernel = rng.normal(size=(batch, *(5,) * rank, 3)), rng.normal(size=(*(2,) * rank, 3, 1))
+    with dt.engine("numpy"):
+        expected = gradient(lambda k: ops.conv(x, k, 2, "same"), ops.convert(kernel)).numpy()
+    images = ops.convert(x, dtype)
+    found = gradient(lambda k: ops.conv(images, k, 2, "same"), ops.convert(kernel, dtype))
+    tolerance = 0.1 if dtype in ("float16", "bfloat16") else 1e-4
+    np.testing.assert_allclose(found.numpy().astype("float64"), expected, tolerance, 2 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e5m2", "uint16", "bool"])
+@pytest.mark.parametrize("shape", [(1,), (1, 3), (2, 1), (2, 3)])
+def test_arrays_whose_strides_are_negative_b(shape, dtype):
+    array = np.arange(np.prod(shape)).reshape(shape).astype(dtypes.ALL[dtype].numpy)
+    for turned in (array[::-1], np.flip(array)):
+        np.testing.assert_array_equal(ops.convert(turned).numpy(), turned)
+        np.testing.assert_array_equal(ops.convert(turned, dtype).numpy(), turned)
+
+
+def test_constants_whose_strides_are_negative_in_a_compiled_gradient_b():
+    weights = np.ones((1, 3))[::-1]
+    compiled = dt.function(lambda x: gradient(lambda x: ops.sum(x * weights), x))
+    assert compiled(ops.ones((1, 3))).numpy().tolist() == [[1, 1, 1]]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn"])
+def test_constants_of_which_one_element_stands_for_all_b(dtype):
+    assert dt.function(lambda: ops.zeros((1,), dtype))().numpy().tolist() == [0]
+    found = dt.function(lambda x: x + ops.zeros((1,), "bfloat16"))(ops.ones((2,), "bfloat16"))
+    assert found.numpy().tolist() == [1, 1]
+
+
+def in_dtype(value, dtype):
+    if isinstance(value, list):
+        return [in_dtype(item, dtype) for item in value]
+    plain = isinstance(value, np.ndarray) and value.dtype == np.float32
+    return np.abs(value).astype(dtypes.ALL[dtype].numpy) if plain else value
+
+
+TABLE = [op for op in OPS.values() if op.samples and not op.name.startswith("Stateless") and op.name != "Print"]
+
+
+@pytest.mark.parametrize("op", TABLE, ids=identifier)
+def test_every_dtype_that_numpy_takes_b(op, rng):
+    """What computes on NumPy does on torch too, and gives the same type."""
+    args, kwargs = draw(op.samples[0], rng)
+    for dtype in ("bool", *dtypes.INTEGERS, "float16", "bfloat16"):
+        given, named = [in_dtype(v, dtype) for v in args], {k: in_dtype(v, dtype) for k, v in kwargs.items()}
+        try:
+            with dt.engine("numpy"):
+                expected = leaves(op(*given, **named))
+        except Exception:  # no dtype of this op's
+            continue
+        found = leaves(op(*given, **named))
+        assert [(f.shape, f.dtype) for f in found] == [(e.shape, e.dtype) for e in expected], dtype
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
+def test_relu_of_unsigned_integers_b(dtype):
+    x = ops.convert([0, 3, 200], dtype)
+    for way in (ops.relu, dt.function(ops.relu)):
+        assert way(x).numpy().tolist() == [0, 3, 200]
+    for way in (ops.relu6, dt.function(ops.relu6)):
+        assert way(x).numpy().tolist() == [0, 3, 6]

@@ -1,0 +1,102 @@
+"""The generated suite of gradients: of gradients, with unknown dimensions, of complex numbers, of halves.
+
+What is expected comes from NumPy, once for all engines; see `engines_to_compile` for where a sample is compiled.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail.dtypes import as_dtype
+from dovetail.engines import current_engine
+from tests.conftest import ENGINES
+from tests.ops.table import (
+    CASES,
+    Function,
+    complex_arguments,
+    draw,
+    draw_complex,
+    engines_to_compile,
+    finite_differences,
+    is_differentiable,
+    taped,
+    unknown_dimensions,
+)
+
+DIFFERENTIABLE = [case for case in CASES if is_differentiable(*case)]
+COMPLEX = [case for case in CASES if complex_arguments(*case)]
+HALVES = {"float16": np.dtype("float16"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+
+
+def cases(found):
+    """Parameters: an op, the number of a sample of it, and whether it is the first of the op."""
+    first = dict(reversed(found))
+    params = [pytest.param(op, number, number == first[op], id=f"{op.name}-{number}") for op, number in found]
+    return pytest.mark.parametrize(("op", "number", "is_first"), params)
+
+
+def check(found, expected, where, tolerance=1e-4):
+    for f, e in zip(found, expected, strict=True):
+        np.testing.assert_allclose(f.numpy(), e, rtol=tolerance, atol=tolerance, err_msg=f"on {where}")
+
+
+@cases(DIFFERENTIABLE)
+def test_second_order(op, number, is_first, rng):
+    """A product with the Hessian agrees with differences of the gradient; compiled, with unknown dimensions."""
+    sample = op.samples[number]
+    function = Function(op, *draw(sample, rng, "float64"), rng)
+    with dt.engine("numpy"):
+        once = [g.numpy() for g in function.first(*function.arrays)]
+        twice = function.differences()
+        check(function.second(*function.arrays), twice, "numpy")
+    signature = None if sample.known else unknown_dimensions(function.arrays)
+    for engine in engines_to_compile(ENGINES, op, number, is_first):
+        with dt.engine(engine):
+            both = dt.function(lambda *new: (function.first(*new), function.second(*new)), input_signature=signature)
+            for found, expected in zip(both(*function.arrays), (once, twice), strict=True):
+                check(found, expected, engine)
+
+
+@cases(COMPLEX)
+def test_complex_numbers(op, number, is_first, rng):
+    """The gradient agrees with differences along the real and the imaginary axis, that of it with differences of it."""
+    function = Function(op, *draw_complex(op, number, rng), rng)
+    with dt.engine("numpy"):
+        once = finite_differences(lambda new: float(function.curved(*new)), function.arrays)
+        check(function.first(*function.arrays), once, "numpy", 1e-5)
+        check(function.second(*function.arrays), function.differences(), "numpy")
+    for engine in engines_to_compile(ENGINES, op, number, is_first):
+        with dt.engine(engine):
+            check(dt.function(function.first)(*function.arrays), once, engine, 1e-5)
+
+
+@cases(DIFFERENTIABLE)
+def test_halves(op, number, is_first, rng):
+    """Values and gradients agree with those of float32, but for a few roundings of what is largest in them."""
+    functions = {name: Function(op, *draw(op.samples[number], rng, dtype), rng) for name, dtype in HALVES.items()}
+    arrays = {name: function.arrays for name, function in functions.items()}
+
+    def compute(arrays):
+        return [
+            (function.results(*arrays[name]), taped(function.value, arrays[name]))
+            for name, function in functions.items()
+        ]
+
+    with dt.engine("numpy"):
+        wide = compute({name: [x.astype("float32") for x in given] for name, given in arrays.items()})
+    for engine in engines_to_compile(ENGINES, op, number, is_first):
+        with dt.engine(engine):
+            narrow = (dt.function(compute) if current_engine().compiles_programs else compute)(arrays)
+            for name, (results, gradients), expected in zip(HALVES, narrow, wide, strict=True):
+                assert {r.dtype for r in results} <= {name, *(e.dtype for e in expected[0])}
+                assert {g.dtype for g in gradients} == {name}
+                for f, e in zip([*results, *gradients], [*expected[0], *expected[1]], strict=True):
+                    check_halves(f.numpy().astype("float32"), e.numpy(), as_dtype(name).eps, engine)
+
+
+def check_halves(found, expected, eps, where):
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=8 * eps * (1 + largest), err_msg=f"on {where}")

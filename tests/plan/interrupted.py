@@ -1,0 +1,180 @@
+"""Steps that change 12 variables, to be interrupted; as a program, it interrupts them by signals at random moments.
+
+python -m tests.plan.interrupted ENGINE SEED
+"""
+
+import random
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+import dovetail as dt
+import dovetail.backend as K
+from dovetail import ops
+from dovetail.tensor import building, recording
+
+COUNT = 12
+SIZES = (3, 2000)  # of elements: too small for planned buffers, and large enough
+
+
+class Stop(Exception):
+    """What the handler of a signal of the program's own raises."""
+
+
+RAISED = (KeyboardInterrupt, Stop, MemoryError)
+
+
+class Steps:
+    """Variables that all count the same steps, and a way to make one.
+
+    Attributes:
+        run: makes one step; all variables are then one more.
+    """
+
+    owned = False  # whether the new buffers are known to the variables alone
+
+    def __init__(self, make=dt.Variable):
+        self.variables = [make(np.zeros(SIZES[i % 2], "float32"), name=f"v{i}") for i in range(COUNT)]
+        self.rate = make(1.0, name="rate")
+        self._pool = ThreadPoolExecutor(1)
+        self._others = dt.Variable(0.0)
+
+    def values(self):
+        """The value of each variable, which is the same number everywhere."""
+        found = [v.numpy() for v in self.variables]
+        assert all((value == value[0]).all() for value in found)
+        return [float(value[0]) for value in found]
+
+    def check(self, before):
+        """All old or all new, with no lock held and nothing left behind; returns how many steps were done by now."""
+        values = self.values()
+        assert set(values) in ({before}, {before + 1}), values
+        assert self._pool.submit(self._locks_are_free).result(timeout=60)
+        assert recording.tapes == () and building.graphs == ()
+        return values[0]
+
+    def _locks_are_free(self):
+        return all(v.guard.holding(bool) is False for v in self.variables)
+
+    def check_next(self, before):
+        """The next step works, and its buffers are the variables' own again."""
+        self.run()
+        assert set(self.values()) == {before + 1}
+        if self.owned:
+            assert all(v._buffer.is_private and not v._buffer.wanted for v in self.variables)
+        return before + 1
+
+
+class Compiled(Steps):
+    owned = True
+
+    def __init__(self):
+        super().__init__()
+
+        @dt.function
+        def step():
+            for v in self.variables:
+                v.assign_add(ops.ones(v.shape) * self.rate)
+            return ops.sum(self.variables[0])
+
+        self.run = step
+
+
+class Taped(Steps):
+    def __init__(self):
+        super().__init__()
+
+        @dt.function
+        def step(x):
+            for v in self.variables:
+                v.assign(v + self.rate)
+            return x * self.rate
+
+        self.x = ops.constant(2.0)
+        self.step = step
+        self.tape = dt.GradientTape(persistent=True)
+
+    def run(self):
+        outside, recording.tapes = recording.tapes, (self.tape,)
+        try:
+            return self.step(self.x)
+        finally:
+            recording.tapes = outside
+
+
+class Session(Steps):
+    def __init__(self):
+        super().__init__(K.variable)
+        x = K.placeholder(())
+        self.function = K.function([x], [x * 2.0], updates=[(v, v + self.rate) for v in self.variables])
+        K.clear_session()  # else whatever is computed from these variables is recorded from now on
+
+    def run(self):
+        return self.function([1.0])
+
+
+class Assign(Steps):
+    def __init__(self):
+        super().__init__()
+        del self.variables[1:]
+
+    def run(self):
+        self.variables[0].assign(self.variables[0].numpy() + 1.0)
+
+
+class AssignAdd(Assign):
+    def run(self):
+        self.variables[0].assign_add(self.rate)
+
+
+SITUATIONS = {"compiled": Compiled, "taped": Taped, "session": Session, "assign": Assign, "assign_add": AssignAdd}
+
+
+def interrupted_by_signals(steps, rng, times):
+    """Interrupts steps by the handler of a signal, at random moments."""
+    for _ in range(10):
+        steps.run()
+    done = steps.check(9)
+    start = time.perf_counter()
+    for _ in range(20):
+        done = steps.check_next(done)
+    lasts = (time.perf_counter() - start) / 20
+    armed = []
+
+    def handler(number, frame):
+        if armed:
+            raise armed.pop()
+
+    signal.signal(signal.SIGALRM, handler)
+    for i in range(times):
+        armed.append(RAISED[i % len(RAISED)])
+        try:
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 3 * lasts))
+            while armed:
+                before = done
+                steps.run()
+                done += 1
+        except BaseException as error:  # a library may make another one of it: TensorFlow a SystemError
+            if armed:
+                raise AssertionError("no signal came") from error
+        done = steps.check(before if done == before + 1 and steps.values()[0] == before + 1 else done)
+        done = steps.check_next(done)
+
+
+def main(engine, seed):
+    rng = random.Random(seed)
+    with dt.engine(engine):
+        for name, make in SITUATIONS.items():
+            interrupted_by_signals(make(), rng, 200 if name == "compiled" else 30)
+            if name == "compiled" and engine == "jax":
+                assert not sys.modules["jax"].config.jax_enable_x64
+            if name == "compiled" and engine == "torch":
+                assert sys.modules["torch"].is_grad_enabled()
+            print(name, "is right")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
