@@ -33,6 +33,8 @@ from dovetail.ops.kinds import Kind
 from dovetail.ops.op import OPS
 from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
 
+_with_64_bits = jax.enable_x64(True)  # as a decorator: an exception finds no line between the setting and its end
+
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
 rules = Rules(
@@ -528,14 +530,14 @@ class JaxEngine(Engine):
     def owns_type(self, kind: type) -> bool:
         return issubclass(kind, jax.Array | jax.core.Tracer | Dimensions | Dimension)
 
+    @_with_64_bits
     def asarray(self, value: Any, dtype: DType) -> Any:
         array = np.asarray(value, dtype.numpy)
-        with jax.enable_x64(True):
-            made = jnp.array(array)
-            if isinstance(made, jax.core.Tracer):  # a value of its own, which does not end with what is being traced
-                with jax.ensure_compile_time_eval():
-                    made = jnp.array(array)
-            return made
+        made = jnp.array(array)
+        if isinstance(made, jax.core.Tracer):  # a value of its own, which does not end with what is being traced
+            with jax.ensure_compile_time_eval():
+                made = jnp.array(array)
+        return made
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
@@ -543,26 +545,26 @@ class JaxEngine(Engine):
     def make_control(self) -> Control:
         return LaxControl()
 
+    @_with_64_bits
     def copy(self, value: Any) -> Any:
-        with jax.enable_x64(True):
-            return jnp.array(value, copy=True)
+        return jnp.array(value, copy=True)
 
     def is_deleted(self, value: Any) -> bool:
         return value.is_deleted()
 
+    @_with_64_bits
     def from_dlpack(self, value: Any) -> Any:
-        with jax.enable_x64(True):
-            return jnp.from_dlpack(value)
+        return jnp.from_dlpack(value)
 
     def eager_rule(self, rule: Rule) -> Rule:
+        @_with_64_bits
         @functools.wraps(rule)
         def wide(*args: Any) -> Any:
-            with jax.enable_x64(True):
-                result = rule(*args)
-                if not _is_traced(result) or _is_traced(args):
-                    return result
-                with jax.ensure_compile_time_eval():  # what Dovetail computes now has a value, also inside `jit`
-                    return rule(*args)
+            result = rule(*args)
+            if not _is_traced(result) or _is_traced(args):
+                return result
+            with jax.ensure_compile_time_eval():  # what Dovetail computes now has a value, also inside `jit`
+                return rule(*args)
 
         return wide
 
@@ -626,14 +628,14 @@ class _Program:
             found.extend(starmap(self._run, (args,)))
         return found[-1]
 
+    @_with_64_bits
     def _first(self, args: tuple[Any, ...], found: list[Any]) -> None:
         args = tuple(jnp.array(arg, copy=True) if i in self._donate else arg for i, arg in enumerate(args))
-        with jax.enable_x64(True):
-            compiled = jax.jit(self._function, donate_argnums=self._donate).lower(*args).compile()
-            found.append(compiled(*args))
+        compiled = jax.jit(self._function, donate_argnums=self._donate).lower(*args).compile()
+        found.append(compiled(*args))
         run = getattr(compiled, "_call", None)  # what its `__call__` calls
         if run is None or isinstance(run, FunctionType):  # Python code, in programs that call back
-            run = jax.enable_x64(True)(compiled)
+            run = _with_64_bits(compiled)
         self._run = run
 
 
