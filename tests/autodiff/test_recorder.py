@@ -173,7 +173,7 @@ def test_gradients_in_a_graph_by_eager_tensors_a1(engine):
 
 
 def test_several_ops_before_a_closure_are_followed_in_order(engine):
-    """`exp(tanh(d / 4))` is computed while the function is traced; a tape around the call goes back through all of it."""
+    """`exp(tanh(d / 4))` is computed while the function is traced; a tape around the call goes back through it."""
     d = ops.convert(OUTSIDE)
 
     @dt.function
