@@ -19,7 +19,7 @@ from timing import table
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.engines import get_engine
+from dovetail.core.engine_registry import get_engine
 from dovetail.graph.ir import Graph
 from dovetail.plan.lower import lower
 from dovetail.plan.optimize import optimized_copy

@@ -32,7 +32,9 @@ from dovetail.backend.docstring import Docstring, read, says, takes_more
 from dovetail.backend.table import FUNCTIONS
 
 RANDOM = "tests/backend/test_random.py::test_a_seed_gives_one_sequence_on_every_engine_and_in_every_way"
-CTC_GRADIENT = "tests/ops/test_ctc.py::test_the_gradient_is_that_of_tensorflow_and_zero_where_labels_are_impossible"
+CTC_GRADIENT = (
+    "tests/ops/sequence/test_ctc.py::test_the_gradient_is_that_of_tensorflow_and_zero_where_labels_are_impossible"
+)
 CTC_LABELS = "tests/backend/test_ctc.py::test_labels_become_sparse_in_a_compiled_function"
 PINNED_BY_TESTS = {  # function, a part of the sentence → the test, where no case can be one
     **{

@@ -37,15 +37,19 @@ SOURCE = ROOT / "src" / "dovetail"
 
 # source file or folder → its own tests, quick ones first; the file's doctests are run before them
 TRUNK = {
-    "ops/dispatch.py": ["tests/ops/test_arguments.py", "tests/ops/test_math.py", "tests/ops/test_calls.py"],
+    "core/dispatch.py": [
+        "tests/core/test_arguments.py",
+        "tests/ops/math/test_arithmetic.py",
+        "tests/core/test_calls.py",
+    ],
+    "core/variable.py": ["tests/core/test_variable.py", "tests/test_copies.py", "tests/test_threads.py"],
+    "core/state.py": ["tests/core/test_variable.py", "tests/plan", "tests/test_threads.py"],
+    "core/locks.py": ["tests/plan", "tests/test_threads.py", "tests/test_copies.py"],
     "autodiff": ["tests/autodiff"],
     "graph": ["tests/graph"],
     "passes": ["tests/passes"],
+    "plan/function.py": ["tests/plan/test_function.py", "tests/test_copies.py"],
     "plan": ["tests/plan"],
-    "function.py": ["tests/test_function.py", "tests/test_copies.py"],
-    "variable.py": ["tests/test_variable.py", "tests/test_copies.py", "tests/test_threads.py"],
-    "state.py": ["tests/test_variable.py", "tests/plan", "tests/test_threads.py"],
-    "locks.py": ["tests/plan", "tests/test_threads.py", "tests/test_copies.py"],
 }
 
 # (file, a mutant's description as the table shows it) → why nobody can observe it
@@ -225,7 +229,7 @@ def main() -> int:
     options = arguments()
     os.environ["DOVETAIL_TEST_ENGINES"] = options.engines
     os.chdir(ROOT)
-    files = sorted(str(path.relative_to(SOURCE)) for part in TRUNK for path in _files(part))
+    files = sorted({str(path.relative_to(SOURCE)) for part in TRUNK for path in _files(part)})
     every = [mutant for file in files for mutant in mutants_of(file) if options.only in str(mutant)]
     drawn = random.Random(options.seed).sample(every, min(options.number, len(every)))
     limits: dict[tuple[str, ...], float] = {}  # per list of tests, how long a mutant's may take

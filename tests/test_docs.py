@@ -21,7 +21,7 @@ import pytest
 pytest.importorskip("torch", reason="the pages show every engine")
 pytest.importorskip("jax", reason="the pages show every engine")
 
-from dovetail.ops.op import OPS
+from dovetail.core.table import OPS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -32,7 +32,7 @@ FILE = re.compile(r"# (\w+)\.py\n")
 @pytest.fixture
 def undisturbed(monkeypatch, tmp_path):
     """A folder to import from; the op table and the engines are afterwards as they were."""
-    module = sys.modules["dovetail.engines"]
+    module = sys.modules["dovetail.core.engine_registry"]
     monkeypatch.setattr(module, "_loaded", dict(module._loaded))
     monkeypatch.setattr(module, "_default", None)
     monkeypatch.syspath_prepend(tmp_path)

@@ -22,8 +22,8 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import backend
-from dovetail.ops.kinds import IntsKind, Kind
-from dovetail.ops.op import Op
+from dovetail.core.kinds import IntsKind, Kind
+from dovetail.core.op import Op
 from tests.backend import cases
 from tests.ops.table import draw
 

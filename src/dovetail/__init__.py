@@ -3,22 +3,23 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from dovetail import config, ops
+from dovetail import ops
 from dovetail.autodiff.custom import custom_gradient
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.autodiff.jacobian import hvp, jvp
 from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.registry import RegisterGradient, gradient_override_map
 from dovetail.autodiff.tape import GradientTape
-from dovetail.engines import engine, list_engines, set_engine
-from dovetail.function import function
-from dovetail.generator import Generator
+from dovetail.core import config, dtypes, errors
+from dovetail.core.engine_registry import engine, list_engines, set_engine
+from dovetail.core.spec import TensorSpec, spec
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph
 from dovetail.graph.patterns import wildcards
 from dovetail.interop import companions
-from dovetail.ops.spec import TensorSpec, spec
-from dovetail.tensor import Tensor
-from dovetail.variable import Variable
+from dovetail.ops.random.generator import Generator
+from dovetail.plan.function import function
 
 companions.install()
 

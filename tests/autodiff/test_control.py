@@ -8,7 +8,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
-from tests.ops.control_programs import agree, constants_alone, draw, gradient, prefix, programs, total
+from tests.ops.control.programs import agree, constants_alone, draw, gradient, prefix, programs, total
 from tests.ops.table import finite_differences
 
 

@@ -6,7 +6,7 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.engines import get_engine
+from dovetail.core.engine_registry import get_engine
 from dovetail.graph.copying import copy_into
 from dovetail.passes.cse import merge_common
 from dovetail.passes.prune import prune

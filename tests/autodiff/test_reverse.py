@@ -8,8 +8,8 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff import reverse
-from dovetail.ops.infer import elementwise
-from dovetail.ops.op import Op
+from dovetail.core.infer import elementwise
+from dovetail.core.op import Op
 
 
 def node_of(op, **more):

@@ -6,8 +6,8 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
-from dovetail.dtypes import as_dtype
-from dovetail.engines import get_engine
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.engine_registry import get_engine
 from dovetail.plan.plan import Plan
 
 CONSTANT = np.array([2.0, 5.0])

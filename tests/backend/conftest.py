@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dovetail import backend as K
-from dovetail.engines import get_engine
-from dovetail.tensor import building
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.recording import building
 from tests.backend.parity import oracle
 from tests.conftest import ENGINES
 

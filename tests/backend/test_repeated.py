@@ -8,7 +8,7 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
-from dovetail.ops.calls import repeatable
+from dovetail.core.calls import repeatable
 from tests.backend.parity import leaves
 from tests.backend.test_parity import CASES
 

@@ -10,7 +10,7 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail.backend.symbolic import symbolic_graph
-from dovetail.engines import current_engine
+from dovetail.core.engine_registry import current_engine
 
 
 @pytest.fixture(autouse=True)

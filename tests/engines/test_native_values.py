@@ -9,8 +9,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.engines import get_engine
-from dovetail.ops.windows import CONVOLUTIONS
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.windows import CONVOLUTIONS
 from tests.ops.table import CASES, draw, float_arrays, identifier, is_differentiable, leaves, replace_arrays
 
 jax = pytest.importorskip("jax")

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail import engines, ops
+from dovetail import ops
+from dovetail.core import engine_registry as engines
+from dovetail.core import worlds
+from dovetail.core.engine import Engine, Rules
 from dovetail.engines import numpy as living
-from dovetail.engines.base import Engine, Rules
-from dovetail.ops import worlds
 from tests.ops.table import CASES, draw, identifier, leaves
 from tests.ops.test_table import check_close
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.engines import current_engine, get_engine
-from dovetail.ops import arguments
-from dovetail.tensor import Tensor
+from dovetail.core import arguments
+from dovetail.core.engine_registry import current_engine, get_engine
+from dovetail.core.tensor import Tensor
 from tests.ops.table import CASES, draw, identifier
 
 RULE_BY_RULE = [found for found in map(get_engine, dt.list_engines()) if not found.compiles_programs]
@@ -48,7 +48,7 @@ def test_out_rules_fill_their_array(found, op, number, rng):
 
 
 def test_every_rule_is_of_an_op(engine):
-    from dovetail.ops.op import OPS
+    from dovetail.core.table import OPS
 
     found = current_engine()
     assert sorted(name for name in {*found.rules, *found.out_rules, *found.fresh} if name not in OPS) == []

@@ -5,8 +5,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.engines import get_engine
-from dovetail.ops.op import OPS
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.table import OPS
 from dovetail.plan.lower import lower
 from dovetail.plan.optimize import optimized_copy
 from tests.ops.table import draw, float_arrays, identifier, leaves, replace_arrays

@@ -6,8 +6,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import dovetail as dt
-from dovetail import dtypes, ops
-from dovetail.ops.op import OPS
+from dovetail import ops
+from dovetail.core import dtypes
+from dovetail.core.table import OPS
 from tests.ops.table import draw, identifier, leaves
 
 

@@ -8,10 +8,10 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.dtypes import ALL
-from dovetail.engines import get_engine
+from dovetail.core.dtypes import ALL
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.tensor import Tensor
 from dovetail.interop.dlpack import from_dlpack, to_dlpack
-from dovetail.tensor import Tensor
 
 ENGINES = dt.list_engines()
 PAIRS = [(a, b) for a in ENGINES for b in ENGINES if a != b]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.engines import get_engine
+from dovetail.core import dispatch
+from dovetail.core.arguments import as_tensor, dtype_of
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.recording import not_building
 from dovetail.graph.ir import Graph
-from dovetail.ops import dispatch
-from dovetail.ops.arguments import as_tensor, dtype_of
-from dovetail.tensor import not_building
 
 ROWS, COLUMNS = 2, 3
 

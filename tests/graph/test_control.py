@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from tests.ops.control_programs import agree, compiled
+from tests.ops.control.programs import agree, compiled
 
 
 def test_branches_are_promoted_and_dimensions_joined(engine):

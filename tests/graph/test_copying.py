@@ -8,10 +8,10 @@ from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.backend.program import Program
 from dovetail.backend.symbolic import DefaultGraph
-from dovetail.function import Functional
 from dovetail.graph.copying import copy_graph
 from dovetail.graph.replay import replay
 from dovetail.passes.composites import inline_composites
+from dovetail.plan.function import Functional
 
 
 def program(graph=None):

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 import dovetail as dt
-from dovetail.dtypes import as_dtype
-from dovetail.engines import get_engine
-from dovetail.ops.op import OPS, Op
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.op import Op
+from dovetail.core.table import OPS
 from dovetail.ops.samples import Array, Sample
 
 CASES = [(op, i) for op in OPS.values() for i in range(len(op.samples))]

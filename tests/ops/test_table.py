@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.engines import current_engine
-from dovetail.ops import arguments, checks
-from dovetail.ops.op import OPS
+from dovetail.core import arguments, checks
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.table import OPS
 from tests.ops.table import (
     CASES,
     draw,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.dtypes import as_dtype
-from dovetail.engines import current_engine
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.engine_registry import current_engine
 from tests.conftest import ENGINES
 from tests.ops.table import (
     CASES,

@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.engines import get_engine
+from dovetail.core.engine_registry import get_engine
 from dovetail.passes.control_inputs import control_inputs_to_data
 from dovetail.plan.optimize import optimized_copy
 

@@ -14,7 +14,7 @@ import numpy as np
 import dovetail as dt
 import dovetail.backend as K
 from dovetail import ops
-from dovetail.tensor import building, recording
+from dovetail.core.recording import building, recording
 
 COUNT = 12
 SIZES = (3, 2000)  # of elements: too small for planned buffers, and large enough

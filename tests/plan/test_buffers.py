@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.engines import get_engine
+from dovetail.core.engine_registry import get_engine
 
 BIG = (64, 64)
 

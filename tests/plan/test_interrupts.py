@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dovetail as dt
-from dovetail.plan.lower import FILE
+from dovetail.core.engine import FILE
 from tests.conftest import SEED
 from tests.plan.interrupted import RAISED, SITUATIONS
 

@@ -4,7 +4,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.engines import get_engine
+from dovetail.core.engine_registry import get_engine
 from dovetail.plan.lower import lower
 
 

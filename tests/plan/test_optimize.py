@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.engines import get_engine
+from dovetail.core.engine_registry import get_engine
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.plan import Plan
 from tests.graph.random_graphs import arguments, check_same, graphs, interpret

@@ -5,8 +5,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.engines import current_engine
-from dovetail.errors import StaleValueError
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.errors import StaleValueError
 
 
 def stepping(size=2000):

@@ -12,18 +12,19 @@ from typing import Any
 
 from dovetail.autodiff.graph_gradients import descendants
 from dovetail.autodiff.vjp import gradient_graph, split
+from dovetail.core.kinds import Eachs
+from dovetail.core.op import composite
+from dovetail.core.recording import recording
+from dovetail.core.spec import TensorSpec
+from dovetail.core.tensor import Tensor
 from dovetail.graph import trace
 from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.ops.control import cond, scan, while_loop
-from dovetail.ops.create import zeros_like
-from dovetail.ops.kinds import Eachs
-from dovetail.ops.op import composite
-from dovetail.ops.products import matmul
-from dovetail.ops.shape import dims_of, reshape, sum_like
-from dovetail.ops.spec import TensorSpec
-from dovetail.ops.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op
-from dovetail.tensor import Tensor, recording
+from dovetail.ops.control.control import cond, scan, while_loop
+from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op
+from dovetail.ops.linalg.products import matmul
+from dovetail.ops.shapes.create import zeros_like
+from dovetail.ops.shapes.shape import dims_of, reshape, sum_like
 
 Gradient = Any  # a tensor, or None
 

@@ -19,19 +19,20 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.autodiff.recorder import Record, Recorder
-from dovetail.dtypes import promote
-from dovetail.engines import owner_of_type
-from dovetail.engines.base import Engine, native_to_dtype
-from dovetail.errors import check_callable, describe, op_error
+from dovetail.autodiff.recorder import Recorder
+from dovetail.core import arguments
+from dovetail.core.dtypes import promote
+from dovetail.core.engine import Engine, native_to_dtype
+from dovetail.core.engine_registry import owner_of_type
+from dovetail.core.errors import check_callable, describe, op_error
+from dovetail.core.recording import Record, building, is_recorded, record_on, recording
+from dovetail.core.structure import flatten, flatten_like, unflatten
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
+from dovetail.core.worlds import GRAPH, HOST, NATIVE, STATE, world_of
 from dovetail.graph import trace
 from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.ops import arguments
-from dovetail.ops.worlds import GRAPH, HOST, NATIVE, STATE, world_of
-from dovetail.structure import flatten, flatten_like, unflatten
-from dovetail.tensor import Tensor, building, is_recorded, record_on, recording
-from dovetail.variable import Variable
 
 Rule = Callable[..., list[Any]]  # gradients of the results → those of the tensors and variables that were used
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.autodiff import reverse
-from dovetail.errors import op_error
+from dovetail.core.errors import op_error
+from dovetail.core.structure import flatten, flatten_like
+from dovetail.core.tensor import Tensor
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.structure import flatten, flatten_like
-from dovetail.tensor import Tensor
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:

@@ -10,11 +10,11 @@ import numpy as np
 from dovetail import ops
 from dovetail.autodiff.recorder import Recorder
 from dovetail.autodiff.reverse import backward, or_zeros
-from dovetail.errors import op_error
-from dovetail.ops.infer import size_of
-from dovetail.ops.shape import dims_of, shape_of
-from dovetail.ops.worlds import HOST, world_of
-from dovetail.structure import flatten, unflatten
+from dovetail.core.errors import op_error
+from dovetail.core.infer import size_of
+from dovetail.core.structure import flatten, unflatten
+from dovetail.core.worlds import HOST, world_of
+from dovetail.ops.shapes.shape import dims_of, shape_of
 
 Pullback = Callable[[Any], list[Any]]  # a gradient of the target → gradients of the sources, None where there is none
 

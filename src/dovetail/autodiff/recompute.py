@@ -18,12 +18,12 @@ from dovetail.autodiff.custom import (
 )
 from dovetail.autodiff.registry import exactly
 from dovetail.autodiff.reverse import through
-from dovetail.engines.base import Engine
-from dovetail.errors import check_callable
+from dovetail.core.engine import Engine
+from dovetail.core.errors import check_callable
+from dovetail.core.recording import record_on, recording
+from dovetail.core.structure import flatten, unflatten
+from dovetail.core.variable import Variable
 from dovetail.graph.trace import current_graph
-from dovetail.structure import flatten, unflatten
-from dovetail.tensor import record_on, recording
-from dovetail.variable import Variable
 
 
 def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:

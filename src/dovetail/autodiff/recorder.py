@@ -6,43 +6,10 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from dovetail import ops
-from dovetail.errors import user_line
-from dovetail.ops import arguments
-from dovetail.tensor import Tensor, recording
-from dovetail.variable import Variable
-
-
-class Record:
-    """One op call on a tape."""
-
-    __slots__ = ("args", "gradient_function", "inputs", "op", "outputs", "overrides", "where")
-
-    def __init__(self, op: Any, args: list[Any], outputs: list[Any], gradient_function: Any = None) -> None:
-        self.op = op
-        self.args = args
-        self.inputs = tensors_in(args)
-        self.outputs = outputs
-        self.gradient_function = gradient_function
-        self.overrides = recording.overrides
-        self.where = user_line() if self.overrides else None
-
-    @property
-    def type(self) -> str:
-        return self.op.name
-
-    def attr(self, name: str) -> Any:
-        return self.args[self.op.index_of(name)]
-
-
-def tensors_in(args: Any) -> list[Any]:
-    """The tensors of an op's arguments, flat, in order."""
-    found: list[Any] = []
-    for arg in args:
-        if type(arg) is tuple:
-            found.extend(a for a in arg if hasattr(a, "dtype") and hasattr(a, "shape"))
-        elif hasattr(arg, "dtype") and hasattr(arg, "shape") and not hasattr(arg, "assign"):
-            found.append(arg)
-    return found
+from dovetail.core import arguments
+from dovetail.core.recording import Record, recording, tensors_in
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
 
 
 class _Link:

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-from dovetail.config import register_context
-from dovetail.errors import op_error
-from dovetail.ops.op import OPS
-from dovetail.tensor import recording
+from dovetail.core.config import register_context
+from dovetail.core.errors import op_error
+from dovetail.core.recording import recording
+from dovetail.core.table import OPS
 
 GradientFunction = Callable[..., Any]
 

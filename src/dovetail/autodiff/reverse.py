@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.autodiff.recorder import Recorder, tensors_in
+from dovetail.autodiff.recorder import Recorder
 from dovetail.autodiff.registry import exactly, registered_gradient
-from dovetail.engines import pop_engine, push_engine
-from dovetail.errors import op_error
-from dovetail.tensor import Tensor
+from dovetail.core.engine_registry import pop_engine, push_engine
+from dovetail.core.errors import op_error
+from dovetail.core.recording import tensors_in
+from dovetail.core.tensor import Tensor
 
 
 def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Sequence[Any]) -> list[Any]:

@@ -16,12 +16,12 @@ from typing import Any
 from dovetail import ops
 from dovetail.autodiff import jacobian, reverse
 from dovetail.autodiff.recorder import Recorder, others
-from dovetail.errors import op_error
-from dovetail.ops.shape import dims_of
-from dovetail.ops.worlds import HOST, NATIVE, world_of
-from dovetail.structure import flatten, flatten_like, unflatten
-from dovetail.tensor import record_on, recording
-from dovetail.variable import Variable
+from dovetail.core.errors import op_error
+from dovetail.core.recording import record_on, recording
+from dovetail.core.structure import flatten, flatten_like, unflatten
+from dovetail.core.variable import Variable
+from dovetail.core.worlds import HOST, NATIVE, world_of
+from dovetail.ops.shapes.shape import dims_of
 
 
 class GradientTape(Recorder):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dovetail.autodiff.graph_gradients import gradients
+from dovetail.core.recording import record_on
 from dovetail.graph.copying import Copies, copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.tensor import record_on
 
 
 @dataclass

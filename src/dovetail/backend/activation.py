@@ -8,8 +8,8 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import logits
 from dovetail.backend.table import k_error, k_function
-from dovetail.errors import describe
-from dovetail.ops.kinds import TensorLike
+from dovetail.core.errors import describe
+from dovetail.core.kinds import TensorLike
 
 __all__ = [
     "elu",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dovetail import config
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import running_keras, running_layer
-from dovetail.engines import chosen_engine, current_engine
+from dovetail.core import config
+from dovetail.core.engine_registry import chosen_engine, current_engine
 
 __all__ = [
     "backend",

@@ -8,9 +8,9 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
-from dovetail.errors import describe
-from dovetail.ops.kinds import TensorLike
-from dovetail.structure import alike, flatten, map_structure, show, unflatten
+from dovetail.core.errors import describe
+from dovetail.core.kinds import TensorLike
+from dovetail.core.structure import alike, flatten, map_structure, show, unflatten
 
 __all__ = ["foldl", "foldr", "map_fn", "switch"]
 

@@ -11,10 +11,10 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
 from dovetail.backend.table import k_error, k_function
-from dovetail.ops.calls import repeatable
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.shape import dims_of, shaped
-from dovetail.ops.windows import data_format_of
+from dovetail.core.calls import repeatable
+from dovetail.core.kinds import TensorLike
+from dovetail.core.windows import data_format_of
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = [
     "bias_add",

@@ -14,11 +14,11 @@ from dovetail.backend import logits, sparse
 from dovetail.backend.checks import require_dimensions
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.backend.table import k_error, k_function
-from dovetail.dtypes import as_dtype
-from dovetail.ops import arguments
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.worlds import HOST, world_of
-from dovetail.variable import Variable
+from dovetail.core import arguments
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.kinds import TensorLike
+from dovetail.core.variable import Variable
+from dovetail.core.worlds import HOST, world_of
 
 __all__ = [
     "arange",

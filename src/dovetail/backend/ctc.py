@@ -14,9 +14,9 @@ from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import known_value
-from dovetail.ops.infer import fits
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.shape import dims_of, shaped
+from dovetail.core.infer import fits
+from dovetail.core.kinds import TensorLike
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = ["ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse"]
 

@@ -11,14 +11,14 @@ from dovetail.autodiff import graph_gradients
 from dovetail.backend.symbolic import interop_keras, is_of_keras
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import asks_for_shapes
-from dovetail.engines import owner_of_type
-from dovetail.errors import describe
+from dovetail.core.engine_registry import owner_of_type
+from dovetail.core.errors import describe
+from dovetail.core.kinds import TensorLike
+from dovetail.core.structure import flatten
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
+from dovetail.core.worlds import NATIVE, unwrapped, world_of
 from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.worlds import NATIVE, unwrapped, world_of
-from dovetail.structure import flatten
-from dovetail.tensor import Tensor
-from dovetail.variable import Variable
 
 __all__ = ["gradients", "stop_gradient"]
 

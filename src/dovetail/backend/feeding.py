@@ -14,11 +14,11 @@ import numpy as np
 from dovetail.backend import sparse
 from dovetail.backend.sparse import SparseTensor
 from dovetail.backend.table import k_error
-from dovetail.errors import describe
+from dovetail.core.errors import describe
+from dovetail.core.infer import fits
+from dovetail.core.spec import spec
 from dovetail.graph.ir import Graph
-from dovetail.ops.infer import fits
-from dovetail.ops.shape import dims_of
-from dovetail.ops.spec import spec
+from dovetail.ops.shapes.shape import dims_of
 
 EXTENT = "_sparse_extent"  # the attribute of a sparse placeholder's values that is the extent of the whole
 

@@ -7,11 +7,11 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
-from dovetail.config import DATA_FORMATS
-from dovetail.ops.calls import repeatable
-from dovetail.ops.image import INTERPOLATIONS
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.shape import dims_of, shaped
+from dovetail.core.calls import repeatable
+from dovetail.core.config import DATA_FORMATS
+from dovetail.core.kinds import TensorLike
+from dovetail.ops.image.resize import INTERPOLATIONS
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = ["resize_images", "resize_volumes"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.dtypes import promote
-from dovetail.ops import arguments
+from dovetail.core import arguments
+from dovetail.core.dtypes import promote
 
 
 def in_integers(compute: Callable[..., Any], *tensors: Any) -> Any:

@@ -10,8 +10,8 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
 from dovetail.backend.table import k_error, k_function
-from dovetail.ops.calls import repeatable
-from dovetail.ops.kinds import TensorLike
+from dovetail.core.calls import repeatable
+from dovetail.core.kinds import TensorLike
 
 __all__ = [
     "concatenate",

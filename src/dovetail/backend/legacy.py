@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from dovetail import backend as K
 from dovetail.backend.table import k_error, k_function
-from dovetail.ops.infer import normalize_axis as normalized
-from dovetail.ops.kinds import TensorLike
+from dovetail.core.infer import normalize_axis as normalized
+from dovetail.core.kinds import TensorLike
 
 __all__ = [
     "asymmetric_spatial_2d_padding",

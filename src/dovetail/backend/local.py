@@ -7,9 +7,9 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
-from dovetail.ops.calls import repeatable
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.windows import data_format_of
+from dovetail.core.calls import repeatable
+from dovetail.core.kinds import TensorLike
+from dovetail.core.windows import data_format_of
 
 __all__ = ["local_conv1d", "local_conv2d"]
 

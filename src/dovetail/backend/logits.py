@@ -10,8 +10,8 @@ import weakref
 from typing import Any
 
 from dovetail import ops
-from dovetail.ops.worlds import GRAPH, HOST, STATE, world_of
-from dovetail.tensor import Tensor
+from dovetail.core.tensor import Tensor
+from dovetail.core.worlds import GRAPH, HOST, STATE, world_of
 
 ACTIVATIONS = ("Sigmoid", "Softmax")
 

@@ -16,12 +16,12 @@ from dovetail import ops
 from dovetail.backend import logits
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import known_value
-from dovetail.dtypes import as_dtype
-from dovetail.errors import describe_call, is_inside
-from dovetail.ops.calls import repeatable
-from dovetail.ops.infer import fits
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.shape import dims_of, shaped
+from dovetail.core.calls import repeatable
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import describe_call, is_inside
+from dovetail.core.infer import fits
+from dovetail.core.kinds import TensorLike
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = [
     "binary_crossentropy",

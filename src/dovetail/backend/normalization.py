@@ -8,11 +8,11 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
-from dovetail.dtypes import as_dtype
-from dovetail.ops.calls import repeatable
-from dovetail.ops.infer import normalize_axes
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.shape import dims_of, shaped
+from dovetail.core.calls import repeatable
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.infer import normalize_axes
+from dovetail.core.kinds import TensorLike
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = ["batch_normalization", "normalize_batch_in_training"]
 

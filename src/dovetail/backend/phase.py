@@ -12,8 +12,8 @@ from dovetail import backend as K
 from dovetail.backend.symbolic import interop_keras, is_of_keras, symbolic_graph
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import own, running_layer
-from dovetail.config import register_context
-from dovetail.ops.kinds import TensorLike
+from dovetail.core.config import register_context
+from dovetail.core.kinds import TensorLike
 
 __all__ = ["in_test_phase", "in_train_phase", "learning_phase", "learning_phase_scope", "set_learning_phase"]
 

@@ -9,9 +9,9 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
 from dovetail.backend.table import k_error, k_function
-from dovetail.ops.calls import repeatable
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.windows import PADDINGS, data_format_of
+from dovetail.core.calls import repeatable
+from dovetail.core.kinds import TensorLike
+from dovetail.core.windows import PADDINGS, data_format_of
 
 __all__ = ["pool2d", "pool3d"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.backend.table import k_function
-from dovetail.ops.kinds import TensorLike
+from dovetail.core.kinds import TensorLike
 
 __all__ = ["print_tensor"]
 

@@ -10,11 +10,11 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
 from dovetail.backend.table import k_error, k_function
-from dovetail.ops import calls
-from dovetail.ops.calls import repeatable
-from dovetail.ops.infer import normalize_axis
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.shape import dims_of, reorder, shaped
+from dovetail.core import calls
+from dovetail.core.calls import repeatable
+from dovetail.core.infer import normalize_axis
+from dovetail.core.kinds import TensorLike
+from dovetail.ops.shapes.shape import dims_of, reorder, shaped
 
 __all__ = ["batch_dot", "dot", "set_batch_dot_mode"]
 

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from dovetail.backend.symbolic import DefaultGraph
-from dovetail.dtypes import promote
-from dovetail.engines import current_engine
-from dovetail.errors import place
-from dovetail.function import Concrete
+from dovetail.core import arguments
+from dovetail.core.dtypes import promote
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.errors import place
+from dovetail.core.infer import fits
+from dovetail.core.recording import record_on
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.copying import Copies
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.ops import arguments
-from dovetail.ops.infer import fits
-from dovetail.ops.op import OPS
-from dovetail.tensor import Tensor, record_on
-from dovetail.variable import Variable
+from dovetail.plan.function import Concrete
 
 
 class Program:

@@ -19,11 +19,11 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.seeds import first_key, next_key, numpy_seed
 from dovetail.backend.table import k_error, k_function
-from dovetail.dtypes import DType, as_dtype
-from dovetail.errors import describe
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.shape import shaped
-from dovetail.tensor import not_building
+from dovetail.core.dtypes import DType, as_dtype
+from dovetail.core.errors import describe
+from dovetail.core.kinds import TensorLike
+from dovetail.core.recording import not_building
+from dovetail.ops.shapes.shape import shaped
 
 __all__ = [
     "dropout",

@@ -8,10 +8,10 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
-from dovetail.errors import describe
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.shape import shaped
-from dovetail.structure import flatten
+from dovetail.core.errors import describe
+from dovetail.core.kinds import TensorLike
+from dovetail.core.structure import flatten
+from dovetail.ops.shapes.shape import shaped
 
 __all__ = ["rnn"]
 

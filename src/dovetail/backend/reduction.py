@@ -11,8 +11,8 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_function
-from dovetail.ops.calls import repeatable
-from dovetail.ops.kinds import TensorLike
+from dovetail.core.calls import repeatable
+from dovetail.core.kinds import TensorLike
 
 __all__ = [
     "all",

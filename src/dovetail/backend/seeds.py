@@ -18,17 +18,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dovetail import engines, ops
+from dovetail import ops
 from dovetail.backend.symbolic import DefaultGraph, interop_keras
 from dovetail.backend.table import k_error
 from dovetail.backend.values import running_keras
-from dovetail.dtypes import ALL
-from dovetail.engines import current_engine, tracing_engine
-from dovetail.generator import Generator
+from dovetail.core import arguments, worlds
+from dovetail.core.dtypes import ALL
+from dovetail.core.engine_registry import current_engine, tracing_engine
+from dovetail.core.engine_registry import engine as engine_context
+from dovetail.core.recording import building, recording
+from dovetail.core.tensor import Tensor
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.ops import arguments, worlds
-from dovetail.tensor import Tensor, building, recording
+from dovetail.ops.random.generator import Generator
 
 _SEQUENCES_LIMIT = 10_000  # the sequences that were drawn from longest ago are forgotten, and start again
 
@@ -49,7 +51,7 @@ def first_key(seed: int) -> Any:
 
 def numpy_key(seed: int, count: int) -> np.ndarray:
     """A key of an integer's sequence, computed by NumPy, so also where another engine computes and asks for it."""
-    with engines.engine("numpy"):
+    with engine_context("numpy"):
         return np.asarray(ops.random.fold_in(seed, count))
 
 

@@ -22,12 +22,13 @@ from dovetail.backend.symbolic import (
     symbolic_graph,
 )
 from dovetail.backend.table import k_error, k_function, named
-from dovetail.errors import describe
+from dovetail.core.errors import describe
+from dovetail.core.infer import fits
+from dovetail.core.recording import building
+from dovetail.core.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
 from dovetail.graph.ir import GraphTensor
-from dovetail.ops.infer import fits
-from dovetail.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
-from dovetail.tensor import Tensor, building
-from dovetail.variable import Variable
 
 __all__ = ["clear_session", "function", "get_session", "set_session"]
 

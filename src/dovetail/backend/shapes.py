@@ -12,13 +12,13 @@ from dovetail import ops
 from dovetail.backend.checks import require_dimensions
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import own
-from dovetail.dtypes import promote
-from dovetail.engines import owner_of_type
-from dovetail.ops import arguments
-from dovetail.ops.calls import repeatable
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.shape import dims_of, shaped
-from dovetail.ops.worlds import NATIVE, world_of
+from dovetail.core import arguments
+from dovetail.core.calls import repeatable
+from dovetail.core.dtypes import promote
+from dovetail.core.engine_registry import owner_of_type
+from dovetail.core.kinds import TensorLike
+from dovetail.core.worlds import NATIVE, world_of
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = [
     "batch_flatten",

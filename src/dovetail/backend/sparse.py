@@ -11,16 +11,17 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import known_value, own
-from dovetail.errors import describe, op_error
+from dovetail.core.arguments import dtype_of
+from dovetail.core.errors import describe, op_error
+from dovetail.core.infer import fits, normalize_axes, normalize_axis
+from dovetail.core.op import Op
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Operators, Tensor
+from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.worlds import World, register_world
 from dovetail.graph.ir import GraphTensor
 from dovetail.graph.partial import PartialInts
-from dovetail.ops.arguments import dtype_of
-from dovetail.ops.infer import fits, normalize_axes, normalize_axis
-from dovetail.ops.op import OPS, Op
-from dovetail.ops.shape import dims_of, shaped
-from dovetail.ops.worlds import World, register_world
-from dovetail.tensor import Operators, Tensor
-from dovetail.tensor_shape import TensorShape
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = ["SparseTensor", "is_sparse", "to_dense"]
 

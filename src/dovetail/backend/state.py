@@ -12,14 +12,15 @@ from dovetail import ops
 from dovetail.backend.session import KerasUpdate, session_of
 from dovetail.backend.symbolic import in_default_graph, is_of_keras, symbolic_graph
 from dovetail.backend.table import k_error, k_function
-from dovetail.engines import owner_of_type
-from dovetail.engines.base import native_to_dtype
-from dovetail.errors import describe
-from dovetail.ops import arguments
-from dovetail.ops.kinds import TensorLike
-from dovetail.ops.worlds import NATIVE, unwrapped, world_of
-from dovetail.tensor import Tensor, not_building
-from dovetail.variable import Variable
+from dovetail.core import arguments
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.engine_registry import owner_of_type
+from dovetail.core.errors import describe
+from dovetail.core.kinds import TensorLike
+from dovetail.core.recording import not_building
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
+from dovetail.core.worlds import NATIVE, unwrapped, world_of
 
 __all__ = [
     "batch_get_value",

@@ -22,16 +22,16 @@ from dovetail import ops
 from dovetail.backend.feeding import sparse_placeholder
 from dovetail.backend.sparse import values_of
 from dovetail.backend.table import k_error, k_function
-from dovetail.errors import op_error
-from dovetail.generator import Generator
+from dovetail.core import worlds
+from dovetail.core.errors import op_error
+from dovetail.core.recording import building, not_building, recording
+from dovetail.core.spec import spec
+from dovetail.core.structure import flatten
+from dovetail.core.table import OPS
+from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.ops import worlds
-from dovetail.ops.op import OPS
-from dovetail.ops.spec import spec
-from dovetail.structure import flatten
-from dovetail.tensor import building, not_building, recording
-from dovetail.variable import Variable
+from dovetail.ops.random.generator import Generator
 
 __all__ = [
     "control_dependencies",

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
-from dovetail.errors import CONVENTIONAL, op_error, tell, with_given
-from dovetail.ops import calls
-from dovetail.ops.checked import Arguments
+from dovetail.core import calls
+from dovetail.core.checked import Arguments
+from dovetail.core.errors import CONVENTIONAL, op_error, tell, with_given
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.engines import owner_of_type
-from dovetail.ops import arguments
-from dovetail.ops.worlds import EAGER, HOST, NATIVE, STATE, world_of
-from dovetail.tensor import is_recorded
+from dovetail.core import arguments
+from dovetail.core.engine_registry import owner_of_type
+from dovetail.core.recording import is_recorded
+from dovetail.core.worlds import EAGER, HOST, NATIVE, STATE, world_of
 
 
 def known_value(x: Any) -> np.ndarray | None:

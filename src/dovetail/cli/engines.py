@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dovetail.cli.table import table
-from dovetail.engines import BUILT_IN, get_engine, is_installed, known_engines
+from dovetail.core.engine_registry import BUILT_IN, get_engine, is_installed, known_engines
 
 HOW_TO_CHOOSE = """\
 Default: {default} ({why}).  Choose with dovetail.set_engine(name), `with dovetail.engine(name):` or DOVETAIL_ENGINE."""

@@ -12,8 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from dovetail.cli import INTERRUPTED
-from dovetail.engines import known_engines
-from dovetail.errors import EngineNotInstalled, UnknownEngine
+from dovetail.core.engine_registry import known_engines
+from dovetail.core.errors import EngineNotInstalled, UnknownEngine
 
 EXAMPLES = """\
 examples:

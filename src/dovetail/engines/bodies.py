@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.engines.base import Engine, Rule
-from dovetail.ops.op import OPS
-from dovetail.plan.bodies import run_body
-from dovetail.tensor import Tensor
+from dovetail.core.engine import Engine, Rule
+from dovetail.core.provided import provided
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
 
 # Eager calls of these are programs where each kernel takes long to start, or each loop to compile.
 DECODERS = ("CTCGreedyDecoder", "CTCBeamSearchDecoder")
@@ -24,7 +24,7 @@ def body_rule(name: str, engine: Engine) -> Rule:
 
     def rule(*args: Any) -> Any:
         values = [Tensor(value, engine) if engine.owns_type(type(value)) else value for value in args]
-        results = run_body(op, engine, *values)
+        results = provided.run_body(op, engine, *values)
         return tuple(t._value for t in results) if op.returns_tuple else results._value
 
     return rule

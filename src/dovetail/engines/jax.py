@@ -20,18 +20,17 @@ from jax import lax
 from jax.extend.random import threefry_2x32
 from jax.scipy import linalg as jsp
 
-from dovetail.dtypes import DType
+from dovetail.core.accumulation import PRODUCTS, in_float32
+from dovetail.core.control import Control, Values
+from dovetail.core.dtypes import DType
+from dovetail.core.engine import Engine, Rule, Rules, native_to_dtype, print_array
+from dovetail.core.kinds import Kind
+from dovetail.core.table import OPS
+from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
 from dovetail.engines import matrices, slices
-from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype, print_array
 from dovetail.engines.bodies import DECODERS, body_rule
-from dovetail.engines.control import Control, Values
 from dovetail.engines.jax_dimensions import Dimension, Dimensions, as_dimensions, known, shape_of, with_dimensions
 from dovetail.engines.numpy_like import by_name, drops_imaginary, infinite_bounds, integer_power, reduction, running
-from dovetail.ops import image
-from dovetail.ops.accumulation import PRODUCTS, in_float32
-from dovetail.ops.kinds import Kind
-from dovetail.ops.op import OPS
-from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
 
 _with_64_bits = jax.enable_x64(True)  # as a decorator: an exception finds no line between the setting and its end
 
@@ -502,7 +501,8 @@ def _is_traced(values: Any) -> bool:
     return isinstance(values, jax.core.Tracer)
 
 
-_GATHER = 12  # `image.GATHER` for XLA, which makes one loop of all that is gathered
+_GATHER_COST = 12  # of a resized image's pixels: XLA makes one loop of all that is gathered
+_RESIZES = ("ResizeBilinear", "ResizeBicubic", "ResizeArea", "ScaleAndTranslate")
 _LOOPS = {"While": (2, 3, 4), "Scan": (3, 4, 5)}  # and which arguments of their rules are no arrays
 
 
@@ -672,8 +672,10 @@ engine.native.rules = engine.native.eager_rules = Rules(
     }
 )
 _NEAREST = ("ResizeNearestNeighbor", "ResizeNearestNeighborGrad")
-_bodies = {name: body_rule(name, engine.native) for name in ("CTCLoss", *DECODERS, *_NEAREST)}
-for _name, _body in (_bodies | image.bodies(_GATHER)).items():
+_bodies: dict[str, Any] = {name: body_rule(name, engine.native) for name in ("CTCLoss", *DECODERS, *_NEAREST)}
+for _name in (name for resize in _RESIZES for name in (resize, f"{resize}Grad")):
+    _bodies[_name] = functools.partial(OPS[_name].body, gather_cost=_GATHER_COST)  # type: ignore[arg-type,misc]  # composites have bodies
+for _name, _body in _bodies.items():
     _static = [i for i, param in enumerate(OPS[_name].params) if not isinstance(param.kind, Kind)]
     _program = jax.jit(_body, static_argnums=_static)
     engine.eager_rules[_name] = engine.eager_rule(_program)

@@ -14,11 +14,11 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-from dovetail.engines.base import Rule
+from dovetail.core.engine import Rule
+from dovetail.core.infer import CARRIES_NAN
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Operators
 from dovetail.engines.numpy import rules as numpy_rules
-from dovetail.graph.partial import CARRIES_NAN
-from dovetail.ops.op import OPS
-from dovetail.tensor import Operators
 
 Dimension = type(jax.export.symbolic_shape("n")[0])
 

@@ -10,9 +10,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from dovetail.dtypes import DType
+from dovetail.core.dtypes import DType
+from dovetail.core.engine import Engine, Rule, Rules, native_to_dtype
+from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
 from dovetail.engines import matrices, slices, threefry
-from dovetail.engines.base import Engine, Rule, Rules, native_to_dtype
 from dovetail.engines.numpy_like import (
     FRESH,
     by_name,
@@ -22,7 +23,6 @@ from dovetail.engines.numpy_like import (
     reduction,
     running,
 )
-from dovetail.ops.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 

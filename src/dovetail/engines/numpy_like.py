@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dovetail.dtypes import DType
-from dovetail.engines.base import Rule
+from dovetail.core.dtypes import DType
+from dovetail.core.engine import Rule
 
 NAMES = {
     "AddV2": "add",

@@ -7,18 +7,22 @@ the variables that it assigns become outputs, in loops carried ones, and are ass
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dovetail.dtypes import promote
-from dovetail.engines.control import Control, Values
-from dovetail.errors import op_error
+from dovetail.core import arguments
+from dovetail.core.control import Control, Values
+from dovetail.core.dtypes import promote
+from dovetail.core.errors import op_error
+from dovetail.core.provided import provided
+from dovetail.core.recording import building, record_on, recording
+from dovetail.core.spec import TensorSpec
+from dovetail.core.table import OPS
 from dovetail.graph import trace
-from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.ops import arguments
-from dovetail.ops.op import OPS
-from dovetail.ops.spec import TensorSpec
-from dovetail.ops.subgraphs import join_specs
-from dovetail.tensor import building, record_on, recording
+from dovetail.graph.operation import GraphTensor
+from dovetail.ops.control.subgraphs import join_specs
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
 
 
 class GraphControl(Control):
@@ -73,9 +77,6 @@ class GraphControl(Control):
         return found[: len(first)], found[len(first) :]
 
 
-GRAPH_CONTROL = GraphControl()
-
-
 def stacked_specs(body: Callable[[Values, Values], Any], init: Values, xs: Values) -> list[TensorSpec]:
     """The specs of what the body of a scan gives to be stacked; nothing is computed."""
     specs = _numbered("carry", (TensorSpec(v.shape, v.dtype) for v in init)) | _slices(xs)
@@ -108,7 +109,7 @@ def _slices(xs: Values) -> dict[str, TensorSpec]:
 
 def _subgraph(name: str, outer: Graph | None, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> Graph:
     """A function of flat values as a graph; no tape sees its operations, but the operation that will hold the graph."""
-    graph = Graph(name, outer)
+    graph = provided.new_graph(name, outer)
     with record_on(tape.eager_only() for tape in recording.tapes), graph.as_default():
         results = function(*[graph.placeholder(spec, name) for name, spec in specs.items()])
         graph.outputs = [_as_graph_tensor(v, graph) for v in results]

@@ -7,10 +7,16 @@ overrides, what it waits for, and subgraphs of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from dovetail.errors import op_error
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.ops.op import OPS
+from dovetail.core.errors import op_error
+from dovetail.core.provided import provided
+from dovetail.core.table import OPS
+from dovetail.graph.base import GraphBase
+from dovetail.graph.operation import GraphTensor, Operation
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
 
 
 class Copies:
@@ -45,7 +51,7 @@ class Copies:
     def copy(self, operation: Operation) -> Operation:
         """Adds a copy of an operation, whose inputs must be known; what stands for its outputs already stays so."""
         target, like = self.target, self.target._like
-        attrs = {name: copy_graph(v) if type(v) is Graph else v for name, v in operation.attrs.items()}
+        attrs = {name: copy_graph(v) if isinstance(v, GraphBase) else v for name, v in operation.attrs.items()}
         specs = [t.spec for t in operation.outputs]
         known = self.tensors
         try:
@@ -81,7 +87,7 @@ class Copies:
         self.tensors[operation.outputs[0]] = tensor
         return tensor
 
-    def hand_on_closures(self, graph: Graph) -> None:
+    def hand_on_closures(self, graph: GraphBase) -> None:
         """Says in the target which constants stand for eager Tensors, as the first graph says."""
         self.target.origins = graph.origins
         for tensor, constant in graph.closures.items():
@@ -113,9 +119,9 @@ def waited_for(operation: Operation) -> list[Operation]:
     return list(found)
 
 
-def copy_graph(graph: Graph) -> Graph:
+def copy_graph(graph: GraphBase) -> Graph:
     """A graph of its own with the same program, subgraphs copied too; it can be edited and added to like the first."""
-    copy = Graph(graph.name)
+    copy = provided.new_graph(graph.name)
     copies = Copies(copy, {t: copy.placeholder(t.spec, t.op.name) for t in graph.inputs})
     placeholders = {t.op for t in graph.inputs}
     copies.all(op for op in graph.operations if op not in placeholders)
@@ -155,6 +161,6 @@ def override_gradients(operation: Operation, overrides: Mapping[str, str]) -> No
     if overrides:
         operation.overrides = {**operation.overrides, **overrides}
         for value in operation.attrs.values():
-            if type(value) is Graph:
+            if isinstance(value, GraphBase):
                 for inner in value.operations:
                     override_gradients(inner, overrides)

@@ -12,84 +12,23 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dovetail.errors import describe, op_error
-from dovetail.graph.journal import all_or_nothing, journal, note
+from dovetail.graph.base import GraphBase
+from dovetail.graph.cursor import Cursor
+from dovetail.graph.inference import infer_from, is_told
+from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.order import Order, position
-from dovetail.ops.basic import EFFECTS
+from dovetail.graph.order import position
+from dovetail.graph.patterns import matches, rewrite
+from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
-    from dovetail.graph.outputs import Outputs
     from dovetail.graph.patterns import Match, Pattern
 
 Replacing: TypeAlias = Callable[[Operation], None]
 
 
-class Cursor:
-    """Where new operations are put.
-
-    Args:
-        order: that of the graph.
-        before: an operation that they stand before.
-        behind: an operation that they stand right behind; if neither is given, at the end.
-    """
-
-    def __init__(self, order: Order, before: Operation | None = None, behind: Operation | None = None) -> None:
-        self.order = order
-        self.before = before
-        self.behind = behind
-        self._follows = behind is not None
-
-    def place(self, operation: Operation) -> Operation | None:
-        """What to put a new operation before: what the cursor says, or the first where all that it needs is known."""
-        before = self._before()
-        needed = (*(t.op for t in operation.inputs), *operation.control_inputs)
-        latest = max(needed, key=position, default=None)
-        if latest is not None and before is not None and latest._position >= before._position:
-            return latest._next
-        if self._follows:
-            self.behind = operation
-        return before
-
-    def _before(self) -> Operation | None:
-        if not self._follows:
-            return self.before
-        return self.order._first if self.behind is None else self.behind._next
-
-    def forget(self, operation: Operation) -> None:
-        """An operation is taken out."""
-        if self.before is operation:
-            self.before = operation._next
-        if self.behind is operation:
-            self.behind = operation._previous
-
-
-def scope_of(operation: Operation) -> str:
-    """The name scope of an operation, with its slash."""
-    head, slash, _ = operation.name.rpartition("/")
-    return head + slash
-
-
-class Editing:
+class Editing(GraphBase):
     """The editing methods of `Graph`."""
-
-    if TYPE_CHECKING:
-        name: str
-        inputs: list[GraphTensor]
-        version: int
-        _order: Order
-        _holders: dict[Operation, None]
-        _cursors: list[Cursor]
-        _like: Operation | None
-        _scope: str | None
-
-        @property
-        def outputs(self) -> Outputs: ...
-        @outputs.setter
-        def outputs(self, tensors: Iterable[GraphTensor]) -> None: ...
-        def holders(self) -> list[Operation]: ...
-        def as_default(self) -> Any: ...
-        def _detach(self, operation: Operation) -> None: ...
 
     # where new operations go
 
@@ -153,30 +92,6 @@ class Editing:
             finally:
                 self._like, self._scope = outside
 
-    def _check_member(self, operation: Operation) -> None:
-        if operation.is_removed:
-            raise ValueError(f"{operation!r} was removed from the graph {operation.graph.name!r}.")
-        if operation.graph is not self:
-            raise ValueError(f"{operation!r} is not in the graph {self.name!r}, but in {operation.graph.name!r}.")
-
-    def check_tensor(self, tensor: GraphTensor) -> None:
-        """Refuses what is no tensor of this graph.
-
-        Raises:
-            TypeError: it is something else.
-            ValueError: it is of another graph, or its operation was removed.
-        """
-        if not isinstance(tensor, GraphTensor):
-            raise TypeError(f"{describe(tensor)} is no tensor of the graph {self.name!r}.")
-        if tensor.op.graph is not self or tensor.op.is_removed:
-            raise ValueError(self.foreign(tensor))
-
-    def foreign(self, tensor: GraphTensor) -> str:
-        """Why a tensor cannot be used in this graph, as a sentence."""
-        if tensor.op.graph is not self:
-            return f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {self.name!r}."
-        return f"{tensor!r} was removed from the graph {self.name!r}, so it cannot be used any more."
-
     # replacing
 
     def replace_all_uses(self, old: GraphTensor, new: GraphTensor) -> None:
@@ -231,8 +146,6 @@ class Editing:
             raise TypeError(f"{new!r} cannot stand for {old!r}: the dtypes differ; cast it first.")
 
     def _infer(self, users: Sequence[Operation], old: GraphTensor, new: GraphTensor) -> None:
-        from dovetail.graph.inference import infer_from, is_told  # tracing builds on graphs
-
         if new.shape == old.shape and not is_told(new):
             return
         try:
@@ -245,26 +158,9 @@ class Editing:
 
     def _tell_holders(self) -> None:
         """The operations whose subgraph this is take over the shapes of its outputs."""
-        from dovetail.graph.inference import infer_from
-
         for holder in self.holders():
             infer_from([holder])
             holder.graph._tell_holders()
-
-    def _check_own_inputs(self) -> None:
-        """Refuses to change the inputs of a graph that an operation gives them."""
-        for holder in self.holders():
-            problem = f"the inputs of {self.name!r} are what {holder.name!r} gives it, so none can be added or removed"
-            raise op_error(ValueError, holder.type, f"{problem}.", where=holder.where)
-
-    def edited(self, undo: Callable[[], Any] | None = None) -> None:
-        """Something that was there is not as it was; what undoes that."""
-        self.version += 1
-        if undo is not None and journal.steps is not None:
-            journal.steps.append(undo)
-        if self._holders:
-            for holder in self.holders():
-                holder.graph.edited()
 
     def rewire(self, old: GraphTensor, new: GraphTensor) -> None:
         """`replace_all_uses` without the checks, for passes, whose replacements come before what they replace."""
@@ -292,8 +188,6 @@ class Editing:
             >>> [found[x].name for found in graph.match(-x)]
             ['y:0']
         """
-        from dovetail.graph.patterns import matches
-
         return matches(self, pattern)  # type: ignore[arg-type]
 
     def rewrite(self, pattern: Pattern, replacement: Any) -> int:
@@ -309,29 +203,9 @@ class Editing:
             >>> graph.rewrite(-(-x), x), graph.prune(), graph.outputs
             (1, 2, [<graph tensor y:0 float32[]>])
         """
-        from dovetail.graph.patterns import rewrite
-
         return rewrite(self, pattern, replacement)  # type: ignore[arg-type]
 
     # order
-
-    def ancestors(self, operations: Iterable[Operation], since: Operation | None = None) -> set[Operation]:
-        """The operations that these need, through inputs and control inputs, with themselves.
-
-        Args:
-            operations: where to start.
-            since: what stands before this one is left out.
-        """
-        earliest = -1 if since is None else since._position
-        found: set[Operation] = set()
-        todo = [op for op in operations if op._position >= earliest]
-        while todo:
-            operation = todo.pop()
-            if operation not in found:
-                found.add(operation)
-                todo += [t.op for t in operation.inputs if t.op._position >= earliest]
-                todo += [op for op in operation.control_inputs if op._position >= earliest]
-        return found
 
     def order_before(self, operation: Operation, users: Sequence[Operation]) -> None:
         """Makes an operation, with what it needs, stand before those that are going to use it.

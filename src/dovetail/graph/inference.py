@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dovetail.errors import op_error
+from dovetail.core.errors import op_error
+from dovetail.core.infer import CARRIES_NAN, size_of
+from dovetail.core.spec import Shape, TensorSpec
 from dovetail.graph.copying import copy_graph
-from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.journal import note
-from dovetail.graph.partial import CARRIES_NAN, LARGEST, PartialInts
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.partial import LARGEST, PartialInts
 from dovetail.graph.trace import infer_specs
-from dovetail.ops.infer import size_of
-from dovetail.ops.spec import Shape, TensorSpec
-from dovetail.ops.subgraphs import SUBGRAPH_CALLS, join_specs
+from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, join_specs
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
 
 
 def infer_again(operation: Operation) -> list[tuple[GraphTensor, Shape]]:

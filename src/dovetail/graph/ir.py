@@ -14,76 +14,20 @@ two in agreement.  Operations stand in program order, which is always a topologi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from difflib import get_close_matches
-from functools import partial
 from typing import Any
 
-from dovetail.autodiff.registry import checked_overrides
-from dovetail.engines.base import native_to_dtype
-from dovetail.errors import Where, op_error, user_line
-from dovetail.graph.edit import Cursor, Editing, scope_of
-from dovetail.graph.journal import journal, note
+from dovetail.graph.base import State
+from dovetail.graph.copying import copy_graph
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
-from dovetail.graph.order import NOWHERE, Order
-from dovetail.graph.outputs import Outputs
 from dovetail.graph.parts import Parts
-from dovetail.ops.basic import EFFECTS
-from dovetail.ops.op import OPS, Op
-from dovetail.ops.spec import TensorSpec
-from dovetail.ops.subgraphs import SUBGRAPH_CALLS
-from dovetail.tensor import Tensor, building, recording
+from dovetail.graph.pickling import described, rebuilt
+from dovetail.graph.printing import graph_text
+from dovetail.graph.validate import problems
 
 __all__ = ["SINGLE", "Graph", "GraphTensor", "Operation", "State"]
 
 
-class State:
-    """The variables of a graph while it is traced.
-
-    Attributes:
-        values: variable → its value at this point of the program.
-        assigned: the variables that were assigned.
-        unread: the variables that were not read since they were assigned.
-        inputs: variable → its value at the start; in a subgraph the input that stands for it.
-        last: variable → the operation that assigned it last.
-    """
-
-    def __init__(self) -> None:
-        self.values: dict[Any, GraphTensor] = {}
-        self.assigned: dict[Any, None] = {}
-        self.unread: set[Any] = set()
-        self.inputs: dict[Any, GraphTensor] = {}
-        self.last: dict[Any, Operation] = {}
-
-    def keep_for_undo(self) -> None:
-        """Where an edit that is going on fails, it will be what it is now."""
-        before = {name: type(value)(value) for name, value in vars(self).items()}
-        note(lambda: vars(self).update(before))
-
-    def copied(self, mapped: Mapping[GraphTensor, GraphTensor]) -> State:
-        """That of a copy of the graph, whose tensors stand behind the graph's own in `mapped`."""
-        copy = State()
-        copy.values = {v: mapped[t] for v, t in self.values.items() if t in mapped}
-        copy.assigned, copy.unread = dict(self.assigned), set(self.unread)
-        copy.inputs = {v: mapped[t] for v, t in self.inputs.items() if t in mapped}
-        copy.last = {v: mapped[op.outputs[0]].op for v, op in self.last.items() if op.outputs[0] in mapped}
-        return copy
-
-    def forget(self, operation: Operation) -> None:
-        """An operation is gone; what it read or assigned must be read or assigned anew."""
-        variable = operation.attrs.get("variable")
-        for known in (self.values, self.inputs):
-            value = known.get(variable)
-            if value is not None and value.op is operation:
-                del known[variable]
-                note(partial(known.__setitem__, variable, value))
-        if self.last.get(variable) is operation:
-            del self.last[variable]
-            note(partial(self.last.__setitem__, variable, operation))
-
-
-class Graph(Editing, Parts):
+class Graph(Parts):
     """A program: operations in order, with inputs and outputs.
 
     Attributes:
@@ -106,326 +50,23 @@ class Graph(Editing, Parts):
         [<operation AddV2 AddV2>]
     """
 
-    def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
-        self.name = name
-        self.outer = outer
-        self.inputs: list[GraphTensor] = []
-        self._outputs = Outputs(self)
-        self.closures: dict[Tensor, GraphTensor] = {}
-        self.origins: list[Any] = []
-        self.is_traced = False
-        self.captures: dict[GraphTensor | Tensor, GraphTensor] = {}
-        self.state = State()
-        self.version = 0
-        self._operations: dict[str, Operation] = {}
-        self._order = Order()
-        self._holders: dict[Operation, None] = {}
-        self._cursors: list[Cursor] = []  # the last one says where new operations are put; none: at the end
-        self._like: Operation | None = None  # what new operations take after
-        self._counts: dict[str, int] = {}
-        self._scope: str | None = ""  # None: that of what new operations take after
-        self._overrides: dict[str, str] = {}
-        self._control: tuple[Operation, ...] = ()  # what new operations wait for
-
-    # building
-
-    def add(
-        self,
-        op: Op,
-        inputs: Iterable[GraphTensor],
-        attrs: dict[str, Any],
-        specs: Iterable[TensorSpec],
-        layout: tuple[int | None, ...] | None = None,
-        name: str | None = None,
-        where: Where = None,
-        waits: Iterable[Operation] = (),
-    ) -> Operation:
-        """Adds an operation whose output specs are known, at the end or where `insert_before` says.
-
-        Args:
-            op, inputs, attrs, layout: as in `Operation`.
-            specs: those of its outputs.
-            name: what it is called, without the name scope.
-            where: the user's line; the one that is calling, if not given.
-            waits: its control inputs, besides those of `control_dependencies`.
-        """
-        inputs = list(inputs)
-        if self.is_traced and self.outer is None:
-            what = repr(inputs[0]) if inputs else "what it holds"
-            problem = f"{what} belongs to the trace of {self.name!r}, which is over; edit a copy, `.graph(...)`."
-            raise op_error(ValueError, op.name, problem)
-        for tensor in inputs:
-            if tensor.op.graph is not self or tensor.op._position == NOWHERE:
-                raise op_error(ValueError, op.name, self.foreign(tensor))
-        like = self._like
-        name = self.unique_name(name or op.name)
-        layout = layout or (SINGLE,) * len(inputs)
-        where = like.where if like is not None else where or user_line()
-        operation = Operation(self, op, name, inputs, layout, attrs, where)
-        operation.outputs = [GraphTensor(operation, i, spec) for i, spec in enumerate(specs)]
-        if like is not None:
-            operation.device, operation.engine, operation.overrides = like.device, like.engine, like.overrides
-        if inputs and (self._control or like is not None):
-            waits = (*self._control, *(() if like is None else like.control_inputs), *waits)
-        if waits:
-            operation._control_inputs = {other: None for other in waits if not other.is_removed}
-        before = self._cursors[-1].place(operation) if self._cursors else None
-        self._attach(operation, before)
-        if op.name in EFFECTS:
-            self.edited()
-        return operation
-
-    def _attach(self, operation: Operation, before: Operation | None) -> None:
-        """Takes an operation in, in front of another, or at the end."""
-        for tensor in operation.inputs:
-            tensor._add_use(operation)
-        for other in operation._control_inputs or ():
-            other._note_waiting(operation)
-        self._operations[operation.name] = operation
-        self._order.insert(operation, before)
-        if operation.op.name in SUBGRAPH_CALLS:
-            for part in operation.subgraphs():
-                part._holders[operation] = None
-        if journal.steps is not None:
-            note(lambda: self._detach(operation))
-
-    def _detach(self, operation: Operation) -> None:
-        """Takes an operation out, which nothing else that stays takes or waits for."""
-        following = operation._next
-        for cursor in self._cursors:
-            cursor.forget(operation)
-        for other in operation.control_outputs:
-            other.remove_control_input(operation)
-        if "variable" in operation.attrs:
-            self.state.forget(operation)
-        for tensor in operation.inputs:
-            tensor._drop_use(operation)
-        for other in operation.control_inputs:
-            (other._control_outputs or {}).pop(operation, None)
-        del self._operations[operation.name]
-        self._order.remove(operation)
-        self.edited(lambda: self._attach(operation, following))
-
-    def placeholder(self, spec: TensorSpec, name: str | None = None) -> GraphTensor:
-        """A new input.
-
-        Raises:
-            ValueError: the graph is inside of an operation, which gives it its inputs.
-        """
-        if self._holders:
-            self._check_own_inputs()
-        attrs = {"dtype": spec.dtype, "shape": spec.shape}
-        operation = self.add(OPS["Placeholder"], [], attrs, [spec], (None, None), name)
-        self.inputs.append(operation.outputs[0])
-        note(self.inputs.pop)
-        return operation.outputs[0]
-
-    def constant(self, value: Any, name: str | None = None) -> GraphTensor:
-        """A NumPy array as a tensor of the graph."""
-        spec = TensorSpec(value.shape, native_to_dtype(value.dtype))
-        return self.add(OPS["Const"], [], {"value": value}, [spec], (None,), name).outputs[0]
-
-    @contextmanager
-    def as_default(self) -> Iterator[Graph]:
-        """Ops inside the `with` block that need a graph are recorded in this one."""
-        outside = building.graphs
-        building.graphs = (*outside, self)
-        try:
-            yield self
-        finally:
-            building.graphs = outside
-
-    @contextmanager
-    def name_scope(self, name: str) -> Iterator[str]:
-        """Names of operations that are added inside the `with` block begin with `name/`.
-
-        Example:
-            >>> import dovetail as dt
-            >>> graph = Graph()
-            >>> with graph.as_default(), graph.name_scope("layer"):
-            ...     y = dt.ops.tanh(graph.placeholder(dt.spec(()), "x"))
-            >>> y.name
-            'layer/Tanh:0'
-        """
-        outside = self._scope
-        self._scope = f"{self.scope}{name.strip('/')}/"
-        try:
-            yield self._scope
-        finally:
-            self._scope = outside
-
-    @property
-    def scope(self) -> str:
-        """The name scope of new operations, with its slash."""
-        return scope_of(self._like) if self._scope is None and self._like is not None else self._scope or ""
-
-    def unique_name(self, name: str) -> str:
-        """The name with the scope in front, and a number behind if it is taken."""
-        name = self.scope + name
-        count = before = self._counts.get(name)
-        if journal.steps is not None:
-            note(lambda: self._counts.pop(name) if before is None else self._counts.__setitem__(name, before))
-        if count is None and name not in self._operations:
-            self._counts[name] = 0
-            return name
-        while True:
-            count = (count or 0) + 1
-            candidate = f"{name}_{count}"
-            if candidate not in self._operations:
-                self._counts[name] = count
-                return candidate
-
-    @contextmanager
-    def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
-        """Operations added to this graph inside the `with` block get their gradients by name.
-
-        Args:
-            overrides: op type → name of a gradient that is registered with `RegisterGradient`.
-
-        Raises:
-            LookupError: a key is not the type of an op; or, when a gradient is asked for, a name is not registered.
-
-        Source: `tf.Graph.gradient_override_map`.
-        """
-        outside = self._overrides
-        self._overrides = {**outside, **checked_overrides(overrides)}
-        try:
-            yield
-        finally:
-            self._overrides = outside
-
-    @contextmanager
-    def control_dependencies(self, operations: Iterable[Operation]) -> Iterator[None]:
-        """Operations added to this graph inside the `with` block run after these; constants and inputs need not.
-
-        Raises:
-            ValueError: one is of another graph, or was removed.
-
-        Source: `tf.Graph.control_dependencies`.
-
-        Example:
-            >>> import dovetail as dt
-            >>> graph = Graph()
-            >>> x = graph.placeholder(dt.spec(()), "x")
-            >>> first = dt.ops.tanh(x)
-            >>> with graph.control_dependencies([first.op]):
-            ...     second = dt.ops.exp(x)
-            >>> second.op.control_inputs
-            (<operation Tanh Tanh>,)
-        """
-        outside, operations = self._control, tuple(operations)
-        for operation in operations:
-            self._check_member(operation)
-        self._control = (*outside, *operations)
-        try:
-            yield
-        finally:
-            self._control = outside
-
-    # reading
-
-    @property
-    def outputs(self) -> Outputs:
-        """The results, in order: a list, which may be changed or set."""
-        return self._outputs
-
-    @outputs.setter
-    def outputs(self, tensors: Iterable[GraphTensor]) -> None:
-        before, self._outputs = self._outputs, Outputs(self, tensors)
-        self.edited(lambda: setattr(self, "_outputs", before))
-
-    @property
-    def outermost(self) -> Graph:
-        """The graph that all others are in, which are around this one; of a graph that is in none, itself."""
-        return self if self.outer is None else self.outer.outermost
-
-    @property
-    def gradient_overrides(self) -> Mapping[str, str]:
-        """What new operations carry: op type → name of a registered gradient."""
-        if recording.exact:
-            return recording.overrides
-        around = recording.overrides if self.outer is None else self.outer.gradient_overrides
-        return {**around, **self._overrides} if self._overrides else around
-
-    @property
-    def operations(self) -> list[Operation]:
-        """The operations, in program order."""
-        return list(self._order)
-
-    def __iter__(self) -> Iterator[Operation]:
-        return iter(self.operations)
-
-    def __len__(self) -> int:
-        return len(self._operations)
-
-    def __contains__(self, operation: Operation) -> bool:
-        return operation.graph is self and not operation.is_removed
-
-    def get_operation(self, name: str) -> Operation:
-        """An operation by name.
-
-        Raises:
-            KeyError: there is none; the message names close ones.
-        """
-        if name not in self._operations:
-            close = get_close_matches(name, self._operations, 3)
-            hint = f"; did you mean {' or '.join(close)}?" if close else ""
-            raise KeyError(f"no operation {name!r} in {self.name!r}{hint}")
-        return self._operations[name]
-
-    def get_tensor(self, name: str) -> GraphTensor:
-        """A tensor by name, as `dense_1/BiasAdd:0`; the number may be left out for the first output.
-
-        Raises:
-            KeyError: there is none; the message names close ones.
-        """
-        op_name, _, index = name.partition(":")
-        outputs = self.get_operation(op_name).outputs
-        if not (index or "0").isdigit() or int(index or 0) >= len(outputs):
-            raise KeyError(f"{op_name!r} has {len(outputs)} outputs, so there is no tensor {name!r}.")
-        return outputs[int(index or 0)]
-
-    def subgraphs(self) -> list[Graph]:
-        """The graphs that its operations hold (branches, bodies of loops), those inside of them first."""
-        found: list[Graph] = []
-        for op in self._order:
-            for part in op.subgraphs():
-                found += [*part.subgraphs(), part]
-        return found
-
-    def holders(self) -> list[Operation]:
-        """The operations whose subgraph it is."""
-        return [op for op in self._holders if not op.is_removed and any(part is self for part in op.subgraphs())]
-
-    def depends_on(self, operation: Operation, other: Operation) -> bool:
-        """Whether `operation` needs `other`, through inputs and control inputs."""
-        return other in self.ancestors([operation], since=other)
-
     def validate(self) -> None:
         """Checks that producers and consumers agree, that the order is topological, that types follow the rules.
 
         Raises:
             ValueError: says everything that is wrong; then a pass or an edit has a bug.
         """
-        from dovetail.graph.validate import problems  # which infers, so traces, so builds on this module
-
         found = list(problems(self))
         if found:
             raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
 
     def __copy__(self) -> Graph:
-        from dovetail.graph.copying import copy_graph  # as below
-
         return copy_graph(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from dovetail.graph.pickling import described, rebuilt  # which build on this module
-
         return rebuilt, described(self)
 
     def __str__(self) -> str:
-        from dovetail.graph.printing import graph_text
-
         return graph_text(self)
 
     def __repr__(self) -> str:

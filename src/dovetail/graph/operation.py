@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dovetail.errors import Where, called_library, op_error
+from dovetail.core.errors import Where, called_library, op_error
+from dovetail.core.op import Op
+from dovetail.core.recording import building
+from dovetail.core.spec import Shape, TensorSpec
+from dovetail.core.tensor import Operators
+from dovetail.core.tensor_shape import TensorShape
 from dovetail.graph.order import NOWHERE, position
-from dovetail.ops.op import Op
-from dovetail.ops.spec import Shape, TensorSpec
-from dovetail.ops.subgraphs import SUBGRAPH_CALLS
-from dovetail.tensor import Operators, building
-from dovetail.tensor_shape import TensorShape
+from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.graph.operation import GraphTensor
 
 if TYPE_CHECKING:
-    from dovetail.graph.ir import Graph
+    from dovetail.graph.base import GraphBase
 
 
 class Outputs(list[GraphTensor]):
@@ -20,7 +20,7 @@ class Outputs(list[GraphTensor]):
         tensors: what the list holds.
     """
 
-    def __init__(self, graph: Graph, tensors: Iterable[GraphTensor] = ()) -> None:
+    def __init__(self, graph: GraphBase, tensors: Iterable[GraphTensor] = ()) -> None:
         super().__init__(tensors)
         self._graph = graph
         self._numbers: dict[GraphTensor, list[int]] | None = None

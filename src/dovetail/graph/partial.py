@@ -10,17 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.engines import get_engine
-from dovetail.graph.ir import GraphTensor, Operation
-from dovetail.ops import dispatch
-from dovetail.ops.infer import size_of
-from dovetail.tensor import Tensor, not_building, record_on
+from dovetail.core import dispatch
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.infer import CARRIES_NAN, size_of
+from dovetail.core.recording import not_building, record_on
+from dovetail.core.tensor import Tensor
+from dovetail.graph.operation import GraphTensor, Operation
 
-CARRIES_NAN = frozenset((
-    "AddV2", "Sub", "Mul", "Neg", "FloorDiv", "FloorMod", "Maximum", "Minimum", "Square", "Identity", "Cast", "Sum",
-    "Prod", "Max", "Min", "Cumsum", "Cumprod", "Pack", "ConcatV2", "StridedSlice", "GatherV2", "ReverseV2", "Reshape",
-    "ExpandDims", "Squeeze",
-))  # fmt: skip
 LARGEST = 64  # elements: shapes and what is computed from them are small
 DEEPEST = 64  # operations between a shape and its use
 

@@ -6,24 +6,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
+from dovetail.graph.copying import Copies
+from dovetail.graph.edit import Editing
+from dovetail.graph.inference import infer_from, set_shape
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.order import position
-from dovetail.ops.basic import EFFECTS
+from dovetail.graph.replay import transfer
+from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
 
 
-class Parts:
+class Parts(Editing):
     """The methods of `Graph` that take parts out and put graphs in."""
-
-    if TYPE_CHECKING:
-        name: str
-
-        def name_scope(self, name: str) -> Any: ...
-        def placeholder(self, spec: Any, name: str | None = None) -> GraphTensor: ...
-        def check_tensor(self, tensor: GraphTensor) -> None: ...
 
     def subgraph(self, outputs: Sequence[GraphTensor], inputs: Sequence[GraphTensor] = ()) -> Graph:
         """The part that computes some tensors from others, as a graph of its own.
@@ -44,8 +41,6 @@ class Parts:
             >>> len(graph.subgraph([h + 1], [h]))
             3
         """
-        from dovetail.graph.copying import Copies
-
         part = cast("type[Graph]", type(self))(f"{self.name}_part")
         for tensor in (*outputs, *inputs):
             self.check_tensor(tensor)
@@ -100,10 +95,6 @@ class Parts:
             >>> graph.import_graph(scale, {"x": graph.placeholder(dt.spec((3,)), "y")}, name="scaled")
             [<graph tensor scaled/Mul:0 float32[3]>]
         """
-        from dovetail.graph.copying import Copies
-        from dovetail.graph.inference import infer_from, set_shape
-        from dovetail.graph.replay import transfer
-
         given = self._input_map(graph, input_map or {})
         effects = [t for op in graph.operations if op.type in EFFECTS for t in op.outputs]
         open_inputs = [t for t in graph.inputs if t not in given]

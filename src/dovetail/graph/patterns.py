@@ -13,16 +13,20 @@ arguments of commutative ops match in any order.  Of an op with several results 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.core import worlds
+from dovetail.core.kinds import Kind
+from dovetail.core.op import Op
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Operators
 from dovetail.graph.journal import all_or_nothing
-from dovetail.ops import worlds
-from dovetail.ops.kinds import Kind
-from dovetail.ops.op import OPS, Op
-from dovetail.tensor import Operators
+from dovetail.graph.operation import GraphTensor, Operation
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
 
 COMMUTATIVE = frozenset((
     "AddV2", "Mul", "Maximum", "Minimum", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "BitwiseAnd",

@@ -5,9 +5,13 @@ Dovetail's own files hold no pickles; this is what `multiprocessing`, `joblib` a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.core.provided import provided
+from dovetail.graph.operation import GraphTensor
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
 
 At = tuple[int, int]  # the number of an operation, and which of its outputs
 
@@ -42,7 +46,7 @@ def described(graph: Graph) -> tuple[Any, ...]:
 
 def rebuilt(name: str, operations: Any, inputs: Any, outputs: Any, closures: Any, variables: Any) -> Graph:
     """A graph from what `described` gave."""
-    graph = Graph(name)
+    graph = provided.new_graph(name)
     added: list[Any] = []
 
     def tensor(at: At) -> GraphTensor:

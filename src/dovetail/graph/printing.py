@@ -15,12 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os.path import basename
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dovetail.errors import Where
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.core.errors import Where
+from dovetail.graph.base import GraphBase
+from dovetail.graph.operation import GraphTensor, Operation
+
+if TYPE_CHECKING:
+    pass
 
 INFIX = {
     "AddV2": "+", "Sub": "-", "Mul": "*", "RealDiv": "/", "FloorDiv": "//", "FloorMod": "%", "Pow": "**", "MatMul": "@",
@@ -33,7 +37,7 @@ INLINE = 8  # constants of at most so many elements are shown by their values
 NAMES, CALLS, SPECS = 24, 64, 16  # columns are at most so wide
 
 
-def graph_text(graph: Graph, indent: str = "", title: str = "graph") -> str:
+def graph_text(graph: GraphBase, indent: str = "", title: str = "graph") -> str:
     """The graph, an operation a line: name, what it computes, dtype and shape, the user's line; subgraphs indented."""
     inputs = ", ".join(f"{_ref(t)}: {t.spec!r}" for t in graph.inputs)
     lines = [f"{title} {graph.name}({inputs})", *_head(graph)]
@@ -46,13 +50,13 @@ def graph_text(graph: Graph, indent: str = "", title: str = "graph") -> str:
         equals = ":=" if op.type == "AssignVariableOp" else " ="
         lines.append(f"  {name:<{names}}{equals} {call:<{calls}}  {spec:<{specs}}  {place}".rstrip())
         for key, value in op.attrs.items():
-            if type(value) is Graph:
+            if isinstance(value, GraphBase):
                 lines.append(graph_text(value, "    ", f"{key}:"))
     lines.append(f"  return {', '.join(map(_show, graph.outputs))}")
     return "\n".join(indent + line for text in lines for line in text.split("\n"))
 
 
-def _head(graph: Graph) -> Iterator[str]:
+def _head(graph: GraphBase) -> Iterator[str]:
     operations = graph.operations
     reads = {op.attrs["variable"]: op.outputs[0] for op in operations if op.type == "ReadVariableOp"}
     if reads:
@@ -128,6 +132,6 @@ def _show(value: Any) -> str:
         return np.array2string(value, separator=", ", precision=6).replace("\n", "") if value.ndim else str(value)
     if isinstance(value, tuple) and any(isinstance(v, GraphTensor) for v in value):
         return f"[{', '.join(map(_show, value))}]"
-    if callable(value) or isinstance(value, Graph):
+    if callable(value) or isinstance(value, GraphBase):
         return str(getattr(value, "name", None) or getattr(value, "__name__", value))
     return repr(value)

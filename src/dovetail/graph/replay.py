@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dovetail.errors import op_error
+from dovetail.core.errors import op_error
+from dovetail.core.infer import fits
+from dovetail.core.recording import recording
+from dovetail.core.table import OPS
 from dovetail.graph import trace
 from dovetail.graph.copying import Copies, override_gradients
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.ops.infer import fits
-from dovetail.ops.op import OPS
-from dovetail.tensor import recording
+from dovetail.graph.operation import GraphTensor, Operation
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
 
 
 def replay(graph: Graph, *inputs: Any) -> Any:

@@ -6,16 +6,19 @@ import functools
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dovetail.dtypes import promote
-from dovetail.errors import op_error
+from dovetail.core import arguments
+from dovetail.core.dtypes import promote
+from dovetail.core.errors import op_error
+from dovetail.core.structure import LEAF, flatten, unflatten
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
 from dovetail.graph import trace
-from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.ops import arguments
-from dovetail.ops.op import OPS
-from dovetail.structure import LEAF, flatten, unflatten
-from dovetail.tensor import Tensor
+from dovetail.graph.operation import GraphTensor
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
 
 _SLOT = object()
 

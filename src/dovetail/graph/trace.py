@@ -8,24 +8,29 @@ tensors of the graphs around it are captured as inputs, and variables become inp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dovetail import config
-from dovetail.dtypes import DType
-from dovetail.engines import owner_of_type
-from dovetail.engines.base import native_to_dtype
-from dovetail.errors import Where, op_error
-from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
+from dovetail.core import arguments, checks, config, dispatch, worlds
+from dovetail.core.dtypes import DType
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.engine_registry import owner_of_type
+from dovetail.core.errors import Where, op_error
+from dovetail.core.kinds import Kind
+from dovetail.core.op import Op
+from dovetail.core.provided import provided
+from dovetail.core.recording import building, record_on, recording
+from dovetail.core.spec import TensorSpec
+from dovetail.core.static import static_key
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+from dovetail.core.worlds import EAGER, HOST, NATIVE, STATE
+from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
-from dovetail.ops import arguments, checks, dispatch, worlds
-from dovetail.ops.kinds import Kind
-from dovetail.ops.op import OPS, Op
-from dovetail.ops.spec import TensorSpec
-from dovetail.ops.worlds import EAGER, HOST, NATIVE, STATE
-from dovetail.static import static_key
-from dovetail.tensor import Tensor, building, record_on, recording
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
 
 
 def current_graph() -> Graph | None:
@@ -355,7 +360,7 @@ def _spec_key(value: Any) -> Any:
 
 
 def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
-    graph = Graph(op.name)
+    graph = provided.new_graph(op.name)
     names = [p.name for p in op.params]
     args: list[Any] = []
     for name, value in zip(names, values, strict=True):
@@ -440,10 +445,15 @@ def trace(
     function: Callable[..., Any], specs: Sequence[TensorSpec], name: str, outer: Graph | None = None
 ) -> tuple[Graph, Any]:
     """Runs a function on placeholders; the graph, and the function's result made of graph Tensors."""
-    graph = Graph(name, outer)
+    graph = provided.new_graph(name, outer)
     with graph.as_default():
         result = function(*[graph.placeholder(spec, f"arg{i}") for i, spec in enumerate(specs)])
     return graph, result
+
+
+def assign_any(graph: Graph, variable: Any, value: Any) -> None:
+    """Gives a variable any value from this point of the program on."""
+    assign_variable(graph, variable, to_graph(value, variable.dtype, graph, OPS["AssignVariableOp"]))
 
 
 worlds.GRAPH.apply = record

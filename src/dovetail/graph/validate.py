@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from dovetail.core.infer import fits
 from dovetail.graph.inference import infer_again
-from dovetail.graph.ir import SINGLE, Graph
-from dovetail.graph.operation import Operation
-from dovetail.ops.infer import fits
-from dovetail.ops.subgraphs import SUBGRAPH_CALLS
+from dovetail.graph.operation import SINGLE, Operation
+from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
 
 
 def problems(graph: Graph) -> Iterator[str]:

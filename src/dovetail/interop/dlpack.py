@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.engines import current_engine, get_engine
-from dovetail.tensor import Tensor
+from dovetail.core.engine_registry import current_engine, get_engine
+from dovetail.core.tensor import Tensor
 
 CPU = (1, 0)
 

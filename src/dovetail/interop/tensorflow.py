@@ -12,11 +12,11 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.autograph.core import config
 
-from dovetail.errors import is_inside, is_of_user
+from dovetail.core.errors import is_inside, is_of_user
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.numpy_calls import warn_of_loss
-from dovetail.tensor import Tensor
-from dovetail.variable import Variable
 
 config.CONVERSION_RULES = (config.DoNotConvert("dovetail"), *config.CONVERSION_RULES)
 

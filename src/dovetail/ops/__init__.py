@@ -2,53 +2,55 @@
 
 import sys as _sys
 
+from dovetail.core.op import Op
+from dovetail.core.table import OPS
+from dovetail.ops import numpy_calls as _numpy_calls
 from dovetail.ops import operators as _operators
 from dovetail.ops import random
-from dovetail.ops.activation import *
-from dovetail.ops.basic import *
-from dovetail.ops.beam_search import *
-from dovetail.ops.bitwise import *
-from dovetail.ops.blocks import *
-from dovetail.ops.compare import *
-from dovetail.ops.complex import *
-from dovetail.ops.control import *
-from dovetail.ops.conv import *
-from dovetail.ops.create import *
-from dovetail.ops.ctc import *
-from dovetail.ops.cumulative import *
-from dovetail.ops.decompositions import *
-from dovetail.ops.diagonals import *
-from dovetail.ops.exponential import *
-from dovetail.ops.extend import *
-from dovetail.ops.fused import *
-from dovetail.ops.image import *
-from dovetail.ops.index import *
-from dovetail.ops.join import *
-from dovetail.ops.linalg import *
-from dovetail.ops.local import *
-from dovetail.ops.loops import *
-from dovetail.ops.losses import *
-from dovetail.ops.math import *
-from dovetail.ops.normalization import *
-from dovetail.ops.op import OPS, Op
-from dovetail.ops.passing import *
-from dovetail.ops.pool import *
-from dovetail.ops.products import *
-from dovetail.ops.rearrange import *
-from dovetail.ops.rectifier import *
-from dovetail.ops.reduce import *
-from dovetail.ops.rnn import *
-from dovetail.ops.rounding import *
-from dovetail.ops.search import *
-from dovetail.ops.shape import *
-from dovetail.ops.slicing import *
-from dovetail.ops.softmax import *
-from dovetail.ops.sort import *
-from dovetail.ops.special import *
-from dovetail.ops.statistics import *
-from dovetail.ops.subscript import getitem
-from dovetail.ops.systems import *
-from dovetail.ops.trigonometry import *
+from dovetail.ops.control.control import *
+from dovetail.ops.control.loops import *
+from dovetail.ops.control.plumbing import *
+from dovetail.ops.image.resize import *
+from dovetail.ops.linalg.decompositions import *
+from dovetail.ops.linalg.linalg import *
+from dovetail.ops.linalg.products import *
+from dovetail.ops.linalg.systems import *
+from dovetail.ops.math.arithmetic import *
+from dovetail.ops.math.bitwise import *
+from dovetail.ops.math.compare import *
+from dovetail.ops.math.complex import *
+from dovetail.ops.math.cumulative import *
+from dovetail.ops.math.exponential import *
+from dovetail.ops.math.reduce import *
+from dovetail.ops.math.rounding import *
+from dovetail.ops.math.special import *
+from dovetail.ops.math.statistics import *
+from dovetail.ops.math.trigonometry import *
+from dovetail.ops.nn.activation import *
+from dovetail.ops.nn.conv import *
+from dovetail.ops.nn.fused import *
+from dovetail.ops.nn.local import *
+from dovetail.ops.nn.losses import *
+from dovetail.ops.nn.normalization import *
+from dovetail.ops.nn.pool import *
+from dovetail.ops.nn.rectifier import *
+from dovetail.ops.nn.softmax import *
+from dovetail.ops.sequence.beam_search import *
+from dovetail.ops.sequence.ctc import *
+from dovetail.ops.sequence.rnn import *
+from dovetail.ops.shapes.blocks import *
+from dovetail.ops.shapes.create import *
+from dovetail.ops.shapes.diagonals import *
+from dovetail.ops.shapes.extend import *
+from dovetail.ops.shapes.identity import *
+from dovetail.ops.shapes.index import *
+from dovetail.ops.shapes.join import *
+from dovetail.ops.shapes.rearrange import *
+from dovetail.ops.shapes.search import *
+from dovetail.ops.shapes.shape import *
+from dovetail.ops.shapes.slicing import *
+from dovetail.ops.shapes.sort import *
+from dovetail.ops.shapes.subscript import getitem
 
 
 def _is_public(name: str, value: object) -> bool:
@@ -58,6 +60,7 @@ def _is_public(name: str, value: object) -> bool:
 
 
 __all__ = [name for name, value in sorted(globals().items()) if _is_public(name, value)]
+_numpy_calls.FUNCTIONS.update({name: globals()[name] for name in __all__})
 
 for _name in [n for n in globals() if not n.startswith("_") and n not in __all__]:
     if f"{__name__}.{_name}" in _sys.modules:  # a module of ours; a star import may have put another in its place

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.errors import GradientLostWarning, warn
-from dovetail.tensor import Operators, recording
+from dovetail.core.errors import GradientLostWarning, warn
+from dovetail.core.recording import recording
+from dovetail.core.tensor import Operators
 
 # The names that are others in `dovetail.ops`; and the functions that convert.
 OTHERS = {
@@ -22,6 +23,7 @@ OTHERS = {
 LIBRARIES = {"np": "NumPy", "tf": "TensorFlow"}
 CONVERSIONS = frozenset(["atleast_1d", "atleast_2d", "atleast_3d", "copy", "require", "broadcast_arrays"])
 
+FUNCTIONS: dict[str, Any] = {}  # those of `dovetail.ops`, which fills it
 _operators: dict[Any, Callable[..., Any]] = {}  # ufunc → what Python's operator does
 
 
@@ -60,10 +62,8 @@ def warn_of_loss(library: str, name: str, args: Iterable[Any], result: Any = 0.0
     if not recording.tapes or not _is_float(result):
         return
     if any(tape.follows(tensor) for tensor in _tensors(args) for tape in recording.tapes):
-        from dovetail import ops  # whose operators these are
-
         op_name = _name_of_op(name)
-        op = getattr(ops, op_name, None)
+        op = FUNCTIONS.get(op_name)
         if getattr(op, "differentiable", True):
             instead = f"use ops.{op_name}" if callable(op) else "write it with dovetail.ops"
             problem = f"the gradient ends here, since a tape follows what Dovetail computes, not {LIBRARIES[library]}"

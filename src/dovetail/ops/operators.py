@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.ops import arguments, bitwise, compare, math, numpy_calls, products, rounding
-from dovetail.ops.op import Op
-from dovetail.tensor import Operators, Tensor, building
+from dovetail.core import arguments
+from dovetail.core.op import Op
+from dovetail.core.recording import building
+from dovetail.core.tensor import Operators, Tensor
+from dovetail.ops import numpy_calls
+from dovetail.ops.linalg import products
+from dovetail.ops.math import arithmetic as math
+from dovetail.ops.math import bitwise, compare, rounding
 
 BINARY: dict[str, Op] = {
     "add": math.add,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dovetail.graph.ir import Graph, Operation
-from dovetail.ops.basic import EFFECTS
+from dovetail.ops.control.plumbing import EFFECTS
 
 Pass = Callable[[Graph], int]
 

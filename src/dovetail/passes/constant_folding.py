@@ -11,18 +11,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dovetail.engines import get_engine
+from dovetail.core import dispatch
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.infer import CARRIES_NAN, size_of
+from dovetail.core.recording import not_building, record_on
+from dovetail.core.spec import Shape, TensorSpec
+from dovetail.core.tensor import Tensor
 from dovetail.graph.copying import copy_graph
 from dovetail.graph.inference import infer_again
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.partial import CARRIES_NAN, PartialInts
-from dovetail.ops import dispatch
-from dovetail.ops.basic import NOT_COMPUTED, SHOWN
-from dovetail.ops.infer import size_of
-from dovetail.ops.spec import Shape, TensorSpec
-from dovetail.ops.subgraphs import SUBGRAPH_CALLS
+from dovetail.graph.partial import PartialInts
+from dovetail.ops.control.plumbing import NOT_COMPUTED, SHOWN
+from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import sweep
-from dovetail.tensor import Tensor, not_building, record_on
 
 LARGEST = 4096  # elements; a result that is larger, and larger than its arguments, is not worth its memory
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail.core.static import static_key
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.patterns import COMMUTATIVE
-from dovetail.ops.basic import EFFECTS, SHOWN
-from dovetail.static import static_key
+from dovetail.ops.control.plumbing import EFFECTS, SHOWN
 
 LARGEST = 1 << 16  # bytes; larger constants are the same only if they are one array
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from dovetail import ops
+from dovetail.core import infer
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.patterns import Match, build, match, scalar_constant, wildcards
-from dovetail.ops import infer
 from dovetail.passes.base import sweep
 
 x, y, bias = wildcards("x y bias")

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.dtypes import DType, promote
+from dovetail.core.dtypes import DType, promote
+from dovetail.core.infer import broadcast, fits
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
-from dovetail.ops.infer import broadcast, fits
 from dovetail.passes.base import sweep
 
 x, y = wildcards("x y")

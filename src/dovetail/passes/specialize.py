@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dovetail.errors import op_error
+from dovetail.core.errors import op_error
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.passes.constant_folding import propagate
 

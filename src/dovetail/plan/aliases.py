@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dovetail.engines.base import Engine
+from dovetail.core.engine import Engine
 from dovetail.graph.ir import GraphTensor, Operation
 
 

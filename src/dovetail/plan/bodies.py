@@ -12,16 +12,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dovetail.engines import engine as engine_context
-from dovetail.engines import pop_engine, push_engine
-from dovetail.engines.base import Engine
+from dovetail.core.arguments import dtype_of
+from dovetail.core.calls import Program, repeatable
+from dovetail.core.engine import Engine
+from dovetail.core.engine_registry import engine as engine_context
+from dovetail.core.engine_registry import pop_engine, push_engine
+from dovetail.core.op import Op
+from dovetail.core.recording import record_on
+from dovetail.core.spec import TensorSpec
+from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.trace import to_graph
-from dovetail.ops.arguments import dtype_of
-from dovetail.ops.basic import EFFECTS, SHOWN
-from dovetail.ops.calls import Program, repeatable
-from dovetail.ops.op import Op
-from dovetail.ops.spec import TensorSpec
+from dovetail.ops.control.plumbing import EFFECTS, SHOWN
 from dovetail.passes import base as passes
 from dovetail.passes.composites import inline_composites
 from dovetail.passes.prune import prune
@@ -29,7 +31,6 @@ from dovetail.plan.aliases import Aliases
 from dovetail.plan.buffers import BufferPlan
 from dovetail.plan.lower import lower
 from dovetail.plan.optimize import ROUNDS, no_garbage_collection, optimized_copy
-from dovetail.tensor import Tensor, record_on
 
 
 def run_body(op: Op, engine: Engine, *values: Any) -> Any:

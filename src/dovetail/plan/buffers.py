@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.engines.base import Engine
+from dovetail.core.engine import Engine
+from dovetail.core.infer import size_of
+from dovetail.core.spec import TensorSpec
 from dovetail.graph.ir import GraphTensor, Operation
-from dovetail.ops.infer import size_of
-from dovetail.ops.spec import TensorSpec
 from dovetail.plan.aliases import Aliases
 
 SMALLEST = 1 << 12  # bytes; below this the allocator is faster than the bookkeeping

@@ -10,17 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from dovetail.engines.base import Engine
-from dovetail.errors import op_error
+from dovetail.core.engine import FILE, OPERATIONS, Engine
+from dovetail.core.errors import op_error
+from dovetail.core.kinds import IntsKind
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
-from dovetail.ops.kinds import IntsKind
 from dovetail.plan.buffers import BufferPlan, plan_buffers
 
-FILE = "<dovetail program>"  # the file name of a program's text
 NOT_RUN = ("AssignVariableOp",)  # the plan assigns, once the program has come to its end
-
-
-OPERATIONS = "operations"  # in a program's globals: line number → the operation that the line computes
 
 
 def failed_operation(error: Exception) -> Operation | None:

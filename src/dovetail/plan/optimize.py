@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from dovetail.engines.base import Engine
+from dovetail.core.engine import Engine
 from dovetail.graph.copying import copy_graph
 from dovetail.graph.ir import Graph
 from dovetail.passes import base

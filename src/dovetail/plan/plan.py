@@ -15,15 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.engines.base import Engine
-from dovetail.errors import conventional, op_error
+from dovetail.core.engine import Engine
+from dovetail.core.errors import conventional, op_error
+from dovetail.core.locks import join
+from dovetail.core.state import Buffer, held_by, put
+from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
-from dovetail.locks import join
-from dovetail.ops.basic import SHOWN
+from dovetail.ops.control.plumbing import SHOWN
 from dovetail.plan.lower import failed_operation, lower
 from dovetail.plan.optimize import optimized_copy
-from dovetail.state import Buffer, held_by, put
-from dovetail.tensor import Tensor
 
 
 class Plan:

@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 
+from dovetail.core.windows import Windows
 from dovetail.ops.samples import array, ints
-from dovetail.ops.windows import Windows
 from tests.backend.parity import call, program
 
 FIRST, LAST = "channels_first", "channels_last"

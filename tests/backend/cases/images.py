@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dovetail.ops.image import INTERPOLATIONS
+from dovetail.ops.image.resize import INTERPOLATIONS
 from dovetail.ops.samples import array, bools, ints
 from tests.backend.parity import call, program
 

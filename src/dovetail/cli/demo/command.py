@@ -14,7 +14,7 @@ from dovetail.cli.demo import data, report
 from dovetail.cli.demo.compare import LIMIT, largest_difference, summary
 from dovetail.cli.demo.model import Classifier
 from dovetail.cli.demo.train import History, Trainer, interruption, train
-from dovetail.engines import current_engine
+from dovetail.core.engine_registry import current_engine
 
 
 def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path) -> int:

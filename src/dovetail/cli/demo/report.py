@@ -15,7 +15,7 @@ from dovetail.cli.demo.compare import LIMIT, relative_differences
 from dovetail.cli.demo.data import Digits
 from dovetail.cli.demo.model import Classifier
 from dovetail.cli.demo.train import History
-from dovetail.files import replacing
+from dovetail.core.files import replacing
 
 INK, FAINT, BLUE, ORANGE, GREEN = "#222222", "#c8cdd3", "#2b6cb0", "#dd6b20", "#2f855a"
 # How the engines' curves look, which lie on each other: color, line style, width.

@@ -4,7 +4,7 @@
 """
 
 # The families are imported for what they put into the table.
-from dovetail.engines.base import Rules
+from dovetail.core.engine import Rules
 from dovetail.engines.bodies import DECODERS, body_rule
 from dovetail.engines.tensorflow import arrays, elementwise, images, linalg, nn, random, reductions, windows  # noqa: F401
 from dovetail.engines.tensorflow.engine import TensorFlowEngine

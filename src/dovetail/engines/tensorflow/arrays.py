@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dovetail.dtypes import DType
+from dovetail.core.dtypes import DType
+from dovetail.core.engine import Rule, native_to_dtype
+from dovetail.core.infer import normalize_axes
 from dovetail.engines import slices
-from dovetail.engines.base import Rule, native_to_dtype
 from dovetail.engines.numpy_like import infinite_bounds
 from dovetail.engines.tensorflow.tables import HALVES, cast, dims, ints, kernel, rules, widened
-from dovetail.ops.infer import normalize_axes
 
 # -- shape ------------------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.engines.base import Rule
-from dovetail.engines.control import Control, HostControl, Values
+from dovetail.core.control import Control, HostControl, Values
+from dovetail.core.engine import Rule
 from dovetail.engines.tensorflow.tables import dims
 
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dovetail.autodiff.recorder import Record
-from dovetail.dtypes import DType
-from dovetail.engines import pop_engine, push_engine
-from dovetail.engines.base import Engine, Rule, print_array
-from dovetail.engines.control import Control
+from dovetail.core.accumulation import PRODUCTS
+from dovetail.core.control import Control
+from dovetail.core.dtypes import DType
+from dovetail.core.engine import Engine, Rule, print_array
+from dovetail.core.engine_registry import pop_engine, push_engine
+from dovetail.core.errors import LIBRARIES
+from dovetail.core.recording import Record
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
 from dovetail.engines.tensorflow.control import GraphControl
 from dovetail.engines.tensorflow.program import Program, as_program
-from dovetail.errors import LIBRARIES
-from dovetail.ops.accumulation import PRODUCTS
-from dovetail.ops.op import OPS
-from dovetail.tensor import Tensor
 
 _CPU = 1  # DLPack's number for it
 _ALIGNMENT = 64

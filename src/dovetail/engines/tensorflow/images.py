@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.engines.base import Engine, Rule, Rules
+from dovetail.core.engine import Engine, Rule, Rules
 from dovetail.engines.bodies import body_rule
 from dovetail.engines.tensorflow.program import as_program
 from dovetail.engines.tensorflow.tables import cast, dims, ints

@@ -10,8 +10,8 @@ from typing import Any
 import tensorflow as tf
 import tensorflow.experimental.numpy as tnp
 
+from dovetail.core.engine import Rule
 from dovetail.engines import matrices
-from dovetail.engines.base import Rule
 from dovetail.engines.numpy import engine as numpy_engine
 from dovetail.engines.tensorflow.tables import SMALL, cast, dims, ints, kernel, rules, widened
 

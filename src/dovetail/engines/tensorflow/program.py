@@ -13,10 +13,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.engines.base import Rule
-from dovetail.errors import op_error
-from dovetail.ops.windows import CONVOLUTIONS, POOLS
-from dovetail.plan.lower import FILE, OPERATIONS
+from dovetail.core.engine import FILE, OPERATIONS, Rule
+from dovetail.core.errors import op_error
+from dovetail.core.windows import CONVOLUTIONS, POOLS
 
 OFTEN = 100  # calls
 # Ops whose programs stay with TensorFlow: XLA is slow at them, has no kernel, or would need shapes that values decide.

@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.engines.base import Rule
+from dovetail.core.engine import Rule
+from dovetail.core.infer import normalize_axes
 from dovetail.engines.tensorflow.tables import HALVES, cast, ints, kernel, rules, widened
-from dovetail.ops.infer import normalize_axes
 
 
 def _reduction(name: str) -> Rule:

@@ -13,9 +13,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.engines.base import Rule
+from dovetail.core.engine import Rule
+from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes
 from dovetail.engines.tensorflow.tables import cast, dims, ints, kernel, rules
-from dovetail.ops.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes
 
 # -- layout -----------------------------------------------------------------------------------------------------------
 

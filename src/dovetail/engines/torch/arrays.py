@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from dovetail.dtypes import DType
+from dovetail.core.dtypes import DType
+from dovetail.core.engine import Rule
 from dovetail.engines import slices
-from dovetail.engines.base import Rule
 from dovetail.engines.torch.tables import or_numpy, out_rules, rules
 
 # -- shape ------------------------------------------------------------------------------------------------------------

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from dovetail.engines.base import Engine, Rule
+from dovetail.core.engine import Engine, Rule
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
 from dovetail.engines.bodies import DECODERS, body_rule
 from dovetail.engines.numpy import engine as numpy_engine
-from dovetail.ops.op import OPS
-from dovetail.tensor import Tensor
 
 
 def decoders(engine: Engine) -> dict[str, Rule]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from dovetail.dtypes import DType
-from dovetail.engines.base import Rule
+from dovetail.core.dtypes import DType
+from dovetail.core.engine import Rule
 from dovetail.engines.numpy_like import by_name, drops_imaginary
 from dovetail.engines.torch.tables import fresh, or_numpy, out_rules, rules
 

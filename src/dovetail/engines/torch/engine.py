@@ -10,10 +10,10 @@ import numpy as np
 import torch
 import torch.utils.checkpoint
 
-from dovetail.dtypes import FLOAT8S, DType
-from dovetail.engines.base import Engine, Rule
+from dovetail.core.accumulation import HALVES, PRODUCTS
+from dovetail.core.dtypes import FLOAT8S, DType
+from dovetail.core.engine import Engine, Rule
 from dovetail.engines.torch.tables import for_floats
-from dovetail.ops.accumulation import HALVES, PRODUCTS
 
 _NOT_NUMPYS = ("bfloat16", *FLOAT8S)  # torch does not read the types of ml_dtypes
 

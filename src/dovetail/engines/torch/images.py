@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from dovetail.engines.base import Rule
+from dovetail.core.engine import Rule
 from dovetail.engines.torch.tables import fresh, rules
 
 fresh |= {"ResizeBilinear", "ResizeBilinearGrad"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from dovetail.core.engine import Rule
 from dovetail.engines import matrices
-from dovetail.engines.base import Rule
 from dovetail.engines.torch.tables import WIDE_UNSIGNED, for_floats, out_rules, rules
 
 # -- products ---------------------------------------------------------------------------------------------------------

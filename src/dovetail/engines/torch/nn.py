@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from dovetail.engines.base import Rule
+from dovetail.core.engine import Rule
+from dovetail.core.infer import normalize_axes
 from dovetail.engines.torch.tables import covered, fresh, out_rules, rules
-from dovetail.ops.infer import normalize_axes
 
 fresh |= {"SoftmaxGrad", "LogSoftmaxGrad", "BatchNormalization", "LayerNormalization", "LayerNormalizationGrad"}
 

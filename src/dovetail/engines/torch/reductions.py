@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from dovetail.dtypes import DType
-from dovetail.engines.base import Rule, native_to_dtype
+from dovetail.core.dtypes import DType
+from dovetail.core.engine import Rule, native_to_dtype
+from dovetail.core.infer import normalize_axes
 from dovetail.engines.numpy_like import infinite_bounds, running
 from dovetail.engines.torch.tables import fresh, or_numpy, rules
-from dovetail.ops.infer import normalize_axes
 
 
 def _reduce(reduce: Rule, start: Callable[[DType], Any] | None = None) -> Rule:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from dovetail.core.engine import Rule, Rules
 from dovetail.engines import slices
-from dovetail.engines.base import Rule, Rules
 from dovetail.engines.bodies import body_rule
 from dovetail.engines.numpy import engine as numpy_engine
 from dovetail.engines.numpy_like import FRESH

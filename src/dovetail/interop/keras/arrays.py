@@ -10,9 +10,9 @@ import keras
 import numpy as np
 
 from dovetail.backend.values import running_layer
-from dovetail.ops import arguments, worlds
-from dovetail.ops.op import Op
-from dovetail.tensor import Tensor
+from dovetail.core import arguments, worlds
+from dovetail.core.op import Op
+from dovetail.core.tensor import Tensor
 
 
 def _array(result: Any) -> Any:

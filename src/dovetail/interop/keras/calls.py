@@ -9,16 +9,18 @@ import keras
 import numpy as np
 
 from dovetail.backend import logits
-from dovetail.engines import get_engine, owner_of_type
-from dovetail.errors import op_error, user_line
+from dovetail.core import arguments, worlds
+from dovetail.core.engine_registry import get_engine, owner_of_type
+from dovetail.core.errors import op_error, user_line
+from dovetail.core.op import Op
+from dovetail.core.recording import record_on
+from dovetail.core.spec import TensorSpec
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.interop.keras.random import with_fresh_key
 from dovetail.interop.keras.tensors import stand_in, tensor_like
-from dovetail.ops import arguments, worlds
-from dovetail.ops.op import OPS, Op
-from dovetail.ops.spec import TensorSpec
-from dovetail.tensor import Tensor, record_on
-from dovetail.variable import Variable
 
 
 @keras.saving.register_keras_serializable("dovetail")

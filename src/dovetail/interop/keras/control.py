@@ -14,16 +14,17 @@ from typing import Any
 
 import keras
 
-from dovetail.dtypes import DType, promote
-from dovetail.engines import get_engine, owner_of_type
-from dovetail.engines.control import Control, Values
-from dovetail.errors import op_error
+from dovetail.core import arguments, worlds
+from dovetail.core.control import Control, Values
+from dovetail.core.dtypes import DType, promote
+from dovetail.core.engine_registry import get_engine, owner_of_type
+from dovetail.core.errors import op_error
+from dovetail.core.spec import TensorSpec
+from dovetail.core.table import OPS
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, with_values
 from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
-from dovetail.ops import arguments, cast, convert, worlds
-from dovetail.ops.op import OPS
-from dovetail.ops.spec import TensorSpec
-from dovetail.ops.subgraphs import join_specs
+from dovetail.ops import cast, convert
+from dovetail.ops.control.subgraphs import join_specs
 
 
 class KerasControl(Control):

@@ -8,15 +8,16 @@ from typing import Any
 import keras
 from keras.src.backend.common import global_state
 
-from dovetail.dtypes import as_dtype
-from dovetail.engines import get_engine, owner_of_type
-from dovetail.errors import describe
+from dovetail.core import arguments
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.engine_registry import get_engine, owner_of_type
+from dovetail.core.errors import describe
+from dovetail.core.spec import TensorSpec
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, model_of, with_values
 from dovetail.interop.keras.random import RandomKey
 from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
-from dovetail.ops import arguments, cast
+from dovetail.ops import cast
 from dovetail.ops import sum as total
-from dovetail.ops.spec import TensorSpec
 
 # -- functions --------------------------------------------------------------------------------------------------------
 

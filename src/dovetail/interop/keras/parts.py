@@ -9,9 +9,9 @@ from typing import Any
 
 import keras
 
-from dovetail.dtypes import as_dtype
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.spec import TensorSpec
 from dovetail.interop.keras.tensors import spec_of
-from dovetail.ops.spec import TensorSpec
 
 # -- cutting ----------------------------------------------------------------------------------------------------------
 

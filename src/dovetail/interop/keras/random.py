@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras.src.backend.common import global_state
 
-from dovetail.ops.op import Op
+from dovetail.core.op import Op
 
 
 @keras.saving.register_keras_serializable("dovetail")

@@ -8,10 +8,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.dtypes import as_dtype
-from dovetail.engines import get_engine
-from dovetail.tensor import Tensor
-from dovetail.variable import Variable
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
 
 
 def _config_of_tensor(tensor: Any) -> dict[str, Any]:

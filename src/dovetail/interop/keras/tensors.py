@@ -7,14 +7,15 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.dtypes import DType, as_dtype, promote
-from dovetail.errors import op_error
+from dovetail.core import arguments
+from dovetail.core.dtypes import DType, as_dtype, promote
+from dovetail.core.errors import op_error
+from dovetail.core.infer import size_of
+from dovetail.core.spec import TensorSpec
+from dovetail.core.tensor import Operators
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.partial import LARGEST, PartialInts
-from dovetail.ops import arguments, convert, stack
-from dovetail.ops.infer import size_of
-from dovetail.ops.spec import TensorSpec
-from dovetail.tensor import Operators
+from dovetail.ops import convert, stack
 
 
 class KerasTensor(Operators, keras.KerasTensor):

@@ -13,11 +13,11 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.engines import tracing_engine
-from dovetail.ops import dispatch, worlds
-from dovetail.ops.op import Op
-from dovetail.tensor import is_recorded, recording
-from dovetail.variable import Variable
+from dovetail.core import dispatch, worlds
+from dovetail.core.engine_registry import tracing_engine
+from dovetail.core.op import Op
+from dovetail.core.recording import is_recorded, recording
+from dovetail.core.variable import Variable
 
 
 def _of_jax(variable: Variable) -> Any:

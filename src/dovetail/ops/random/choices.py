@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from dovetail.dtypes import ALL, as_dtype
-from dovetail.ops import arguments
-from dovetail.ops.bitwise import bitwise_and
-from dovetail.ops.checked import checked
-from dovetail.ops.compare import less, where
-from dovetail.ops.create import full
-from dovetail.ops.domains import Domain, at_least, within
-from dovetail.ops.exponential import log
-from dovetail.ops.index import take
-from dovetail.ops.infer import normalize_axis
-from dovetail.ops.math import mod
+from dovetail.core import arguments
+from dovetail.core.checked import checked
+from dovetail.core.domains import Domain, at_least, within
+from dovetail.core.dtypes import ALL, as_dtype
+from dovetail.core.infer import normalize_axis
+from dovetail.ops.math.arithmetic import mod
+from dovetail.ops.math.bitwise import bitwise_and
+from dovetail.ops.math.compare import less, where
+from dovetail.ops.math.exponential import log
+from dovetail.ops.math.reduce import argmax
 from dovetail.ops.random.floats import lead, parameter, random_uniform, unit_exponential
 from dovetail.ops.random.keys import as_key, random_bits
-from dovetail.ops.reduce import argmax
-from dovetail.ops.shape import cast, dims_of, reshape, shape_of, shaped
-from dovetail.ops.sort import argsort
+from dovetail.ops.shapes.create import full
+from dovetail.ops.shapes.index import take
+from dovetail.ops.shapes.shape import cast, dims_of, reshape, shape_of, shaped
+from dovetail.ops.shapes.sort import argsort
 
 
 @checked

@@ -12,24 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from dovetail.dtypes import ALL
-from dovetail.ops.bitwise import logical_and
-from dovetail.ops.checked import checked
-from dovetail.ops.compare import greater, greater_equal, less, less_equal, minimum, where
-from dovetail.ops.control import while_loop
-from dovetail.ops.domains import at_least, within
-from dovetail.ops.exponential import exp, log, log1p, sqrt
-from dovetail.ops.kinds import Float, Integer, Ints
-from dovetail.ops.math import absolute
-from dovetail.ops.op import composite
+from dovetail.core.checked import checked
+from dovetail.core.domains import at_least, within
+from dovetail.core.dtypes import ALL
+from dovetail.core.kinds import Float, Integer, Ints
+from dovetail.core.op import composite
+from dovetail.core.tensor import Tensor
+from dovetail.ops.control.control import while_loop
+from dovetail.ops.math.arithmetic import absolute
+from dovetail.ops.math.bitwise import logical_and
+from dovetail.ops.math.compare import greater, greater_equal, less, less_equal, minimum, where
+from dovetail.ops.math.exponential import exp, log, log1p, sqrt
+from dovetail.ops.math.reduce import any
+from dovetail.ops.math.rounding import floor
+from dovetail.ops.math.special import lgamma
 from dovetail.ops.random.floats import first_accepted, lead, random_uniform
 from dovetail.ops.random.keys import KEY, as_key, split
-from dovetail.ops.reduce import any
-from dovetail.ops.rounding import floor
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import broadcast_to, cast
-from dovetail.ops.special import lgamma
-from dovetail.tensor import Tensor
+from dovetail.ops.shapes.shape import broadcast_to, cast
 
 WIDE = ALL["float64"]
 SMALL = 10.0  # the mean below which probabilities are added up

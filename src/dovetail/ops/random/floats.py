@@ -7,25 +7,25 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from dovetail.dtypes import ALL, DType, as_dtype
-from dovetail.errors import op_error
-from dovetail.ops.bitwise import bitwise_and, logical_and
-from dovetail.ops.checked import checked
-from dovetail.ops.compare import clip, less, less_equal, where
-from dovetail.ops.domains import above, at_least
-from dovetail.ops.exponential import exp, log, rsqrt, sqrt
-from dovetail.ops.index import take_along_axis
-from dovetail.ops.join import concatenate
-from dovetail.ops.kinds import Float, Integer, Ints
-from dovetail.ops.op import composite
+from dovetail.core.checked import checked
+from dovetail.core.domains import above, at_least
+from dovetail.core.dtypes import ALL, DType, as_dtype
+from dovetail.core.errors import op_error
+from dovetail.core.kinds import Float, Integer, Ints
+from dovetail.core.op import composite
+from dovetail.core.spec import TensorSpec
+from dovetail.core.tensor import Tensor
+from dovetail.ops.math.bitwise import bitwise_and, logical_and
+from dovetail.ops.math.compare import clip, less, less_equal, where
+from dovetail.ops.math.exponential import exp, log, rsqrt, sqrt
+from dovetail.ops.math.reduce import argmax, prod
+from dovetail.ops.math.special import erfinv
+from dovetail.ops.math.trigonometry import cos, sin
 from dovetail.ops.random.keys import KEY, as_key, bits_spec, random_bits, split
-from dovetail.ops.reduce import argmax, prod
 from dovetail.ops.samples import array, sample
-from dovetail.ops.shape import broadcast_to, cast, expand_dims, reshape, squeeze
-from dovetail.ops.spec import TensorSpec
-from dovetail.ops.special import erfinv
-from dovetail.ops.trigonometry import cos, sin
-from dovetail.tensor import Tensor
+from dovetail.ops.shapes.index import take_along_axis
+from dovetail.ops.shapes.join import concatenate
+from dovetail.ops.shapes.shape import broadcast_to, cast, expand_dims, reshape, squeeze
 
 # -- without parameters -----------------------------------------------------------------------------------------------
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.dtypes import ALL
-from dovetail.ops.bitwise import right_shift
-from dovetail.ops.checked import checked
-from dovetail.ops.domains import Count
-from dovetail.ops.infer import size_of
-from dovetail.ops.join import stack
-from dovetail.ops.kinds import Integer, Ints, MaybeEach
-from dovetail.ops.op import primitive
+from dovetail.core.checked import checked
+from dovetail.core.domains import Count
+from dovetail.core.dtypes import ALL
+from dovetail.core.infer import size_of
+from dovetail.core.kinds import Integer, Ints, MaybeEach
+from dovetail.core.op import primitive
+from dovetail.core.spec import TensorSpec
+from dovetail.core.tensor import Tensor
+from dovetail.ops.math.bitwise import right_shift
 from dovetail.ops.samples import ints, sample
-from dovetail.ops.shape import cast, convert, transpose
-from dovetail.ops.spec import TensorSpec
-from dovetail.tensor import Tensor
+from dovetail.ops.shapes.join import stack
+from dovetail.ops.shapes.shape import cast, convert, transpose
 
 KEYS = 1  # the second word of the counters from which keys are made; that of numbers is 0
 FOLDED = 2

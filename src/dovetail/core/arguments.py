@@ -1,0 +1,426 @@
+"""Arguments: what an op is called with, made into what it computes with.
+
+Values of any eager kind become Tensors of one engine, promoted to the dtypes that the op's signature asks for, and
+shape-like arguments become tuples of ints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dovetail.core.dtypes import ALL, DType, promote, weak_type
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.engine_registry import current_engine, owner_of_type
+from dovetail.core.errors import describe, describe_call, op_error
+from dovetail.core.kinds import Kind
+from dovetail.core.recording import recording
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+from dovetail.core.worlds import HOST, NATIVE, STATE, unwrapped, world_of
+
+if TYPE_CHECKING:
+    from dovetail.core.engine import Engine
+    from dovetail.core.op import Op
+
+
+def operands(op: Op, values: list[Any]) -> Iterator[Any]:
+    """The values that may be tensors: tensor arguments, members of lists, members of shape-like arguments."""
+    for index, kind in op.tensor_positions:
+        value = values[index]
+        if kind.many and isinstance(value, (list, tuple)):
+            yield from value
+        elif value is not None:
+            yield value
+    for index in op.ints_positions:
+        value = values[index]
+        if isinstance(value, (list, tuple)):
+            yield from value
+        elif value is not None:
+            yield value
+    for index in tensor_settings(op, values):
+        yield values[index]
+
+
+def tensor_settings(op: Op, values: list[Any]) -> list[int]:
+    """The positions of static parameters that are given tensors."""
+    return [i for i, _ in op.static if type(values[i]) not in _STATIC and world_of(values[i]) is not HOST]
+
+
+def has_tensor_settings(op: Op, values: list[Any]) -> bool:
+    """Whether static parameters are given tensors: then a composite is what its body says.
+
+    Raises:
+        TypeError: they are, and the op is a primitive.
+    """
+    found = tensor_settings(op, values)
+    if found and op.body is None:
+        name = op.params[found[0]].name
+        problem = f"{name} must be known when the op is called: a Python value, not a tensor."
+        raise op_error(TypeError, op.title, problem, given(op, values))
+    return bool(found)
+
+
+_STATIC = frozenset([int, float, bool, str, tuple, DType, type(None)])
+
+
+def holds_tensors(value: Any) -> bool:
+    """Whether a list, or one inside it, has other members than numbers and NumPy arrays."""
+    return any(world_of(leaf) is not HOST for leaf in _leaves(value))
+
+
+def stacked(value: Any) -> Any:
+    """A list that holds tensors as one tensor, so that they are recorded and have gradients; other values stay."""
+    if isinstance(value, (list, tuple)) and world_of(value) is HOST and holds_tensors(value):
+        return OPS["Pack"]([stacked(item) for item in value])
+    return value
+
+
+def with_stacked(op: Op, values: list[Any]) -> list[Any]:
+    """The arguments, of which no list that stands for a tensor holds tensors."""
+    values = list(values)
+    several = {*op.ints_positions, *(index for index, kind in op.tensor_positions if kind.many)}
+    for index in {*several, *(index for index, _ in op.tensor_positions)}:
+        value = values[index]
+        each = index in several and isinstance(value, (list, tuple))
+        values[index] = [stacked(v) for v in value] if each else stacked(value)
+    return values
+
+
+def to_tensors(op: Op, values: list[Any], engine: Engine) -> list[Any]:
+    """The arguments as Tensors of one engine, promoted as the op's signature says; shape-like ones as ints."""
+    if _fit(op, values, engine):
+        for index in op.ints_positions:
+            values[index] = static_ints(op, values[index])
+        return values
+    values = list(values)
+    dtypes = promoted_dtypes(op, values)
+    for index, kind in op.tensor_positions:
+        value = values[index]
+        if kind.many:
+            values[index] = tuple(as_tensor(v, d, engine) for v, d in zip(value, dtypes[index], strict=True))
+        elif value is not None:
+            values[index] = as_tensor(value, dtypes[index], engine)
+    for index in op.ints_positions:
+        values[index] = static_ints(op, values[index])
+    for index in tensor_settings(op, values):
+        values[index] = as_tensor(values[index], dtype_of(values[index]), engine)
+    return values
+
+
+def _fit(op: Op, values: list[Any], engine: Engine) -> bool:
+    """Whether the arguments need no conversion: Tensors of the engine, of one dtype that the op takes; usually so."""
+    if has_tensor_settings(op, values):
+        return False
+    first = None
+    for index, kind in op.tensor_positions:
+        value = values[index]
+        if type(value) is not Tensor or value._engine is not engine or kind.many:
+            return False
+        dtype = engine.native_dtype_of(value._value)
+        if dtype not in engine.direct[kind.accepts]:
+            return False
+        if not kind.apart:
+            if first is not None and dtype != first:
+                return False
+            first = dtype
+    return True
+
+
+def as_tensor(value: Any, dtype: DType, engine: Engine) -> Tensor:
+    """Any eager value as a Tensor of the given engine and dtype."""
+    world = world_of(value)
+    if world is STATE:
+        value = value.read(engine)
+    if type(value) is not Tensor:
+        if world is NATIVE:
+            value = Tensor(value, owner_of_type(type(value)).native)
+        elif _is_foreign(value):
+            value = Tensor(engine.take(value), engine)
+        else:
+            return Tensor(from_host(engine.asarray, value, dtype), engine)
+    if value._engine is not engine:
+        value = move(value, engine)
+    return value if value.dtype == dtype else OPS["Cast"](value, dtype)
+
+
+def _is_foreign(value: Any) -> bool:
+    """Whether it is an array of a library that no engine owns, which hands out its memory by DLPack."""
+    return hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray)
+
+
+def owned(value: Any) -> Any:
+    """A value as a user gets it: what a wrapper holds, and a copy of an array that could be written to."""
+    value = unwrapped(value)
+    return owner_of_type(type(value)).native.owned(value) if world_of(value) is NATIVE else value
+
+
+def engine_for(value: Any) -> Engine:
+    """The engine on which a single value is held: its own, or the current one."""
+    if type(value) is Tensor:
+        return value._engine
+    return owner_of_type(type(value)) or current_engine()
+
+
+def move_quietly(tensor: Tensor, engine: Engine | None) -> Tensor:
+    """The tensor on another engine, unknown to the tapes; by DLPack, so without a copy, where both engines can."""
+    if engine is None or tensor._engine is engine:
+        return tensor
+    return Tensor(engine.receive(tensor._value, tensor._engine), engine)
+
+
+def move(tensor: Tensor, engine: Engine) -> Tensor:
+    """The tensor on another engine; gradients find their way back."""
+    moved = move_quietly(tensor, engine)
+    if moved is tensor:
+        return tensor
+    for tape in recording.tapes:
+        tape.record_move(tensor, moved)
+    return moved
+
+
+def static_ints(op: Op, value: Any) -> Any:
+    """A shape-like argument as a tuple of ints; None, where the op allows it, is kept.
+
+    What an engine that traces its user's function does not know yet is a scalar Tensor among them.
+    """
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple)):
+        return tuple(v if type(v) is int else _as_int(op, v) for v in value)
+    if type(value) is Tensor or world_of(value) is NATIVE:
+        return _ints_of(op, value)
+    array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"a shape needs integers, not {array.dtype}.")
+    return tuple(array.reshape(-1).tolist())
+
+
+def _as_int(op: Op, value: Any) -> Any:
+    try:
+        if type(value) is Tensor or world_of(value) is NATIVE:
+            (found,) = _ints_of(op, value)
+            return found
+        return value.__index__() if not hasattr(value, "read") else int(value.numpy())
+    except (TypeError, AttributeError, ValueError):
+        raise TypeError(f"a shape needs integers, not {value!r}.") from None
+
+
+def _ints_of(op: Op, value: Any) -> tuple[Any, ...]:
+    engine = value._engine if type(value) is Tensor else owner_of_type(type(value)).native
+    native = value._value if type(value) is Tensor else value
+    dtype = engine.dtype(native)
+    if not dtype.is_integer and 0 not in engine.shape(native):
+        raise TypeError(f"a shape needs integers, not {dtype}.")
+    return tuple(v if type(v) is int else Tensor(v, engine) for v in engine.to_ints(native))
+
+
+def known_ints(op: Op, values: list[Any]) -> list[Any]:
+    """The arguments, with None in shape-like ones for what is not known yet."""
+    for index in op.ints_positions:
+        value = values[index]
+        if type(value) is tuple and any(type(v) is Tensor for v in value):
+            values = [*values[:index], tuple(None if type(v) is Tensor else v for v in value), *values[index + 1 :]]
+    return values
+
+
+def natives(values: list[Any]) -> list[Any]:
+    """The arguments as engine rules take them."""
+    return [
+        v._value if type(v) is Tensor
+        else [t._value if type(t) is Tensor else t for t in v] if type(v) is tuple and any(type(t) is Tensor for t in v)
+        else v
+        for v in values
+    ]  # fmt: skip
+
+
+# -- dtypes -----------------------------------------------------------------------------------------------------------
+
+
+def dtype_of(value: Any) -> Any:
+    """The dtype of any value; for Python numbers and lists of them their weak Python type."""
+    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
+        return weak_type(value)
+    if isinstance(value, (list, tuple)) and not hasattr(value, "dtype"):
+        leaves = list(_leaves(value))
+        if not leaves:
+            return float
+        return promote(dtype_of(leaf) for leaf in leaves)
+    dtype = getattr(value, "dtype", None)
+    if dtype is None and world_of(value) is NATIVE:
+        return owner_of_type(type(value)).dtype(value)
+    if dtype is None:
+        dtype = (np.from_dlpack(value) if _is_foreign(value) else host_array(value)).dtype
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("a masked array is no tensor, since its mask would be lost; pass x.filled(...).")
+    try:
+        return native_to_dtype(dtype)
+    except TypeError:
+        raise TypeError(_no_tensor(value, dtype)) from None
+
+
+def require_numbers(value: Any) -> None:
+    """Raises TypeError for Python's and NumPy's values of which no tensor is made, whatever the dtype."""
+    if world_of(value) is HOST:
+        dtype_of(value)
+
+
+_NO_TENSORS = {  # kind of a NumPy dtype → what to do about it
+    "O": "a tensor is made of numbers, NumPy arrays of numbers, or lists of these that are equally long",
+    "U": "a tensor is made of numbers, not of text",
+    "S": "a tensor is made of numbers, not of text",
+    "M": 'dates are no numbers; pass x.astype("int64")',
+    "m": 'times are no numbers; pass x.astype("int64")',
+    "V": 'a structured array is no tensor; pass one of its fields, as in x["name"]',
+}
+
+
+def _no_tensor(value: Any, dtype: Any) -> str:
+    """Why no tensor can be made of a value."""
+    known = f"there are no tensors of {dtype}; cast it to one of {', '.join(ALL)}"
+    advice = _NO_TENSORS.get(getattr(dtype, "kind", ""), known)
+    return f"{_kind_of(value)} is no tensor: {advice}."
+
+
+def _kind_of(value: Any) -> str:
+    text = describe(value)
+    return text if value is None or hasattr(value, "dtype") else f"{text}, of the type {type(value).__name__},"
+
+
+def from_host(make: Callable[[Any, DType], Any], value: Any, dtype: DType) -> Any:
+    """What is made of Python numbers, lists or NumPy arrays in a dtype.
+
+    Raises:
+        OverflowError: an integer does not fit into the dtype.
+        ValueError: a list is ragged.
+    """
+    try:
+        return make(value, dtype)
+    except OverflowError:
+        raise _overflow(value, dtype) from None
+    except ValueError as error:
+        if not isinstance(value, (list, tuple)):
+            raise
+        problem = f"a list that stands for a tensor has lists of one length, which {describe(value)} has not."
+        raise ValueError(problem) from error
+
+
+def host_array(value: Any) -> np.ndarray:
+    """A NumPy array of Python numbers, lists or a NumPy array."""
+    array = from_host(lambda found, _: np.asarray(found), value, ALL["bool"])
+    try:
+        native_to_dtype(array.dtype)
+    except TypeError:
+        raise TypeError(_no_tensor(value, array.dtype)) from None
+    return array
+
+
+def _overflow(value: Any, dtype: DType) -> OverflowError:
+    found = next(v for v in (_leaves(value) if isinstance(value, (list, tuple)) else [value]) if not _fits(v, dtype))
+    wider = next((d for d in ("int64", "uint64") if _fits(found, ALL[d])), "float64")
+    return OverflowError(
+        f"{found} does not fit into {dtype}, which holds {dtype.min} to {dtype.max}: "
+        f'use a wider dtype, as in cast(x, "{wider}") or dtype="{wider}".'
+    )
+
+
+def _fits(value: Any, dtype: DType) -> bool:
+    return not dtype.is_integer or bool(dtype.min <= np.min(value) and np.max(value) <= dtype.max)
+
+
+def fitted(value: Any, dtype: DType) -> Any:
+    """A value that is cast to a dtype; Python integers that int32 does not hold, as an array of it.
+
+    Raises:
+        OverflowError: a Python number, or one in a list, does not fit into a dtype of integers.
+    """
+    if not isinstance(value, (int, float, list, tuple)) or not dtype.is_integer:
+        return value
+    numbers = [leaf for leaf in _leaves([value]) if type(leaf) in (int, float)]
+    for number in numbers:
+        if not dtype.min <= number <= dtype.max:
+            raise _overflow(number, dtype)
+    is_wide = not all(-(2**31) <= number < 2**31 for number in numbers)
+    return from_host(lambda v, d: np.asarray(v, d.numpy), value, dtype) if is_wide else value
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            yield from _leaves(item)
+        else:
+            yield item
+
+
+_ACCEPTED: dict[str, Callable[[DType], bool]] = {
+    "any": lambda d: True,
+    "real": lambda d: not d.is_complex,
+    "number": lambda d: not d.is_bool,
+    "ordered": lambda d: d.is_integer or d.is_floating,
+    "inexact": lambda d: d.is_differentiable,
+    "float": lambda d: d.is_floating,
+    "integer": lambda d: d.is_integer,
+    "index": lambda d: d.is_integer,
+    "bits": lambda d: d.is_integer or d.is_bool,
+    "bool": lambda d: d.is_bool,
+}
+_REPAIR = {  # what is done with a dtype that is not accepted: accepts → (from what, to what)
+    "number": (lambda d: d.is_bool, lambda: promote([int])),
+    "ordered": (lambda d: d.is_bool, lambda: promote([int])),
+    "inexact": (lambda d: not d.is_differentiable, lambda: promote([float])),
+    "float": (lambda d: d.is_integer or d.is_bool, lambda: promote([float])),
+    "integer": (lambda d: d.is_bool, lambda: promote([int])),
+    "bool": (lambda d: True, lambda: promote([bool])),
+}
+_IN_WORDS = {  # and a dtype that would do
+    "ordered": ("integer or float", "float32"),
+    "integer": ("integer", "int32"),
+    "index": ("integer", "int32"),
+    "bits": ("integer or bool", "int32"),
+}
+
+
+def promoted_dtypes(op: Op, values: list[Any]) -> dict[int, Any]:
+    """For each tensor parameter the dtype its argument is converted to (a list of them for a list of tensors)."""
+    groups: dict[Any, list[Any]] = {}
+    for index, kind in op.tensor_positions:
+        value = values[index]
+        if value is None:
+            if not kind.optional:
+                raise TypeError(f"{op.params[index].name} must be a tensor, not None.")
+            continue
+        if kind.many and not isinstance(value, (list, tuple)):
+            raise TypeError(f"{op.params[index].name} must be a list of tensors, not {describe(value)}.")
+        if not kind.apart:
+            members = [dtype_of(v) for v in value] if kind.many else [dtype_of(value)]
+            groups.setdefault(kind.accepts, []).extend(members)
+    common = {accepts: _accepted(accepts, promote(members)) for accepts, members in groups.items() if members}
+    return {index: _wanted(kind, values[index], common) for index, kind in op.tensor_positions}
+
+
+def _wanted(kind: Kind, value: Any, common: dict[str, DType]) -> Any:
+    if value is None:
+        return None
+    if kind.many:
+        return [_accepted(kind.accepts, promote([dtype_of(v)])) if kind.apart else common[kind.accepts] for v in value]
+    return _accepted(kind.accepts, promote([dtype_of(value)])) if kind.apart else common[kind.accepts]
+
+
+def _accepted(accepts: str, dtype: DType) -> DType:
+    if _ACCEPTED[accepts](dtype):
+        return dtype
+    repair = _REPAIR.get(accepts)
+    if repair is None or not repair[0](dtype):
+        wanted, example = _IN_WORDS.get(accepts, (accepts, "float32"))
+        problem = f'needs {wanted} tensors, got {dtype}; cast first, as in cast(x, "{example}").'
+        if dtype.is_bool and accepts == "index":
+            problem = "a mask has no positions: use boolean_mask(x, mask), or x[mask]."
+        raise TypeError(problem)
+    return repair[1]()
+
+
+def given(op: Op, values: list[Any]) -> str:
+    """The arguments as error messages show them."""
+    return describe_call([p.name for p in op.params], values)

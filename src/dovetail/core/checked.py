@@ -1,0 +1,81 @@
+"""Public functions that are no ops of their own: their arguments are checked, and errors begin with their names."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, get_type_hints
+
+from dovetail.core.domains import Check, accepted
+from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_BY_NAME = 1_000_000  # the position of a parameter that has none
+
+
+class Arguments:
+    """What is known of a function's parameters.
+
+    Args:
+        function: whose they are.
+        words: whether parameters that take words are checked; else the function does it itself.
+
+    Attributes:
+        names: the parameters, in order.
+        checks: (position, name, types of which each value is accepted, check of the others), for those that have one.
+    """
+
+    def __init__(self, function: Callable[..., Any], words: bool = True) -> None:
+        self._function = function
+        self._words = words
+
+    @functools.cached_property
+    def names(self) -> list[str]:
+        return list(inspect.signature(self._function).parameters)
+
+    @functools.cached_property
+    def checks(self) -> list[tuple[int, str, frozenset[type], Check]]:  # read at the first call, not on import
+        hints = get_type_hints(self._function, include_extras=True)
+        checks = []
+        for index, p in enumerate(inspect.signature(self._function).parameters.values()):
+            found = accepted(hints.get(p.name))
+            if found.check is not None and (self._words or str not in found.plain):
+                position = index if p.kind is p.POSITIONAL_OR_KEYWORD else _BY_NAME
+                checks.append((position, p.name, found.plain, found.check))
+        return checks
+
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises where an argument of a call is not in its domain; see `domains`."""
+        for position, name, plain, check in self.checks:
+            if position < len(args):
+                value = args[position]
+            elif name in kwargs:
+                value = kwargs[name]
+            else:
+                continue
+            if type(value) not in plain:
+                check(name, value)
+
+    def describe(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """The arguments of a call as text."""
+        return describe_arguments(self.names, args, kwargs)
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: checks a call's arguments; an error names the function that the user called."""
+    arguments = Arguments(function)
+    title = f"random.{function.__name__}" if ".ops.random." in function.__module__ else function.__name__
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            arguments.check(args, kwargs)
+            return function(*args, **kwargs)
+        except CONVENTIONAL as error:
+            tell(error, title, lambda: arguments.describe(args, kwargs))
+            raise
+
+    return call

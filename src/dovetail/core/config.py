@@ -1,0 +1,97 @@
+"""Process-wide settings: the default float type, the fuzz factor, the image layout; and what else traces depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dovetail.core.errors import did_you_mean, op_error
+
+_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
+_version: tuple[object, ...] = tuple(_settings.values())
+_contexts: list[Callable[[], object]] = []
+
+FLOATX_CHOICES = ("float16", "bfloat16", "float32", "float64")
+DATA_FORMATS = ("channels_last", "channels_first")
+
+
+def floatx() -> str:
+    """The dtype that Python floats become when nothing else decides.
+
+    Example:
+        >>> floatx()
+        'float32'
+    """
+    return _settings["floatx"]
+
+
+def set_floatx(value: str) -> None:
+    """Sets the default float dtype.
+
+    Raises:
+        ValueError: it is not one of `FLOATX_CHOICES`.
+    """
+    _set("floatx", value, FLOATX_CHOICES)
+
+
+def epsilon() -> float:
+    """The small number that keeps divisions and logarithms finite."""
+    return _settings["epsilon"]
+
+
+def set_epsilon(value: float) -> None:
+    """Sets the fuzz factor.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is negative or not finite.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise op_error(TypeError, "set_epsilon", f"it must be a number, not {value!r}.") from None
+    if not 0 <= number < float("inf"):
+        raise op_error(ValueError, "set_epsilon", f"it must be a finite number, 0 or more, not {value!r}.")
+    _change("epsilon", number)
+
+
+def image_data_format() -> str:
+    """The layout that image ops assume: "channels_last" or "channels_first"."""
+    return _settings["image_data_format"]
+
+
+def set_image_data_format(value: str) -> None:
+    """Sets the default image layout.
+
+    Raises:
+        ValueError: it is not one of `DATA_FORMATS`.
+    """
+    _set("image_data_format", value, DATA_FORMATS)
+
+
+def version() -> tuple[object, ...]:
+    """All settings."""
+    return _version
+
+
+def register_context(read: Callable[[], object]) -> None:
+    """Decorator: adds what else traces depend on; the function gives its value in this thread, which is hashable."""
+    _contexts.append(read)
+
+
+def context() -> tuple[object, ...]:
+    """All that a trace depends on beside its arguments: the settings, gradient overrides, K's learning phase."""
+    return (_version, *[read() for read in _contexts])
+
+
+def _set(setting: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        problem = f"it must be one of {', '.join(choices)}, not {value!r}. {did_you_mean(value, choices)}"
+        raise op_error(ValueError, f"set_{setting}", problem.rstrip())
+    _change(setting, value)
+
+
+def _change(setting: str, value: object) -> None:
+    global _version
+    _settings[setting] = value
+    _version = tuple(_settings.values())

@@ -1,0 +1,425 @@
+"""Engine: what a library must offer to compute Dovetail's ops, and the parts that are the same for every library.
+
+An engine is a table of rules (op name → function on the library's own arrays, arguments in the op's parameter order)
+and the few methods below.  Everything else (promotion, checks, gradients, graphs, passes) is written once, above it.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dovetail.core import dtypes
+from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
+from dovetail.core.control import Control, HostControl, Values
+from dovetail.core.dtypes import DType
+from dovetail.core.errors import LIBRARIES
+
+Rule = Callable[..., Any]
+
+
+# Of the programs that an engine compiles: the file name of their text, and where in their globals the operation of each
+# line stands, by the line's number.
+FILE = "<dovetail program>"
+OPERATIONS = "operations"
+
+
+class Rules(dict[str, Rule]):
+    """A table of rules.
+
+    rules = Rules({"Tanh": np.tanh})      the library's function fits as it is
+
+    @rules("Sum", "Mean")                 it does not: a function with the op's parameters
+    def _(x, axis, keepdims): ...
+    """
+
+    def __call__(self, *names: str) -> Callable[[Rule], Rule]:
+        def add(rule: Rule) -> Rule:
+            for name in names:
+                self[name] = rule
+            return rule
+
+        return add
+
+
+class Engine:
+    """One library that computes.
+
+    Attributes:
+        name: what users call it.
+        rules: how it computes each op, by op name.  Composites without a rule run by their body.
+        out_rules: rules that can write to a given array, called as rule(*args, out=array); used by planned buffers.
+        fresh: ops, besides those with an out rule, whose rules never return a view of an argument.
+        eager_rules: the rules as single calls from Python use them (see `eager_rule`).
+        direct: per accepted kind, the native dtypes that need no conversion; what the short ways of calls check.
+        native: the same engine for its users' own values: rules without Dovetail's settings around them.
+        control: how it runs branches and loops.
+        specializes: a program is compiled for the shapes that its inputs have, and once more for others.
+        static_shapes: every shape in a compiled program must be known before it runs.
+        compiles_programs: `compile` makes one executable of a whole program, which plans its own memory; else a program
+            runs rule by rule.
+        consumes: the executable consumes the arguments that are donated to it.
+        accumulates: ops of `ACCUMULATING` whose rules accumulate halves in float32 by themselves.
+        forks: a process that is forked after the library was used can use it, too.
+        errors: what the library raises of arguments that do not fit; what else comes up (memory that runs out, the
+            exception of a signal's handler) stays as it is.
+    """
+
+    name: ClassVar[str]
+    specializes: ClassVar[bool] = False
+    static_shapes: ClassVar[bool] = False
+    compiles_programs: ClassVar[bool] = False
+    consumes: ClassVar[bool] = False
+    accumulates: ClassVar[Collection[str]] = ()
+    forks: ClassVar[bool] = True
+    errors: ClassVar[tuple[type[Exception], ...]] = LIBRARIES
+
+    def __init__(self, rules: Rules, out_rules: dict[str, Rule] | None = None, fresh: Iterable[str] = ()) -> None:
+        self.control = self.make_control()
+        own = Rules({"XlaOptimizationBarrier": tuple, "Print": self.print_value})
+        self.rules = Rules(self.with_wide_sums({**own, **self.control.rules(), **rules}))
+        self.out_rules = self.with_wide_sums(out_rules or {})
+        self.fresh = frozenset(fresh)
+        if type(self).dtype is not Engine.dtype and type(self).native_dtype_of is Engine.native_dtype_of:
+            self.native_dtype_of = lambda value: self.native_dtype(self.dtype(value))
+        self.eager_rules = {name: self.eager_rule(rule) for name, rule in self.rules.items()}
+        native_types = {name: self.native_dtype(d) for name, d in dtypes.ALL.items() if self.has_dtype(d)}
+        self.direct = {
+            accepts: frozenset(native_types[name] for name in names if name in native_types)
+            for accepts, names in _DIRECT.items()
+        }
+        self._absorbed = {
+            native_types[name]: kinds for names, kinds in _ABSORBED for name in names if name in native_types
+        }
+        self._numbers: dict[Any, Any] = {}
+        self.refused: Callable[[], Any] | None = None  # raises, where it cannot be used
+        self.native = copy.copy(self)
+        self.native.eager_rules = self.rules
+        self.native.native = self.native
+
+    def with_wide_sums(self, rules: dict[str, Rule]) -> dict[str, Rule]:
+        """A table of rules, of which those that accumulate get halves in float32."""
+        float32, *halves = found = {
+            self.native_dtype(dtypes.ALL[name]): dtypes.ALL[name] for name in ("float32", *HALVES)
+        }
+
+        def cast(x: Any, native_dtype: Any) -> Any:
+            return self.rules["Cast"](x, found[native_dtype])
+
+        wide = {
+            name: in_float32(rule, cast, halves, float32)
+            for name, rule in rules.items()
+            if name in ACCUMULATING and name not in self.accumulates
+        }
+        return {**rules, **wide}
+
+    # what a library differs in
+
+    def version(self) -> str:
+        """The library's version."""
+        raise NotImplementedError
+
+    def devices(self) -> list[str]:
+        """The devices it can compute on here, best first ("gpu:0", "cpu:0")."""
+        return ["cpu:0"]
+
+    def device_of(self, value: Any) -> str:
+        return "cpu:0"
+
+    def owns_type(self, kind: type) -> bool:
+        """Whether values of this Python type are the library's arrays."""
+        raise NotImplementedError
+
+    def has_dtype(self, dtype: DType) -> bool:
+        """Whether the library can hold this dtype."""
+        return True
+
+    def native_dtype(self, dtype: DType) -> Any:
+        """The library's object for a dtype."""
+        return dtype.numpy
+
+    def asarray(self, value: Any, dtype: DType) -> Any:
+        """A native array from NumPy arrays, Python numbers or nested lists."""
+        raise NotImplementedError
+
+    def to_numpy(self, value: Any) -> np.ndarray:
+        """A NumPy array, without a copy where possible."""
+        return np.asarray(value)
+
+    def shape(self, value: Any) -> tuple[int, ...]:
+        return value.shape
+
+    native_dtype_of = staticmethod(operator.attrgetter("dtype"))  # an array's dtype, as `native_dtype` gives it
+
+    def dtype(self, value: Any) -> DType:
+        return native_to_dtype(self.native_dtype_of(value))
+
+    def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        """A native array whose contents do not matter; what buffers are made of."""
+        raise NotImplementedError
+
+    def to_ints(self, value: Any) -> tuple[int, ...]:
+        """An integer array as a shape, for ops whose shape is known only when they run."""
+        return tuple(self.to_numpy(value).reshape(-1).tolist())
+
+    def copy(self, value: Any) -> Any:
+        """The same numbers in a buffer of their own."""
+        raise NotImplementedError
+
+    def owned(self, value: Any, given: Iterable[Any] | None = None) -> Any:
+        """An array that its user may write to without changing another one.
+
+        Args:
+            value: a native array.
+            given: what it was computed from, of any type; None if that is not known.
+
+        Returns:
+            The array, or, where users can write to the library's arrays and it may share memory with others, a copy
+            that is differentiated like it.
+        """
+        return value
+
+    def is_deleted(self, value: Any) -> bool:
+        """Whether a native array's buffer is gone, consumed by a compiled program."""
+        return False
+
+    def from_dlpack(self, value: Any) -> Any:
+        """A native array that shares memory with any object that speaks DLPack."""
+        raise NotImplementedError
+
+    def to_dlpack(self, value: Any, **options: Any) -> Any:
+        return value.__dlpack__(**options)
+
+    def dlpack_device(self, value: Any) -> tuple[int, int]:
+        return value.__dlpack_device__()
+
+    def eager_rule(self, rule: Rule) -> Rule:
+        """A rule, or a program of several, as it runs when called from Python by itself."""
+        return rule
+
+    def rule_for(self, operation: Any, out: bool) -> Rule | None:
+        """The rule for an operation of a program; its dtypes are known, so it may be a quicker one than for any call.
+
+        Args:
+            operation: of the graph that is lowered.
+            out: whether it is to write to a given array.
+        """
+        return (self.out_rules if out else self.rules).get(operation.type)
+
+    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
+        """A straight-line function of native arrays, made as fast as the library can.
+
+        Args:
+            function: takes and returns native arrays.
+            donate: positions of the arguments whose buffers may be reused for the results.
+            graph: what it computes.
+
+        Returns:
+            The program.  Where it consumes arguments it takes a list `into`, which has the tuple of results the moment
+            that they are there, whatever exception comes before the call is over.
+        """
+        return function
+
+    def print_value(self, value: Any, message: str, summarize: int) -> Any:
+        """Prints a value, also where a program computes it; returns it."""
+        print_array(self.to_numpy(value), message, summarize)
+        return value
+
+    # branches and loops
+
+    def make_control(self) -> Control:
+        """How it runs branches and loops: as Python does, unless the library has control flow of its own."""
+        return HostControl(self.unstack, self.stack, self._stack_nothing)
+
+    def unstack(self, value: Any) -> Values:
+        """The slices along the first axis."""
+        take = self.rules["StridedSlice"]
+        return [take(value, (i,), (i + 1,), (1,), 0, 0, 1) for i in range(self.shape(value)[0])]
+
+    def stack(self, values: Values) -> Any:
+        """Arrays of one shape along a new first axis."""
+        return self.rules["Pack"](values, 0)
+
+    def _stack_nothing(self, body: Callable[..., Any], init: Values, xs: Values) -> Values:
+        slices = [self._zeros(self.shape(x)[1:], self.dtype(x)) for x in xs]
+        return [self._zeros((0, *self.shape(y)), self.dtype(y)) for y in body(init, slices)[1]]
+
+    def _zeros(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        return self.asarray(np.zeros(shape, dtype.numpy), dtype)
+
+    # inside a program that the library itself traces from its users' code
+
+    def is_tracing(self) -> bool:
+        """Whether the library is tracing its user's function now, so that Python runs once and the program often."""
+        return False
+
+    def fresh_key(self, seed: int) -> Any:
+        """A random key that is another one each time the program runs that the library is tracing.
+
+        Args:
+            seed: where the sequence of these keys starts.
+
+        Returns:
+            Two int32 words, as `ops.random.key` makes them, in a native array; None where the library's programs have
+            no state of their own to draw it from.
+        """
+        return None
+
+    # gradients of the library's own, for its users' values
+
+    def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        """The gradients of the sum of values that were computed before, with respect to what they were computed from.
+
+        Args:
+            ys, xs: native arrays.
+
+        Returns:
+            An array for each of xs, None where the ys do not depend on it.
+
+        Raises:
+            NotImplementedError: the library keeps no record of what was computed.
+        """
+        problem = f"{self.name} differentiates functions, and keeps no record of how a value was computed"
+        raise NotImplementedError(f"{problem}: use its own gradient of a function.")
+
+    def gradients_of(self, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+        """The gradients of a function, which have gradients in turn where the library records this.
+
+        Args:
+            function: takes native arrays; returns one number.
+            args: native arrays of float dtypes.
+
+        Returns:
+            An array for each argument, None where the number does not depend on it.
+
+        Raises:
+            NotImplementedError: the library does not differentiate.
+        """
+        raise NotImplementedError(f"{self.name} does not differentiate; use jax, torch or tensorflow.")
+
+    def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
+        """Runs a function so that the library's autodiff uses the gradient that comes with it.
+
+        Args:
+            function: takes native arrays; returns a list of them, and a function from a gradient for each of these to
+                a gradient for each argument.  Gradients of what is not of a float dtype are None.
+            args: the native arrays.
+        """
+        return function(*args)[0]
+
+    def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """Runs a function so that the library's autodiff keeps only the arguments, and runs it again for gradients."""
+        return function(*args)
+
+    # the same for all
+
+    def number(self, value: Any, native_dtype: Any) -> Any:
+        """A Python number as a native array without dimensions; None if it is none, or would change the dtype.
+
+        The arrays are kept and shared, so they must not leave the rules that they are given to.
+        """
+        if type(value) not in self._absorbed.get(native_dtype, ()):
+            return None
+        key = native_dtype, value or repr(value)  # 0.0 and -0.0 are equal, and so have one hash
+        found = self._numbers.get(key)
+        if found is None:
+            try:
+                found = self.asarray(value, native_to_dtype(native_dtype))
+            except OverflowError:
+                return None
+            if len(self._numbers) >= _NUMBERS_LIMIT:
+                self._numbers.clear()
+            self._numbers[key] = found
+        return found
+
+    def receive(self, value: Any, sender: Engine) -> Any:
+        """A value of another engine: in the same memory where DLPack can say what it is, else a copy through NumPy."""
+        try:
+            return self.from_dlpack(value)
+        except Exception:  # a dtype, a layout or a device that one of the two does not exchange
+            array = sender.to_numpy(value)
+            return self.asarray(array, native_to_dtype(array.dtype))
+
+    def take(self, source: Any) -> Any:
+        """A native array of any object that speaks DLPack, in the same memory where the engine can hold it so."""
+        try:
+            return self.from_dlpack(source)
+        except Exception:  # as in `receive`
+            array = np.from_dlpack(source)
+            return self.asarray(array, native_to_dtype(array.dtype))
+
+    def refuse(self, problem: str) -> None:
+        """From now on whatever it is asked to compute raises a RuntimeError; what it has computed can be read."""
+
+        def refused(*args: Any, **options: Any) -> Any:
+            error = RuntimeError(problem)
+            error.dovetail = True  # type: ignore[attr-defined]  # told as it is, whatever op asks
+            raise error
+
+        for found in (self, self.native):
+            found.refused = refused
+            found.eager_rules = _Refused(refused)
+            for method in ("asarray", "copy", "empty", "from_dlpack", "compile"):
+                setattr(found, method, refused)
+
+    def __repr__(self) -> str:
+        return f"<engine {self.name}>"
+
+
+class _Refused(dict[str, Rule]):
+    """A table of rules whose every rule raises."""
+
+    def __init__(self, refused: Rule) -> None:
+        self._refused = refused
+
+    def get(self, name: str, default: Any = None) -> Rule:
+        return self._refused
+
+
+def print_array(array: np.ndarray, message: str, summarize: int) -> None:
+    """Prints a message and an array, of which `summarize` elements at each end of an axis; -1 for all."""
+    threshold = array.size if summarize < 0 else 0
+    writers: Any = {"int": str, "float": _written}
+    print(message, np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1), formatter=writers))
+
+
+def _written(number: np.floating[Any]) -> str:
+    """A float as TensorFlow prints it: in six digits, or in as many as it takes to tell it from all others."""
+    short = f"{number:g}"
+    return short if type(number)(short) == number else f"{number:.{17 if number.itemsize == 8 else 9}g}"
+
+
+_native_dtypes: dict[Any, DType] = {}
+
+
+def native_to_dtype(native: Any) -> DType:
+    """`dtypes.as_dtype`, with a fast table for the dtype objects that arrays carry."""
+    found = _native_dtypes.get(native)
+    if found is None:
+        found = _native_dtypes[native] = dtypes.as_dtype(native)
+    return found
+
+
+_DIRECT = {
+    "any": tuple(dtypes.ALL),
+    "real": ("bool", *dtypes.INTEGERS, *dtypes.FLOATS),
+    "number": (*dtypes.INTEGERS, *dtypes.FLOATS, *dtypes.COMPLEXES),
+    "ordered": (*dtypes.INTEGERS, *dtypes.FLOATS),
+    "inexact": (*dtypes.FLOATS, *dtypes.COMPLEXES),
+    "float": dtypes.FLOATS,
+    "integer": dtypes.INTEGERS,
+    "index": dtypes.INTEGERS,
+    "bits": ("bool", *dtypes.INTEGERS),
+    "bool": ("bool",),
+}
+
+_ABSORBED = [  # dtypes, and the Python numbers that take their type
+    (dtypes.INTEGERS, (int,)),
+    (dtypes.FLOATS, (int, float)),
+    (dtypes.COMPLEXES, (int, float, complex)),
+]
+_NUMBERS_LIMIT = 1000

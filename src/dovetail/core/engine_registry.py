@@ -1,0 +1,220 @@
+"""The engines: which there are, which is current, which owns a value.
+
+An engine is a module or package beside this one, or one of another distribution, found through the entry-point group
+`dovetail.engines`.  Its library is imported when the engine is first used, never before.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from importlib.metadata import entry_points, packages_distributions
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
+from dovetail.core.locks import holding, make_lock
+
+if TYPE_CHECKING:
+    from dovetail.core.engine import Engine
+
+# name: (module that defines `engine`, the library's import names, how to install it)
+BUILT_IN = {
+    "numpy": ("dovetail.engines.numpy", ("numpy",), "pip install numpy"),
+    "torch": ("dovetail.engines.torch", ("torch",), 'pip install "dovetail[torch]"'),
+    "jax": ("dovetail.engines.jax", ("jax", "jaxlib"), 'pip install "dovetail[jax]"'),
+    "tensorflow": ("dovetail.engines.tensorflow", ("tensorflow",), 'pip install "dovetail[tensorflow]"'),
+}
+ENTRY_POINTS = "dovetail.engines"
+
+_loaded: dict[str, Engine] = {}
+_loading = make_lock()
+_forked: dict[str, str] = {}  # engines that were used before this process was forked, and what to say of them
+_local: ContextVar[Engine | None] = ContextVar("dovetail_engine", default=None)
+_default: Engine | None = None
+_chosen = False  # whether the default is one that `set_engine` was told
+
+
+def known_engines() -> list[str]:
+    """The names of all engines that could be used, installed or not."""
+    return [*BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN)]
+
+
+def list_engines() -> list[str]:
+    """The names of the engines that are installed here.
+
+    Example:
+        >>> "numpy" in list_engines()
+        True
+    """
+    return [name for name in known_engines() if is_installed(name)]
+
+
+def is_installed(name: str) -> bool:
+    """Whether an engine's library can be imported; it is not imported to find out."""
+    if name not in BUILT_IN:
+        return True  # a package that registers an engine brings its library
+    return find_spec(BUILT_IN[name][1][0]) is not None
+
+
+def get_engine(name: str) -> Engine:
+    """The engine of a name, imported now if it was not in use before.
+
+    Raises:
+        UnknownEngine: there is no engine of this name; a ValueError.
+        EngineNotInstalled: its library is not installed; the message says how to install it.
+        RuntimeError: it was used before this process was forked, and does not work in such a process.
+    """
+    if not isinstance(name, str):
+        raise op_error(TypeError, "engine", f"an engine has a name, a str, but it is {describe(name)}.")
+    return _loaded.get(name) or holding(_loading, _get_loaded, name)
+
+
+def _get_loaded(name: str) -> Engine:
+    if name not in _loaded:
+        drawn = np.random.get_state()  # noqa: NPY002  # while jax is imported, it draws from what users have seeded
+        try:
+            _loaded[name] = _load(name)
+        finally:
+            np.random.set_state(drawn)  # noqa: NPY002
+    return _loaded[name]
+
+
+def _load(name: str) -> Engine:
+    if name in _forked:
+        raise RuntimeError(_forked[name])
+    if name in BUILT_IN:
+        module, libraries, install = BUILT_IN[name]
+        if find_spec(libraries[0]) is None:
+            raise EngineNotInstalled(f"the engine {name!r} needs {libraries[0]}, which is not installed: {install}")
+        return importlib.import_module(module).engine
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name == name:
+            return point.load()
+    known = known_engines()
+    problem = f"there is no engine {name!r}; there are {', '.join(known)}. {did_you_mean(name, known)}"
+    raise op_error(UnknownEngine, "engine", problem.rstrip())
+
+
+def set_engine(name: str) -> None:
+    """Makes an engine the default of the process.
+
+    Raises:
+        UnknownEngine: there is no engine of this name; a ValueError.
+        EngineNotInstalled: its library is not installed.
+    """
+    global _default, _chosen
+    _default, _chosen = get_engine(name), True
+    if _local.get() is not None:
+        _local.set(_default)
+
+
+@contextmanager
+def engine(name: str) -> Iterator[None]:
+    """Makes an engine current within a `with` block, in this thread or task.
+
+    Raises:
+        UnknownEngine: there is no engine of this name; a ValueError.
+        EngineNotInstalled: its library is not installed.
+
+    Example:
+        >>> with engine("numpy"):
+        ...     current_engine().name
+        'numpy'
+    """
+    token = push_engine(get_engine(name))
+    try:
+        yield
+    finally:
+        pop_engine(token)
+
+
+def push_engine(found: Engine) -> Token[Engine | None]:
+    """Makes an engine current in this thread or task until `pop_engine` is given the token."""
+    return _local.set(found)
+
+
+def pop_engine(token: Token[Engine | None]) -> None:
+    """Makes the engine current that was so before `push_engine`."""
+    _local.reset(token)
+
+
+def chosen_engine() -> Engine | None:
+    """The engine that the program chose, by `engine`, `set_engine` or $DOVETAIL_ENGINE; None if it chose none."""
+    return current_engine() if _local.get() or _chosen or os.environ.get("DOVETAIL_ENGINE") else None
+
+
+def current_engine() -> Engine:
+    """The engine on which values that belong to none yet are computed; at first that of $DOVETAIL_ENGINE, or numpy."""
+    global _default
+    found = _local.get() or _default
+    if found is None:
+        found = _default = get_engine(os.environ.get("DOVETAIL_ENGINE") or "numpy")
+    return found
+
+
+def tracing_engine() -> Engine | None:
+    """The engine whose library is tracing its user's function now."""
+    return next((found for found in list(_loaded.values()) if found.is_tracing()), None)
+
+
+def owner_of_type(kind: type) -> Any:
+    """The engine whose own arrays are of this Python type; None for Dovetail's, NumPy's and Python's types.
+
+    An engine of another distribution is loaded now, if the type is of that distribution or of one that it requires.
+    """
+    root = getattr(kind, "library", None) or kind.__module__.partition(".")[0]
+    for name, (_, libraries, _) in BUILT_IN.items():
+        if root in libraries and name != "numpy" and root in sys.modules:
+            found = get_engine(name)
+            return found if found.owns_type(kind) else None
+    for name in _outside_engines(root):
+        get_engine(name)
+    return next((e for e in list(_loaded.values()) if e.name not in BUILT_IN and e.owns_type(kind)), None)
+
+
+@functools.cache
+def _outside_engines(root: str) -> list[str]:
+    """The engines of other distributions that may own types of a library, by the root of its modules' names."""
+    if root in sys.stdlib_module_names or root in ("dovetail", "numpy", "__main__"):
+        return []
+    points = [point for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN]
+    return [point.name for point in points if point.module.partition(".")[0] == root or _requires(point.dist, root)]
+
+
+def _requires(distribution: Any, root: str) -> bool:
+    """Whether a library is of a distribution, or of one that it requires."""
+    if distribution is None:
+        return False
+    names = [distribution.name, *(re.split(r"[^\w.-]", text)[0] for text in distribution.requires or ())]
+    libraries = packages_distributions().get(root, ())
+    return bool(set(map(_normalized, names)) & set(map(_normalized, libraries)))
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _refuse_in_child() -> None:
+    """In a forked child: a library would wait for ever for threads of its own, which a fork does not copy."""
+    for name, found in list(_loaded.items()):
+        if not found.forks:
+            del _loaded[name]
+            _forked[name] = problem = (
+                f"the engine {name!r} was used before this process was forked, and its library does not work in a "
+                "forked process: start processes by multiprocessing.get_context('spawn') or with joblib, or use it "
+                "in the child alone."
+            )
+            found.refuse(problem)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_refuse_in_child)

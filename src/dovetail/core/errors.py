@@ -1,0 +1,215 @@
+"""How a failure is told: which op, on which line of the user's, what it got, what it needs, what to do."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_inside: dict[CodeType, bool] = {}
+_LIBRARIES = {  # whose frames are no user's: the root of a module's name → what messages call it
+    "contextlib": "contextlib",
+    "jax": "JAX",
+    "keras": "Keras",
+    "numpy": "NumPy",
+    "optree": "optree",
+    "tensorflow": "TensorFlow",
+    "tf_keras": "tf_keras",
+    "torch": "torch",
+}
+
+Where = tuple[str, int] | None
+
+
+class EngineNotInstalled(ImportError):
+    """An engine was asked for whose library is not installed."""
+
+
+class UnknownEngine(ValueError):
+    """An engine was asked for whose name nothing has."""
+
+
+class RetracingWarning(UserWarning):
+    """A `function` is traced again and again; the message says what differs from call to call."""
+
+
+class GradientLostWarning(UserWarning):
+    """Another library computed with a tensor that a gradient tape follows; the message names the op to use."""
+
+
+class StaleValueError(RuntimeError):
+    """A buffer was read that is gone: donated to a compiled step, or deleted."""
+
+
+def user_line() -> Where:
+    """The file and line, outside Dovetail and of other libraries, that is calling now; None where there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_of_user(frame):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def warn(kind: type[Warning], name: str, text: str) -> None:
+    """Warns of what a function did that the user's line called; once a line, as Python's filters are."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and not is_of_user(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(f"{name} at {place(user_line())}: {text}", kind, stacklevel=level)
+
+
+def called_library() -> str:
+    """The library that the user's line calls and that calls Dovetail; NumPy, whose calls are not seen, if none."""
+    frame: FrameType | None = sys._getframe(1)
+    found = "NumPy"
+    while frame is not None and not is_of_user(frame):
+        found, frame = _library(frame) or found, frame.f_back
+    return found
+
+
+def is_of_user(frame: FrameType) -> bool:
+    """Whether a frame is neither Dovetail's nor of another library."""
+    return not is_inside(frame.f_code) and _library(frame) is None
+
+
+def _library(frame: FrameType) -> str | None:
+    """The library that a frame is of; None for the user's."""
+    return _LIBRARIES.get(frame.f_globals.get("__name__", "").partition(".")[0])
+
+
+def is_inside(code: CodeType) -> bool:
+    """Whether a piece of code is Dovetail's own, not its user's."""
+    inside = _inside.get(code)
+    if inside is None:
+        inside = _inside[code] = os.path.abspath(code.co_filename).startswith(_PACKAGE) or (
+            code.co_filename.startswith("<dovetail")
+        )
+    return inside
+
+
+def place(where: Where) -> str:
+    """`where` as text: `train.py:12`."""
+    return f"{os.path.basename(where[0])}:{where[1]}" if where else "an unknown line"
+
+
+def describe(value: Any) -> str:
+    """A value as error messages show it: `float32[2,3]` for tensors, the repr for the rest.
+
+    Example:
+        >>> import numpy as np
+        >>> describe(np.zeros((2, 3), "float32")), describe("same")
+        ('float32[2,3]', "'same'")
+    """
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is not None and dtype is not None and not isinstance(value, type):
+        dims = ",".join("?" if dim is None else str(dim) for dim in shape)
+        return f"{str(dtype).removeprefix('torch.')}[{dims}]"
+    if isinstance(value, (list, tuple)) and any(hasattr(item, "dtype") for item in value):
+        return "[" + ", ".join(describe(item) for item in value) + "]"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def op_error(kind: type[Exception], op_name: str, problem: str, given: str = "", where: Where = None) -> Exception:
+    """The exception to raise for a failed op call.
+
+    Args:
+        kind: the conventional exception type (ValueError, TypeError, IndexError, …).
+        op_name: the op, as users know it ("MatMul").
+        problem: what is needed and what to do, as full sentences.
+        given: the arguments as text, from `describe_call`.
+        where: the user's line; found on the stack if not given.
+    """
+    text = _told(op_name, problem, given, where)
+    error = kind(text)
+    error.dovetail = text  # type: ignore[attr-defined]  # told once is enough: outer functions only add their names
+    return error
+
+
+def _told(name: str, problem: str, given: str, where: Where = None) -> str:
+    return with_given(f"{name} at {place(where or user_line())}: {problem}", lambda: given)
+
+
+def with_given(text: str, given: Callable[[], str]) -> str:
+    """The text of an error, with the arguments of the call if it has none and there are some."""
+    if "Given: " in text or not (arguments := given()):
+        return text
+    return f"{text.removesuffix('.')}. Given: {arguments}."
+
+
+CONVENTIONAL = (ValueError, TypeError, IndexError, NotImplementedError, LookupError, OverflowError, AttributeError)
+LIBRARIES = (*CONVENTIONAL, RuntimeError, ArithmeticError, AssertionError)
+
+
+def tell(error: Exception, name: str, given: Callable[[], str]) -> None:
+    """Makes an error that leaves a function of Dovetail's begin with the function's name, which its user knows.
+
+    One that has been told before keeps its words, behind the name of the outermost function.  Errors of the user's own
+    functions and of other libraries stay as they are.
+
+    Args:
+        error: what was raised; its text changes.
+        name: the function.
+        given: gives the arguments as text.
+    """
+    known = getattr(error, "dovetail", None)
+    if known is not None:
+        text = known if known.startswith((f"{name} at ", f"{name}: ")) else f"{name}: {known}"
+        text = with_given(text, given)
+        error.dovetail = text.removeprefix(f"{name}: ")  # type: ignore[attr-defined]
+    elif is_inside(_raised_in(error)):
+        said = error.args[0] if isinstance(error, KeyError) and error.args else error  # its str has quotes around it
+        text = error.dovetail = _told(name, str(said), given())  # type: ignore[attr-defined]
+    else:
+        return
+    error.args = (text,)
+
+
+def _raised_in(error: Exception) -> CodeType:
+    traceback: TracebackType | None = error.__traceback__
+    assert traceback is not None, "it was raised"
+    code = traceback.tb_frame.f_code
+    while traceback is not None:
+        if not traceback.tb_frame.f_globals.get("__name__", "").startswith("numpy."):  # as good as Python itself
+            code = traceback.tb_frame.f_code
+        traceback = traceback.tb_next
+    return code
+
+
+def conventional(error: Exception) -> type[Exception]:
+    """The type to raise for a library's error: the conventional one that it is, else ValueError."""
+    return next((kind for kind in CONVENTIONAL if isinstance(error, kind)), ValueError)
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """The beginning of an advice: which known name is like one that is not known; empty if none is."""
+    found = difflib.get_close_matches(name, list(known), 1) if isinstance(name, str) else []
+    return f"Did you mean {found[0]!r}? " if found else ""
+
+
+def describe_call(names: list[str], values: list[Any]) -> str:
+    """The arguments of a call as text: `x=float32[2,3], axis=1`."""
+    return ", ".join(f"{name}={describe(value)}" for name, value in zip(names, values, strict=True))
+
+
+def check_callable(name: str, value: Any) -> None:
+    """Checks what a decorator is given.
+
+    Raises:
+        TypeError: it cannot be called.
+    """
+    if not callable(value):
+        raise op_error(TypeError, name, f"needs a function, or what can be called like one, not {describe(value)}.")
+
+
+def describe_arguments(names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The arguments of any call as text, also of one that does not fit the function's parameters."""
+    named = [f"{name}={describe(value)}" for name, value in (*zip(names, args, strict=False), *kwargs.items())]
+    return ", ".join([*named, *map(describe, args[len(names) :])])

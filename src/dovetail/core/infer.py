@@ -1,0 +1,197 @@
+"""Type rules: from the specs of an op's arguments, the spec of its result, with None for unknown dimensions.
+
+A rule gets a `TensorSpec` for each tensor, a list of them for a list of tensors, and static values as they are;
+dtypes are promoted already.  A problem is raised as ValueError, TypeError or IndexError that says what is needed; the
+caller adds the op, the arguments and the user's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.dtypes import ALL, DType, as_dtype
+from dovetail.core.spec import Shape, TensorSpec
+
+Dims = tuple[int | None, ...]
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape to which shapes broadcast, by NumPy's rule.
+
+    Example:
+        >>> broadcast((2, 1), (3,)), broadcast((None, 1), (4, 5))
+        ((2, 3), (4, 5))
+    """
+    if any(shape is None for shape in shapes):
+        return None
+    rank = max(map(len, shapes))  # type: ignore[arg-type]
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]  # type: ignore[arg-type]
+    return tuple(_broadcast_dim(dims, shapes) for dims in zip(*padded, strict=True))
+
+
+def _broadcast_dim(dims: Sequence[int | None], shapes: Sequence[Shape]) -> int | None:
+    known = {dim for dim in dims if dim is not None and dim != 1}
+    if len(known) > 1:
+        text = " and ".join("[" + ",".join("?" if d is None else str(d) for d in s or ()) + "]" for s in shapes)
+        raise ValueError(f"the shapes {text} do not broadcast: each pair of dimensions must be equal or 1.")
+    if known:
+        return known.pop()
+    return None if None in dims else 1
+
+
+def elementwise(*specs: Any, dtype: DType | None = None) -> TensorSpec:
+    """Broadcast all tensors; the dtype they were promoted to."""
+    tensors = [s for s in specs if isinstance(s, TensorSpec)]
+    return TensorSpec(broadcast(*[t.shape for t in tensors]), dtype or tensors[-1].dtype)
+
+
+elementwise.elementwise = True  # type: ignore[attr-defined]
+
+
+def elementwise_as(dtype: str) -> Callable[..., TensorSpec]:
+    """Broadcast all tensors; a fixed result dtype, as comparisons give bool."""
+
+    def rule(*specs: Any) -> TensorSpec:
+        return elementwise(*specs, dtype=ALL[dtype])
+
+    rule.elementwise = True  # type: ignore[attr-defined]
+    return rule
+
+
+def same(x: TensorSpec, *static: Any) -> TensorSpec:
+    """The spec of the first argument."""
+    return x
+
+
+def normalize_axis(axis: Any, rank: int) -> int:
+    """A possibly negative axis as 0 … rank - 1.
+
+    Raises:
+        IndexError: it is out of range.
+    """
+    if not isinstance(axis, (int, np.integer)):
+        raise TypeError(f"an axis must be an int, not {axis!r}.")
+    if not -rank <= axis < rank:
+        allowed = f"it must be in [{-rank}, {rank - 1}]" if rank > 0 else "a scalar has no axes"
+        raise IndexError(f"the axis {axis} is out of range for rank {rank}: {allowed}.")
+    return int(axis) % rank
+
+
+def normalize_axes(axes: Any, rank: int) -> tuple[int, ...]:
+    """Axes as a sorted tuple of 0 … rank - 1; None means all of them.
+
+    Raises:
+        IndexError: one is out of range.
+        ValueError: one is named twice.
+    """
+    if axes is None:
+        return tuple(range(rank))
+    found = [normalize_axis(a, rank) for a in (axes if isinstance(axes, (tuple, list)) else (axes,))]
+    if len(set(found)) != len(found):
+        raise ValueError(f"the axes {axes} name one axis twice.")
+    return tuple(sorted(found))
+
+
+def reduced_shape(shape: Shape, axis: Any, keepdims: bool) -> Shape:
+    """The shape after reducing over `axis`."""
+    if shape is None:
+        return () if axis is None and not keepdims else None
+    axes = normalize_axes(axis, len(shape))
+    if keepdims:
+        return tuple(1 if i in axes else dim for i, dim in enumerate(shape))
+    return tuple(dim for i, dim in enumerate(shape) if i not in axes)
+
+
+def reduction(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> TensorSpec:
+    """Reduce over `axis` (None: all axes); the dtype stays."""
+    return TensorSpec(reduced_shape(x.shape, axis, keepdims), x.dtype)
+
+
+def reduction_as(dtype: str) -> Callable[..., TensorSpec]:
+    """Reduce over `axis` to a fixed dtype."""
+
+    def rule(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> TensorSpec:
+        return TensorSpec(reduced_shape(x.shape, axis, keepdims), ALL[dtype])
+
+    return rule
+
+
+def matmul(x: TensorSpec, y: TensorSpec, transpose_a: bool = False, transpose_b: bool = False) -> TensorSpec:
+    """Matrix product of the last two axes; the others broadcast."""
+    if x.shape is None or y.shape is None:
+        return TensorSpec(None, x.dtype)
+    if len(x.shape) < 2 or len(y.shape) < 2:
+        raise ValueError("both must have rank 2 or more; for vectors use dot, or expand_dims first.")
+    rows, inner = x.shape[:-3:-1] if transpose_a else x.shape[-2:]
+    other, columns = y.shape[:-3:-1] if transpose_b else y.shape[-2:]
+    if inner is not None and other is not None and inner != other:
+        raise ValueError(f"the inner dimensions must be equal, but they are {inner} and {other}.")
+    batch = broadcast(x.shape[:-2], y.shape[:-2])
+    return TensorSpec((*batch, rows, columns), x.dtype)  # type: ignore[misc]
+
+
+def fits(a: Shape, b: Shape) -> bool:
+    """Whether two shapes can be the same one; unknown dimensions fit any.
+
+    Example:
+        >>> fits((2, None), (2, 3)), fits((2,), (2, 1))
+        (True, False)
+    """
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(None in pair or pair[0] == pair[1] for pair in zip(a, b, strict=True))
+
+
+def require_shape(x: TensorSpec, shape: Shape) -> None:
+    """Raises ValueError where a tensor cannot have this shape; unknown dimensions fit any."""
+    if not fits(x.shape, shape):
+        raise ValueError(f"a tensor of shape {x.shape} stands where the shape must be {shape}.")
+
+
+def size_of(shape: Shape) -> int | None:
+    """The number of elements, None if unknown."""
+    if shape is None or None in shape:
+        return None
+    size = 1
+    for dim in shape:
+        size *= dim  # type: ignore[operator]
+    return size
+
+
+def reshape(x: TensorSpec, shape: Any) -> TensorSpec:
+    """A new shape of as many elements; one dimension may be -1."""
+    if shape is None:
+        return TensorSpec(None, x.dtype)
+    if shape.count(-1) > 1:
+        raise ValueError(f"only one dimension can be -1, but the new shape is {shape}.")
+    if any(dim is not None and dim < -1 for dim in shape):
+        raise ValueError(f"the dimensions of a shape must be -1, 0 or more, but the new shape is {shape}.")
+    size = size_of(x.shape)
+    known = size_of(tuple(dim for dim in shape if dim != -1))
+    if size is None or known is None:
+        return TensorSpec(tuple(None if dim == -1 else dim for dim in shape), x.dtype)
+    if -1 in shape:
+        if known == 0 or size % known:
+            raise ValueError(f"{size} elements do not fill the shape {shape}.")
+        shape = tuple(size // known if dim == -1 else dim for dim in shape)
+    elif known != size:
+        raise ValueError(f"{size} elements do not fill the shape {shape}, which holds {known}.")
+    return TensorSpec(tuple(shape), x.dtype)
+
+
+reshape.unknown_rank = True  # type: ignore[attr-defined]  # the shape may be a tensor of unknown length
+
+
+def cast(x: TensorSpec, dtype: Any) -> TensorSpec:
+    return TensorSpec(x.shape, as_dtype(dtype))
+
+
+# Ops of integers that NumPy computes in floats with NaN for what is unknown: arithmetic carries NaN along.
+CARRIES_NAN = frozenset((
+    "AddV2", "Sub", "Mul", "Neg", "FloorDiv", "FloorMod", "Maximum", "Minimum", "Square", "Identity", "Cast", "Sum",
+    "Prod", "Max", "Min", "Cumsum", "Cumprod", "Pack", "ConcatV2", "StridedSlice", "GatherV2", "ReverseV2", "Reshape",
+    "ExpandDims", "Squeeze",
+))  # fmt: skip

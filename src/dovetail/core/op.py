@@ -1,0 +1,294 @@
+"""Op: one entry of the op table, and the decorators that make it.
+
+    @primitive("Tanh", infer=elementwise, samples=unary(-3, 3))
+    def tanh(x: Float) -> Tensor:
+        '''Hyperbolic tangent, elementwise.'''
+
+    @tanh.gradient
+    def _(op, g):
+        return g * (1 - op.outputs[0] ** 2)
+
+    @composite("Softmax", samples=...)
+    def softmax(x: Float, axis: int = -1) -> Tensor:
+        '''…'''
+        exp = ...
+
+A primitive has no body: every engine has a rule for it, and `infer` says which shape and dtype come out.  A composite
+has a body written in other ops; it is recorded as one node, and engines may claim it with a rule of their own.
+Gradients are written in ops too, so the same table serves the tape, the graph, and gradients of gradients.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
+
+import numpy as np
+
+from dovetail.core import calls, dispatch
+from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
+from dovetail.core.domains import Accepted, Domain, accepted
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.kinds import IntsKind, Kind
+from dovetail.core.recording import recording
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_REQUIRED = inspect.Parameter.empty
+_UNNAMED: tuple[dict[str, Any], ...] = ({}, {"name": None})
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an op: a tensor (`Kind`), shape-like integers (`IntsKind`) or static (None)."""
+
+    name: str
+    kind: Kind | IntsKind | None
+    default: Any
+    domain: Domain | None = None
+
+
+class Op(Generic[P, R]):
+    """What is computed: name, type rule, gradient and, for a composite, a body.  Call it to compute or record it.
+
+    Attributes:
+        name: the op's type, TensorFlow's where TensorFlow has the op ("MatMul").
+        params: its parameters in order.
+        body: for a composite, the function that says it in other ops; None for a primitive.  Its keyword-only
+            parameters are for engines to set, and no arguments of a call.
+        infer: (specs and static values in parameter order) → spec of the output, or a tuple of them.  Composites need
+            none: their body is traced.
+        samples: example calls, from which the test suite is generated.
+        returns_tuple: whether it has several results, as its return annotation says.
+        differentiable: False where the derivative is zero or does not exist (floor, argmax, …).
+        prepare: (arguments as they are given, in parameter order) → the same, in a list, ready for conversion; raises
+            where they do not fit each other, for what `infer`, which has specs, cannot see.
+        fills_gradients: whether the gradient function is given zeros, not None, for results without a gradient.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[P, R],
+        *,
+        body: Callable[..., Any] | None = None,
+        infer: Callable[..., Any] | None = None,
+        samples: Sequence[Any] = (),
+        differentiable: bool = True,
+        fills_gradients: bool = True,
+        prepare: Callable[..., list[Any]] | None = None,
+    ) -> None:
+        self.name = name
+        self.body = body
+        self.infer = infer
+        self.samples = samples
+        self.differentiable = differentiable
+        self.fills_gradients = fills_gradients
+        self.prepare = prepare
+        self.anew = functools.partial(dispatch.apply, self)  # (arguments, those by name) → the result
+        self.gradient_function: Callable[..., Any] | None = None
+        functools.update_wrapper(self, function)
+        hints = get_type_hints(function, include_extras=True)
+        self.returns_tuple = hints.get("return") is not Tensor
+        self.params = [
+            Parameter(p.name, _note(hints.get(p.name), (Kind, IntsKind)), p.default, _note(hints.get(p.name), Domain))
+            for p in inspect.signature(function).parameters.values()
+            if p.kind is not p.KEYWORD_ONLY
+        ]
+        self._positions = {p.name: i for i, p in enumerate(self.params)}
+        self.static = [(i, p.name) for i, p in enumerate(self.params) if p.kind is None]
+        self.tensor_positions = [(i, p.kind) for i, p in enumerate(self.params) if isinstance(p.kind, Kind)]
+        self.ints_positions = [i for i, p in enumerate(self.params) if isinstance(p.kind, IntsKind)]
+        self._static = [
+            (i, p.name, frozenset() if p.name == "dtype" else found.plain, found.check)
+            for i, p in enumerate(self.params)
+            if p.kind is None
+            for found in [_DTYPE if p.name == "dtype" and p.default is not None else accepted(hints.get(p.name))]
+        ]
+        self._shapes = [(i, self.params[i].name) for i in self.ints_positions if self.params[i].default is not None]
+        self._domains = [(i, p.name, p.domain) for i, p in enumerate(self.params) if p.kind and p.domain]
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, name: str | None, **kwargs: Any) -> R: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return calls.apply(self, args, kwargs)
+
+    @functools.cached_property
+    def title(self) -> str:
+        """How messages call it: its name, after that of its function where the one is not seen in the other."""
+        function = self.__wrapped__.__name__  # type: ignore[attr-defined]  # by update_wrapper
+        known = function.startswith("_") or function.replace("_", "") in self.name.lower()
+        return self.name if known else f"{function}: {self.name}"
+
+    @property
+    def function_name(self) -> str:
+        """Where the function is: `dovetail.ops.math.arithmetic.tanh`."""
+        return f"{self.__module__}.{self.__wrapped__.__qualname__}"  # type: ignore[attr-defined]  # by update_wrapper
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> Any:
+        return op_named, (self.name,)
+
+    @property
+    def is_primitive(self) -> bool:
+        return self.body is None
+
+    @functools.cached_property
+    def accepts(self) -> str:
+        """What its first tensor parameter accepts (`Kind.accepts`)."""
+        return self.tensor_positions[0][1].accepts
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each element of the result depends on the elements at its place alone."""
+        return getattr(self.infer, "elementwise", False)
+
+    def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: sets the gradient, called as function(op, *output_gradients).
+
+        `op` has `.inputs`, `.outputs`, `.args` (all arguments in parameter order) and `.attr(name)`.  The function
+        returns one gradient per input tensor (a single one need not be in a tuple), None where there is none.
+        """
+        self.gradient_function = function
+        return function
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """The arguments in parameter order, defaults filled in, static values made hashable."""
+        values = list(args)
+        if len(values) > len(self.params):
+            raise TypeError(f"it takes {len(self.params)} arguments but {len(values)} were given.")
+        left = dict(kwargs) if kwargs else kwargs
+        for param in self.params[len(values) :]:
+            value = left.pop(param.name, param.default) if left else param.default
+            if value is _REQUIRED:
+                raise TypeError(f"the argument {param.name!r} is missing.")
+            values.append(value)
+        if left:
+            names = ", ".join(p.name for p in self.params)
+            raise TypeError(f"no argument {', '.join(map(repr, left))} (or it is given twice); it takes {names}.")
+        for index, name, plain, check in self._static:
+            value = values[index]
+            if type(value) not in plain:
+                values[index] = value = _freeze(value, name)
+                if check is not None:
+                    check(name, value)
+        for index, name in self._shapes:
+            if values[index] is None:
+                raise TypeError(f"{name} must be integers, not None.")
+        for index, name, domain in self._domains:
+            domain.require(name, values[index])
+        return values if self.prepare is None else self.prepare(*values)
+
+    def index_of(self, param: str) -> int:
+        """The position of a parameter, by name."""
+        return self._positions[param]
+
+
+class UnaryOp(Op[P, R]):
+    """An elementwise op of one tensor, with a short way for the plainest call: an eager Tensor, no tape."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and type(args[0]) is Tensor and kwargs in _UNNAMED and not recording.tapes:
+            engine, value = args[0]._engine, args[0]._value
+            if engine.native_dtype_of(value) in engine.direct[self.accepts]:
+                rule = engine.eager_rules.get(self.name)
+                if rule is not None:
+                    try:
+                        return Tensor(rule(value), engine)
+                    except Exception:  # the long way finds the words for what is wrong
+                        pass
+        return calls.apply(self, args, kwargs)
+
+
+class BinaryOp(Op[P, R]):
+    """An elementwise op of two tensors, with a short way for the plainest calls.
+
+    They are those that no tape records, of eager Tensors of one engine and dtype, or of one and a Python number.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and not kwargs and not recording.tapes:
+            x, y = args
+            if type(x) is Tensor:
+                engine, a = x._engine, x._value
+                dtype = engine.native_dtype_of(a)
+                b = y._value if type(y) is Tensor and y._engine is engine else engine.number(y, dtype)
+                fit = b is not None and engine.native_dtype_of(b) is dtype
+            elif type(y) is Tensor:
+                engine, b = y._engine, y._value
+                dtype = engine.native_dtype_of(b)
+                a = engine.number(x, dtype)
+                fit = a is not None
+            else:
+                fit = False
+            if fit and dtype in engine.direct[self.accepts]:
+                rule = engine.eager_rules.get(self.name)
+                if rule is not None:
+                    try:
+                        return Tensor(rule(a, b), engine)
+                    except engine.errors:  # the long way finds the words for what is wrong
+                        pass
+        return calls.apply(self, args, kwargs)
+
+
+def op_named(name: str) -> Op[..., Any]:
+    """The entry of the table; what the pickle of an op comes to."""
+    return OPS[name]
+
+
+def primitive(name: str, *, infer: Callable[..., Any], **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:
+    """Decorator: adds a primitive to the table.  The function has a signature and a docstring, and no body."""
+    return lambda function: _register(name, function, infer=infer, **options)
+
+
+def composite(name: str, **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:
+    """Decorator: adds a composite to the table.  The function's body says the op in other ops."""
+    return lambda function: _register(name, function, body=function, **options)
+
+
+def _register(name: str, function: Callable[P, R], **options: Any) -> Op[P, R]:
+    if name in OPS:
+        raise ValueError(f"the op {name!r} is already in the table, as {OPS[name].function_name}.")
+    if name in ACCUMULATING and "body" in options:
+        options["body"] = in_float32(function, lambda x, dtype: OPS["Cast"](x, dtype), HALVES, "float32")
+    op = Op(name, function, **options)
+    plain = len(op.tensor_positions) == len(op.params) and not any(k.many or k.optional for _, k in op.tensor_positions)
+    if plain and op.is_elementwise and len(op.params) <= 2:
+        op.__class__ = (UnaryOp, BinaryOp)[len(op.params) - 1]  # type: ignore[assignment]
+    OPS[name] = op
+    return op
+
+
+def _require_dtype(name: str, value: Any) -> None:
+    if value is None:
+        raise TypeError(f"{name} must be a dtype, not None.")
+
+
+_DTYPE = Accepted(frozenset(), _require_dtype)
+
+
+def _note(hint: Any, kind: Any) -> Any:
+    return next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, kind)), None)
+
+
+def _freeze(value: Any, name: str) -> Any:
+    """A static value in hashable, engine-free form."""
+    if value is None or type(value) in (int, bool, float, str):
+        return as_dtype(value) if name == "dtype" and value is not None else value
+    if name == "dtype":
+        return as_dtype(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(_freeze(item, "") for item in value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _freeze(value.tolist(), "")
+    return value

@@ -1,0 +1,70 @@
+"""TensorSpec: a shape and a dtype, with None for the dimensions that are not known yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dovetail.core.dtypes import DType, as_dtype
+from dovetail.core.errors import describe, tell
+from dovetail.core.structure import leaf
+
+Shape = tuple[int | None, ...] | None  # None: not even the rank is known
+
+
+@leaf
+@dataclass(slots=True, unsafe_hash=True, repr=False)
+class TensorSpec:
+    """What is known of a tensor before it has a value.
+
+    Example:
+        >>> spec((None, 3))
+        float32[?,3]
+    """
+
+    shape: Shape
+    dtype: DType
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        return self.shape is not None and None not in self.shape
+
+    def __repr__(self) -> str:
+        dims = "..." if self.shape is None else ",".join("?" if d is None else str(d) for d in self.shape)
+        return f"{self.dtype.name}[{dims}]"
+
+
+def spec(shape: Any, dtype: Any = "float32") -> TensorSpec:
+    """A `TensorSpec`, for placeholders and input signatures.
+
+    Args:
+        shape: ints, with None for dimensions that are not known; None if not even the rank is.
+        dtype: anything that names a dtype.
+
+    Raises:
+        TypeError: a dimension is no integer, or the dtype is none.
+        ValueError: a dimension is negative.
+
+    Example:
+        >>> spec((None, 3)), spec(None, "int32")
+        (float32[?,3], int32[...])
+    """
+    try:
+        return TensorSpec(None if shape is None else tuple(map(_dimension, shape)), as_dtype(dtype))
+    except (TypeError, ValueError) as error:
+        tell(error, "spec", lambda: f"shape={describe(shape)}, dtype={describe(dtype)}")
+        raise
+
+
+def _dimension(dim: Any) -> int | None:
+    if dim is None:
+        return None
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(f"a dimension must be an int or None, not {describe(dim)}.")
+    if dim < 0:
+        raise ValueError(f"a dimension must be 0 or more, or None, not {dim}.")
+    return int(dim)

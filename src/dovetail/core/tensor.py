@@ -1,0 +1,240 @@
+"""Tensor: an eager value, a native array of one engine with operators that are Dovetail ops.
+
+The operators are methods of `Operators`, shared by the eager Tensor, the graph Tensor and the Variable; `ops` installs
+them when it is imported, since ops are written in terms of tensors and tensors' operators in terms of ops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dovetail.core.dtypes import DType, as_dtype
+from dovetail.core.errors import describe, op_error
+from dovetail.core.tensor_shape import TensorShape, shape_of
+
+if TYPE_CHECKING:
+    from dovetail.core.engine import Engine
+
+
+class _KerasShape:
+    """The shape as Keras 2 noted it on its tensors; programs may note another in its place."""
+
+    def __get__(self, tensor: Any, kind: type) -> Any:
+        return self if tensor is None else tensor.shape and tuple(tensor.shape)
+
+
+class Operators:
+    """What all kinds of tensors have: Python's operators and NumPy-style indexing, which `ops.operators` fills in, and
+    the methods of TensorFlow's tensors that say shapes."""
+
+    __slots__ = ()
+    _keras_shape = _KerasShape()
+
+    if TYPE_CHECKING:  # installed by ops.operators
+
+        def __add__(self, other: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
+        def __floordiv__(self, other: Any) -> Any: ...
+        def __rfloordiv__(self, other: Any) -> Any: ...
+        def __mod__(self, other: Any) -> Any: ...
+        def __rmod__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any) -> Any: ...
+        def __rpow__(self, other: Any) -> Any: ...
+        def __matmul__(self, other: Any) -> Any: ...
+        def __rmatmul__(self, other: Any) -> Any: ...
+        def __and__(self, other: Any) -> Any: ...
+        def __rand__(self, other: Any) -> Any: ...
+        def __or__(self, other: Any) -> Any: ...
+        def __ror__(self, other: Any) -> Any: ...
+        def __xor__(self, other: Any) -> Any: ...
+        def __rxor__(self, other: Any) -> Any: ...
+        def __lshift__(self, other: Any) -> Any: ...
+        def __rlshift__(self, other: Any) -> Any: ...
+        def __rshift__(self, other: Any) -> Any: ...
+        def __rrshift__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
+        def __eq__(self, other: object) -> Any: ...
+        def __ne__(self, other: object) -> Any: ...
+        def __lt__(self, other: Any) -> Any: ...
+        def __le__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> Any: ...
+        def __ge__(self, other: Any) -> Any: ...
+        def __getitem__(self, index: Any) -> Any: ...
+
+    def get_shape(self: Any) -> TensorShape:
+        """The shape, with None for dimensions that are not known; see also `K.int_shape`.
+
+        Source: `tf.Tensor.get_shape`.
+        """
+        return shape_of(self.shape)
+
+    def set_shape(self: Any, shape: Any) -> None:
+        """Says what the shape is, as far as it was not known.
+
+        Args:
+            shape: ints, with None for dimensions of which nothing is said; None says nothing.
+
+        Raises:
+            ValueError: the tensor has another shape.
+
+        Source: `tf.Tensor.set_shape`.
+        """
+        self._shape_with(shape)
+
+    def _shape_with(self: Any, shape: Any) -> TensorShape:
+        try:
+            return self.get_shape().merge_with(shape)
+        except ValueError as error:
+            raise op_error(ValueError, "set_shape", str(error), describe(self)) from None
+
+
+class Tensor(Operators):
+    """An eager value.
+
+    Made by ops, `ops.convert` and `ops.constant`; not by calling the class.
+
+    Example:
+        >>> import dovetail as dt
+        >>> x = dt.ops.constant([[1., 2.], [3., 4.]])
+        >>> (x @ x + 1)[0].numpy()
+        array([ 8., 11.], dtype=float32)
+    """
+
+    __slots__ = ("__weakref__", "_engine", "_value")
+
+    def __init__(self, value: Any, engine: Engine) -> None:
+        self._value = value
+        self._engine = engine
+
+    @property
+    def value(self) -> Any:
+        """The engine's own array: `np.ndarray`, `torch.Tensor`, `jax.Array`, …"""
+        return self._value
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that holds the value."""
+        return self._engine.name
+
+    @property
+    def device(self) -> str:
+        """Where the value is: "cpu:0", "gpu:0"."""
+        return self._engine.device_of(self._value)
+
+    @property
+    def shape(self) -> TensorShape:
+        dims = self._engine.shape(self._value)
+        return dims if dims is None else TensorShape(dims)
+
+    @property
+    def dtype(self) -> DType:
+        return self._engine.dtype(self._value)
+
+    @property
+    def ndim(self) -> int:
+        return len(self._engine.shape(self._value))
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def numpy(self) -> np.ndarray:
+        """The value as a NumPy array of its own (never a view that later steps could change)."""
+        return np.array(self._engine.to_numpy(self._value))
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        return self._engine.to_numpy(self._value).item()
+
+    def tolist(self) -> Any:
+        """The value as nested lists of Python numbers."""
+        return self._engine.to_numpy(self._value).tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self._engine.to_numpy(self._value)
+        if copy:
+            return np.array(array, dtype=dtype)
+        array = np.asarray(array, dtype=dtype).view()
+        array.flags.writeable = False  # it may be the tensor's own memory, and a tensor is a value
+        return array
+
+    def __jax_array__(self) -> Any:
+        """What jax takes in place of the tensor."""
+        import jax.numpy as jnp
+
+        return self._value if self._engine.name == "jax" else jnp.asarray(np.asarray(self))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._engine.to_dlpack(self._value, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._engine.dlpack_device(self._value)
+
+    def __copy__(self) -> Tensor:
+        return self  # a tensor is a value
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return Tensor(self._engine.copy(self._value), self._engine)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the numbers and the engine's name; where this engine is not installed, the current one."""
+        return _unpickled, (self.numpy(), self.engine)
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                f"the truth of a tensor of {self.size} elements is not defined; use ops.any(x) or ops.all(x)."
+            )
+        return bool(self._engine.to_numpy(self._value))
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if not self.dtype.is_integer:
+            raise TypeError(f"only integer tensors can be an index; this one is {self.dtype}.")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        shape = self.shape
+        if not shape:
+            raise TypeError("a scalar tensor has no length.")
+        return shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __format__(self, format_spec: str) -> str:
+        return format(self.item(), format_spec) if format_spec and not self.shape else format(str(self), format_spec)
+
+    def __repr__(self) -> str:
+        shape = ",".join(map(str, self.shape))
+        body = np.array2string(self._engine.to_numpy(self._value), separator=", ", threshold=100, prefix="Tensor(")
+        return f"Tensor({body}, {self.dtype}[{shape}], {self.engine})"
+
+
+def _unpickled(array: np.ndarray, name: str) -> Tensor:
+    from dovetail.core.engine_registry import current_engine, get_engine, list_engines  # which need tensors
+
+    engine = get_engine(name) if name in list_engines() else current_engine()
+    return Tensor(engine.asarray(array, as_dtype(array.dtype)), engine)

@@ -1,0 +1,284 @@
+"""Variable: mutable state, outside of any graph; programs read it and assign it.
+
+A compiled program that assigns a variable either consumes its buffer (an engine that compiles whole programs, like
+XLA) or writes the new value into a spare one and leaves the old for the next time; so stepping allocates nothing.
+Reading a variable eagerly shares its buffer with the Tensor that is returned: such a buffer is never reused, and the
+Tensor keeps its numbers.  `state` tells how buffers are changed, `locks` how they are guarded.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dovetail.core import arguments, worlds
+from dovetail.core.dtypes import DType, as_dtype
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.engine_registry import owner_of_type, tracing_engine
+from dovetail.core.errors import CONVENTIONAL, StaleValueError, describe, op_error, tell
+from dovetail.core.infer import fits
+from dovetail.core.locks import Guard
+from dovetail.core.provided import provided
+from dovetail.core.recording import building, not_building, recording
+from dovetail.core.state import Buffer, put
+from dovetail.core.tensor import Operators, Tensor
+from dovetail.core.tensor_shape import TensorShape
+from dovetail.core.worlds import STATE
+
+if TYPE_CHECKING:
+    from dovetail.core.engine import Engine
+
+_numbers = itertools.count()
+
+
+class Variable(Operators):
+    """A tensor that can be given a new value of the same shape and dtype.
+
+    Args:
+        value: the first value: anything a tensor can be made of.
+        dtype: its type; that of the value if not given.
+        name: how graphs and messages call it.
+        trainable: whether gradient tapes watch it by themselves.
+        constraint: a function of the value that optimizers apply after they have changed it.
+
+    Attributes:
+        name, dtype, shape, trainable, constraint: as given.
+        followers: variables of other libraries, by library, that are assigned each value that this one is.
+        symbolic: whether ops on it are recorded while the thread's default graph is open, as on those of `K.variable`.
+        guard: what a thread holds that changes the variable; one for all variables that a plan assigns together.
+
+    Example:
+        >>> w = Variable([1., 2.], name="w")
+        >>> w.assign_add([1., 1.]).numpy()
+        array([2., 3.], dtype=float32)
+    """
+
+    symbolic = False
+
+    def __init__(
+        self,
+        value: Any,
+        dtype: Any = None,
+        name: str | None = None,
+        trainable: bool = True,
+        constraint: Callable[[Any], Any] | None = None,
+    ) -> None:
+        try:
+            self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(arguments.dtype_of(value))
+            with not_building():
+                tensor = self._tensor_of(value.read() if isinstance(value, Variable) else value)
+        except CONVENTIONAL as error:
+            tell(error, "Variable", lambda: f"value={describe(value)}, dtype={describe(dtype)}")
+            raise
+        self.shape: TensorShape = tensor.shape
+        self.trainable = trainable
+        self.constraint = constraint
+        self.name = name or f"variable_{next(_numbers)}"
+        self.guard = Guard()
+        self.followers: dict[str, Any] = {}
+        self._buffer: Buffer | None = Buffer(tensor._value, tensor._engine)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def value(self) -> Any:
+        """The current value as a Tensor (a graph Tensor while a function is traced)."""
+        return self.read()
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that holds the value now."""
+        return self._held().engine.name
+
+    @property
+    def device(self) -> str:
+        buffer = self._held()
+        return buffer.engine.device_of(buffer.value)
+
+    def read(self, engine: Engine | None = None) -> Any:
+        """The current value, moved to an engine if one is given."""
+        if building.graphs:
+            return provided.read(building.graphs[-1], self)
+        buffer = self._buffer
+        if buffer is None or buffer.tensor is None or (engine is not None and engine is not buffer.engine):
+            buffer = self.shared_buffer(engine)
+        tensor = buffer.tensor
+        for tape in recording.tapes:
+            tape.record_read(self, tensor)
+        return tensor
+
+    def shared_buffer(self, engine: Engine | None) -> Buffer:
+        """The buffer, moved to an engine if one is given, for others to know and to keep."""
+        return self.guard.holding(self._shared, engine)
+
+    def _shared(self, engine: Engine | None) -> Buffer:
+        buffer = self._held() if engine is None else self.buffer_on(engine)
+        buffer.shared = True  # with the Tensor that is returned
+        if buffer.tensor is None:
+            buffer.tensor = Tensor(buffer.value, buffer.engine)
+        return buffer
+
+    def buffer_on(self, engine: Engine) -> Buffer:
+        """The buffer, moved to an engine; the guard is held."""
+        buffer = self._held()
+        if buffer.engine is not engine:  # a new one shares memory with the engine that it comes from, by DLPack
+            buffer.shared = True
+            buffer = self._buffer = Buffer(engine.receive(buffer.value, buffer.engine), engine)
+        return buffer
+
+    def array_on(self, engine: Engine) -> Any:
+        """The native array for a plan that does not assign the variable; no guard is held."""
+        buffer = self._buffer
+        if buffer is not None and buffer.engine is engine:
+            value = buffer.value  # before the look at `wanted`, see `Buffer.taken`
+            if not buffer.wanted:
+                return value
+            del value
+        return self.guard.holding(lambda: self.buffer_on(engine).value)
+
+    def _held(self) -> Buffer:
+        buffer = self._buffer
+        if buffer is None or (buffer.engine.consumes and buffer.engine.is_deleted(buffer.value)):
+            raise StaleValueError(
+                f"the variable {self.name!r} has no value: it was deleted, or given to a compiled step that failed "
+                "half-way. Assign it a value first."
+            )
+        return buffer
+
+    def numpy(self) -> np.ndarray:
+        """The value as a NumPy array of its own."""
+        return self.guard.holding(self._copied)
+
+    def _copied(self) -> np.ndarray:
+        buffer = self._held()
+        return np.array(buffer.engine.to_numpy(buffer.value))
+
+    def assign(self, value: Any) -> Any:
+        """Gives the variable a value.
+
+        Args:
+            value: of the variable's shape; cast to its dtype.
+
+        Returns:
+            The variable, so that assignments can be chained; while a function is traced, too.
+
+        Raises:
+            ValueError: the shape differs, or the value is not known yet.
+        """
+        self.check_shape(value)
+        if building.graphs:
+            provided.assign(building.graphs[-1], self, value)
+        elif worlds.world_of(value) is worlds.GRAPH:
+            raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
+        elif worlds.world_of(value) is worlds.NATIVE and tracing_engine() is owner_of_type(type(value)):
+            problem = (
+                f"{self.name!r} cannot be assigned what {owner_of_type(type(value)).name} traces, which has no value"
+            )
+            advice = "yet; return it, or, in a layer of Keras, assign a weight made by add_weight."
+            raise op_error(ValueError, "AssignVariableOp", f"{problem}; {advice}")
+        else:
+            tensor = self._tensor_of(value)
+            self.guard.holding(put, [self], [Buffer(tensor._value, tensor._engine)])
+        return self
+
+    def follow(self, library: str, make: Callable[[np.ndarray], Any]) -> Any:
+        """The variable of another library that is assigned each value that this one is; made of a value if need be."""
+        return self.guard.holding(self._follow, library, make)
+
+    def _follow(self, library: str, make: Callable[[np.ndarray], Any]) -> Any:
+        if library not in self.followers:
+            self.followers[library] = make(self.numpy())
+        return self.followers[library]
+
+    def tell_followers(self) -> None:
+        """Assigns the value to the variables of other libraries."""
+        for follower in self.followers.values():
+            follower.assign(self.numpy())
+
+    def _tensor_of(self, value: Any) -> Tensor:
+        """A value as this variable holds it: in memory that its giver cannot change, and with no history on a tape."""
+        arguments.require_numbers(value)
+        tensor = arguments.as_tensor(value, self.dtype, arguments.engine_for(value))
+        if worlds.world_of(value) is worlds.NATIVE:
+            return Tensor(tensor._engine.copy(tensor._value), tensor._engine)
+        return Tensor(tensor._value, tensor._engine)
+
+    def check_shape(self, value: Any) -> None:
+        """Raises ValueError where a value's shape is not the variable's."""
+        shape = value.shape if hasattr(value, "shape") else np.shape(value)
+        if shape is None or not fits(shape, self.shape):
+            given = tuple(shape or ())
+            problem = f"the variable {self.name!r} has the shape {self.shape}: a value of shape {given} does not fit."
+            raise op_error(ValueError, "AssignVariableOp", problem)
+
+    def assign_add(self, delta: Any) -> Any:
+        """Adds to the value."""
+        return self._assign_changed(operator.add, delta)
+
+    def assign_sub(self, delta: Any) -> Any:
+        """Subtracts from the value."""
+        return self._assign_changed(operator.sub, delta)
+
+    def _assign_changed(self, change: Callable[[Any, Any], Any], delta: Any) -> Any:
+        operand = delta.read() if isinstance(delta, Variable) else delta  # before: a thread holds one guard at a time
+        return self.guard.holding(lambda: self.assign(change(self.read(), operand)))
+
+    def delete(self) -> None:
+        """Frees the buffer now; reading the variable before it is assigned again raises `StaleValueError`."""
+        self.guard.holding(setattr, self, "_buffer", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        held = None if self._buffer is None else self.shared_buffer(None).tensor
+        return {**self.__dict__, "_buffer": held, "guard": None, "followers": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        tensor = state["_buffer"]
+        buffer = None if tensor is None else Buffer(tensor._value, tensor._engine)
+        self.__dict__.update(state, _buffer=buffer, guard=Guard(), followers={})
+
+    def __jax_array__(self) -> Any:
+        return self.read().__jax_array__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.read().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.read().__dlpack_device__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.read().__array__(dtype, copy)
+
+    def __bool__(self) -> bool:
+        return bool(self.read())
+
+    def __len__(self) -> int:
+        return len(self.read())
+
+    def __iter__(self) -> Any:
+        return iter(self.read())
+
+    def __int__(self) -> int:
+        return int(self.read())
+
+    def __float__(self) -> float:
+        return float(self.read())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        shape = ",".join(map(str, self.shape))
+        try:
+            held = np.array2string(self.numpy(), separator=", ", threshold=20)
+        except StaleValueError:
+            held = "deleted"
+        return f"<Variable {self.name}: {self.dtype}[{shape}] {held}>"
+
+
+worlds.register_world(Variable, STATE)

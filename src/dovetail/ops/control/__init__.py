@@ -1,0 +1,1 @@
+"""Branches and loops, and the ops that hold a program together."""

@@ -1,0 +1,181 @@
+"""Loops over integers and over the slices of tensors, said in `scan` and `while_loop`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from dovetail.core import worlds
+from dovetail.core.checked import checked
+from dovetail.core.errors import op_error
+from dovetail.core.infer import normalize_axis
+from dovetail.core.structure import flatten, map_structure, unflatten
+from dovetail.ops.control.control import check_functions, scan, static_shape, while_loop
+from dovetail.ops.shapes.create import arange
+from dovetail.ops.shapes.join import concatenate, stack
+from dovetail.ops.shapes.shape import cast, dims_of, reshape, shaped
+from dovetail.ops.shapes.subscript import getitem
+
+
+@checked
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """Applies a function for each integer from `lower` up to, but not including, `upper`.
+
+    Args:
+        lower, upper: integers.  If they are known now, the loop has a gradient in linear time on each engine.
+        body: (integer, value) → the next value, of the same structure.
+        init: the first value, a structure of tensors.
+
+    Source: `jax.lax.fori_loop`.
+
+    Example:
+        >>> fori_loop(0, 4, lambda i, total: total + i, 0).numpy()
+        array(6, dtype=int32)
+    """
+    check_functions("While", body=body)
+    if all(worlds.world_of(bound) in (worlds.HOST, worlds.EAGER) for bound in (lower, upper)):
+        return scan(lambda value, i: (body(i, value), None), init, arange(int(lower), int(upper)))[0]
+    return while_loop(lambda i, value: i < upper, lambda i, value: (i + 1, body(i, value)), (lower, init))[1]
+
+
+@checked
+def map_fn(f: Callable[[Any], Any], elems: Any, dtype: Any = None) -> Any:
+    """The results of a function for each slice of tensors, stacked.
+
+    Args:
+        f: slices, in the structure of `elems` → a structure of tensors.
+        elems: a structure of tensors with the same first dimension.
+        dtype: the dtype of the results, or a structure of dtypes; those that `f` gives if not given.
+
+    Source: `tf.map_fn`.
+
+    Example:
+        >>> from dovetail.ops import convert
+        >>> map_fn(lambda x: x * x, convert([1., 2., 3.])).numpy()
+        array([1., 4., 9.], dtype=float32)
+    """
+    check_functions("Scan", f=f)
+    found = scan(lambda carry, x: (carry, f(x)), (), elems)[1]
+    if dtype is None:
+        return found
+    leaves, structure = flatten(found)
+    dtypes = flatten(dtype)[0]
+    dtypes = dtypes * len(leaves) if len(dtypes) == 1 else dtypes
+    return unflatten(structure, [cast(leaf, d) for leaf, d in zip(leaves, dtypes, strict=True)])
+
+
+@checked
+def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
+    """`map_fn` for functions whose steps may run in any order, or at once; now they run one after the other.
+
+    Source: `tf.vectorized_map`.
+
+    Example:
+        >>> from dovetail.ops import convert
+        >>> vectorized_map(lambda pair: pair[0] + pair[1], (convert([1., 2.]), convert([3., 4.]))).numpy()
+        array([4., 6.], dtype=float32)
+    """
+    return map_fn(f, elems)
+
+
+@checked
+def foldl(f: Callable[[Any, Any], Any], elems: Any, initializer: Any = None) -> Any:
+    """Combines the slices of tensors from first to last.
+
+    Args:
+        f: (what is combined so far, next slice) → the combination.
+        elems: a structure of tensors with the same first dimension.
+        initializer: what to start with; the first slice if not given.
+
+    Source: `tf.foldl`.
+
+    Example:
+        >>> from dovetail.ops import convert
+        >>> foldl(lambda total, x: total * 10 + x, convert([1, 2, 3])).numpy()
+        array(123, dtype=int32)
+    """
+    return _fold(f, elems, initializer, reverse=False)
+
+
+@checked
+def foldr(f: Callable[[Any, Any], Any], elems: Any, initializer: Any = None) -> Any:
+    """Combines the slices of tensors from last to first; see `foldl`.
+
+    Source: `tf.foldr`.
+
+    Example:
+        >>> from dovetail.ops import convert
+        >>> foldr(lambda total, x: total * 10 + x, convert([1, 2, 3])).numpy()
+        array(321, dtype=int32)
+    """
+    return _fold(f, elems, initializer, reverse=True)
+
+
+def _fold(f: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool) -> Any:
+    check_functions("Scan", f=f)
+    if initializer is None:
+        first, rest = (-1, slice(None, -1)) if reverse else (0, slice(1, None))
+        initializer = map_structure(lambda x: getitem(x, first), elems)
+        elems = map_structure(lambda x: getitem(x, rest), elems)
+    return scan(lambda carry, x: (f(carry, x), None), initializer, elems, reverse=reverse)[0]
+
+
+@checked
+def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """All partial combinations along an axis, in a number of steps logarithmic in its length.
+
+    Args:
+        f: (slices, slices) → their combinations, elementwise along the axis; it must be associative.
+        elems: a structure of tensors with the same known dimension at `axis`.
+        reverse: whether to combine from the end.
+        axis: the axis.
+
+    Source: `jax.lax.associative_scan`.
+
+    Example:
+        >>> from dovetail.ops import convert
+        >>> associative_scan(lambda a, b: a + b, convert([1., 2., 3., 4.])).numpy()
+        array([ 1.,  3.,  6., 10.], dtype=float32)
+    """
+    check_functions("Scan", f=f)
+    leaves, structure = flatten(elems)
+    leaves = [shaped(leaf) for leaf in leaves]
+    axis = normalize_axis(axis, len(static_shape(leaves[0])))
+    count = static_shape(leaves[0])[axis]
+    if count is None:
+        raise op_error(ValueError, "Scan", f"the length of axis {axis} must be known; use scan where it is not.")
+    along = partial(_along, axis)
+    if reverse:
+        leaves = [x[along(None, None, -1)] for x in leaves]
+
+    def combine(first: list[Any], second: list[Any]) -> list[Any]:
+        return flatten(f(unflatten(structure, first), unflatten(structure, second)))[0]
+
+    def scanned(xs: list[Any], n: int) -> list[Any]:
+        if n < 2:
+            return xs
+        half = n // 2
+        pairs = combine([x[along(0, 2 * half, 2)] for x in xs], [x[along(1, None, 2)] for x in xs])
+        odd = scanned(pairs, half)
+        later = combine([x[along(0, (n - 1) // 2, 1)] for x in odd], [x[along(2, None, 2)] for x in xs])
+        even = [concatenate([x[along(0, 1, 1)], y], axis) for x, y in zip(xs, later, strict=True)]
+        return [_interleaved(a, b, n, axis) for a, b in zip(even, odd, strict=True)]
+
+    found = scanned(leaves, count)
+    return unflatten(structure, [x[along(None, None, -1)] for x in found] if reverse else found)
+
+
+def _along(axis: int, *bounds: int | None) -> tuple[slice, ...]:
+    return (*(slice(None),) * axis, slice(*bounds))
+
+
+def _interleaved(even: Any, odd: Any, n: int, axis: int) -> Any:
+    """The slices of two tensors in turn, n in all; `even` may have one more."""
+    if n % 2:
+        last = even[_along(axis, n // 2, None)]
+        even = even[_along(axis, 0, n // 2)]
+        return concatenate([_interleaved(even, odd, n - 1, axis), last], axis)
+    both = stack([even, odd], axis + 1)
+    dims = dims_of(both)
+    return reshape(both, [*dims[:axis], n, *dims[axis + 2 :]])

@@ -1,0 +1,62 @@
+"""The ops that hold a program together: its inputs, constants and variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.infer import require_shape
+from dovetail.core.kinds import Each, Eachs
+from dovetail.core.op import primitive
+from dovetail.core.spec import TensorSpec
+from dovetail.core.tensor import Tensor
+
+
+@primitive("Placeholder", infer=lambda dtype, shape: TensorSpec(shape, dtype), differentiable=False)
+def placeholder(dtype: Any, shape: Any) -> Tensor:
+    """An input of a graph; it has a value only when the graph runs.
+
+    Source: `tf.compat.v1.placeholder`.
+    """
+
+
+@primitive("Const", infer=lambda value: TensorSpec(value.shape, native_to_dtype(value.dtype)), differentiable=False)
+def const(value: Any) -> Tensor:
+    """A constant of a graph, held as a NumPy array.
+
+    Source: `tf.constant`.
+    """
+
+
+@primitive("ReadVariableOp", infer=lambda variable: TensorSpec(variable.shape, variable.dtype), differentiable=False)
+def read_variable(variable: Any) -> Tensor:
+    """The value of a variable at the start of the call.
+
+    Source: `tf.raw_ops.ReadVariableOp`.
+    """
+
+
+def _assigned_spec(value: TensorSpec, variable: Any) -> TensorSpec:
+    require_shape(value, variable.shape)
+    return value
+
+
+@primitive("AssignVariableOp", infer=_assigned_spec, differentiable=False)
+def assign_variable(value: Each, variable: Any) -> Tensor:
+    """Gives a variable a value, from the end of the call on; the result is the value.
+
+    Source: `tf.raw_ops.AssignVariableOp`.
+    """
+
+
+@primitive("Call", infer=lambda inputs, graph: [t.spec for t in graph.outputs], differentiable=False)
+def call(inputs: Eachs, graph: Any) -> tuple[Tensor, ...]:
+    """Runs a graph; what a compiled function is on a gradient tape.
+
+    Source: `tf.raw_ops.PartitionedCall`.
+    """
+
+
+NOT_COMPUTED = ("Placeholder", "Const", "ReadVariableOp", "AssignVariableOp")
+EFFECTS = ("AssignVariableOp",)  # what is done even if nobody uses the result
+SHOWN = ("Print",)  # what is done whenever it is computed, so as often as it stands in a program

@@ -1,0 +1,133 @@
+"""The ops that hold subgraphs: If, While and Scan.
+
+Subgraphs are pure: what a body captures and the variables it reads are inputs, the variables it assigns are outputs.
+Users do not call these; `ops.control` adds them to graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dovetail.core.dtypes import promote
+from dovetail.core.kinds import Bool, Eachs
+from dovetail.core.op import primitive
+from dovetail.core.spec import TensorSpec
+from dovetail.core.tensor import Tensor
+
+
+def join_specs(first: TensorSpec, second: TensorSpec, what: str) -> TensorSpec:
+    """What is known of a value that has one spec or the other.
+
+    Raises:
+        ValueError: the ranks differ.
+    """
+    dtype = promote([first.dtype, second.dtype])
+    if first.shape is None or second.shape is None:
+        return TensorSpec(None, dtype)
+    if len(first.shape) != len(second.shape):
+        raise ValueError(f"{what} must have one rank, but it is {first!r} and {second!r}.")
+    return TensorSpec(tuple(a if a == b else None for a, b in zip(first.shape, second.shape, strict=True)), dtype)
+
+
+def _if_spec(condition: TensorSpec, inputs: Any, then_branch: Any, else_branch: Any) -> list[TensorSpec]:
+    pairs = zip(then_branch.outputs, else_branch.outputs, strict=True)
+    return [join_specs(a.spec, b.spec, "a result of both branches") for a, b in pairs]
+
+
+@primitive("If", infer=_if_spec, fills_gradients=False)
+def if_op(condition: Bool, inputs: Eachs, then_branch: Any, else_branch: Any) -> tuple[Tensor, ...]:
+    """One of two subgraphs of the same inputs and outputs; see `cond`.
+
+    Source: `tf.raw_ops.If`.
+    """
+
+
+def carried_specs(body: Any, init: Sequence[TensorSpec]) -> list[TensorSpec]:
+    """The specs of what a loop carries: the body's first inputs, which its first outputs and `init` must fit."""
+    specs = [t.spec for t in body.inputs[: len(init)]]
+    for spec, first, after in zip(specs, init, body.outputs, strict=False):
+        for other in (first, after.spec):
+            if other.dtype != spec.dtype or not _fits(other.shape, spec.shape):
+                raise ValueError(
+                    f"what a loop carries must keep its dtype and shape, but {spec!r} becomes {other!r}; start with a "
+                    "value of the final shape, or pad or slice in the body."
+                )
+    return specs
+
+
+def _fits(shape: Any, wider: Any) -> bool:
+    if shape is None or wider is None:
+        return True
+    return len(shape) == len(wider) and all(a == b or None in (a, b) for a, b in zip(shape, wider, strict=True))
+
+
+def _while_spec(init: Any, constants: Any, condition: Any, body: Any, maximum_iterations: Any) -> list[TensorSpec]:
+    return carried_specs(body, init)
+
+
+@primitive("While", infer=_while_spec, fills_gradients=False)
+def while_op(
+    init: Eachs, constants: Eachs, condition: Any, body: Any, maximum_iterations: Any = None
+) -> tuple[Tensor, ...]:
+    """What is left of `init` after a subgraph was applied to it while another gives true; see `while_loop`.
+
+    Source: `tf.raw_ops.While`.
+    """
+
+
+def _scan_spec(init: Any, xs: Any, constants: Any, body: Any, length: Any, reverse: Any) -> list[TensorSpec]:
+    steps = scan_length(xs, length)
+    carried = carried_specs(body, init)
+    stacked = [t.spec for t in body.outputs[len(init) :]]
+    return [*carried, *(TensorSpec(None if y.shape is None else (steps, *y.shape), y.dtype) for y in stacked)]
+
+
+def scan_length(xs: Sequence[Any], length: int | None) -> int | None:
+    """The number of steps of a scan over the first axis of `xs`; None if it is not known yet.
+
+    Raises:
+        ValueError: there is no first axis, or there are several lengths, or none.
+    """
+    if not xs and length is None:
+        raise ValueError("without xs, the length must be given.")
+    if any(x.shape == () for x in xs):
+        raise ValueError("a scalar cannot be scanned: each of the xs needs a first axis, along which it is sliced.")
+    lengths = sorted({n for n in (length, *(x.shape[0] for x in xs if x.shape is not None)) if n is not None})
+    if len(lengths) > 1:
+        raise ValueError(f"the xs and `length` must agree on the number of steps, but it is {lengths}.")
+    return lengths[0] if lengths else None
+
+
+@primitive("Scan", infer=_scan_spec, fills_gradients=False)
+def scan_op(
+    init: Eachs, xs: Eachs, constants: Eachs, body: Any, length: Any = None, reverse: Any = False
+) -> tuple[Tensor, ...]:
+    """The last carry, and the stacked results, of a subgraph applied to slices of `xs`; see `scan`.
+
+    Source: `jax.lax.scan`.
+    """
+
+
+def _calls_of_if(condition: Any, inputs: Any, then_branch: Any, else_branch: Any) -> Iterator[Any]:
+    yield "then_branch", (), inputs
+    yield "else_branch", (), inputs
+
+
+def _calls_of_while(init: Any, constants: Any, condition: Any, body: Any, maximum_iterations: Any) -> Iterator[Any]:
+    yield "body", init, constants
+    yield "condition", (), (*(t.spec for t in body.inputs[: len(init)]), *constants)
+
+
+def _calls_of_scan(init: Any, xs: Any, constants: Any, body: Any, length: Any, reverse: Any) -> Iterator[Any]:
+    slices = [TensorSpec(x.shape and x.shape[1:], x.dtype) for x in xs]
+    yield "body", init, (*slices, *constants)
+
+
+# op name → (its arguments) → for each subgraph its parameter, the values at first of what goes round (from its first
+# outputs to its first inputs), and its other inputs: tensors that are the same in each step, or specs of what is not
+SUBGRAPH_CALLS: dict[str, Callable[..., Iterator[tuple[str, Sequence[Any], Sequence[Any]]]]] = {
+    "If": _calls_of_if,
+    "While": _calls_of_while,
+    "Scan": _calls_of_scan,
+}

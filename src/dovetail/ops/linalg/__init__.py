@@ -1,0 +1,1 @@
+"""Products, linear systems and decompositions."""

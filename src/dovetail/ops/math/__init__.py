@@ -1,0 +1,1 @@
+"""Elementwise mathematics, comparison, reductions and statistics."""

@@ -1,0 +1,96 @@
+"""Rounding, elementwise.  Every result is a float; derivatives are 0 wherever they exist, so there are none."""
+
+from __future__ import annotations
+
+from dovetail.core.infer import elementwise
+from dovetail.core.kinds import Float, Number
+from dovetail.core.op import composite, primitive
+from dovetail.core.tensor import Tensor
+from dovetail.ops.math.compare import less, where
+from dovetail.ops.samples import array, sample, unary
+from dovetail.ops.shapes.identity import identity
+from dovetail.ops.shapes.shape import cast
+
+SAMPLES = [*unary(-5, 5), sample([-2.5, -1.5, -0.5, -0.0, 0.5, 1.5, 2.5, 1e10, float("inf"), float("nan")])]
+
+
+@primitive("Floor", infer=elementwise, differentiable=False, samples=SAMPLES)
+def floor(x: Float) -> Tensor:
+    """The next integer below.
+
+    Source: `numpy.floor`.
+
+    Example:
+        >>> floor([1.7, -1.7]).numpy()
+        array([ 1., -2.], dtype=float32)
+    """
+
+
+@composite("Ceil", infer=elementwise, differentiable=False, samples=SAMPLES)
+def ceil(x: Float) -> Tensor:
+    """The next integer above.
+
+    Source: `numpy.ceil`.
+
+    Example:
+        >>> ceil([1.2, -1.7]).numpy()
+        array([ 2., -1.], dtype=float32)
+    """
+    return -floor(-x)
+
+
+@composite("Trunc", infer=elementwise, differentiable=False, samples=SAMPLES)
+def trunc(x: Float) -> Tensor:
+    """The next integer toward zero.
+
+    Source: `numpy.trunc`.
+
+    Example:
+        >>> trunc([1.7, -1.7]).numpy()
+        array([ 1., -1.], dtype=float32)
+    """
+    return where(less(x, 0), ceil(x), floor(x))
+
+
+@primitive("Rint", infer=elementwise, differentiable=False, samples=SAMPLES)
+def rint(x: Float) -> Tensor:
+    """The nearest integer, of two equally near ones the even one.
+
+    Source: `numpy.rint`.
+
+    Example:
+        >>> rint([0.5, 1.5, -1.7]).numpy()
+        array([ 0.,  2., -2.], dtype=float32)
+    """
+
+
+@composite(
+    "Round",
+    infer=elementwise,
+    differentiable=False,
+    samples=[
+        sample(array(2, 3)),
+        sample(array(2, 3), 2),
+        sample(array(4, low=-999, high=999), -1),
+        sample([15, 25, -7], -1),
+    ],
+)
+def round(x: Number, decimals: int = 0) -> Tensor:
+    """The nearest number with so many decimals, of two equally near ones the even one.
+
+    Args:
+        x: real numbers; integers stay integers.
+        decimals: how many digits after the point; negative to round to tens, hundreds, …
+
+    Source: `numpy.round`.
+
+    Example:
+        >>> round([0.5, 1.25], 1).numpy()
+        array([0.5, 1.2], dtype=float32)
+    """
+    if not x.dtype.is_floating:
+        return identity(x) if decimals >= 0 else cast(round(cast(x, "float64"), decimals), x.dtype)
+    if decimals == 0:
+        return rint(x)
+    unit = 10.0**-decimals if decimals < 0 else 10.0**decimals
+    return rint(x / unit) * unit if decimals < 0 else rint(x * unit) / unit

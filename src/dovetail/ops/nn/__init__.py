@@ -1,0 +1,1 @@
+"""Activations, normalization, losses, convolutions and pools."""

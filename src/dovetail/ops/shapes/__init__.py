@@ -1,0 +1,1 @@
+"""Making, reshaping, joining, slicing, indexing and sorting tensors."""

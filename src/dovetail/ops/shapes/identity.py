@@ -1,0 +1,115 @@
+"""Passing through: ops that give back what they get, and so say something else about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.core import infer
+from dovetail.core.kinds import Anything, Eachs
+from dovetail.core.op import composite, primitive
+from dovetail.core.tensor import Tensor
+from dovetail.ops.samples import array, ints, sample
+
+
+@primitive("Identity", infer=infer.same, samples=[sample(array(2))])
+def identity(x: Anything) -> Tensor:
+    """The value itself.
+
+    Source: `tf.identity`.
+
+    Example:
+        >>> identity(3.).numpy()
+        array(3., dtype=float32)
+    """
+
+
+@identity.gradient
+def _(op: Any, g: Any) -> Any:
+    return g
+
+
+@composite("IdentityN", infer=list, samples=[sample([array(2), ints(3)])])
+def identity_n(xs: Eachs) -> tuple[Tensor, ...]:
+    """The values themselves, several at once; what a custom gradient is attached to.
+
+    Source: `tf.identity_n`.
+
+    Example:
+        >>> identity_n([1, 2.])[1].numpy()
+        array(2., dtype=float32)
+    """
+    return tuple(identity(x) for x in xs)
+
+
+@identity_n.gradient
+def _(op: Any, *gs: Any) -> Any:
+    return gs
+
+
+@primitive("XlaOptimizationBarrier", infer=list, samples=[sample([array(2), ints(3)])])
+def optimization_barrier(xs: Eachs) -> tuple[Tensor, ...]:
+    """The values themselves, all of them computed first; what is computed from them is not merged with what was before.
+
+    Source: `jax.lax.optimization_barrier`.
+
+    Example:
+        >>> optimization_barrier([1, 2.])[1].numpy()
+        array(2., dtype=float32)
+    """
+
+
+@optimization_barrier.gradient
+def _(op: Any, *gs: Any) -> Any:
+    return gs
+
+
+@composite("PlaceholderWithDefault", infer=infer.same, samples=[sample(array(2))])
+def placeholder_with_default(x: Anything) -> Tensor:
+    """The value itself, unless another one is fed in its place where the graph runs.
+
+    Source: `tf.compat.v1.placeholder_with_default`.
+
+    Example:
+        >>> placeholder_with_default(3.).numpy()
+        array(3., dtype=float32)
+    """
+    return identity(x)
+
+
+@placeholder_with_default.gradient
+def _(op: Any, g: Any) -> Any:
+    return g
+
+
+@primitive("Print", infer=infer.same, samples=[sample(array(2), message="a tensor"), sample(array(9), summarize=1)])
+def print_tensor(x: Anything, message: str = "", summarize: int = 3) -> Tensor:
+    """The value itself, which is printed, after a message, each time that it is computed.
+
+    Args:
+        x: any tensor.
+        message: what is printed in front of it.
+        summarize: how many elements are printed at the start and at the end of each axis; -1 for all.
+
+    Source: `tf.print`, `tf.raw_ops.Print`.
+
+    Example:
+        >>> y = print_tensor([0., 1., 2., 3., 4.], "x is", summarize=1)
+        x is [0 ... 4]
+    """
+
+
+@print_tensor.gradient
+def _(op: Any, g: Any) -> Any:
+    return g
+
+
+@primitive("StopGradient", infer=infer.same, differentiable=False, samples=[sample(array(2), gradient=False)])
+def stop_gradient(x: Anything) -> Tensor:
+    """The value itself, which gradients do not pass.
+
+    Source: `tf.stop_gradient`.
+
+    Example:
+        >>> stop_gradient(3.).numpy()
+        array(3., dtype=float32)
+    """

@@ -1,0 +1,211 @@
+"""`x[...]`, as NumPy reads it, on eager tensors, graph tensors and variables.
+
+An index becomes at most three steps, in this order: new axes (`ExpandDims`), slices and Python ints (`StridedSlice`),
+then tensors of positions (`GatherV2` along one axis, `GatherNd` along several).  A mask counts as the positions where
+it is True.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+
+from dovetail.core import arguments, infer, worlds
+from dovetail.core.checked import checked
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.errors import describe, op_error
+from dovetail.core.tensor import Operators
+from dovetail.ops.shapes.index import gather, gather_nd
+from dovetail.ops.shapes.join import stack, unstack
+from dovetail.ops.shapes.search import positions
+from dovetail.ops.shapes.shape import cast, expand_dims, reorder, shaped
+from dovetail.ops.shapes.slicing import strided_slice
+
+WHOLE = slice(None)
+_TAKES = "it takes ints, slices, ..., None, integer tensors and masks"
+
+
+@checked
+def getitem(x: Any, index: Any) -> Any:
+    """`x[index]`: ints, slices, `...`, None, tensors or arrays of positions, boolean masks.
+
+    Bounds and steps of slices may be tensors.  An int tensor picks one element, also inside compiled loops.  A list is
+    positions, as in NumPy; one that has a slice, `...` or None in it is a tuple, as TensorFlow takes lists.
+
+    Raises:
+        IndexError: too many axes are indexed, an index is out of range or of no use as an index.
+        ValueError: a step is 0, or the rank of `x` is unknown.
+
+    Source: NumPy's indexing.
+
+    Example:
+        >>> from dovetail.ops import constant
+        >>> x = constant([[1, 2, 3], [4, 5, 6]])
+        >>> x[::-1, [0, 2]].numpy()
+        array([[4, 6],
+               [1, 3]], dtype=int32)
+    """
+    x = shaped(x)
+    if x.shape is None:
+        raise op_error(ValueError, "StridedSlice", "a tensor of unknown rank cannot be indexed; reshape it first.")
+    entries = _entries(_parts(index), x.shape)
+    new = tuple(i for i, entry in enumerate(entries) if entry is None)
+    if new:
+        x = expand_dims(x, new)
+        entries = [WHOLE if entry is None else entry for entry in entries]
+    tensors = [i for i, entry in enumerate(entries) if not isinstance(entry, (int, slice))]
+    if not any(len(entries[i].shape) for i in tensors):
+        x = _sliced(x, entries)
+        for i in reversed(tensors):
+            x = gather(x, entries[i], axis=sum(not isinstance(entry, int) for entry in entries[:i]))
+        return x
+    axes = [i for i, entry in enumerate(entries) if not isinstance(entry, slice)]  # ints broadcast with the tensors
+    x = _sliced(x, [entry if isinstance(entry, slice) else WHOLE for entry in entries])
+    return _picked(x, axes, [entries[i] for i in axes])
+
+
+def _picked(x: Any, axes: list[int], indices: list[Any]) -> Any:
+    """The elements at positions on several axes: the axes of the positions come first, or, if the axes that they
+    replace stand together, in their place."""
+    if len(axes) == 1:
+        return gather(x, indices[0], axis=axes[0])
+    indices = _broadcast(indices)
+    rank = len(indices[0].shape)
+    rest = [i for i in range(len(x.shape)) if i not in axes]
+    picked = gather_nd(reorder(x, [*axes, *rest]), stack(indices, -1))
+    first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
+    after = range(rank, rank + len(rest))
+    return reorder(picked, [*after[:first], *range(rank), *after[first:]])
+
+
+def _broadcast(indices: list[Any]) -> list[Any]:
+    """The indices in one shape and one dtype."""
+    tensors = [shaped(i) for i in indices]
+    wide = any(t.dtype.itemsize == 8 for t in tensors)
+    tensors = [cast(t, "int64" if wide else "int32") for t in tensors]
+    try:
+        infer.broadcast(*[t.shape for t in tensors])
+    except ValueError as error:
+        raise _index_error(str(error)) from None
+    zero = functools.reduce(operator.add, [t * 0 for t in tensors])
+    return [t + zero for t in tensors]
+
+
+# -- reading the index ------------------------------------------------------------------------------------------------
+
+
+def _parts(index: Any) -> tuple[Any, ...]:
+    """An index as a tuple with a part for each comma."""
+    if isinstance(index, tuple):
+        return index
+    parts = isinstance(index, list) and any(item is None or item is Ellipsis or type(item) is slice for item in index)
+    return tuple(index) if parts else (index,)
+
+
+def _entries(index: tuple[Any, ...], shape: tuple[int | None, ...]) -> list[Any]:
+    """One entry for each axis: an int, a slice or an integer tensor; and None for each new axis."""
+    items = [_item(item) for item in index]
+    if sum(item is Ellipsis for item in items) > 1:
+        raise _index_error("an index can have only one ellipsis (...).")
+    missing = len(shape) - sum(map(_width, items))
+    if missing < 0:
+        raise _index_error(f"{len(shape) - missing} axes are indexed, but the tensor has {len(shape)}.")
+    if not any(item is Ellipsis for item in items):
+        items.append(Ellipsis)
+    entries: list[Any] = []
+    axis = 0
+    for item in items:
+        if item is Ellipsis:
+            entries += [WHOLE] * missing
+            axis += missing
+        elif _is_mask(item):
+            entries += _positions(item, shape[axis:])
+            axis += len(item.shape)
+        else:
+            entries.append(item)
+            axis += item is not None
+    return entries
+
+
+def _item(item: Any) -> Any:
+    """A part of an index: None, Ellipsis, slice and int stay; the rest becomes a tensor or array of ints or bools."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+        return int(item)
+    if worlds.world_of(item).name == "host":
+        try:
+            item = arguments.host_array(item)
+        except (TypeError, ValueError):
+            raise _index_error(f"{describe(item)} is no index; {_TAKES}.") from None
+        if not item.size and item.dtype.kind == "f":  # an empty list
+            item = item.astype(np.int32)
+    else:
+        item = shaped(item)
+    dtype = native_to_dtype(item.dtype)
+    if not (dtype.is_integer or (dtype.is_bool and item.shape)):
+        found = "a single bool" if dtype.is_bool else f"a {dtype} value"
+        raise _index_error(f"{found} is no index; {_TAKES}.")
+    return item
+
+
+def _is_mask(item: Any) -> bool:
+    return native_to_dtype(item.dtype).is_bool if hasattr(item, "dtype") else False
+
+
+def _width(item: Any) -> int:
+    """How many axes a part of an index speaks of."""
+    if item is None or item is Ellipsis:
+        return 0
+    return len(item.shape) if _is_mask(item) else 1
+
+
+def _positions(mask: Any, shape: tuple[int | None, ...]) -> list[Any]:
+    """Where a mask is True: for each of its axes an integer tensor."""
+    for dim, size in zip(shape, mask.shape, strict=False):
+        if None not in (dim, size) and dim != size:
+            raise _index_error(
+                f"a mask of shape {mask.shape} does not fit the axes of shape {shape[: len(mask.shape)]}."
+            )
+    return list(np.nonzero(mask)) if isinstance(mask, np.ndarray) else unstack(positions(mask), axis=-1)
+
+
+def _index_error(problem: str) -> Exception:
+    return op_error(IndexError, "StridedSlice", problem)
+
+
+def _sliced(x: Any, entries: list[Any]) -> Any:
+    """Applies the ints and the slices among the entries."""
+    bounds = [_bounds(entry) for entry in entries]
+    if all(bound is None for each in bounds for bound in each):
+        return x
+    begin, end, strides = (
+        [default if bound is None else bound for bound in column]
+        for default, column in zip((0, 0, 1), zip(*bounds, strict=True), strict=True)
+    )
+    begin_mask = sum(1 << i for i, (start, _, _) in enumerate(bounds) if start is None)
+    end_mask = sum(1 << i for i, (_, stop, _) in enumerate(bounds) if stop is None)
+    shrink_axis_mask = sum(1 << i for i, entry in enumerate(entries) if isinstance(entry, int))
+    return strided_slice(x, begin, end, strides, begin_mask, end_mask, shrink_axis_mask)
+
+
+def _bounds(entry: Any) -> tuple[Any, Any, Any]:
+    """Start, stop and step of an entry; an axis for a tensor of positions stays whole for now."""
+    if isinstance(entry, int):
+        return entry, 0, 1
+    if not isinstance(entry, slice):
+        return None, None, None
+    start, stop, step = map(_within, (entry.start, entry.stop, entry.step))
+    return start, stop, step
+
+
+def _within(bound: Any) -> Any:
+    """A bound that engines can hold; beyond all axes, bounds mean the same."""
+    return max(-_FAR, min(bound, _FAR)) if isinstance(bound, int) else bound
+
+
+_FAR = 0x1FFF_FFFF_7FFF_FFFF  # in places TensorFlow reads the lower 32 bits alone, which are far too
+Operators.__getitem__ = getitem  # type: ignore[method-assign]

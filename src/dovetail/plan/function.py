@@ -1,0 +1,482 @@
+"""`function`: traces a Python function to a Graph, once per signature, and runs the graph's plan from then on.
+
+A call flattens its arguments to tensors and static values; shapes, dtypes, structure and static values are the
+signature, under which the traced graph is kept.  Under a gradient tape the graph is split into a forward and a backward
+program (`autodiff.vjp`), so a gradient runs compiled too.
+"""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import sys
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+from dovetail.autodiff.recorder import ClosureRecorder
+from dovetail.autodiff.vjp import gradient_graph, split
+from dovetail.core import arguments, config, worlds
+from dovetail.core.engine import Engine
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
+from dovetail.core.infer import fits
+from dovetail.core.locks import holding, join, make_lock
+from dovetail.core.recording import Record, record_on, recording
+from dovetail.core.spec import TensorSpec
+from dovetail.core.state import Buffer, put
+from dovetail.core.static import static_key
+from dovetail.core.structure import flatten, unflatten
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
+from dovetail.graph import trace
+from dovetail.graph.copying import Copies, copy_graph
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.graph.replay import replay
+from dovetail.graph.results import collect
+from dovetail.plan.optimize import no_garbage_collection
+from dovetail.plan.plan import Plan
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+RETRACES_BEFORE_WARNING = 8
+_COMPUTED = worlds.STATE.rank  # values of the worlds up to this one are computed with by plans
+
+
+class Concrete:
+    """A graph that can be called: with a plan per engine, and its gradient once somebody asks.
+
+    Attributes:
+        graph: what was traced.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._open_shapes = any(not t.spec.is_static for t in graph.inputs)
+        self._plans: dict[Any, Plan] = {}
+        self._functionals: dict[tuple[Tensor, ...], Functional] = {}
+        self._lock = make_lock()
+
+    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None) -> Plan:
+        """The plan for an engine; for engines that compile for certain shapes, also by the shapes of the inputs."""
+        key = engine.name, shapes
+        return self._plans.get(key) or holding(self._lock, self._planned, key, engine)
+
+    def _planned(self, key: Any, engine: Engine) -> Plan:
+        return self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, engine, key[1]))
+
+    def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
+        """Runs the plan on native arrays."""
+        shapes = tuple(map(engine.shape, arguments)) if self._open_shapes and engine.specializes else None
+        return self.plan(engine, shapes)(arguments)
+
+    def __call__(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
+        """Runs it on Tensors of the engine, recorded on the tapes that watch."""
+        if recording.tapes:
+            return self._call_taped(tensors, engine)
+        return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
+
+    def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
+        for tape in recording.tapes:
+            tape.record_nodes(self.graph.origins)
+        closures = tuple(t for t in self.graph.closures if any(tape.follows(t) for tape in recording.tapes))
+        functional = self._functionals.get(closures) or holding(self._lock, self._functional, closures)
+        given = [*tensors, *(arguments.move(t, engine) for t in closures)]
+        known = {v: v.read(engine) for v in functional.only_read}
+        if functional.guard is None:
+            return self._run_taped(functional, given, known, engine)
+        # as in a plan: another thread's call comes before or after, not between
+        return functional.guard.holding(self._run_taped, functional, given, known, engine)
+
+    def _run_taped(
+        self, functional: Functional, given: list[Tensor], known: dict[Variable, Tensor], engine: Engine
+    ) -> list[Tensor]:
+        op = OPS["Call"]
+        inputs = [*given, *(known[v] if v in known else v.read(engine) for v in functional.variables)]
+        tapes = [tape for tape in recording.tapes if tape.watches(op, inputs)]
+        if not tapes:
+            own = given[: len(self.graph.inputs)]
+            return [Tensor(value, engine) for value in self.run([t._value for t in own], engine)]
+        values = functional.forward.run([t._value for t in inputs], engine)
+        ends = len(self.graph.outputs) + len(functional.assigned)
+        results = [Tensor(value, engine) for value in values[:ends]]
+        node = Record(op, inputs, results, functional.gradient([Tensor(v, engine) for v in values[ends:]], engine))
+        for tape in tapes:
+            tape.add(node)
+        states = values[len(self.graph.outputs) : ends]
+        put(functional.assigned, [Buffer(value, engine) for value in states])
+        return results[: len(self.graph.outputs)]
+
+    def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
+        return self._functionals.get(closures) or self._functionals.setdefault(
+            closures, Functional(self.graph, closures)
+        )
+
+
+class Functional:
+    """A graph with its variables as inputs and outputs, and its gradient.
+
+    Args:
+        graph: what was traced.
+        closures: Tensors that it closes over, to be inputs too, after its own.
+
+    Attributes:
+        variables: the variables that are read, the last inputs.
+        only_read: those of them that are not assigned.
+        assigned: the variables that are assigned, outputs after the graph's own.
+        guard: that of the variables that are assigned; None if there are none.
+        forward: all of that, and then the tensors that the backward program needs.
+    """
+
+    def __init__(self, graph: Graph, closures: tuple[Tensor, ...]) -> None:
+        self._pure = pure = Graph(graph.name)
+        given = [*graph.inputs, *(graph.closures[t] for t in closures)]
+        copies = Copies(pure, {t: pure.placeholder(t.spec, t.op.name) for t in given})
+        done = {t.op for t in given}
+        self.variables: list[Variable] = []
+        writes: dict[Variable, GraphTensor] = {}
+        for op in graph.operations:
+            if op.type == "ReadVariableOp":
+                self.variables.append(op.attrs["variable"])
+                copies.stand_in(op, pure.placeholder(op.outputs[0].spec, op.name))
+            elif op.type == "AssignVariableOp":
+                writes[op.attrs["variable"]] = copies.stand_in(op, copies[op.inputs[0]])
+            elif op not in done:
+                copies.copy(op)
+        self.assigned = list(writes)
+        self.only_read = [v for v in self.variables if v not in writes]
+        self.guard = join(v.guard for v in self.assigned) if self.assigned else None
+        pure.outputs = [*copies.of(graph.outputs), *writes.values()]
+        self._split = split(pure)
+        self.forward = Concrete(self._split.forward)
+        self._backward = Concrete(self._split.backward)
+
+    @functools.cached_property
+    def _gradient(self) -> Concrete:
+        return Concrete(gradient_graph(self._pure)[0])
+
+    def gradient(self, kept: list[Tensor], engine: Engine) -> Callable[..., list[Any]]:
+        """The gradient function of one call: the backward program on what that call kept.
+
+        Where the gradient is itself recorded, it is computed from the inputs, so that gradients of it find their way.
+        """
+
+        def function(node: Any, *arriving: Any) -> list[Any]:
+            gradients = [arguments.as_tensor(arriving[i], arriving[i].dtype, engine) for i in self._split.outputs]
+            if any(tape.watches(node.op, [*node.inputs, *gradients]) for tape in recording.tapes):
+                found = self._gradient([*node.inputs, *gradients], engine)
+            else:
+                found = self._backward([*kept, *gradients], engine)
+            results: list[Any] = [None] * len(node.inputs)
+            for index, value in zip(self._split.inputs, found, strict=True):
+                results[index] = value
+            return results
+
+        return function
+
+
+class Function(Generic[P, R]):
+    """A Python function that is compiled; made by `function`."""
+
+    def __init__(self, python_function: Callable[P, R], input_signature: Any = None, name: str | None = None) -> None:
+        functools.update_wrapper(self, python_function)
+        self._python: Any = python_function
+        self._name: str = name or str(getattr(python_function, "__name__", "function"))
+        self._signature = None if input_signature is None else flatten(tuple(input_signature))
+        self._traces: dict[Any, tuple[Concrete, Any]] = {}
+        self._lock = make_lock()
+        self._methods: dict[int, Function[Any, Any]] = {}
+        self._owner: Callable[[], Any] | None = None  # of a method: its instance
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method: a function of its own for each instance, which lives as long as the instance does."""
+        if instance is None:
+            return self
+        key = id(instance)
+        bound = self._methods.get(key)
+        if bound is None:
+            alive = weakref.ref(instance, lambda _: self._methods.pop(key, None))
+            python = self._python
+            method = functools.wraps(python)(lambda *args, **kwargs: python(alive(), *args, **kwargs))
+            bound = self._methods[key] = Function(method, name=self._name)
+            bound._signature = self._signature
+            bound._owner = alive
+        return bound
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        leaves, structure = flatten((args, kwargs) if kwargs else args)
+        if trace.current_graph() is not None or any(worlds.world_of(v).rank > _COMPUTED for v in leaves):
+            return self._python(*args, **kwargs)  # inside another graph, or on an engine's own values: it takes part
+        tensors, engine, key = self._classify(leaves, structure)
+        found = self._traces.get(key)
+        if found is None:
+            found = self._trace(key, leaves, bool(kwargs), structure)
+        concrete, rebuild = found
+        return rebuild(concrete(tensors, engine))
+
+    # signatures
+
+    def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Tensor], Engine, Any]:
+        """The tensors among the leaves, the engine to run on, and the key of the signature."""
+        engine = None
+        for leaf in leaves:
+            if type(leaf) is Tensor:
+                engine = leaf._engine
+                break
+        if engine is None:
+            engine = current_engine()
+        if self._signature is not None:
+            return self._checked(leaves, structure, engine), engine, ("signature", config.context())
+        tensors: list[Tensor] = []
+        key: list[Any] = [structure, config.context()]
+        for i, leaf in enumerate(leaves):
+            if type(leaf) is Tensor:
+                tensor = leaf if leaf._engine is engine else arguments.move(leaf, engine)
+            elif type(leaf) is TensorSpec:  # from `concrete`, which does not run
+                key.append((leaf.shape, leaf.dtype))
+                continue
+            elif isinstance(leaf, (np.ndarray, np.generic)):
+                tensor = leaves[i] = arguments.as_tensor(leaf, arguments.dtype_of(leaf), engine)
+            else:
+                key.append(static_key(leaf if _is_hashable(leaf) else _Same(leaf)))
+                continue
+            tensors.append(tensor)
+            key.append((engine.shape(tensor._value), engine.dtype(tensor._value)))
+        return tensors, engine, tuple(key)
+
+    def _checked(self, leaves: list[Any], structure: Any, engine: Engine) -> list[Tensor]:
+        specs, wanted = self._signature  # type: ignore[misc]
+        if structure != wanted:
+            problem = f"the arguments must have the structure of the input signature {wanted}, not {structure}."
+            raise op_error(TypeError, self._name, problem)
+        for leaf, spec in zip(leaves, specs, strict=True):
+            if not fits(np.shape(leaf) if not hasattr(leaf, "shape") else leaf.shape, spec.shape):
+                problem = f"{describe(leaf)} does not fit the input signature {spec!r}."
+                raise op_error(ValueError, self._name, problem)
+        given = [(v, s) for v, s in zip(leaves, specs, strict=True) if type(v) is not TensorSpec]
+        return [arguments.as_tensor(v, s.dtype, engine) for v, s in given]
+
+    # tracing
+
+    def _trace(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> tuple[Concrete, Any]:
+        return holding(self._lock, self._traced, key, leaves, has_kwargs, structure)
+
+    def _traced(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> tuple[Concrete, Any]:
+        if key in self._traces:
+            return self._traces[key]
+        if len(self._traces) >= RETRACES_BEFORE_WARNING:
+            self._warn_of_retracing(key)
+        specs = self._signature[0] if self._signature is not None else [_spec_of(leaf) for leaf in leaves]
+        graph, closures = Graph(self._name), ClosureRecorder()
+        try:
+            with record_on([closures]), graph.as_default(), no_garbage_collection():
+                args = [
+                    leaf if spec is None else graph.placeholder(spec, f"arg{i}")
+                    for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
+                ]
+                call: Any = unflatten(structure, args)
+                result = self._python(*call[0], **call[1]) if has_kwargs else self._python(*call)
+                rebuild = collect(graph, result)
+        except RecursionError as error:
+            raise self._too_deep() from error
+        finally:
+            graph.is_traced = True
+        graph.origins = closures.leading_to(graph.closures)
+        found = self._traces[key] = Concrete(graph), rebuild
+        return found
+
+    def _too_deep(self) -> Exception:
+        problem = (
+            "its trace does not end: it calls itself, directly or through others, whatever the values are, since "
+            "tensors have none while it is traced. Write the recursion as a loop, with ops.while_loop or ops.scan, or "
+            "let a static argument (a Python number, not a tensor) say when it ends."
+        )
+        return op_error(RecursionError, self._name, problem)
+
+    def _warn_of_retracing(self, key: Any) -> None:
+        last = next(reversed(self._traces))
+        differences = [f"{_show(a)} became {_show(b)}" for a, b in zip(last[2:], key[2:], strict=False) if a != b]
+        settings = ["the settings, the gradient overrides or the learning phase differ"] if last[1] != key[1] else []
+        reason = "; ".join(settings + differences) or "the structure of the arguments differs"
+        warnings.warn(
+            f"{self._name} is traced for the {len(self._traces) + 1}th time: {reason}. Pass numbers as tensors, or "
+            "give function(input_signature=...) with None for the dimensions that vary.",
+            RetracingWarning,
+            stacklevel=6,
+        )
+
+    # looking inside
+
+    def concrete(self, *args: Any, **kwargs: Any) -> Concrete:
+        """What a call with these arguments runs: tensors, arrays, or `TensorSpec`s in their place."""
+        leaves, structure = flatten((args, kwargs) if kwargs else args)
+        _, _, key = self._classify(leaves, structure)
+        return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure))[0]
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """A copy of the graph that a call with these arguments runs, as it was traced; `function` runs it edited.
+
+        Example:
+            >>> import dovetail as dt
+            >>> @dt.function
+            ... def double(x):
+            ...     return x + x
+            >>> len(double.graph(dt.ops.constant([1., 2.])))
+            2
+        """
+        return copy_graph(self.concrete(*args, **kwargs).graph)
+
+    # copies
+
+    def __copy__(self) -> Function[P, R]:
+        return self  # as Python's own functions are copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Function[P, R]:
+        return self
+
+    def __reduce__(self) -> Any:
+        """By reference to the Python function, as that is pickled: nothing that was traced or compiled goes along."""
+        python = self._python
+        if self._owner is not None:
+            return _method_of, (self._owner(), python.__name__)
+        name = getattr(python, "__qualname__", None)
+        found: Any = sys.modules.get(getattr(python, "__module__", None) or "")
+        for part in name.split(".") if name else ():
+            found = getattr(found, part, None)
+        if name and found is self:
+            return name
+        if name and found is not python and not hasattr(python, "__self__"):
+            problem = f"{name!r} cannot be pickled, since no module has it by this name"
+            raise pickle.PicklingError(f"function {problem}: define it at the top of a module, with def.")
+        return _unpickled, (python, self._signature, self._name)
+
+    def __repr__(self) -> str:
+        return f"<function {self._name}: {len(self._traces)} traces>"
+
+
+class GraphFunction(Function[..., Any]):
+    """A graph that is compiled, and compiled again once it was edited; made by `function`."""
+
+    def __init__(self, graph: Graph, input_signature: Any = None, name: str | None = None) -> None:
+        super().__init__(functools.partial(replay, graph), input_signature, name or graph.name)
+        self._replayed = graph
+        self._given_signature = input_signature
+        self._state: Any = None
+
+    def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Tensor], Engine, Any]:
+        state = self._replayed.version, len(self._replayed.inputs)
+        if state != self._state:
+            self._state, self._traces = state, {}
+            if self._given_signature is None:
+                self._signature = flatten(tuple(t.spec for t in self._replayed.inputs))
+        return super()._classify(leaves, structure)
+
+    def __reduce__(self) -> Any:
+        return GraphFunction, (self._replayed, self._given_signature, self._name)
+
+
+def _method_of(instance: Any, name: str) -> Function[Any, Any]:
+    """A compiled method that keeps its instance alive, as a bound method does."""
+    function: Function[Any, Any] = getattr(type(instance), name)
+    made = _unpickled(function._python.__get__(instance), function._signature, function._name)
+    made._owner = lambda: instance
+    return made
+
+
+def _unpickled(python: Any, signature: Any, name: str) -> Function[Any, Any]:
+    made: Function[Any, Any] = Function(python, name=name)
+    made._signature = signature
+    return made
+
+
+def _spec_of(leaf: Any) -> TensorSpec | None:
+    """What a leaf is traced as; None for a static value."""
+    return TensorSpec(leaf.shape, leaf.dtype) if type(leaf) in (Tensor, TensorSpec) else None
+
+
+class _Same:
+    """A static argument that cannot be hashed: the same only if it is the same object, which stays alive as long."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Same and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _show(part: Any) -> str:
+    if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], tuple):
+        return repr(TensorSpec(*part))
+    return f"the static value {part[1]!r}" if isinstance(part, tuple) else str(part)
+
+
+@overload
+def function(
+    python_function: Callable[P, R], *, input_signature: Any = None, name: str | None = None
+) -> Function[P, R]: ...
+@overload
+def function(python_function: Graph, *, input_signature: Any = None, name: str | None = None) -> Function[..., Any]: ...
+@overload
+def function(
+    python_function: None = None, *, input_signature: Any = None, name: str | None = None
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+def function(python_function: Any = None, *, input_signature: Any = None, name: str | None = None) -> Any:
+    """Compiles a function: traced once per signature, then run as one program.  Also a decorator.
+
+    Args:
+        python_function: takes and returns structures of tensors: lists, tuples, dicts, dataclasses.  Other arguments
+            are static, a value each a trace.  Or a graph, one that was edited for example: its function takes its
+            inputs and returns its output, or a tuple of them if there are not one but several.  Each call runs the
+            graph as it is then.
+        input_signature: a sequence of `spec`s, with None for dimensions that vary; then there is one trace.
+        name: the name of its graph.
+
+    Returns:
+        A function of the same arguments.  `.graph(...)` shows what a call runs.
+
+    Raises:
+        TypeError: it cannot be called; or, when called, it returns a generator, or an object that is no structure and
+            holds a tensor of the graph.
+        RecursionError: when called, it calls itself without end while it is traced.
+
+    Source: `tf.function`.
+
+    Example:
+        >>> import dovetail as dt
+        >>> @dt.function
+        ... def hypotenuse(a, b):
+        ...     return (a * a + b * b) ** 0.5
+        >>> float(hypotenuse(dt.ops.constant(3.), dt.ops.constant(4.)))
+        5.0
+        >>> graph = hypotenuse.graph(dt.spec(()), dt.spec(()))
+        >>> a, b = dt.wildcards("a b")
+        >>> graph.rewrite(a + b, a - b)
+        1
+        >>> float(function(graph)(5., 3.))
+        4.0
+    """
+    if python_function is None:
+        return functools.partial(function, input_signature=input_signature, name=name)
+    if isinstance(python_function, Graph):
+        return GraphFunction(python_function, input_signature, name)
+    check_callable("function", python_function)
+    return Function(python_function, input_signature, name)

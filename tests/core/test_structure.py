@@ -1,0 +1,73 @@
+"""Nested structures."""
+
+from collections import OrderedDict, namedtuple
+from dataclasses import dataclass
+
+import pytest
+
+import dovetail as dt
+from dovetail.core.structure import flatten, flatten_like, map_structure, unflatten
+
+Point = namedtuple("Point", "x y")
+
+
+@dataclass
+class Data:
+    x: object
+    y: object
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenData:
+    x: object
+    y: object
+
+
+@pytest.mark.parametrize(
+    ("value", "leaves"),
+    [
+        (1, [1]),
+        (None, []),
+        ([1, (2, None), {"b": 3, "a": 4}], [1, 2, 4, 3]),
+        (Point(1, [2]), [1, 2]),
+        (OrderedDict(b=1, a=2), [1, 2]),
+        ({1: "x", "k": "y"}, ["x", "y"]),
+        ([], []),
+        (Data(1, [2]), [1, 2]),
+        (FrozenData([1, Data(2, 3)], 4), [1, 2, 3, 4]),
+    ],
+)
+def test_round_trip(value, leaves):
+    found, structure = flatten(value)
+    assert found == leaves
+    again = unflatten(structure, found)
+    assert again == value and type(again) is type(value)
+    hash(structure)
+
+
+def test_map_structure_of_two():
+    assert map_structure(lambda a, b: a * b, [1, {"k": 2}], [3, {"k": 4}]) == [3, {"k": 8}]
+    with pytest.raises(ValueError, match="structures differ"):
+        map_structure(lambda a, b: a, [1], (1,))
+
+
+def test_dataclasses_a8():
+    @dataclass
+    class Layer:
+        units: int
+
+        def __post_init__(self):
+            self.weights = [self.units]  # no field
+
+    leaves, structure = flatten(Layer(3))
+    assert leaves == [3, 3] and unflatten(structure, [4, 5]).weights == [5]
+    assert flatten_like(structure, Layer(7)) == [7, 7] and flatten_like(structure, None) == [None, None]
+    with pytest.raises(ValueError, match="needs a Layer"):
+        flatten_like(structure, 3)
+    assert flatten(dt.spec((2,)))[0] == [dt.spec((2,))]  # a dataclass that is a leaf
+
+
+def test_keys_of_several_types_a10():
+    shapes = [flatten({key: 0})[1] for key in (1, True, 1.0, "1", 0.0, -0.0)]
+    assert len(set(shapes)) == len(shapes)
+    assert flatten({1: 0})[1] == flatten({1: 5})[1]

@@ -1,0 +1,332 @@
+"""`function`: signatures, structures, state, nesting, retracing, and what cannot be traced."""
+
+import gc
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import backend as K
+from dovetail import ops
+from dovetail.core.errors import RetracingWarning
+
+
+def test_traces_once_per_signature(engine):
+    calls = []
+
+    @dt.function
+    def f(x, scale):
+        calls.append(1)
+        return x * scale
+
+    for x in (np.ones(2, "float32"), ops.convert(np.ones(2, "float32"))):
+        assert f(x, 2).numpy().tolist() == [2, 2]
+    assert len(calls) == 1
+    f(np.ones(2, "float32"), 3)  # another static value
+    f(np.ones(3, "float32"), 2)  # another shape
+    f(np.ones(2, "float64"), 2)  # another dtype
+    assert len(calls) == 4
+    dt.config.set_floatx("float64")
+    f(np.ones(2, "float32"), 2)  # other settings
+    assert len(calls) == 5
+
+
+def test_structures(engine):
+    @dt.function
+    def f(batch, *, extra):
+        return {"sum": batch["x"] + batch["y"][0], "none": None, "word": "w", "pair": (extra, 1.5)}
+
+    found = f({"x": np.float32(1), "y": [ops.constant(2.0)]}, extra=np.arange(2))
+    assert float(found["sum"]) == 3 and found["none"] is None and found["word"] == "w"
+    assert found["pair"][0].numpy().tolist() == [0, 1] and float(found["pair"][1]) == 1.5
+
+
+def test_static_arguments_that_cannot_be_hashed():
+    """Each object has a trace of its own, also when it stands where another one stood in memory."""
+    scale = dt.function(lambda x, options: x * max(options))
+    assert [float(scale(ops.constant(1.0), {value})) for value in range(5)] == [0, 1, 2, 3, 4]
+
+
+def test_unknown_dimensions(engine):
+    traced = []
+
+    @dt.function(input_signature=[dt.spec((None, 3))])
+    def f(x):
+        traced.append(x.shape)
+        return ops.mean(x, axis=0) * ops.cast(ops.shape(x)[0], "float32")
+
+    for rows in (1, 4, 7):
+        np.testing.assert_allclose(f(np.ones((rows, 3), "float32")).numpy(), [rows] * 3)
+    assert traced == [(None, 3)]
+    with pytest.raises(ValueError, match="does not fit the input signature"):
+        f(np.ones((2, 4), "float32"))
+    with pytest.raises(TypeError, match="structure of the input signature"):
+        f(np.ones((2, 3), "float32"), 1)
+
+
+def test_state(engine):
+    count = dt.Variable(0, name="count")
+    total = dt.Variable(0.0, name="total")
+
+    @dt.function
+    def f(x):
+        count.assign_add(1)
+        total.assign_add(x)
+        total.assign_add(x)  # reads what was assigned just before
+        return total / ops.cast(count, "float32")
+
+    assert [float(f(np.float32(3))) for _ in range(3)] == [6, 6, 6]
+    assert int(count) == 3 and float(total) == 18
+
+
+def test_nested_functions_become_one_graph(engine):
+    inner = dt.function(lambda x: ops.tanh(x))
+    outer = dt.function(lambda x: inner(x) + inner(x * 2))
+    x = np.float32(0.5)
+    np.testing.assert_allclose(float(outer(x)), np.tanh(0.5) + np.tanh(1.0), rtol=1e-6)
+    assert sum(op.type == "Tanh" for op in outer.graph(x).operations) == 2
+
+
+def test_methods():
+    class Model:
+        def __init__(self):
+            self.w = dt.Variable(2.0)
+
+        @dt.function
+        def __call__(self, x):
+            return self.w * x
+
+    a, b = Model(), Model()
+    b.w.assign(5.0)
+    assert float(a(ops.constant(3.0))) == 6 and float(b(ops.constant(3.0))) == 15
+    assert type(a).__call__ is not a.__call__ and len(type(a).__call__._methods) == 2
+    gone = weakref.ref(a)
+    del a
+    gc.collect()
+    assert gone() is None and len(type(b).__call__._methods) == 1
+
+
+def test_gradient_through(engine):
+    w = dt.Variable(3.0)
+    f = dt.function(lambda x: w * x * x)
+    x = ops.constant(2.0)
+    with dt.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with dt.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = f(x)
+        slope = tape.gradient(y, x)
+    assert float(slope) == 12 and float(tape.gradient(y, w)) == 4
+    assert float(outer.gradient(slope, x)) == 6 and float(outer.gradient(slope, w)) == 4
+
+
+def test_gradient_through_assignment(engine):
+    state = dt.Variable(1.0, trainable=False)
+
+    @dt.function
+    def f(x):
+        state.assign(state * x)
+        return state * x
+
+    x = ops.constant(3.0)
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert float(y) == 9 and float(state) == 3 and float(tape.gradient(y, x)) == 3  # state stops gradients
+
+
+def test_graph_is_shown(engine):
+    w = dt.Variable(np.ones((3, 2), "float32"), name="w")
+    f = dt.function(lambda x: ops.tanh(ops.matmul(x, w)))
+    text = str(f.graph(dt.spec((5, 3))))
+    for part in ("MatMul", "Tanh", "w", "float32[5,2]", "test_function.py"):
+        assert part in text
+
+
+def test_retracing_warns_with_the_reason():
+    f = dt.function(lambda x, n: x * n)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in range(10):
+            f(ops.constant(1.0), n)
+    texts = [str(w.message) for w in caught if w.category is RetracingWarning]
+    assert texts and "7 became the static value 8" in texts[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        (lambda x: x if x > 0 else -x, "ops.cond"),
+        (lambda x: list(ops.reshape(x, (-1,))[: ops.cast(x, "int32")]), "ops.scan"),
+        (lambda x: np.sin(x), "dovetail.ops"),
+        (lambda x: float(x), "ops on the tensor"),
+        (lambda x: x.numpy(), "outside `function`"),
+    ],
+)
+def test_what_needs_a_value_says_what_to_do(body, advice):
+    with pytest.raises(TypeError, match=advice) as error:
+        dt.function(body)(ops.constant(1.0))
+    assert "test_function.py" in str(error.value)
+
+
+def test_leaked_tensor():
+    kept = []
+    f = dt.function(lambda x: kept.append(x * 2))
+    f(ops.constant(1.0))
+    with pytest.raises(ValueError, match=r"was made while .* was traced, and kept"):
+        dt.function(lambda x: x + kept[0])(ops.constant(1.0))
+    with pytest.raises(TypeError, match="has none while the graph is built"):
+        kept[0].numpy()
+
+
+def test_error_while_tracing_leaves_nothing_behind(engine):
+    v = dt.Variable(1.0)
+
+    @dt.function
+    def f(x):
+        v.assign(5.0)
+        return ops.matmul(x, x)
+
+    with pytest.raises(ValueError, match="inner dimensions"):
+        f(np.ones((2, 3), "float32"))
+    assert float(v) == 1
+    assert f(np.ones((2, 2), "float32")).shape == (2, 2) and float(v) == 5
+    assert float(ops.add(1.0, 1.0)) == 2  # nothing is being built any more
+
+
+def test_an_edited_graph_runs(engine):
+    count, w = dt.Variable(0, name="count"), dt.Variable([1.0, 2.0], name="w")
+
+    @dt.function
+    def f(x):
+        count.assign_add(1)
+        return ops.sum(ops.relu(x) * w), x
+
+    x = ops.constant([3.0, -1.0])
+    graph = f.graph(x)
+    (relu,) = (op for op in graph.operations if op.type == "Relu")
+    with graph.insert_after(relu):
+        graph.replace_all_uses(relu.outputs[0], ops.square(relu.inputs[0]))
+    run = dt.function(graph)
+    twice = dt.function(lambda x: (run(x)[0] + run(x)[0], count + 0))
+    value, same = run(x)
+    assert float(value) == 11 and int(count) == 1 and same.numpy().tolist() == [3, -1]
+    value, seen = twice(x)  # the second sees what the first assigned
+    assert float(value) == 22 and int(count) == 3 and int(seen) == 3
+
+    def gradients(x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            value, _ = run(x)
+        return tape.gradient(value, [x, w])
+
+    for compute in (gradients, dt.function(gradients)):
+        of_x, of_w = compute(x)
+        assert of_x.numpy().tolist() == [6, -4] and of_w.numpy().tolist() == [9, 1]
+
+
+def test_edits_of_its_graph_do_not_change_a_function(engine):
+    v, one = dt.Variable(0.0, name="v"), ops.constant(1.0)
+    f = dt.function(lambda x: v.assign_add(ops.exp(x) + one))
+    x = ops.constant(0.0)
+    graph = f.graph(x)
+    exp = graph.get_operation("Exp")
+    graph.replace_all_uses(exp.outputs[0], exp.inputs[0])
+    with graph.as_default():
+        graph.outputs = [v * 1.0]  # after the assignment
+    assert float(f(x)) == 2 and float(dt.function(graph)(x)) == 3
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x) * 1.0
+    assert float(y) == 5
+
+
+def test_edits_of_a_graph_count_from_the_next_call_on_a14(engine):
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    y = ops.tanh(x)
+    graph.outputs = [y + 1.0]
+    run = dt.function(graph)
+    value = np.array([1.0, 2.0], "float32")
+    assert run(value).shape == (2,)
+    y.op.replace_input(0, x * 0.0)
+    assert run(value).numpy().tolist() == [1.0, 1.0]
+    graph.outputs = [x * 3.0]
+    assert run(value).numpy().tolist() == [3.0, 6.0]
+    graph.outputs.append(x + 1.0)
+    assert [t.numpy().tolist() for t in run(value)] == [[3.0, 6.0], [2.0, 3.0]]
+    graph.placeholder(dt.spec(()), "unused")
+    assert [t.numpy().tolist() for t in run(value, 0.0)] == [[3.0, 6.0], [2.0, 3.0]]
+    first = graph.outputs[0].op
+    traced = run.concrete(value, 0.0)
+    ops.exp(x)  # what is added changes nothing of what was there
+    assert run.concrete(value, 0.0) is traced
+    first.add_control_input(graph.outputs[1].op)
+    assert run.concrete(value, 0.0) is not traced
+
+
+def test_a_graph_that_is_given_something_else():
+    graph = dt.Graph()
+    graph.outputs = [graph.placeholder(dt.spec((2,)), "x") * 2.0]
+    run = dt.function(graph)
+    with pytest.raises(ValueError, match="does not fit the input signature"):
+        run(np.ones(3, "float32"))
+    with pytest.raises(ValueError, match="does not fit the input "):
+        dt.function(run)(np.ones(3, "float32"))
+    with pytest.raises(TypeError, match="1 inputs, not 2"):
+        dt.function(lambda x: run(x, x))(np.ones(2, "float32"))
+    with pytest.raises(TypeError, match="engine's own values"):
+        dt.graph.replay.replay(graph, np.ones(2, "float32"))
+
+
+def test_a_graph_keeps_its_history_of_tensors_outside(engine):
+    scale = ops.constant(3.0)
+    run = dt.function(dt.function(lambda x: x * scale).graph(dt.spec(())))
+    with dt.GradientTape() as tape:
+        tape.watch(scale)
+        y = run(2.0)
+    assert float(tape.gradient(y, scale)) == 2
+
+
+def test_endless_recursion_b():
+    @dt.function
+    def f(x):
+        return ops.cond(x > 0, lambda: f(x - 1), lambda: x)
+
+    with pytest.raises(RecursionError, match=r"f at test_function.py:\d+: its trace does not end.*ops.while_loop"):
+        f(np.float32(3))
+    g = dt.function(lambda x, n: x if n == 0 else g(x * 2, n - 1))
+    assert float(g(np.float32(1), 5)) == 32
+
+
+@pytest.mark.parametrize("decorator", [dt.function, dt.custom_gradient, dt.recompute_grad])
+@pytest.mark.parametrize("given", [3, "f", [abs], np.ones(2)])
+def test_what_cannot_be_called_c(decorator, given):
+    with pytest.raises(TypeError, match=rf"{decorator.__name__} at test_function.py:\d+: needs a function"):
+        decorator(given)
+
+
+def test_what_a_trace_depends_on_beside_its_arguments_a15():
+    """The settings and K's learning phase, with a signature, too."""
+    K.clear_session()
+    kinds = [{}, {"input_signature": [dt.spec(())]}]
+    phases = [dt.function(lambda x: K.in_train_phase(x + 1, x), **options) for options in kinds]
+    settings = [dt.function(lambda x: ops.cast(x + dt.config.epsilon(), float), **options) for options in kinds]
+    for f in phases:
+        found = []
+        for phase in (0, 1, 0):
+            K.set_learning_phase(phase)
+            found.append(float(f(np.float32(0))))
+        assert found == [0, 1, 0]
+        with K.learning_phase_scope(1):
+            assert float(f(np.float32(0))) == 1
+    K.clear_session()
+    for f in settings:
+        assert float(f(np.float32(0))) == np.float32(1e-7)
+        dt.config.set_epsilon(0.5)
+        dt.config.set_floatx("float64")
+        assert float(f(np.float32(0))) == 0.5 and f(np.float32(0)).dtype == "float64"
+        dt.config.set_epsilon(1e-7)
+        dt.config.set_floatx("float32")
