@@ -154,6 +154,7 @@ def interrupted_by_signals(steps, rng, times):
 
     signal.signal(signal.SIGALRM, handler)
     for i in range(times):
+        before = done
         armed.append(RAISED[i % len(RAISED)])
         try:
             signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 3 * lasts))

@@ -32,7 +32,25 @@ from dovetail.engines.bodies import DECODERS, body_rule
 from dovetail.engines.jax_dimensions import Dimension, Dimensions, as_dimensions, known, shape_of, with_dimensions
 from dovetail.engines.numpy_like import by_name, drops_imaginary, infinite_bounds, integer_power, reduction, running
 
-_with_64_bits = jax.enable_x64(True)  # as a decorator: an exception finds no line between the setting and its end
+
+def _with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: JAX has 64-bit types inside.
+
+    `with jax.enable_x64(True)` leaves them on where a signal's handler raises as its `__exit__`, in Python, begins.
+    The setting's own methods are C functions, and Python handles no signal between a result and the call after it.
+    """
+
+    @functools.wraps(function)
+    def in_64_bits(*args: Any) -> Any:
+        before = jax.enable_x64.get_local()
+        try:
+            jax.enable_x64.set_local(True)
+            return function(*args)
+        finally:
+            jax.enable_x64.set_local(before)
+
+    return in_64_bits
+
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
