@@ -13,7 +13,7 @@ FEATURES = from numpy._core._multiarray_umath import __cpu_features__ as has, __
 WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
 
-.PHONY: help demo test test-avx2 lint bench clean
+.PHONY: help demo quick test test-all test-avx2 lint bench clean
 
 help:  ## this list
 	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -21,8 +21,16 @@ help:  ## this list
 demo: $(VENV)/demo.done  ## trains the demo's classifier and shows what it learned
 	$(PY) -m dovetail demo $(ARGS)
 
+quick: $(VENV)/test.done  ## the tests on numpy alone
+	DOVETAIL_TEST_ENGINES=numpy $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet \
+	  --ignore tests/backend --ignore tests/interop --ignore tests/engines --ignore tests/test_k_docs.py \
+	  --ignore tests/test_wrong_calls.py $(ARGS)
+
 test: lint  ## all that CI checks
 	$(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
+
+test-all: lint  ## every case in every way on every engine, for a release
+	DOVETAIL_TEST_WHOLE=1 $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
 
 test-avx2: $(VENV)/test.done  ## the tests as on a processor without AVX-512
 	$(WITHOUT_AVX512) $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)

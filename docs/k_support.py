@@ -1,6 +1,6 @@
 """Which functions of K work on which engine, counted from what the parity suite ran.
 
-pytest tests/backend/test_parity.py --k-support runs.jsonl -n 2
+DOVETAIL_TEST_WHOLE=1 pytest tests/backend/test_parity.py --k-support runs.jsonl -n 2
 python docs/k_support.py runs.jsonl
 python docs/k_pages.py
 

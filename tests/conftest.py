@@ -12,6 +12,7 @@ import pytest
 import dovetail as dt
 
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
+WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
 ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(dt.list_engines())).split(",")
 
 # On CI the same random programs in each run; elsewhere new ones, of which a failing one is printed.
