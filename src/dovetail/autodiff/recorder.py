@@ -74,12 +74,13 @@ class Recorder:
         return self._leads(tensors_in(args))
 
     def _leads(self, tensors: Iterable[Any]) -> bool:
-        return any(id(t) in self._watched for t in tensors)
+        return not self._watched.keys().isdisjoint(map(id, tensors))
 
     def record(self, op: Any, args: list[Any], outputs: list[Any]) -> None:
         """Shows it an op that was computed."""
-        if self.watches(op, args):
-            self.add(Record(op, args, outputs))
+        inputs = tensors_in(args)
+        if self._leads(inputs):
+            self.add(Record(op, args, outputs, inputs=inputs))
 
     def record_operation(self, operation: Any) -> None:
         """Shows it an operation that was added to a graph."""
@@ -95,7 +96,7 @@ class Recorder:
         """Records a node, one of whose inputs is watched."""
         self.nodes.append(node)
         for output in node.outputs:
-            if output.dtype.is_differentiable:
+            if output.is_differentiable:
                 self._watched[id(output)] = output
 
     def record_read(self, variable: Variable, value: Any) -> None:
@@ -146,8 +147,8 @@ class ClosureRecorder(Recorder):
     these nodes, as if they were computed in each call.
     """
 
-    def watches(self, op: Any, args: list[Any]) -> bool:
-        return any(type(t) is Tensor and t.dtype.is_differentiable for t in tensors_in(args))
+    def _leads(self, tensors: Iterable[Any]) -> bool:
+        return any(type(t) is Tensor and t.is_differentiable for t in tensors)
 
     def follows(self, tensor: Any) -> bool:
         return False

@@ -9,8 +9,6 @@ This is one mutable module, as it was in Keras: programs may put another functio
 K's functions find each other here, when they are called (`K.update(...)`), never by an import of their own.
 """
 
-import sys as _sys
-
 from dovetail.backend import experimental as experimental
 from dovetail.backend.activation import *
 from dovetail.backend.arithmetic import *
@@ -43,6 +41,3 @@ from dovetail.backend.shapes import *
 from dovetail.backend.sparse import *
 from dovetail.backend.state import *
 from dovetail.backend.symbolic import *
-from dovetail.backend.table import Replaceable as _Replaceable
-
-_sys.modules[__name__].__class__ = _Replaceable

@@ -11,7 +11,6 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
 from dovetail.backend.table import k_error, k_function
-from dovetail.core.calls import repeatable
 from dovetail.core.kinds import TensorLike
 from dovetail.core.windows import data_format_of
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -30,7 +29,6 @@ __all__ = [
 
 
 @k_function
-@repeatable
 def conv1d(
     x: TensorLike,
     kernel: TensorLike,
@@ -74,7 +72,6 @@ def conv1d(
 
 
 @k_function
-@repeatable
 def conv2d(
     x: TensorLike,
     kernel: TensorLike,
@@ -115,7 +112,6 @@ def conv2d(
 
 
 @k_function
-@repeatable
 def conv3d(
     x: TensorLike,
     kernel: TensorLike,
@@ -154,7 +150,6 @@ def conv3d(
 
 
 @k_function
-@repeatable
 def depthwise_conv2d(
     x: TensorLike,
     depthwise_kernel: TensorLike,
@@ -195,7 +190,6 @@ def depthwise_conv2d(
 
 
 @k_function
-@repeatable
 def separable_conv1d(
     x: TensorLike,
     depthwise_kernel: TensorLike,
@@ -236,7 +230,6 @@ def separable_conv1d(
 
 
 @k_function
-@repeatable
 def separable_conv2d(
     x: TensorLike,
     depthwise_kernel: TensorLike,
@@ -283,7 +276,6 @@ def separable_conv2d(
 
 
 @k_function
-@repeatable
 def conv2d_transpose(
     x: TensorLike,
     kernel: TensorLike,
@@ -329,7 +321,6 @@ def conv2d_transpose(
 
 
 @k_function
-@repeatable
 def conv3d_transpose(
     x: TensorLike,
     kernel: TensorLike,
@@ -367,7 +358,6 @@ def conv3d_transpose(
 
 
 @k_function
-@repeatable
 def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) -> Any:
     """A number added for each channel, or for each channel of each place.
 

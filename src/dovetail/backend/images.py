@@ -7,7 +7,6 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
-from dovetail.core.calls import repeatable
 from dovetail.core.config import DATA_FORMATS
 from dovetail.core.kinds import TensorLike
 from dovetail.ops.image.resize import INTERPOLATIONS
@@ -17,7 +16,6 @@ __all__ = ["resize_images", "resize_volumes"]
 
 
 @k_function
-@repeatable
 def resize_images(
     x: TensorLike, height_factor: Any, width_factor: Any, data_format: str, interpolation: str = "nearest"
 ) -> Any:
@@ -61,7 +59,6 @@ def resize_images(
 
 
 @k_function
-@repeatable
 def resize_volumes(x: TensorLike, depth_factor: Any, height_factor: Any, width_factor: Any, data_format: str) -> Any:
     """Volumes in which each element is repeated along depth, rows and columns.
 

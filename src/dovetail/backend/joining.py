@@ -10,7 +10,6 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
 from dovetail.backend.table import k_error, k_function
-from dovetail.core.calls import repeatable
 from dovetail.core.kinds import TensorLike
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
 
 
 @k_function
-@repeatable
 def concatenate(tensors: Any, axis: int = -1) -> Any:
     """Tensors joined along an axis they have.
 
@@ -148,7 +146,6 @@ def repeat(x: TensorLike, n: Any) -> Any:
 
 
 @k_function
-@repeatable
 def tile(x: TensorLike, n: Any) -> Any:
     """Copies of a tensor side by side.
 

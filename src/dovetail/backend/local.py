@@ -7,7 +7,6 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
-from dovetail.core.calls import repeatable
 from dovetail.core.kinds import TensorLike
 from dovetail.core.windows import data_format_of
 
@@ -15,7 +14,6 @@ __all__ = ["local_conv1d", "local_conv2d"]
 
 
 @k_function
-@repeatable
 def local_conv1d(
     inputs: TensorLike, kernel: TensorLike, kernel_size: Any, strides: Any, data_format: str | None = None
 ) -> Any:
@@ -53,7 +51,6 @@ def local_conv1d(
 
 
 @k_function
-@repeatable
 def local_conv2d(
     inputs: TensorLike,
     kernel: TensorLike,

@@ -16,7 +16,6 @@ from dovetail import ops
 from dovetail.backend import logits
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import known_value
-from dovetail.core.calls import repeatable
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import describe_call, is_inside
 from dovetail.core.infer import fits
@@ -119,7 +118,6 @@ def categorical_crossentropy(target: TensorLike, output: TensorLike, from_logits
     return _categorical(target, *_scores(output, from_logits, "categorical_crossentropy"), axis)
 
 
-@repeatable
 def _categorical(target: TensorLike, output: TensorLike, from_logits: bool, axis: int) -> Any:
     output = _floating(output)
     target = _floating(target, output)
@@ -285,7 +283,6 @@ def binary_crossentropy(target: TensorLike, output: TensorLike, from_logits: boo
     return _binary(target, *_scores(output, from_logits, "binary_crossentropy"))
 
 
-@repeatable
 def _binary(target: TensorLike, output: TensorLike, from_logits: bool) -> Any:
     output = _floating(output)
     target = _floating(target, output)

@@ -8,7 +8,6 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
-from dovetail.core.calls import repeatable
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.infer import normalize_axes
 from dovetail.core.kinds import TensorLike
@@ -75,7 +74,6 @@ def _unbiasing(x: Any) -> Any:
 
 
 @k_function
-@repeatable
 def batch_normalization(
     x: TensorLike,
     mean: TensorLike,

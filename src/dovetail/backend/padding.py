@@ -8,14 +8,12 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
-from dovetail.core.calls import repeatable
 from dovetail.core.kinds import TensorLike
 
 __all__ = ["spatial_2d_padding", "spatial_3d_padding", "temporal_padding"]
 
 
 @k_function
-@repeatable
 def temporal_padding(x: TensorLike, padding: Sequence[Any] = (1, 1)) -> Any:
     """Zeros before and after each sequence.
 
@@ -41,7 +39,6 @@ def temporal_padding(x: TensorLike, padding: Sequence[Any] = (1, 1)) -> Any:
 
 
 @k_function
-@repeatable
 def spatial_2d_padding(x: TensorLike, padding: Sequence[Any] = ((1, 1), (1, 1)), data_format: str | None = None) -> Any:
     """Zeros around each image.
 
@@ -70,7 +67,6 @@ def spatial_2d_padding(x: TensorLike, padding: Sequence[Any] = ((1, 1), (1, 1)),
 
 
 @k_function
-@repeatable
 def spatial_3d_padding(
     x: TensorLike, padding: Sequence[Any] = ((1, 1), (1, 1), (1, 1)), data_format: str | None = None
 ) -> Any:

@@ -9,7 +9,6 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.integers import in_integers
 from dovetail.backend.table import k_error, k_function
-from dovetail.core.calls import repeatable
 from dovetail.core.kinds import TensorLike
 from dovetail.core.windows import PADDINGS, data_format_of
 
@@ -19,7 +18,6 @@ MODES = ("max", "avg")
 
 
 @k_function
-@repeatable
 def pool2d(
     x: TensorLike,
     pool_size: Any,
@@ -65,7 +63,6 @@ def pool2d(
 
 
 @k_function
-@repeatable
 def pool3d(
     x: TensorLike,
     pool_size: Sequence[Any],

@@ -10,8 +10,6 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import sparse
 from dovetail.backend.table import k_error, k_function
-from dovetail.core import calls
-from dovetail.core.calls import repeatable
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import TensorLike
 from dovetail.ops.shapes.shape import dims_of, reorder, shaped
@@ -23,7 +21,6 @@ _mode = "batch"
 
 
 @k_function
-@repeatable
 def dot(x: TensorLike, y: TensorLike) -> Any:
     """The product over the last axis of `x` and the last but one of `y`.
 
@@ -59,7 +56,6 @@ def dot(x: TensorLike, y: TensorLike) -> Any:
 
 
 @k_function
-@repeatable
 def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
     """The product of each sample of `x` and the sample of `y` at the same place in the batch.
 
@@ -177,4 +173,3 @@ def set_batch_dot_mode(mode: str) -> None:
     if mode not in MODES:
         raise k_error(ValueError, "set_batch_dot_mode", f"the mode must be 'batch' or 'matmul', not {mode!r}.")
     _mode = mode
-    calls.forget()

@@ -11,7 +11,6 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_function
-from dovetail.core.calls import repeatable
 from dovetail.core.kinds import TensorLike
 
 __all__ = [
@@ -140,7 +139,6 @@ def prod(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 @k_function
-@repeatable
 def mean(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
     """The mean over axes; NaN over no elements.
 

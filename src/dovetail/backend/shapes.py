@@ -13,7 +13,6 @@ from dovetail.backend.checks import require_dimensions
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import own
 from dovetail.core import arguments
-from dovetail.core.calls import repeatable
 from dovetail.core.dtypes import promote
 from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.kinds import TensorLike
@@ -233,7 +232,6 @@ def flatten(x: TensorLike) -> Any:
 
 
 @k_function
-@repeatable
 def batch_flatten(x: TensorLike) -> Any:
     """The elements of each sample along one axis: all axes but the first become one.
 

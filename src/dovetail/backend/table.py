@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
-from dovetail.core import calls
 from dovetail.core.checked import Arguments
 from dovetail.core.errors import CONVENTIONAL, op_error, tell, with_given
 
@@ -24,14 +22,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # name → function, in the order of the modules
-
-
-class Replaceable(ModuleType):
-    """A module whose functions programs may replace: what repeated calls came to with the former ones is forgotten."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        super().__setattr__(name, value)
-        calls.forget()
 
 
 def k_function(function: Callable[P, R]) -> Callable[P, R]:

@@ -91,51 +91,46 @@ def with_stacked(op: Op, values: list[Any]) -> list[Any]:
 
 def to_tensors(op: Op, values: list[Any], engine: Engine) -> list[Any]:
     """The arguments as Tensors of one engine, promoted as the op's signature says; shape-like ones as ints."""
-    if _fit(op, values, engine):
-        for index in op.ints_positions:
-            values[index] = static_ints(op, values[index])
-        return values
     values = list(values)
-    dtypes = promoted_dtypes(op, values)
-    for index, kind in op.tensor_positions:
+    for index, dtype in conversions(op, values, engine):
         value = values[index]
-        if kind.many:
-            values[index] = tuple(as_tensor(v, d, engine) for v, d in zip(value, dtypes[index], strict=True))
-        elif value is not None:
-            values[index] = as_tensor(value, dtypes[index], engine)
+        if type(dtype) is list:
+            values[index] = tuple(as_tensor(v, d, engine) for v, d in zip(value, dtype, strict=True))
+        else:
+            values[index] = Tensor(value, engine) if dtype is None else as_tensor(value, dtype, engine)
     for index in op.ints_positions:
         values[index] = static_ints(op, values[index])
-    for index in tensor_settings(op, values):
-        values[index] = as_tensor(values[index], dtype_of(values[index]), engine)
     return values
 
 
-def _fit(op: Op, values: list[Any], engine: Engine) -> bool:
-    """Whether the arguments need no conversion: Tensors of the engine, of one dtype that the op takes; usually so."""
-    if has_tensor_settings(op, values):
-        return False
-    first = None
+def conversions(op: Op, values: list[Any], engine: Engine) -> list[tuple[int, Any]]:
+    """Which arguments are converted to Tensors of the engine, and to which dtypes.
+
+    Returns:
+        (position, dtype) of each; of a list of tensors its members' dtypes; None for an array of the engine's own that
+        has its dtype.
+    """
+    dtypes, found = promoted_dtypes(op, values), list[tuple[int, Any]]()
     for index, kind in op.tensor_positions:
-        value = values[index]
-        if type(value) is not Tensor or value._engine is not engine or kind.many:
-            return False
-        dtype = engine.native_dtype_of(value._value)
-        if dtype not in engine.direct[kind.accepts]:
-            return False
-        if not kind.apart:
-            if first is not None and dtype != first:
-                return False
-            first = dtype
-    return True
+        value, dtype = values[index], dtypes[index]
+        if kind.many:
+            found.append((index, dtype))
+        elif type(value) is not Tensor:
+            if value is not None:
+                own = world_of(value) is NATIVE and owner_of_type(type(value)).native is engine
+                found.append((index, None if own and engine.dtype(value) == dtype else dtype))
+        elif value._engine is not engine or value.dtype != dtype:
+            found.append((index, dtype))
+    return found + [(index, dtype_of(values[index])) for index in tensor_settings(op, values)]
 
 
 def as_tensor(value: Any, dtype: DType, engine: Engine) -> Tensor:
     """Any eager value as a Tensor of the given engine and dtype."""
-    world = world_of(value)
-    if world is STATE:
-        value = value.read(engine)
     if type(value) is not Tensor:
-        if world is NATIVE:
+        world = world_of(value)
+        if world is STATE:
+            value = value.read(engine)
+        elif world is NATIVE:
             value = Tensor(value, owner_of_type(type(value)).native)
         elif _is_foreign(value):
             value = Tensor(engine.take(value), engine)
@@ -143,7 +138,11 @@ def as_tensor(value: Any, dtype: DType, engine: Engine) -> Tensor:
             return Tensor(from_host(engine.asarray, value, dtype), engine)
     if value._engine is not engine:
         value = move(value, engine)
-    return value if value.dtype == dtype else OPS["Cast"](value, dtype)
+    if value.dtype is dtype:
+        return value
+    if recording.tapes:
+        return OPS["Cast"](value, dtype)
+    return Tensor(engine.eager_rules["Cast"](value._value, dtype), engine)
 
 
 def _is_foreign(value: Any) -> bool:

@@ -1,67 +1,110 @@
 """The one way in: every op call comes through `apply`, which looks at what it is given.
 
-The world of the arguments (see `worlds`) says what happens: the call is computed now, computed on an engine's own
-values, or recorded in a graph.
+A call that was made before is recognised by its signature, and finds what it was resolved to: the engine, the
+conversions of its arguments, and the rule.  Of another, the world of the arguments (see `worlds`) says what happens: it
+is computed now, computed on an engine's own values, or recorded in a graph.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from dovetail.core.arguments import (
+    as_tensor,
+    conversions,
     given,
     has_tensor_settings,
     holds_tensors,
     known_ints,
     natives,
     operands,
-    to_tensors,
+    static_ints,
     with_stacked,
 )
-from dovetail.core.checks import checked_specs
+from dovetail.core.checks import infer
 from dovetail.core.engine_registry import current_engine, owner_of_type, pop_engine, push_engine
 from dovetail.core.errors import CONVENTIONAL, conventional, describe_arguments, op_error, tell
 from dovetail.core.provided import provided
 from dovetail.core.recording import is_recorded, recording
+from dovetail.core.signature import signature
 from dovetail.core.tensor import Tensor
-from dovetail.core.worlds import EAGER, GRAPH, HOST, NATIVE, STATE, unwrapped, world_of
+from dovetail.core.worlds import GRAPH, HOST, NATIVE, STATE, unwrapped, world_of
 
 if TYPE_CHECKING:
-    from dovetail.core.engine import Engine
+    from dovetail.core.engine import Engine, Rule
     from dovetail.core.op import Op
+
+
+class Resolved(NamedTuple):
+    """What calls of one signature come to.
+
+    Attributes:
+        engine: where they are computed.
+        conversions: (position, dtype or a list of them) of the tensor arguments that are converted; see `conversions`.
+        rule: None where the body of a composite is run.
+        values: the arguments in parameter order, of which the static ones hold for all these calls.
+        places: (position, what is to be taken there from the call: a number of `args` or a name of `kwargs`).
+    """
+
+    engine: Engine
+    conversions: list[tuple[int, Any]]
+    rule: Rule | None
+    values: list[Any] = []  # noqa: RUF012  # never changed
+    places: list[tuple[int, int | str]] = []  # noqa: RUF012
 
 
 def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
     """Computes or records one op call; `name=` names the node."""
     name = kwargs.pop("name", None) if kwargs else None
     try:
-        return _apply(op, op.bind(args, kwargs), name)
+        key = signature(op, args, kwargs)
+        found = op.resolved.get(key) if key is not None else None
+        if found is not None:
+            return _apply_again(op, found, args, kwargs)
+        values = op.bind(args, kwargs)
+        return _apply_anew(op, values, name, key, args, kwargs)
     except CONVENTIONAL as error:
         tell(error, op.title, lambda: describe_arguments([p.name for p in op.params], args, kwargs))
         raise
 
 
-def _apply(op: Op, values: list[Any], name: str | None) -> Any:
+def _apply_again(op: Op, resolved: Resolved, args: Any, kwargs: dict[str, Any]) -> Any:
+    values = resolved.values.copy()
+    for index, place in resolved.places:
+        values[index] = args[place] if type(place) is int else kwargs[place]  # type: ignore[index]
+    if op.checks_values:
+        values = op.prepared(values)
+    engine = resolved.engine
+    if engine.native is engine:
+        return _owned(op, _execute(op, resolved, _converted(values.copy(), resolved)), engine, values)
+    return _execute(op, resolved, _converted(values, resolved) if resolved.conversions else values)
+
+
+def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     world = HOST
     for value in operands(op, values):
         found = world_of(value)
         if found.rank > world.rank:
             world = found
         elif found is HOST and isinstance(value, (list, tuple)) and holds_tensors(value):
-            return _apply(op, with_stacked(op, values), name)
-    return world.apply(op, values, name)
-
-
-# -- eager: computed now ----------------------------------------------------------------------------------------------
-
-
-def eager(op: Op, values: list[Any], name: str | None = None) -> Any:
-    """Computes an op on the engine of the Tensors given, or on the current engine where there are none."""
-    return run(op, values, _engine_of(op, values))
+            return _apply_anew(op, with_stacked(op, values), name, None, args, kwargs)
+    if world is STATE and any(world_of(value) is STATE and is_recorded(value) for value in operands(op, values)):
+        world = GRAPH
+    if world.rank > NATIVE.rank:
+        return world.apply(op, values, name)
+    engine = _native_engine(op, values) if world is NATIVE else _engine_of(op, values)
+    resolved, tensors = _resolve(op, values, engine)
+    result = _execute(op, resolved, tensors)
+    if key is not None:
+        op.resolved.put(key, _remembered(op, resolved, tensors, args, kwargs))
+    return _owned(op, result, engine, values) if world is NATIVE else result
 
 
 def _engine_of(op: Op, values: list[Any]) -> Engine:
+    """The engine of the Tensors given; of several the current one, if it is among them, or the first."""
     current = None
     found = None
     for value in operands(op, values):
@@ -75,38 +118,99 @@ def _engine_of(op: Op, values: list[Any]) -> Engine:
     return found or current_engine()
 
 
+# -- resolving: what a call comes to ----------------------------------------------------------------------------------
+
+
+def _resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[Any]]:
+    """What a call of any eager kinds comes to on an engine, and its arguments as Tensors; nothing is computed yet."""
+    has_settings = has_tensor_settings(op, values)
+    rule = None if has_settings else engine.eager_rules.get(op.name)
+    resolved = Resolved(engine, conversions(op, values, engine), rule)
+    tensors = _converted(list(values), resolved)
+    for index in op.ints_positions:
+        tensors[index] = static_ints(op, tensors[index])
+    if has_settings:
+        return resolved, tensors
+    if op.infer is not None:
+        infer(op, known_ints(op, tensors) if op.ints_positions else tensors)
+    if rule is None and op.body is None:
+        raise op_error(NotImplementedError, op.title, f"the engine {engine.name!r} has no rule for it.")
+    return resolved, tensors
+
+
+def _remembered(op: Op, resolved: Resolved, tensors: list[Any], args: Any, kwargs: dict[str, Any]) -> Resolved:
+    """For calls like this one: without its tensors, and with where theirs are to be taken from."""
+    values, places = list(tensors), list[tuple[int, int | str]]()
+    for index, _ in op.tensor_positions:
+        if index < len(args):
+            places.append((index, index))
+        elif op.params[index].name in kwargs:
+            places.append((index, op.params[index].name))
+        else:
+            continue
+        values[index] = None
+    return resolved._replace(values=values, places=places)
+
+
+def _converted(values: list[Any], resolved: Resolved) -> list[Any]:
+    """Arguments of any eager kind, a list of its own, as Tensors of the engine."""
+    engine = resolved.engine
+    for index, dtype in resolved.conversions:
+        value = values[index]
+        if type(value) is np.ndarray:
+            values[index] = Tensor(engine.asarray(value, dtype), engine)
+        elif dtype is None:
+            values[index] = Tensor(value, engine)
+        elif type(dtype) is list:
+            values[index] = tuple(as_tensor(v, d, engine) for v, d in zip(value, dtype, strict=True))
+        else:
+            values[index] = as_tensor(value, dtype, engine)
+    return values
+
+
+# -- executing --------------------------------------------------------------------------------------------------------
+
+
 def run(op: Op, values: list[Any], engine: Engine) -> Any:
     """Computes an op on one engine, from arguments of any eager kind."""
-    values = to_tensors(op, values, engine)
-    taped = bool(recording.tapes) and any(tape.watches(op, values) for tape in recording.tapes)
-    if has_tensor_settings(op, values):
-        return _run_body(op, values, engine, record=False)
-    rule = engine.eager_rules.get(op.name)
-    if op.infer is not None:
-        checked_specs(op, known_ints(op, values) if op.ints_positions else values)
-    if op.body is not None:
+    return _execute(op, *_resolve(op, values, engine))
+
+
+def _execute(op: Op, resolved: Resolved, values: list[Any]) -> Any:
+    """The result of a resolved call for its arguments as Tensors, which tapes are shown."""
+    engine, rule, tapes = resolved.engine, resolved.rule, recording.tapes
+    if op.body is not None and (tapes or rule is None):
+        if has_tensor_settings(op, values):
+            return _run_body(op, values, engine, record=False)
         # Whether its gradient is not that of its body.
         whole = op.gradient_function is not None or not op.differentiable or op.name in recording.overrides
+        taped = any(tape.watches(op, values) for tape in tapes)
         if rule is None or (taped and not whole):
             return _run_body(op, values, engine, record=taped and whole)
-    if rule is None:
-        raise op_error(NotImplementedError, op.title, f"the engine {engine.name!r} has no rule for it.")
     try:
-        result = rule(*natives(values))
+        arrays = [v._value if type(v) is Tensor else v for v in values] if op.tensors_alone else natives(values)
+        result = rule(*arrays)  # type: ignore[misc]  # where there is no body there is a rule
     except engine.errors as error:
-        if engine is engine.native:  # a library's transformations may find their way by exceptions
+        explained = _explained(op, error, values, engine)
+        if explained is None:
             raise
-        if op.body is not None:
-            _run_body(op, values, engine, record=False)  # says what is wrong in Dovetail's words, if it can
-        if getattr(error, "dovetail", False):
-            raise
-        said = str(error).rstrip(".")
-        raise op_error(conventional(error), op.title, f"{engine.name} says: {said}.", given(op, values)) from error
-    outputs = [Tensor(value, engine) for value in (result if op.returns_tuple else (result,))]
-    if taped:
-        for tape in recording.tapes:
-            tape.record(op, values, outputs)
-    return tuple(outputs) if op.returns_tuple else outputs[0]
+        raise explained from error
+    outputs = tuple([Tensor(value, engine) for value in result]) if op.returns_tuple else Tensor(result, engine)
+    for tape in tapes:
+        tape.record(op, values, outputs if op.returns_tuple else (outputs,))
+    return outputs
+
+
+def _explained(op: Op, error: Exception, values: list[Any], engine: Engine) -> Exception | None:
+    """What to raise in the place of a library's exception, in Dovetail's words; None if it says enough itself."""
+    if engine is engine.native:  # a library's transformations may find their way by exceptions
+        return None
+    if op.body is not None:
+        _run_body(op, values, engine, record=False)  # says what is wrong, if it can
+    if getattr(error, "dovetail", False):
+        return None
+    said = str(error).rstrip(".")
+    return op_error(conventional(error), op.title, f"{engine.name} says: {said}.", given(op, values))
 
 
 def _run_body(op: Op, values: list[Any], engine: Engine, record: bool) -> Any:
@@ -151,16 +255,12 @@ def inside(op: Op, error: Exception, values: list[Any]) -> Exception:
 # -- native: an engine's own values -----------------------------------------------------------------------------------
 
 
-def native(op: Op, values: list[Any], name: str | None = None) -> Any:
-    """Computes an op on an engine's own values, by its rules alone, so its own transformations see through.
-
-    A result never is, or is a view of, an argument: a user may write to it, as in `x /= 2`.
-    """
-    engine = _native_engine(op, values)
-    result = run(op, list(values), engine)
+def _owned(op: Op, result: Any, engine: Engine, values: list[Any]) -> Any:
+    """Results as an engine's own values; none shares memory with an argument, for a user may write to it: `x /= 2`."""
+    given = values if op.tensors_alone else list(operands(op, values))
     if isinstance(result, tuple):
-        return tuple(engine.owned(t._value, operands(op, values)) for t in result)
-    return engine.owned(result._value, operands(op, values))
+        return tuple([engine.owned(t._value, given) for t in result])
+    return engine.owned(result._value, given)
 
 
 def _native_engine(op: Op, values: list[Any]) -> Engine:
@@ -179,21 +279,10 @@ def _native_engine(op: Op, values: list[Any]) -> Engine:
     return next(iter(found.values())).native
 
 
-# -- the rest ---------------------------------------------------------------------------------------------------------
+# -- wrapped ----------------------------------------------------------------------------------------------------------
 
 
 def apply_unwrapped(op: Op, values: list[Any], name: str | None = None) -> Any:
     """Makes a call with what the wrappers of another library among its arguments hold."""
     values = [tuple(map(unwrapped, v)) if isinstance(v, (list, tuple)) else unwrapped(v) for v in values]
     return apply(op, values, {"name": name})
-
-
-def _state(op: Op, values: list[Any], name: str | None = None) -> Any:
-    if any(world_of(value) is STATE and is_recorded(value) for value in operands(op, values)):
-        return GRAPH.apply(op, values, name)
-    return eager(op, values, name)
-
-
-HOST.apply = EAGER.apply = eager
-STATE.apply = _state
-NATIVE.apply = native

@@ -150,9 +150,7 @@ class Engine:
         """A NumPy array, without a copy where possible."""
         return np.asarray(value)
 
-    def shape(self, value: Any) -> tuple[int, ...]:
-        return value.shape
-
+    shape: Callable[[Any], Any] = staticmethod(operator.attrgetter("shape"))  # an array's; None for what is unknown
     native_dtype_of = staticmethod(operator.attrgetter("dtype"))  # an array's dtype, as `native_dtype` gives it
 
     def dtype(self, value: Any) -> DType:

@@ -37,6 +37,7 @@ ENTRY_POINTS = "dovetail.engines"
 
 _loaded: dict[str, Engine] = {}
 _loading = make_lock()
+_owners: dict[type, Engine] = {}  # a type of arrays → whose it is
 _forked: dict[str, str] = {}  # engines that were used before this process was forked, and what to say of them
 _local: ContextVar[Engine | None] = ContextVar("dovetail_engine", default=None)
 _default: Engine | None = None
@@ -171,6 +172,15 @@ def owner_of_type(kind: type) -> Any:
 
     An engine of another distribution is loaded now, if the type is of that distribution or of one that it requires.
     """
+    found = _owners.get(kind)
+    if found is None:
+        found = _find_owner(kind)
+        if found is not None:
+            _owners[kind] = found
+    return found
+
+
+def _find_owner(kind: type) -> Any:
     root = getattr(kind, "library", None) or kind.__module__.partition(".")[0]
     for name, (_, libraries, _) in BUILT_IN.items():
         if root in libraries and name != "numpy" and root in sys.modules:
@@ -208,6 +218,7 @@ def _refuse_in_child() -> None:
     for name, found in list(_loaded.items()):
         if not found.forks:
             del _loaded[name]
+            _owners.clear()
             _forked[name] = problem = (
                 f"the engine {name!r} was used before this process was forked, and its library does not work in a "
                 "forked process: start processes by multiprocessing.get_context('spawn') or with joblib, or use it "

@@ -28,8 +28,9 @@ from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 
 import numpy as np
 
-from dovetail.core import calls, dispatch
+from dovetail.core import dispatch
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
+from dovetail.core.cache import Cache
 from dovetail.core.domains import Accepted, Domain, accepted
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.kinds import IntsKind, Kind
@@ -41,6 +42,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _REQUIRED = inspect.Parameter.empty
+RESOLVED = 500  # calls that an op remembers: as many that are made now, and as many that were made before
 _UNNAMED: tuple[dict[str, Any], ...] = ({}, {"name": None})
 
 
@@ -91,7 +93,6 @@ class Op(Generic[P, R]):
         self.differentiable = differentiable
         self.fills_gradients = fills_gradients
         self.prepare = prepare
-        self.anew = functools.partial(dispatch.apply, self)  # (arguments, those by name) → the result
         self.gradient_function: Callable[..., Any] | None = None
         functools.update_wrapper(self, function)
         hints = get_type_hints(function, include_extras=True)
@@ -101,10 +102,14 @@ class Op(Generic[P, R]):
             for p in inspect.signature(function).parameters.values()
             if p.kind is not p.KEYWORD_ONLY
         ]
-        self._positions = {p.name: i for i, p in enumerate(self.params)}
+        self.positions = {p.name: i for i, p in enumerate(self.params)}
+        self.is_static = [not isinstance(p.kind, Kind) for p in self.params]
+        self.kinds_of_arguments = functools.cache(self._kinds_of_arguments)
+        self.resolved: Cache[Any, dispatch.Resolved] = Cache(RESOLVED)
         self.static = [(i, p.name) for i, p in enumerate(self.params) if p.kind is None]
         self.tensor_positions = [(i, p.kind) for i, p in enumerate(self.params) if isinstance(p.kind, Kind)]
         self.ints_positions = [i for i, p in enumerate(self.params) if isinstance(p.kind, IntsKind)]
+        self.tensors_alone = not self.ints_positions and not any(kind.many for _, kind in self.tensor_positions)
         self._static = [
             (i, p.name, frozenset() if p.name == "dtype" else found.plain, found.check)
             for i, p in enumerate(self.params)
@@ -112,6 +117,7 @@ class Op(Generic[P, R]):
             for found in [_DTYPE if p.name == "dtype" and p.default is not None else accepted(hints.get(p.name))]
         ]
         self._shapes = [(i, self.params[i].name) for i in self.ints_positions if self.params[i].default is not None]
+        self.checks_values = prepare is not None or any(p.kind and p.domain for p in self.params)
         self._domains = [(i, p.name, p.domain) for i, p in enumerate(self.params) if p.kind and p.domain]
 
     @overload
@@ -119,7 +125,7 @@ class Op(Generic[P, R]):
     @overload
     def __call__(self, *args: Any, name: str | None, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return calls.apply(self, args, kwargs)
+        return dispatch.apply(self, args, kwargs)
 
     @functools.cached_property
     def title(self) -> str:
@@ -185,13 +191,26 @@ class Op(Generic[P, R]):
         for index, name in self._shapes:
             if values[index] is None:
                 raise TypeError(f"{name} must be integers, not None.")
+        return self.prepared(values) if self.checks_values else values
+
+    def _kinds_of_arguments(self, count: int, names: tuple[str, ...]) -> list[bool]:
+        """`is_static` for the arguments of a call: so many, and those of these names; fewer, if a name is none."""
+        kinds = self.is_static[:count]
+        for name in names:
+            if name not in self.positions:
+                break
+            kinds.append(self.is_static[self.positions[name]])
+        return kinds
+
+    def prepared(self, values: list[Any]) -> list[Any]:
+        """The arguments in parameter order, checked for what depends on the values of those that stand for tensors."""
         for index, name, domain in self._domains:
             domain.require(name, values[index])
         return values if self.prepare is None else self.prepare(*values)
 
     def index_of(self, param: str) -> int:
         """The position of a parameter, by name."""
-        return self._positions[param]
+        return self.positions[param]
 
 
 class UnaryOp(Op[P, R]):
@@ -207,7 +226,7 @@ class UnaryOp(Op[P, R]):
                         return Tensor(rule(value), engine)
                     except Exception:  # the long way finds the words for what is wrong
                         pass
-        return calls.apply(self, args, kwargs)
+        return dispatch.apply(self, args, kwargs)
 
 
 class BinaryOp(Op[P, R]):
@@ -238,7 +257,7 @@ class BinaryOp(Op[P, R]):
                         return Tensor(rule(a, b), engine)
                     except engine.errors:  # the long way finds the words for what is wrong
                         pass
-        return calls.apply(self, args, kwargs)
+        return dispatch.apply(self, args, kwargs)
 
 
 def op_named(name: str) -> Op[..., Any]:

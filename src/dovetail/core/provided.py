@@ -19,7 +19,6 @@ class _Provided:
         control: branches and loops in graphs; of `graph`.
         stacked_specs: (body, init, xs) → the specs of what a scan's body gives to be stacked; of `graph`.
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
-        call_program: (op or function, args, kwargs) → the program of an eager call, or None; of `plan`.
     """
 
     new_graph: Callable[..., Any]
@@ -28,7 +27,6 @@ class _Provided:
     control: Control
     stacked_specs: Callable[..., list[Any]]
     run_body: Callable[..., Any]
-    call_program: Callable[..., Any]
 
 
 provided = _Provided()

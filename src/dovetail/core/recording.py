@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 from dovetail.core.errors import user_line
+from dovetail.core.tensor import Operators
 
 
 class _Recording(threading.local):
@@ -76,10 +77,17 @@ class Record:
 
     __slots__ = ("args", "gradient_function", "inputs", "op", "outputs", "overrides", "where")
 
-    def __init__(self, op: Any, args: list[Any], outputs: list[Any], gradient_function: Any = None) -> None:
+    def __init__(
+        self,
+        op: Any,
+        args: list[Any],
+        outputs: Sequence[Any],
+        gradient_function: Any = None,
+        inputs: list[Any] | None = None,
+    ) -> None:
         self.op = op
         self.args = args
-        self.inputs = tensors_in(args)
+        self.inputs = tensors_in(args) if inputs is None else inputs
         self.outputs = outputs
         self.gradient_function = gradient_function
         self.overrides = recording.overrides
@@ -98,7 +106,7 @@ def tensors_in(args: Any) -> list[Any]:
     found: list[Any] = []
     for arg in args:
         if type(arg) is tuple:
-            found.extend(a for a in arg if hasattr(a, "dtype") and hasattr(a, "shape"))
-        elif hasattr(arg, "dtype") and hasattr(arg, "shape") and not hasattr(arg, "assign"):
+            found += [a for a in arg if isinstance(a, Operators)]
+        elif isinstance(arg, Operators) and not hasattr(arg, "assign"):
             found.append(arg)
     return found

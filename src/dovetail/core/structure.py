@@ -11,7 +11,7 @@ from dataclasses import fields
 from itertools import repeat
 from typing import Any, TypeVar
 
-from dovetail.core.static import static_key
+from dovetail.core.signature import static_key
 from dovetail.core.tensor_shape import TensorShape
 
 Kind = TypeVar("Kind", bound=type)

@@ -71,6 +71,11 @@ class Operators:
         def __ge__(self, other: Any) -> Any: ...
         def __getitem__(self, index: Any) -> Any: ...
 
+    @property
+    def is_differentiable(self: Any) -> bool:
+        """Whether its dtype is one of floats or complex numbers."""
+        return self.dtype.is_differentiable
+
     def get_shape(self: Any) -> TensorShape:
         """The shape, with None for dimensions that are not known; see also `K.int_shape`.
 
@@ -133,12 +138,16 @@ class Tensor(Operators):
 
     @property
     def shape(self) -> TensorShape:
-        dims = self._engine.shape(self._value)
+        dims: Any = self._engine.shape(self._value)
         return dims if dims is None else TensorShape(dims)
 
     @property
     def dtype(self) -> DType:
         return self._engine.dtype(self._value)
+
+    @property
+    def is_differentiable(self) -> bool:
+        return self._engine.native_dtype_of(self._value) in self._engine.direct["inexact"]
 
     @property
     def ndim(self) -> int:

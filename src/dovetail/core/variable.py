@@ -97,6 +97,11 @@ class Variable(Operators):
         return self._held().engine.name
 
     @property
+    def is_held(self) -> bool:
+        """Whether it has a value, which `delete` takes away."""
+        return self._buffer is not None
+
+    @property
     def device(self) -> str:
         buffer = self._held()
         return buffer.engine.device_of(buffer.value)

@@ -663,7 +663,10 @@ class NativeJaxEngine(JaxEngine):
     static_shapes = False
 
     def shape(self, value: Any) -> Any:
-        return known(as_dimensions(value).shape)
+        if isinstance(value, Dimension):
+            return ()
+        shape = value.shape
+        return shape if {*map(type, shape)} <= {int} else known(shape)
 
     def dtype(self, value: Any) -> DType:
         return native_to_dtype(as_dimensions(value).dtype)

@@ -88,11 +88,15 @@ def as_dimensions(value: Any) -> Any:
     return Dimensions(value) if isinstance(value, Dimension) else value
 
 
+_MAY_HAVE = (Dimensions, list, tuple)
+
+
 def with_dimensions(name: str, rule: Rule) -> Rule:
     """A rule that also takes `Dimensions`, and gives them where it can."""
 
     def run(*args: Any) -> Any:
-        if not any(map(_has_dimensions, args)):
+        kinds = {*map(type, args)}
+        if kinds.isdisjoint(_MAY_HAVE) or not any(map(_has_dimensions, args)):
             return rule(*args)
         shapes = OPS[name].ints_positions
         args = tuple(_as_shape(a) if i in shapes else a for i, a in enumerate(args))

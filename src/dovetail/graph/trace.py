@@ -21,8 +21,8 @@ from dovetail.core.kinds import Kind
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
 from dovetail.core.recording import building, record_on, recording
+from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
-from dovetail.core.static import static_key
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.worlds import EAGER, HOST, NATIVE, STATE

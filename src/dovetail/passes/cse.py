@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.static import static_key
+from dovetail.core.signature import static_key
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.patterns import COMMUTATIVE
 from dovetail.ops.control.plumbing import EFFECTS, SHOWN

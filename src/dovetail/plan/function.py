@@ -26,9 +26,9 @@ from dovetail.core.errors import RetracingWarning, check_callable, describe, op_
 from dovetail.core.infer import fits
 from dovetail.core.locks import holding, join, make_lock
 from dovetail.core.recording import Record, record_on, recording
+from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.state import Buffer, put
-from dovetail.core.static import static_key
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor

@@ -74,8 +74,11 @@ class TorchEngine(Engine):
         return value.detach().clone()
 
     def owned(self, value: Any, given: Iterable[Any] | None = None) -> Any:
-        if given is None or any(isinstance(other, torch.Tensor) and _share_memory(value, other) for other in given):
+        if given is None:
             return value.clone()
+        for other in given:
+            if isinstance(other, torch.Tensor) and _share_memory(value, other):
+                return value.clone()
         return value
 
     def from_dlpack(self, value: Any) -> Any:

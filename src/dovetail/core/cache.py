@@ -1,0 +1,55 @@
+"""Cache: a bounded map that forgets what was not used for long."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Cache(Generic[K, V]):
+    """What was found for keys, in two generations, so that a key that is found costs no bookkeeping.
+
+    New entries go into the younger generation.  When it is full it becomes the older one, whose entries come back when
+    they are used and are dropped when the younger one is full again.
+
+    Args:
+        limit: of entries in a generation.
+
+    Example:
+        >>> cache = Cache(2)
+        >>> for key in "abcd":
+        ...     cache.put(key, key.upper())
+        >>> cache.get("a"), cache.get("d"), len(cache)
+        (None, 'D', 2)
+    """
+
+    __slots__ = ("_limit", "_old", "_young")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._young: dict[K, V] = {}
+        self._old: dict[K, V] = {}
+
+    def get(self, key: K) -> V | None:
+        """What was put there, or None."""
+        found = self._young.get(key)
+        if found is None:
+            found = self._old.get(key)
+            if found is not None:
+                self.put(key, found)
+        return found
+
+    def put(self, key: K, value: V) -> None:
+        """Keeps a value, which is not None."""
+        if len(self._young) >= self._limit:
+            self._old, self._young = self._young, {}
+        self._young[key] = value
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._old, self._young = {}, {}
+
+    def __len__(self) -> int:
+        return len(self._young.keys() | self._old.keys())

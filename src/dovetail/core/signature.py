@@ -1,0 +1,150 @@
+"""Signatures: what makes two calls alike.
+
+A call of an op is known by the engine, dtypes and shapes of its tensors, by the types of numbers that stand for
+tensors, by its static values, and by the settings.  Python takes 0.0 and -0.0 for equal, and 1, 1.0 and True, and no
+NaN for equal to itself; programs tell the first ones apart, and not the NaNs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dovetail.core import config
+from dovetail.core.dtypes import DType
+from dovetail.core.engine_registry import current_engine, owner_of_type
+from dovetail.core.recording import is_recorded
+from dovetail.core.tensor import Tensor
+from dovetail.core.worlds import NATIVE, STATE, world_of
+
+if TYPE_CHECKING:
+    from dovetail.core.op import Op
+
+_PLAIN = frozenset([int, bool, str, bytes, type(None), DType])
+
+
+def static_key(value: Any) -> Any:
+    """What stands for a static value in the key of a cache: equal for two values if they are one value to a program.
+
+    It is hashable if the value is, or is a list or slice of such values.
+
+    Example:
+        >>> static_key((1, 0.0)) == static_key((1, -0.0)), static_key(float("nan")) == static_key(float("nan"))
+        (False, True)
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return kind, value
+    if kind is float:
+        return kind, value if value and value == value else repr(value)
+    if kind is complex:
+        return kind, repr(value)
+    if isinstance(value, (tuple, list)):
+        return kind, *map(static_key, value)
+    if isinstance(value, frozenset):
+        return kind, frozenset(map(static_key, value))
+    if isinstance(value, np.generic):
+        return kind, value.dtype, value.tobytes()
+    if kind is slice:
+        return kind, static_key((value.start, value.stop, value.step))
+    return kind, value
+
+
+# -- of a call --------------------------------------------------------------------------------------------------------
+
+_NUMBERS = frozenset([int, float, bool, complex])
+_STATIC = frozenset([int, float, bool, str, complex, type(None), DType])
+
+
+def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+    """What a call that is computed now has in common with those that are resolved alike; None if nothing is known.
+
+    Calls are not recognised of tensors on several engines, of shapes that are not all known, of lists that stand for
+    tensors, and of what a graph records.
+    """
+    if len(args) > len(op.params):
+        return None
+    key: list[Any] = [config.version()]
+    values, is_static = args, op.is_static
+    if kwargs:
+        names = tuple(kwargs)
+        key.append(names)
+        values = (*args, *kwargs.values())
+        is_static = op.kinds_of_arguments(len(args), names)
+        if len(is_static) < len(values):
+            return None
+    engine: Any = None
+    for value, static in zip(values, is_static, strict=False):
+        kind = type(value)
+        if kind is Tensor and not static:
+            own, native = value._engine, value._value
+            shape = own.shape(native)
+            if own is not engine:
+                if engine is not None or (own.native is own and (shape is None or None in shape)):
+                    return None
+                engine = own
+            key += (own.native_dtype_of(native), shape)
+        elif static:
+            if kind in _PLAIN:
+                key += (kind, value)
+            elif _is_plain(value, kind):
+                key.append(static_key(value))
+            else:
+                return None
+        elif kind in _NUMBERS:
+            key.append(kind)
+        elif kind is np.ndarray:
+            key += (kind, value.dtype, value.shape)
+        else:
+            own = _describe(value, kind, key)
+            if own is None or (own is not _ANY and engine is not None and own is not engine):
+                return None
+            engine = engine if own is _ANY else own
+    key.append(current_engine() if engine is None else engine)
+    return tuple(key)
+
+
+_ANY = object()  # the engine of what belongs to none
+
+
+def _is_plain(value: Any, kind: type) -> bool:
+    """Whether a static value is a number, a word, a dtype, or made of such: not an object that a key would keep."""
+    return kind in _STATIC or (isinstance(value, (tuple, list)) and all(_is_plain(item, type(item)) for item in value))
+
+
+def _describe(value: Any, kind: type, key: list[Any]) -> Any:
+    """Adds an argument to a key; its engine, or None if it cannot be described."""
+    if value is None or issubclass(kind, np.generic):
+        key.append(kind)
+        return _ANY
+    if kind is Tensor:
+        shape = value._engine.shape(value._value)
+        key += (value._engine.native_dtype_of(value._value), shape)
+        return None if shape is None or None in shape else value._engine
+    if kind is tuple or kind is list:
+        return _describe_all(value, kind, key)
+    world = world_of(value)
+    if world is STATE and not is_recorded(value) and value.is_held:
+        key += (kind, value.dtype, value.shape)
+        return _ANY  # it is read where the call is computed
+    if world is NATIVE:
+        engine = owner_of_type(kind).native
+        shape = engine.shape(value)
+        if shape is None or None in shape:
+            return None
+        key += (kind, engine.native_dtype_of(value), shape)
+        return engine
+    return None
+
+
+def _describe_all(values: Any, kind: type, key: list[Any]) -> Any:
+    """A list of tensors; one of numbers may stand for a tensor, and its numbers decide."""
+    key += (kind, len(values))
+    engine: Any = None
+    for value in values:
+        own = _describe(value, type(value), key)
+        if own is None or own is _ANY or own is not (engine or own):
+            return None
+        engine = own
+    return engine
