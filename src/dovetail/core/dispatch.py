@@ -46,6 +46,7 @@ class Resolved(NamedTuple):
         conversions: (position, dtype or a list of them) of the tensor arguments that are converted; see `conversions`.
         rule: None where the body of a composite is run.
         values: the arguments in parameter order, of which the static ones hold for all these calls.
+        is_native: whether the arguments are an engine's own values, so that the results are, too.
         places: (position, what is to be taken there from the call: a number of `args` or a name of `kwargs`).
     """
 
@@ -53,6 +54,7 @@ class Resolved(NamedTuple):
     conversions: list[tuple[int, Any]]
     rule: Rule | None
     values: list[Any] = []  # noqa: RUF012  # never changed
+    is_native: bool = False
     places: list[tuple[int, int | str]] = []  # noqa: RUF012
 
 
@@ -77,9 +79,8 @@ def _apply_again(op: Op, resolved: Resolved, args: Any, kwargs: dict[str, Any]) 
         values[index] = args[place] if type(place) is int else kwargs[place]  # type: ignore[index]
     if op.checks_values:
         values = op.prepared(values)
-    engine = resolved.engine
-    if engine.native is engine:
-        return _owned(op, _execute(op, resolved, _converted(values.copy(), resolved)), engine, values)
+    if resolved.is_native:
+        return _owned(op, _execute(op, resolved, _converted(values.copy(), resolved)), resolved.engine, values)
     return _execute(op, resolved, _converted(values, resolved) if resolved.conversions else values)
 
 
@@ -99,7 +100,7 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
     resolved, tensors = _resolve(op, values, engine)
     result = _execute(op, resolved, tensors)
     if key is not None:
-        op.resolved.put(key, _remembered(op, resolved, tensors, args, kwargs))
+        op.resolved.put(key, _remembered(op, resolved, tensors, args, kwargs, world is NATIVE))
     return _owned(op, result, engine, values) if world is NATIVE else result
 
 
@@ -138,7 +139,9 @@ def _resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[
     return resolved, tensors
 
 
-def _remembered(op: Op, resolved: Resolved, tensors: list[Any], args: Any, kwargs: dict[str, Any]) -> Resolved:
+def _remembered(
+    op: Op, resolved: Resolved, tensors: list[Any], args: Any, kwargs: dict[str, Any], is_native: bool
+) -> Resolved:
     """For calls like this one: without its tensors, and with where theirs are to be taken from."""
     values, places = list(tensors), list[tuple[int, int | str]]()
     for index, _ in op.tensor_positions:
@@ -149,7 +152,7 @@ def _remembered(op: Op, resolved: Resolved, tensors: list[Any], args: Any, kwarg
         else:
             continue
         values[index] = None
-    return resolved._replace(values=values, places=places)
+    return resolved._replace(values=values, is_native=is_native, places=places)
 
 
 def _converted(values: list[Any], resolved: Resolved) -> list[Any]:

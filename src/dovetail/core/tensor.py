@@ -138,8 +138,8 @@ class Tensor(Operators):
 
     @property
     def shape(self) -> TensorShape:
-        dims: Any = self._engine.shape(self._value)
-        return dims if dims is None else TensorShape(dims)
+        dims = self._engine.shape(self._value)
+        return dims if dims is None else TensorShape(dims)  # type: ignore[return-value]  # of unknown rank, in a tf.function
 
     @property
     def dtype(self) -> DType:
