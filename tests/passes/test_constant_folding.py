@@ -5,9 +5,12 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.graph.copying import copy_graph
 from dovetail.passes.constant_folding import LARGEST, fold_constants
 from dovetail.passes.prune import prune
-from tests.passes.checks import keeps_random_graphs, optimized, types
+from dovetail.passes.specialize import specialize
+from tests.graph.random_graphs import check_same, interpret
+from tests.passes.checks import keeps_random_graphs, optimized, traced, types
 
 BY = [fold_constants, prune]
 test_random_graphs = keeps_random_graphs(fold_constants)
@@ -51,6 +54,35 @@ def test_shapes_become_static_inputs():
     assert types(graph) == ["BroadcastTo"]
     assert graph.outputs[0].op.attrs["shape"] == (2, 3)
     assert len(graph.outputs[0].op.inputs) == 1
+
+
+def test_what_is_known_of_a_shape_makes_dimensions_known():
+    """One dimension comes to be known, the other depends on a value."""
+
+    def function(x, n):
+        return ops.exp(ops.broadcast_to(1.0, ops.stack([ops.shape(x)[0], n])))
+
+    graph = traced(function, dt.spec((None,)), dt.spec((), "int32"))
+    assert graph.outputs[0].shape == (None, None)
+    specialize(graph, [(3,), ()])
+    graph.validate()
+    assert graph.outputs[0].shape == (3, None)
+    assert fold_constants(graph) == 0
+
+
+def test_a_carry_whose_shape_changes_stays_open():
+    def function(x):
+        return ops.while_loop(lambda c: ops.sum(c) < 20.0, lambda c: (ops.concatenate([c, c], 0),), (x,))[0]
+
+    def in_shape(graph):
+        return specialize(graph, [(2,)])
+
+    graph = traced(function, dt.spec((None,)))
+    assert in_shape(copy := copy_graph(graph)) >= 0
+    copy.validate()
+    assert copy.outputs[0].shape == (None,)
+    x = np.ones(2, "float32")
+    check_same(interpret(copy, [x]), interpret(graph, [x]))
 
 
 def test_large_results_are_not_held():

@@ -7,17 +7,14 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.passes.fuse import fuse
 from dovetail.passes.prune import prune
+from tests.passes.checks import optimized, types
 
 CLAIMED = {"FusedMatMul", "AddScaled"}
 X, Y = dt.spec((2, 3)), dt.spec((3, 4))
 
 
 def fused_types(function, *specs, claimed=CLAIMED):
-    graph = dt.function(function).graph(*specs)
-    fuse(graph, claimed)
-    prune(graph)
-    graph.validate()
-    return [op.type for op in graph.operations if op.type not in ("Placeholder", "Const")]
+    return types(optimized(function, *specs, by=[lambda graph: fuse(graph, claimed), prune], unknown=1))
 
 
 @pytest.mark.parametrize(
