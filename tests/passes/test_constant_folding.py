@@ -74,15 +74,43 @@ def test_a_carry_whose_shape_changes_stays_open():
     def function(x):
         return ops.while_loop(lambda c: ops.sum(c) < 20.0, lambda c: (ops.concatenate([c, c], 0),), (x,))[0]
 
-    def in_shape(graph):
-        return specialize(graph, [(2,)])
-
     graph = traced(function, dt.spec((None,)))
-    assert in_shape(copy := copy_graph(graph)) >= 0
+    copy = copy_graph(graph)
+    specialize(copy, [(2,)])
     copy.validate()
     assert copy.outputs[0].shape == (None,)
     x = np.ones(2, "float32")
     check_same(interpret(copy, [x]), interpret(graph, [x]))
+
+
+def test_shapes_flow_through_results_that_are_folded():
+    graph = traced(lambda x, y: ops.matmul(ops.ones(ops.shape(x)), y), dt.spec((None, 3)), dt.spec((3, 4)))
+    assert specialize(graph, [(2, 3), (3, 4)]) == 3  # the shape is a number, then static, and the ones are held
+    prune(graph)
+    graph.validate()
+    assert types(graph) == ["MatMul"]
+    assert graph.outputs[0].shape == (2, 4)
+
+
+def test_how_many_were_folded():
+    graph = traced(lambda x: x * ops.tanh(constant(0.5) + 1) + ops.cast(ops.shape(x)[0], "float32"), dt.spec((2,)))
+    before = len(types(graph))
+    assert fold_constants(graph) == before - len(["Mul", "AddV2"])
+    assert fold_constants(graph) == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "left"),
+    [
+        (lambda x: ops.broadcast_to(constant(1.0), (LARGEST,)) + x, ["AddV2"]),
+        (lambda x: ops.broadcast_to(constant(1.0), (LARGEST + 1,)) + x, ["BroadcastTo", "AddV2"]),
+        (lambda x: ops.tanh(constant(np.arange(2.0 * LARGEST))) + x, ["AddV2"]),
+        (lambda x: ops.split(constant(np.arange(2.0 * LARGEST)), 2)[1] + x, ["AddV2"]),
+    ],
+    ids=["small", "large", "no larger than its argument", "together no larger"],
+)
+def test_what_is_worth_its_memory(function, left):
+    assert types(optimized(function, dt.spec(()), by=BY)) == left
 
 
 def test_large_results_are_not_held():
