@@ -417,3 +417,14 @@ def test_variables_of_an_open_default_graph_are_recorded():
         assert float(square(own)) == 9  # which K did not make
     finally:
         K.clear_session()
+
+
+def test_a_gradient_function_is_not_asked_in_vain(engine):
+    """What no watched tensor went through has no part in a gradient."""
+    asked = []
+    square = dt.custom_gradient(lambda x: (x * x, lambda g: asked.append(1) or g))
+    x, other = ops.constant(3.0), ops.constant(4.0)
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = x * square(other)
+    assert float(tape.gradient(y, x)) == 16 and not asked

@@ -6,6 +6,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.graph.copying import copy_graph
+from dovetail.passes.base import run
 from dovetail.passes.constant_folding import LARGEST, fold_constants
 from dovetail.passes.prune import prune
 from dovetail.passes.specialize import specialize
@@ -151,3 +152,26 @@ def test_constants_go_into_branches():
         by=BY,
     )
     assert graph.outputs[0].shape == (2, 3)
+
+
+def test_computed_constants_go_into_branches_and_loops():
+    def function(x, flag):
+        factor = ops.tanh(constant(0.5))
+        chosen = ops.cond(flag, lambda: x * (factor + 1.0), lambda: x)
+        return ops.scan(lambda c, row: (c + row * (factor + 2.0), None), 0.0, chosen)[0]
+
+    graph = optimized(function, dt.spec((2,)), dt.spec((), "bool"), by=[lambda graph: run(graph, BY, 4)])
+    assert [types(part) for part in graph.subgraphs()] == [["Mul"], [], ["Mul", "AddV2"]]
+    assert fold_constants(graph) == 0
+
+
+def test_shapes_go_into_branches_and_loops():
+    def function(x, flag):
+        chosen = ops.cond(flag, lambda: ops.reshape(x, ops.shape(x) * 1), lambda: x)
+        return ops.scan(lambda c, _: (ops.reshape(c, ops.shape(c) * 1), None), chosen, length=2)[0]
+
+    graph = copy_graph(traced(function, dt.spec((None, 3)), dt.spec((), "bool")))
+    found = specialize(graph, [(2, 3), ()])
+    assert found == 2 * len(["the shape", "the product", "the reshape"])
+    assert graph.outputs[0].shape == (2, 3)
+    assert fold_constants(graph) == 0

@@ -86,3 +86,40 @@ def test_a_value_whose_shape_turns_out_to_be_another_changes_no_variable(engine)
     assert (float(count), w.numpy().tolist()) == (1.0, [1.0, 1.0, 1.0])
     step(np.full(3, 2, "float32"))
     assert (float(count), w.numpy().tolist()) == (2.0, [2.0, 2.0, 2.0])
+
+
+@pytest.mark.parametrize("engine", [e for e in ("numpy", "torch") if e in dt.list_engines()])
+def test_stepping_allocates_nothing(engine, monkeypatch):
+    with dt.engine(engine):
+        v, step, _ = stepping()
+        made = []
+        monkeypatch.setattr(current_engine(), "empty", lambda *_: made.append(1))
+        for _ in range(4):
+            step()
+        assert not made and v.numpy()[-1] == 7
+
+
+def test_the_spare_buffer_is_not_one_that_somebody_reads():
+    """A plan in another thread has taken hold of the array, and reads it during the next steps."""
+    with dt.engine("numpy"):
+        v, step, _ = stepping()
+        held = v.array_on(current_engine())
+        for _ in range(4):
+            step()
+        assert held[0] == 3 and v.numpy()[0] == 7
+
+
+@pytest.mark.skipif("jax" not in dt.list_engines(), reason="jax is not installed")
+@pytest.mark.parametrize("shown", [False, True])
+def test_arrays_are_consumed_but_by_programs_that_print(capsys, shown):
+    """Python code runs while such a program does, so what it was given has to stay."""
+    with dt.engine("jax"):
+        v = dt.Variable(np.zeros(3, "float32"))
+        step = dt.function(lambda: [v.assign(ops.print_tensor(v + 1.0) if shown else v + 1.0), None][1])
+        step()
+        before = v.array_on(current_engine())
+        address = before.unsafe_buffer_pointer()
+        del before
+        step()
+        assert (v.array_on(current_engine()).unsafe_buffer_pointer() == address) == (not shown)
+        assert v.numpy()[0] == 2

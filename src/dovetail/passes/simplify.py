@@ -86,7 +86,7 @@ def simplify(graph: Graph) -> int:
 
     def visit(op: Operation) -> int:
         shapes.note(op)
-        changes = _drop_broadcasts(op, shapes) if len(op.inputs) > 1 and op.op.is_elementwise else 0
+        changes = _drop_broadcasts(op, shapes) if op.op.is_elementwise else 0
         makers = {tensor.op.type for tensor in op.inputs}
         for needs, rule in _RULES.get(op.type, ()):
             new = rule(op, shapes) if needs <= makers else None
