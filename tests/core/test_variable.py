@@ -174,7 +174,7 @@ def test_dtype_and_name():
     assert dt.Variable(1.0, trainable=False).trainable is False
     first, second = dt.Variable(1.0), dt.Variable(1.0)
     assert first.name.startswith("variable_") and first.name != second.name
-    with pytest.raises(TypeError, match="Variable.*dtype='floaty'"):
+    with pytest.raises(TypeError, match=r"Variable.*dtype='floaty'"):
         dt.Variable(1.0, dtype="floaty")
 
 
@@ -300,7 +300,9 @@ def test_buffers_are_private_while_nobody_knows_their_array():
     buffer = Buffer(np.zeros(3), engine, shared=False)
     assert buffer.is_private
     held = buffer.value
-    assert not buffer.is_private and buffer.taken() is not held
+    assert not buffer.is_private and not buffer.wanted
+    assert buffer.taken() is not held
+    assert buffer.wanted  # who reads it now asks the variable again
     del held
     assert buffer.is_private
     buffer.shared = True
