@@ -55,6 +55,12 @@ TRUNK = {
 # (file, a mutant's description as the table shows it) → why nobody can observe it
 EQUIVALENT: dict[tuple[str, str], str] = {
     (
+        "core/state.py",
+        "0 in deque(map(setattr, variables, repeat('_buffer'), buffers), 0) → "
+        "1 in deque(map(setattr, variables, repeat('_buffer'), buffers), 0)",
+    ): "the deque is thrown away, with the None that it would keep",
+    ("core/state.py", "variable.followers → True"): "where there are no followers, nobody is told",
+    (
         "passes/constant_folding.py",
         "news → True in propagate(inner, news) if news else 0",
     ): "the pass comes to the subgraph anyway, and folds there what it would fold here",
