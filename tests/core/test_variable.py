@@ -12,7 +12,6 @@ from dovetail.core.errors import StaleValueError
 from dovetail.core.state import Buffer
 from tests.conftest import ENGINES
 
-
 TWO = [name for name in ("numpy", "torch") if name in dt.list_engines()]
 
 

@@ -12,7 +12,6 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.core.errors import RetracingWarning
 
-
 TWO = [name for name in ("numpy", "torch") if name in dt.list_engines()]
 
 
@@ -211,7 +210,7 @@ def test_a_signature_takes_numbers_and_lists():
     assert f([2, 1.0], np.array([1, 2])).numpy().tolist() == [3, 5]
     with pytest.raises(ValueError, match="does not fit the input signature"):
         f([2, np.ones(1)], np.array([1, 2]))
-    with pytest.raises(ValueError, match="step at .* does not fit the input signature"):
+    with pytest.raises(ValueError, match=r"step at .* does not fit the input signature"):
         dt.function(lambda x: x, input_signature=[dt.spec((2,))], name="step")(np.ones(3))
 
 
