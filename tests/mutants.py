@@ -60,6 +60,16 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "1 in deque(map(setattr, variables, repeat('_buffer'), buffers), 0)",
     ): "the deque is thrown away, with the None that it would keep",
     ("core/state.py", "variable.followers → True"): "where there are no followers, nobody is told",
+    ("plan/buffers.py", "engine.out_rules → True"): "without out rules no operation can be planned",
+    ("plan/optimize.py", "4 → 5"): "rounds end when nothing changes, and before that each changes no result",
+    (
+        "plan/plan.py",
+        "buffer is None or buffer.engine is not engine or buffer.wanted → True",
+    ): "`buffer_on` gives back the buffer where it is on the engine already",
+    (
+        "plan/plan.py",
+        "not self.variables and self._guard is None → False",
+    ): "what comes after does the same where there are no variables",
     (
         "passes/constant_folding.py",
         "news → True in propagate(inner, news) if news else 0",

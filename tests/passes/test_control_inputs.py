@@ -60,5 +60,7 @@ def test_it_leaves_no_control_inputs():
     waited = graph.outputs[1]
     assert waited.op.type == "XlaOptimizationBarrier"
     assert used.op.inputs == [waited]
+    tanh = graph.get_operation("Tanh")
+    assert [t.op.type for t in tanh.inputs] == ["XlaOptimizationBarrier"]
     assert "Print" in [op.type for op in optimized_copy(graph, get_engine("numpy")).operations]
     assert control_inputs_to_data(graph) == 0

@@ -51,6 +51,15 @@ def test_results_and_inputs_of_branches():
     assert [types(part) for part in (op.attrs["then_branch"], op.attrs["else_branch"])] == [["AddV2"], []]
 
 
+def test_the_first_result_of_branches():
+    def function(x, y, flag):
+        return ops.cond(flag, lambda: (ops.exp(y), x + 1.0), lambda: (y, x))[1]
+
+    op = control_flow(optimized(function, dt.spec(()), dt.spec(()), dt.spec((), "bool"), by=[prune]))
+    assert len(op.outputs) == 1
+    assert [types(part) for part in op.subgraphs()] == [["AddV2"], []]
+
+
 def test_how_many_were_removed():
     """Operations, and of control flow results and inputs."""
 

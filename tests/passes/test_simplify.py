@@ -7,6 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.ops.shapes.shape import sum_like
 from dovetail.passes.base import run
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.cse import merge_common
@@ -225,9 +226,25 @@ def test_transposes_of_other_axes_stay():
     assert types(graph) == ["Transpose", "MatMul"]
 
 
-def test_shapes_of_elementwise_results_are_those_of_the_arguments():
-    graph = optimized(lambda x: ops.shape(ops.tanh(x * 2.0)), dt.spec((None, None)), by=BY)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: ops.tanh(x * 2.0),
+        lambda x: x + ops.exp(x),
+        lambda x: ops.cast(x, "int32"),
+        ops.ones_like,
+        ops.zeros_like,
+        lambda x: ops.full_like(x, 2.0),
+        lambda x: sum_like(ops.stack([x, x]), x),
+        lambda x: ops.reshape(ops.reshape(x, (-1,)), ops.shape(x)),
+        lambda x: ops.broadcast_to(ops.sum(x), ops.shape(x)),
+        lambda x: ops.full(ops.shape(x), 2.0),
+    ],
+)
+def test_shapes_of_results_are_those_of_the_arguments(function):
+    graph = optimized(lambda x: ops.shape(ops.exp(ops.cast(function(x), "float64"))), dt.spec((None, None)), by=BY)
     assert types(graph) == ["Shape"]
+    assert graph.outputs[0].op.inputs == graph.inputs
 
 
 def test_sums_like_what_was_not_broadcast_vanish():
