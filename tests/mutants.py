@@ -61,7 +61,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ): "the deque is thrown away, with the None that it would keep",
     ("core/state.py", "variable.followers → True"): "where there are no followers, nobody is told",
     ("plan/buffers.py", "engine.out_rules → True"): "without out rules no operation can be planned",
-    ("plan/optimize.py", "4 → 5"): "rounds end when nothing changes, and before that each changes no result",
+    ("plan/optimize.py", "4 → 5"): "programs compute the same after any number of rounds",
     (
         "plan/plan.py",
         "buffer is None or buffer.engine is not engine or buffer.wanted → True",

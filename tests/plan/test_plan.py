@@ -156,7 +156,7 @@ def test_errors_that_are_no_operations_stay_as_they_are(engine, monkeypatch):
         raise ValueError("of nobody's")
 
     monkeypatch.setattr(plan, "_run", failing)
-    with pytest.raises(ValueError, match="^of nobody's$"):
+    with pytest.raises(ValueError, match=r"^of nobody's$"):
         step()
 
 
