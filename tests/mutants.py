@@ -54,6 +54,7 @@ TRUNK = {
 
 # (file, a mutant's description as the table shows it) → why nobody can observe it
 EQUIVALENT: dict[tuple[str, str], str] = {
+    ("autodiff/control.py", "new → True"): "a scan that keeps nothing new gets a copy of its own body",
     (
         "core/state.py",
         "0 in deque(map(setattr, variables, repeat('_buffer'), buffers), 0) → "

@@ -1,6 +1,7 @@
 """`function`: signatures, structures, state, nesting, retracing, and what cannot be traced."""
 
 import gc
+import threading
 import warnings
 import weakref
 
@@ -261,6 +262,29 @@ def test_assigned_under_a_tape(engine, around):
             assert float(y) == 11 * n and float(count) == n
     slope = tape.gradient(y, w)
     assert slope.numpy().tolist() == [9, 12] if around else slope is None
+
+
+def test_a_recorded_call_waits_for_the_variables_that_it_assigns():
+    """While another thread holds their guard, it has not yet read them."""
+    v, found = dt.Variable(1.0), []
+    double = dt.function(lambda: v.assign(v * 2.0).value)
+
+    def call():
+        with dt.GradientTape():
+            found.append(float(double()))
+
+    call()
+    v.read()
+    thread = threading.Thread(target=call)
+
+    def hold():
+        thread.start()
+        thread.join(0.3)
+        v.assign(10.0)
+
+    v.guard.holding(hold)
+    thread.join()
+    assert found == [2, 20] and float(v) == 20
 
 
 def test_a_function_of_several_results_and_none(engine):
