@@ -505,3 +505,26 @@ def test_a_gradient_function_in_a_graph_assigns_nothing():
     with pytest.raises(ValueError, match=r"its gradient function assigns seen, which it cannot in a graph"):
         dt.function(f)(ops.constant(1.0))
     assert float(v) == 1
+
+
+def test_gradients_asked_for_in_a_branch(engine):
+    """What is recorded around the branch has its gradient built inside of it."""
+
+    @dt.function
+    def f(x, y):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            z = loud(x, y) * 2.0
+        return ops.cond(y > 0, lambda: tape.gradient(z, x), lambda: x)
+
+    assert [float(f(np.float32(3), np.float32(y))) for y in (4, -4)] == [20, 3]
+
+
+def test_gradients_asked_for_while_no_graph_is_open(engine):
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec(()), "x")
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        z = loud(x, x) * 2.0
+    graph.outputs = [tape.gradient(z, x)]
+    assert float(dt.function(graph)(np.float32(3))) == 26
