@@ -53,7 +53,52 @@ TRUNK = {
 }
 
 # (file, a mutant's description as the table shows it) → why nobody can observe it
-EQUIVALENT: dict[tuple[str, str], str] = {}
+EQUIVALENT: dict[tuple[str, str], str] = {
+    ("autodiff/control.py", "new → True"): "a scan that keeps nothing new gets a copy of its own body",
+    (
+        "core/state.py",
+        "0 in deque(map(setattr, variables, repeat('_buffer'), buffers), 0) → "
+        "1 in deque(map(setattr, variables, repeat('_buffer'), buffers), 0)",
+    ): "the deque is thrown away, with the None that it would keep",
+    ("core/state.py", "variable.followers → True"): "where there are no followers, nobody is told",
+    ("plan/buffers.py", "engine.out_rules → True"): "without out rules no operation can be planned",
+    ("plan/optimize.py", "4 → 5"): "programs compute the same after any number of rounds",
+    (
+        "plan/plan.py",
+        "buffer is None or buffer.engine is not engine or buffer.wanted → True",
+    ): "`buffer_on` gives back the buffer where it is on the engine already",
+    (
+        "plan/plan.py",
+        "not self.variables and self._guard is None → False",
+    ): "what comes after does the same where there are no variables",
+    (
+        "passes/constant_folding.py",
+        "news → True in propagate(inner, news) if news else 0",
+    ): "the pass comes to the subgraph anyway, and folds there what it would fold here",
+    (
+        "passes/constant_folding.py",
+        "tensor in refined → True",
+    ): "a shape that is inferred again without need comes out as it was",
+    (
+        "passes/constant_folding.py",
+        "np.abs(value) <= dtype.max → np.abs(value) < dtype.max",
+    ): "what is not folded is computed when the program runs",
+    (
+        "passes/simplify.py",
+        "part is a or part is b or type(part) in (int, float) → "
+        "part is a and part is b and (type(part) in (int, float))",
+    ): "the types that a rule needs only say early that it does not match",
+    (
+        "passes/simplify.py",
+        "2 in {'float16': 1, 'bfloat16': 1, 'float32': 2, 'complex64': 2, 'f... → "
+        "3 in {'float16': 1, 'bfloat16': 1, 'float32': 2, 'complex64': 2, 'f...",
+    ): "no integers have 3 bytes",
+    (
+        "passes/simplify.py",
+        "4 in {'float16': 1, 'bfloat16': 1, 'float32': 2, 'complex64': 2, 'f... → "
+        "5 in {'float16': 1, 'bfloat16': 1, 'float32': 2, 'complex64': 2, 'f...",
+    ): "no integers have 5 bytes",
+}
 
 OPERATORS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,

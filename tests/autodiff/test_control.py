@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 
 import dovetail as dt
 from dovetail import ops
@@ -78,3 +79,21 @@ def test_gradients_reach_variables_in_bodies(engine):
 
     expected = train(ops.convert(x))
     agree([dt.function(train)(ops.convert(x)), of_compiled(ops.convert(x))], [expected, expected])
+
+
+# loops whose gradient needs no value of any step: a function of the first carry, and its gradient
+LINEAR = {
+    "of slices that it does not use": (lambda c: ops.scan(lambda c, _: (c * 2.0, None), c, np.zeros(3))[0], 8),
+    "of a number of steps": (lambda c: ops.scan(lambda c, _: (c * 2.0, None), c, length=3)[0], 8),
+    "with results of each step": (lambda c: ops.sum(ops.scan(lambda c, _: (c * 2.0, c), c, np.zeros(3))[1]), 7),
+    "with a number of steps, and results": (lambda c: ops.sum(ops.scan(lambda c, _: (c * 2.0, c), c, length=3)[1]), 7),
+    "backwards": (lambda c: ops.scan(lambda c, _: (c * 2.0, None), c, np.zeros(3), reverse=True)[0], 8),
+}
+
+
+@pytest.mark.parametrize("case", LINEAR)
+def test_loops_whose_gradient_needs_no_values(engine, case):
+    function, slope = LINEAR[case]
+    c = ops.convert(np.float64(5))
+    for call in (gradient(function), dt.function(gradient(function)), gradient(dt.function(function))):
+        agree(call(c), [np.float64(slope)])

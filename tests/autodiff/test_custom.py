@@ -417,3 +417,114 @@ def test_variables_of_an_open_default_graph_are_recorded():
         assert float(square(own)) == 9  # which K did not make
     finally:
         K.clear_session()
+
+
+def test_a_gradient_function_is_not_asked_in_vain(engine):
+    """What no watched tensor went through has no part in a gradient."""
+    asked = []
+    square = dt.custom_gradient(lambda x: (x * x, lambda g: asked.append(1) or g))
+    x, other = ops.constant(3.0), ops.constant(4.0)
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = x * square(other)
+    assert float(tape.gradient(y, x)) == 16 and not asked
+
+
+def test_variables_that_have_no_gradient_need_not_be_taken(engine):
+    count, fixed = dt.Variable(3), dt.Variable(2.0, trainable=False)
+
+    @dt.custom_gradient
+    def f(x):
+        return x * fixed * ops.cast(count, "float32"), lambda g: g * 10.0
+
+    for way in ways(f):
+        assert float(way(ops.constant(1.0))[0]) == 10
+
+
+@pytest.mark.parametrize("kind", ["named", "any keyword"])
+def test_how_the_gradient_function_takes_variables(kind):
+    w = dt.Variable(2.0)
+
+    def named(g, variables):
+        return g * 3.0, [g * 5.0 for _ in variables]
+
+    def any_keyword(g, **given):
+        return named(g, **given)
+
+    f = dt.custom_gradient(lambda x: (x * w, named if kind == "named" else any_keyword))
+    x = ops.constant(1.0)
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert [float(g) for g in tape.gradient(y, [x, w])] == [3, 5]
+
+
+# what a gradient function of (x, 2, n) returns, n being an integer tensor → the gradient by x
+RETURNED = {
+    "one for each argument": (lambda g: (g * 4.0, None, None), 4),
+    "one for each tensor": (lambda g: [g * 4.0, None], 4),
+    "a number": (lambda g: (4.0, None, None), 4),
+    "one for the integer": (lambda g: (g * 4.0, None, g * 9.0), 4),
+    "none": (lambda g: (None, None, None), None),
+}
+
+
+@pytest.mark.parametrize("case", RETURNED)
+def test_what_a_gradient_function_may_return(engine, case):
+    gradient, expected = RETURNED[case]
+    f = dt.custom_gradient(lambda x, factor, n: (x * factor, gradient))
+    for way in ways(lambda x: f(x, 2, ops.constant(3))):
+        (found,) = way(ops.constant(1.0))
+        assert found is None if expected is None else float(found) == expected
+
+
+def test_results_that_are_no_tensors(engine):
+    assert dt.custom_gradient(lambda x: (None, lambda g: g))(ops.constant(1.0)) is None
+    found = dt.custom_gradient(lambda x: ({"a": x, "b": 2.0}, lambda a, b: a))(ops.constant(1.0))
+    assert float(found["a"]) == 1 and float(found["b"]) == 2 and found["b"].dtype == "float32"
+
+
+def test_gradients_of_open_shapes_may_be_of_any():
+    """Only what is known to differ is refused."""
+    f = dt.custom_gradient(lambda x: (x * 2.0, lambda g: g * 3.0))
+    compiled = dt.function(lambda x: dt.gradients(f(x), [x]), input_signature=[dt.spec((None, 2))])
+    assert compiled(np.ones((3, 2), "float32"))[0].numpy().tolist() == [[3, 3]] * 3
+
+
+def test_a_gradient_function_in_a_graph_assigns_nothing():
+    v = dt.Variable(1.0, trainable=False, name="seen")
+
+    @dt.custom_gradient
+    def f(x):
+        def gradient(g):
+            v.assign(2.0)
+            return g
+
+        return x * 2.0, gradient
+
+    with pytest.raises(ValueError, match=r"its gradient function assigns seen, which it cannot in a graph"):
+        dt.function(f)(ops.constant(1.0))
+    assert float(v) == 1
+
+
+def test_gradients_asked_for_in_a_branch(engine):
+    """What is recorded around the branch has its gradient built inside of it."""
+
+    @dt.function
+    def f(x, y):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            z = loud(x, y) * 2.0
+        return ops.cond(y > 0, lambda: tape.gradient(z, x), lambda: x)
+
+    assert [float(f(np.float32(3), np.float32(y))) for y in (4, -4)] == [20, 3]
+
+
+def test_gradients_asked_for_while_no_graph_is_open(engine):
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec(()), "x")
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        z = loud(x, x) * 2.0
+    graph.outputs = [tape.gradient(z, x)]
+    assert float(dt.function(graph)(np.float32(3))) == 26

@@ -125,3 +125,12 @@ def test_products_of_structures_and_variables():
     assert linear[0].numpy().tolist() == [0, 0]
     with pytest.raises(ValueError, match="1 primals and 2 tangents"):
         dt.jvp(lambda x: x, [1.0], [1.0, 2.0])
+
+
+def test_by_itself():
+    """A tensor that no tape follows has no derivative, not even by itself."""
+    x, watched = ops.constant([1.0, 2.0]), ops.constant([1.0, 2.0])
+    with dt.GradientTape(persistent=True) as tape:
+        tape.watch(watched)
+    assert tape.jacobian(x, x) is None and tape.gradient(x, x) is None
+    assert tape.jacobian(watched, watched).numpy().tolist() == [[1, 0], [0, 1]]

@@ -137,6 +137,20 @@ def test_unknown_names():
             graph.gradient_override_map({"Reluu": "x"}),
         ):
             pass
+        with (
+            pytest.raises(LookupError, match=r"no op of the type 'Zzzzzz'\.$"),
+            graph.gradient_override_map({"Zzzzzz": "x"}),
+        ):
+            pass
+
+
+def test_unknown_names_like_no_other():
+    x = ops.constant(1.0)
+    with dt.GradientTape() as tape, dt.gradient_override_map({"Tanh": "Zzzzzz"}):
+        tape.watch(x)
+        y = ops.tanh(x)
+    with pytest.raises(LookupError, match=r"'Zzzzzz'; register it with RegisterGradient\(name\)"):
+        tape.gradient(y, x)
 
 
 def test_taken_names():

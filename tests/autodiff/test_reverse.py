@@ -33,3 +33,19 @@ def test_a_tensor_that_is_used_twice_gets_the_sum(engine):
         y = ops.sum(x * x + ops.exp(x) * x)
     expected = 2 * np.array([1, 2]) + np.exp([1, 2]) * np.array([2, 3])
     np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected, rtol=1e-5)
+
+
+def slope(x, shape):
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = ops.sum(ops.reshape(x, shape) * np.array([[1.0], [2.0]], "float32"))
+    return tape.gradient(y, x)
+
+
+def test_shapes_that_are_tensors_get_no_gradient(engine):
+    assert slope(ops.constant([3.0, 4.0]), ops.constant([2, 1])).numpy().tolist() == [1, 2]
+
+
+def test_shapes_that_are_tensors_of_a_graph_get_no_gradient():
+    compiled = dt.function(slope, input_signature=[dt.spec((2,)), dt.spec((2,), "int32")])
+    assert compiled(np.ones(2, "float32"), np.array([2, 1], "int32")).numpy().tolist() == [1, 2]

@@ -159,3 +159,15 @@ def test_assigned_variables(engine):
         assert [float(g) for g in tape.gradient(y, [x, w])] == [before**2, 4 * before]
     f(x)
     assert int(count) == 4
+
+
+def test_constants_are_not_handed_over():
+    graph = dt.function(lambda x: x * ops.constant([2.0, 3.0])).graph(dt.spec((2,)))
+    found = split(graph)
+    assert found.kept == 0 and len(found.forward.outputs) == 1
+    assert "Const" in [op.type for op in found.backward.operations] and len(found.backward.inputs) == 1
+
+
+def test_only_what_the_gradient_needs_is_kept():
+    found = split(dt.function(lambda x: ops.exp(ops.tanh(ops.exp(x)))).graph(dt.spec((2,))))
+    assert sorted(t.op.type for t in found.forward.outputs[1:]) == ["Exp", "Exp", "Tanh"]  # and not x

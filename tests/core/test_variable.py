@@ -1,11 +1,18 @@
 """Variables: values, assignment, buffers that are lent, consumed and kept."""
 
+import re
+
 import numpy as np
 import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import StaleValueError
+from dovetail.core.state import Buffer
+from tests.conftest import ENGINES
+
+TWO = [name for name in ("numpy", "torch") if name in dt.list_engines()]
 
 
 def test_value_and_attributes(engine):
@@ -45,7 +52,7 @@ def test_deleted(engine):
 
 def test_follows_the_engine():
     v = dt.Variable([1.0])
-    for name in dt.list_engines():
+    for name in ENGINES:
         with dt.engine(name):
             assert (v * 2).engine == name
             assert v.engine == name
@@ -145,9 +152,173 @@ def test_assigned_from_an_argument(engine):
     assert x.numpy()[0] == 1 and v.numpy()[0] == 16
 
 
+def test_assigned_a_view(engine):
+    """Nor of what it was given eagerly, of which it has a part."""
+    x = ops.convert(np.ones(4096, "float32"))
+    v, w = dt.Variable(np.zeros(2048, "float32")), dt.Variable(x[2048:])
+    v.assign(x[:2048])
+    double = dt.function(lambda: [v.assign(v * 2.0), w.assign(w * 2.0), None][2])
+    for _ in range(4):
+        double()
+    assert (x.numpy() == 1).all() and v.numpy()[0] == w.numpy()[0] == 16
+
+
 def test_failed_call_leaves_the_values(engine):
     v = dt.Variable([1.0, 2.0])
     step = dt.function(lambda x: v.assign(v + ops.matmul(x, x)[0]))
     with pytest.raises(ValueError, match="inner dimensions"):
         step(np.ones((2, 3), "float32"))
     assert v.numpy().tolist() == [1, 2]
+
+
+def test_dtype_and_name():
+    assert dt.Variable([1, 2], dtype="float64").dtype == "float64"
+    assert dt.Variable(np.ones(2, "float64")).dtype == "float64"
+    assert dt.Variable(1.0, trainable=False).trainable is False
+    first, second = dt.Variable(1.0), dt.Variable(1.0)
+    assert first.name.startswith("variable_") and first.name != second.name
+    with pytest.raises(TypeError, match=r"Variable.*dtype='floaty'"):
+        dt.Variable(1.0, dtype="floaty")
+
+
+def test_as_python_and_numpy_take_it(engine):
+    v, row = dt.Variable(3.0), dt.Variable([1.0, 2.0, 0.0])
+    assert (int(v), float(v), bool(v), bool(dt.Variable(0.0))) == (3, 3.0, True, False)
+    assert len(row) == 3 and [float(each) for each in row] == [1, 2, 0]
+    assert np.asarray(row).tolist() == [1, 2, 0] and np.asarray(row, "int32").dtype == "int32"
+    assert {v: 1}[v] == 1 and v not in {row}
+    assert isinstance(row.device, str) and row.device
+
+
+def test_memory_of_its_own(engine):
+    """Neither what it was given nor what was read of it is its memory."""
+    given = np.array([1.0, 2.0], "float32")
+    v, w = dt.Variable(given), dt.Variable([0.0, 0.0])
+    w.assign(given)
+    seen = v.numpy()
+    given[0] = seen[0] = 9.0
+    assert v.numpy().tolist() == w.numpy().tolist() == [1, 2]
+
+
+@pytest.mark.skipif("torch" not in dt.list_engines(), reason="torch is not installed")
+def test_memory_of_its_own_beside_that_of_other_libraries():
+    import torch
+
+    given = torch.tensor([1.0, 2.0])
+    v, w = dt.Variable(given), dt.Variable([0.0, 0.0])
+    w.assign(given)
+    given[0] = 9.0
+    assert v.numpy().tolist() == w.numpy().tolist() == [1, 2]
+    assert v.engine == "torch"
+
+
+def test_reads_of_one_value_are_one_tensor(engine):
+    v = dt.Variable([1.0, 2.0])
+    first = v.read()
+    assert v.read() is first is v.value
+    v.assign([3.0, 4.0])
+    assert v.read() is not first and first.numpy().tolist() == [1, 2]
+
+
+def test_reads_are_shown_to_tapes():
+    v, fixed = dt.Variable([1.0, 2.0]), dt.Variable(1.0, trainable=False)
+    v.read()  # before the tape
+    with dt.GradientTape() as tape:
+        y = v.read() * fixed
+    assert tape.watched_variables() == [v]
+    assert tape.gradient(y, v).numpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("to", TWO)
+def test_reads_on_another_engine(to):
+    v = dt.Variable([1.0, 2.0])
+    before = v.read()
+    assert v.read(get_engine(to)).engine == v.engine == to
+    assert before.engine == "numpy" and before.numpy().tolist() == v.numpy().tolist() == [1, 2]
+
+
+def test_what_a_plan_reads_is_on_its_engine():
+    v = dt.Variable([1.0, 2.0])
+    for name in TWO:
+        engine = get_engine(name)
+        assert engine.to_numpy(v.array_on(engine)).tolist() == [1, 2] and v.engine == name
+
+
+def test_assigned_what_has_no_value():
+    v = dt.Variable([1.0, 2.0], name="v")
+    x = dt.Graph().placeholder(dt.spec((2,)), "x")
+    with pytest.raises(ValueError, match=r"AssignVariableOp at .*has no value outside the graph that makes it"):
+        v.assign(x)
+    assert v.numpy().tolist() == [1, 2]
+
+
+@pytest.mark.skipif("jax" not in dt.list_engines(), reason="jax is not installed")
+def test_assigned_what_a_library_traces():
+    import jax
+
+    v = dt.Variable([1.0, 2.0], name="v")
+    with pytest.raises(ValueError, match=r"'v' cannot be assigned what jax traces, which has no value yet"):
+        jax.jit(lambda x: [v.assign(x), x][1])(np.ones(2, "float32"))
+    assert v.assign(jax.numpy.ones(2)).numpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("given", [3.0, [1.0], np.ones((2, 2)), dt.spec(None)])
+def test_shapes_that_do_not_fit(given):
+    v = dt.Variable([1.0, 2.0])
+    shape = () if getattr(given, "shape", ()) is None else np.shape(given)
+    with pytest.raises(ValueError, match=f"a value of shape {re.escape(str(tuple(shape)))} does not fit"):
+        v.check_shape(given)
+    v.check_shape(dt.spec((None,)))
+
+
+class Follower:
+    """A variable of another library."""
+
+    def __init__(self, value):
+        self.values = [value.tolist()]
+
+    def assign(self, value):
+        self.values.append(value.tolist())
+
+
+def test_followers_are_assigned_each_value():
+    v = dt.Variable([1.0, 2.0])
+    one, other = v.follow("one", Follower), v.follow("other", Follower)
+    assert v.follow("one", Follower) is one is not other
+    v.assign([3.0, 4.0])
+    dt.function(lambda: [v.assign_add([1.0, 1.0]), None][1])()
+    assert one.values == other.values == [[1, 2], [3, 4], [4, 5]]
+
+
+def test_changed_by_another_variable(engine):
+    v, delta = dt.Variable([1.0, 2.0]), dt.Variable([10.0, 20.0])
+    v.assign_add(delta)
+    assert v.numpy().tolist() == [11, 22]
+    v.assign_sub(v)
+    assert v.numpy().tolist() == [0, 0] and delta.numpy().tolist() == [10, 20]
+
+
+def test_buffers_are_private_while_nobody_knows_their_array():
+    engine = get_engine("numpy")
+    buffer = Buffer(np.zeros(3), engine, shared=False)
+    assert buffer.is_private
+    held = buffer.value
+    assert not buffer.is_private and not buffer.wanted
+    assert buffer.taken() is not held
+    assert buffer.wanted  # who reads it now asks the variable again
+    del held
+    assert buffer.is_private
+    buffer.shared = True
+    assert not buffer.is_private
+
+
+def test_spare_arrays_are_lent_to_their_engine_alone():
+    engine = get_engine("numpy")
+    spare = Buffer(np.zeros(3), engine, shared=False)
+    buffer = Buffer(np.ones(3), engine, spare=spare)
+    assert Buffer(np.ones(3), engine).spare_array(engine) is None
+    assert buffer.spare_array(engine) is spare.value
+    assert buffer.spare_array(None) is None
+    held = spare.value
+    assert buffer.spare_array(engine) is None
+    assert held is not None

@@ -5,7 +5,7 @@ from dovetail import ops
 from dovetail.core.table import OPS
 from dovetail.passes.base import run
 from dovetail.passes.composites import inline_composites
-from tests.passes.checks import keeps_random_graphs, optimized, types
+from tests.passes.checks import keeps_random_graphs, optimized, traced, types
 
 test_random_graphs = keeps_random_graphs(lambda graph: run(graph, [lambda part: inline_composites(part, ())]))
 
@@ -27,6 +27,29 @@ def test_claimed_composites_stay():
 def test_to_any_depth():
     graph = optimized(lambda x: ops.softmax(x), dt.spec((2, 3)), by=inline())
     assert all(OPS[name].is_primitive for name in types(graph))
+
+
+def test_how_many_were_inlined():
+    graph = traced(lambda x: ops.square(ops.square(x)) + ops.tanh(x), dt.spec((2,)))
+    assert inline_composites(graph, ()) == 2
+    assert inline_composites(graph, ()) == 0
+
+
+def test_an_input_that_comes_through_waits_as_the_composite_did():
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    with graph.as_default():
+        shown = ops.print_tensor(x)
+        with graph.control_dependencies([shown.op]):
+            graph.outputs = [ops.diff(x, 0)]
+    assert inline_composites(graph, ("Print",)) == 1
+    graph.validate()
+    assert graph.outputs[0].op.control_inputs == (shown.op,)
+
+
+def test_an_input_that_comes_through_is_the_result():
+    graph = optimized(lambda x: ops.diff(x, 0), dt.spec((2,)), by=inline())
+    assert graph.outputs == [graph.inputs[0]]
 
 
 def test_the_line_is_that_of_the_composite():

@@ -5,9 +5,13 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.graph.copying import copy_graph
+from dovetail.passes.base import run
 from dovetail.passes.constant_folding import LARGEST, fold_constants
 from dovetail.passes.prune import prune
-from tests.passes.checks import keeps_random_graphs, optimized, types
+from dovetail.passes.specialize import specialize
+from tests.graph.random_graphs import check_same, interpret
+from tests.passes.checks import keeps_random_graphs, optimized, traced, types
 
 BY = [fold_constants, prune]
 test_random_graphs = keeps_random_graphs(fold_constants)
@@ -53,6 +57,63 @@ def test_shapes_become_static_inputs():
     assert len(graph.outputs[0].op.inputs) == 1
 
 
+def test_what_is_known_of_a_shape_makes_dimensions_known():
+    """One dimension comes to be known, the other depends on a value."""
+
+    def function(x, n):
+        return ops.exp(ops.broadcast_to(1.0, ops.stack([ops.shape(x)[0], n])))
+
+    graph = traced(function, dt.spec((None,)), dt.spec((), "int32"))
+    assert graph.outputs[0].shape == (None, None)
+    specialize(graph, [(3,), ()])
+    graph.validate()
+    assert graph.outputs[0].shape == (3, None)
+    assert fold_constants(graph) == 0
+
+
+def test_a_carry_whose_shape_changes_stays_open():
+    def function(x):
+        return ops.while_loop(lambda c: ops.sum(c) < 20.0, lambda c: (ops.concatenate([c, c], 0),), (x,))[0]
+
+    graph = traced(function, dt.spec((None,)))
+    copy = copy_graph(graph)
+    specialize(copy, [(2,)])
+    copy.validate()
+    assert copy.outputs[0].shape == (None,)
+    x = np.ones(2, "float32")
+    check_same(interpret(copy, [x]), interpret(graph, [x]))
+
+
+def test_shapes_flow_through_results_that_are_folded():
+    graph = traced(lambda x, y: ops.matmul(ops.ones(ops.shape(x)), y), dt.spec((None, 3)), dt.spec((3, 4)))
+    assert specialize(graph, [(2, 3), (3, 4)]) == 3  # the shape is a number, then static, and the ones are held
+    prune(graph)
+    graph.validate()
+    assert types(graph) == ["MatMul"]
+    assert graph.outputs[0].shape == (2, 4)
+
+
+def test_how_many_were_folded():
+    graph = traced(lambda x: x * ops.tanh(constant(0.5) + 1) + ops.cast(ops.shape(x)[0], "float32"), dt.spec((2,)))
+    before = len(types(graph))
+    assert fold_constants(graph) == before - len(["Mul", "AddV2"])
+    assert fold_constants(graph) == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "left"),
+    [
+        (lambda x: ops.broadcast_to(constant(1.0), (LARGEST,)) + x, ["AddV2"]),
+        (lambda x: ops.broadcast_to(constant(1.0), (LARGEST + 1,)) + x, ["BroadcastTo", "AddV2"]),
+        (lambda x: ops.tanh(constant(np.arange(2.0 * LARGEST))) + x, ["AddV2"]),
+        (lambda x: ops.split(constant(np.arange(2.0 * LARGEST)), 2)[1] + x, ["AddV2"]),
+    ],
+    ids=["small", "large", "no larger than its argument", "together no larger"],
+)
+def test_what_is_worth_its_memory(function, left):
+    assert types(optimized(function, dt.spec(()), by=BY)) == left
+
+
 def test_large_results_are_not_held():
     graph = optimized(lambda x: ops.broadcast_to(constant(1.0), (100, 100)) + x, dt.spec(()), by=BY)
     assert types(graph) == ["BroadcastTo", "AddV2"]
@@ -91,3 +152,26 @@ def test_constants_go_into_branches():
         by=BY,
     )
     assert graph.outputs[0].shape == (2, 3)
+
+
+def test_computed_constants_go_into_branches_and_loops():
+    def function(x, flag):
+        factor = ops.tanh(constant(0.5))
+        chosen = ops.cond(flag, lambda: x * (factor + 1.0), lambda: x)
+        return ops.scan(lambda c, row: (c + row * (factor + 2.0), None), 0.0, chosen)[0]
+
+    graph = optimized(function, dt.spec((2,)), dt.spec((), "bool"), by=[lambda graph: run(graph, BY, 4)])
+    assert [types(part) for part in graph.subgraphs()] == [["Mul"], [], ["Mul", "AddV2"]]
+    assert fold_constants(graph) == 0
+
+
+def test_shapes_go_into_branches_and_loops():
+    def function(x, flag):
+        chosen = ops.cond(flag, lambda: ops.reshape(x, ops.shape(x) * 1), lambda: x)
+        return ops.scan(lambda c, _: (ops.reshape(c, ops.shape(c) * 1), None), chosen, length=2)[0]
+
+    graph = copy_graph(traced(function, dt.spec((None, 3)), dt.spec((), "bool")))
+    found = specialize(graph, [(2, 3), ()])
+    assert found == 2 * len(["the shape", "the product", "the reshape"])
+    assert graph.outputs[0].shape == (2, 3)
+    assert fold_constants(graph) == 0

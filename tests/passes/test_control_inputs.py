@@ -52,10 +52,15 @@ def test_it_leaves_no_control_inputs():
         read.op.add_control_input(shown.op)
         with graph.control_dependencies([shown.op, read.op]):
             y = ops.tanh(x) + read
-    graph.outputs = [y, read]
+        used = ops.exp(read)
+    graph.outputs = [y, read, used]
     assert control_inputs_to_data(graph) == 3
     graph.validate()
     assert not any(op.control_inputs for op in graph.operations)
-    assert graph.outputs[1].op.type == "XlaOptimizationBarrier"
+    waited = graph.outputs[1]
+    assert waited.op.type == "XlaOptimizationBarrier"
+    assert used.op.inputs == [waited]
+    tanh = graph.get_operation("Tanh")
+    assert [t.op.type for t in tanh.inputs] == ["XlaOptimizationBarrier"]
     assert "Print" in [op.type for op in optimized_copy(graph, get_engine("numpy")).operations]
     assert control_inputs_to_data(graph) == 0

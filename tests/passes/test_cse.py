@@ -1,10 +1,11 @@
 """Common subexpressions."""
 
 import numpy as np
+import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.passes.cse import merge_common
+from dovetail.passes.cse import LARGEST, merge_common
 from dovetail.passes.prune import prune
 from tests.passes.checks import keeps_random_graphs, optimized, types
 
@@ -53,10 +54,48 @@ def test_reads_merge_and_assignments_stay():
     assert types(graph).count("AddV2") == 2
 
 
-def test_pinned_operations_do_not_merge_with_others():
+def _pin(op):
+    op.engine = "torch"
+
+
+def _place(op):
+    op.device = "cpu:1"
+
+
+def _override(op):
+    op.overrides = {"Tanh": "Other"}
+
+
+def _differentiate(op):
+    op.gradient_function = lambda node, g: g
+
+
+@pytest.mark.parametrize("change", [_pin, _place, _override, _differentiate])
+def test_operations_with_something_of_their_own_do_not_merge(change):
     graph = dt.Graph()
     x = graph.placeholder(X)
-    y, z = ops.tanh(x), ops.tanh(x)
-    z.op.engine = "torch"
-    graph.outputs = [y, z]
+    graph.outputs = [ops.tanh(x), ops.tanh(x), ops.tanh(x)]
+    change(graph.outputs[1].op)
+    assert merge_common(graph) == 1
+    assert graph.outputs[0] is graph.outputs[2] is not graph.outputs[1]
+
+
+@pytest.mark.parametrize(("size", "merged"), [(LARGEST, 1), (LARGEST + 1, 0)])
+def test_elements_of_large_constants_are_not_compared(size, merged):
+    graph = dt.Graph()
+    graph.outputs = [graph.constant(np.zeros(size, "int8")) for _ in range(2)]
+    assert merge_common(graph) == merged
+
+
+def test_large_constants_of_one_array_merge():
+    graph = dt.Graph()
+    value = np.zeros(LARGEST + 1, "int8")
+    graph.outputs = [graph.constant(value), graph.constant(value)]
+    assert merge_common(graph) == 1
+
+
+def test_what_is_shown_does_not_merge():
+    graph = dt.Graph()
+    x = graph.placeholder(X)
+    graph.outputs = [ops.print_tensor(x), ops.print_tensor(x)]
     assert merge_common(graph) == 0

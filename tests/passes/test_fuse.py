@@ -7,17 +7,14 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.passes.fuse import fuse
 from dovetail.passes.prune import prune
+from tests.passes.checks import optimized, traced, types
 
 CLAIMED = {"FusedMatMul", "AddScaled"}
 X, Y = dt.spec((2, 3)), dt.spec((3, 4))
 
 
 def fused_types(function, *specs, claimed=CLAIMED):
-    graph = dt.function(function).graph(*specs)
-    fuse(graph, claimed)
-    prune(graph)
-    graph.validate()
-    return [op.type for op in graph.operations if op.type not in ("Placeholder", "Const")]
+    return types(optimized(function, *specs, by=[lambda graph: fuse(graph, claimed), prune], unknown=1))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +28,8 @@ def fused_types(function, *specs, claimed=CLAIMED):
 )
 def test_fused(function, specs, expected):
     assert fused_types(function, *specs) == expected
-    assert expected[0] not in fused_types(function, *specs, claimed=())
+    for claimed in ((), CLAIMED - set(expected)):
+        assert expected[0] not in fused_types(function, *specs, claimed=claimed)
 
 
 def _also_returns_the_product(x, y, b):
@@ -39,10 +37,18 @@ def _also_returns_the_product(x, y, b):
     return product + b, product
 
 
+def _needs_the_product_elsewhere(x, y, b):
+    product = x @ y
+    return product + b, ops.exp(product)
+
+
 @pytest.mark.parametrize(
     ("function", "specs"),
     [
         (_also_returns_the_product, [X, Y, dt.spec((4,))]),
+        (_needs_the_product_elsewhere, [X, Y, dt.spec((4,))]),
+        (lambda x, y, b: x @ y + b, [dt.spec((2, 3), "int32"), dt.spec((3, 4), "int32"), dt.spec((4,), "int32")]),
+        (lambda x, y, b: x @ y + b, [dt.spec((None, 3)), Y, dt.spec((None, 4))]),  # the bias may have more rows
         (lambda x, y, b: x @ y + b, [dt.spec((5, 2, 3)), Y, dt.spec((4,))]),  # more than matrices
         (lambda x, y, b: x @ y + b, [X, Y, dt.spec((5, 2, 4))]),  # the bias is wider than the product
         (lambda x, y, b: x @ y + b, [X, dt.spec((3, 1)), dt.spec((1, 5))]),  # the product is a column
@@ -53,6 +59,23 @@ def _also_returns_the_product(x, y, b):
 )
 def test_left_alone(function, specs):
     assert not CLAIMED & set(fused_types(function, *specs))
+
+
+@pytest.mark.parametrize("transposed", [(True, False), (False, True), (True, True)])
+def test_transposed(transposed):
+    """The bias is as wide as the product, however the product comes about."""
+    x, y = (dt.spec((3, 2) if transposed[0] else (2, 3)), dt.spec((4, 3) if transposed[1] else (3, 4)))
+
+    def function(x, y, b):
+        return ops.matmul(x, y, *transposed) + b
+
+    assert fused_types(function, x, y, dt.spec((1, 4))) == ["FusedMatMul"]
+
+
+def test_how_many_were_fused():
+    graph = traced(lambda x, y, b: ops.exp(x @ y + b) - 0.5 * (x @ y), X, Y, dt.spec((4,)))
+    assert fuse(graph, CLAIMED) == 2
+    assert fuse(graph, CLAIMED) == 0
 
 
 def test_numbers(engine, rng):

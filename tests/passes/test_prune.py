@@ -51,6 +51,45 @@ def test_results_and_inputs_of_branches():
     assert [types(part) for part in (op.attrs["then_branch"], op.attrs["else_branch"])] == [["AddV2"], []]
 
 
+def test_the_first_result_of_branches():
+    def function(x, y, flag):
+        return ops.cond(flag, lambda: (ops.exp(y), x + 1.0), lambda: (y, x))[1]
+
+    op = control_flow(optimized(function, dt.spec(()), dt.spec(()), dt.spec((), "bool"), by=[prune]))
+    assert len(op.outputs) == 1
+    assert [types(part) for part in op.subgraphs()] == [["AddV2"], []]
+
+
+def test_how_many_were_removed():
+    """Operations, and of control flow results and inputs."""
+
+    def function(x, y, flag):
+        return ops.cond(flag, lambda: (x + 1.0, ops.exp(y)), lambda: (x, y))[0]
+
+    graph = traced(function, dt.spec(()), dt.spec(()), dt.spec((), "bool"))
+    assert prune(graph) == 2
+    assert prune(graph) == 0
+
+
+def test_results_of_a_scan_that_carries_nothing():
+    def function(x):
+        return ops.scan(lambda c, row: (c, (ops.exp(row), row * 2.0)), (), x)[1][1]
+
+    op = control_flow(optimized(function, dt.spec((5, 3)), by=[prune]))
+    assert len(op.outputs) == 1
+    assert types(op.attrs["body"]) == ["Mul"]
+
+
+def test_a_scan_without_constants_keeps_its_slices():
+    """Though it does not use them, they say how many steps there are."""
+
+    def function(x):
+        return ops.scan(lambda c, row: (c + 1.0, c), 0.0, x)
+
+    op = control_flow(optimized(function, dt.spec((5, 3)), by=[prune]))
+    assert len(op.inputs) == 2
+
+
 def test_results_of_a_scan():
     def function(x):
         return ops.scan(lambda c, row: (c + row, {"a": ops.exp(row), "b": row * 2.0}), ops.zeros((3,)), x)[1]["b"]

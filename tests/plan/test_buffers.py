@@ -8,6 +8,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
+from dovetail.plan.buffers import SMALLEST
 
 BIG = (64, 64)
 
@@ -36,6 +37,14 @@ def test_a_chain_needs_one_buffer(engine):
 
 def test_small_values_have_no_buffers():
     assert plan_of(chain, dt.spec((2, 2))).program.buffers.specs == []
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype", "count"),
+    [(SMALLEST // 4, "float32", 1), (SMALLEST // 4 - 1, "float32", 0), (SMALLEST // 8, "float64", 1)],
+)
+def test_buffers_are_of_so_many_bytes_at_least(size, dtype, count):
+    assert len(plan_of(chain, dt.spec((size,), dtype)).program.buffers.specs) == count
 
 
 def test_unknown_sizes_have_no_buffers():
@@ -82,6 +91,8 @@ def test_no_write_over_a_transposed_argument(engine):
         a = ops.exp(x)
         return (a + ops.transpose(a)) * 2.0
 
+    if engine == "numpy":  # which would copy where it reads and writes the same memory
+        assert len(plan_of(f, x).program.buffers.specs) == 2
     np.testing.assert_allclose(f(x).numpy(), 2 * (np.exp(x) + np.exp(x).T), rtol=1e-5)
 
 

@@ -1,6 +1,7 @@
 """`function`: signatures, structures, state, nesting, retracing, and what cannot be traced."""
 
 import gc
+import threading
 import warnings
 import weakref
 
@@ -11,6 +12,8 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.core.errors import RetracingWarning
+
+TWO = [name for name in ("numpy", "torch") if name in dt.list_engines()]
 
 
 def test_traces_once_per_signature(engine):
@@ -153,6 +156,162 @@ def test_retracing_warns_with_the_reason():
             f(ops.constant(1.0), n)
     texts = [str(w.message) for w in caught if w.category is RetracingWarning]
     assert texts and "7 became the static value 8" in texts[0]
+
+
+def _under_a_setting(f, n):
+    dt.config.set_epsilon(10.0**-n)
+    f(ops.constant(1.0))
+
+
+# what differs from call to call → what the warning says of the ninth trace
+RETRACES = {
+    "a shape": (lambda f, n: f(np.ones(n, "float32")), r"float32\[7\] became float32\[8\]\. Pass"),
+    "a static value": (lambda f, n: f(np.ones(2), n), r"the static value 7 became the static value 8\. Pass"),
+    "both": (lambda f, n: f(np.ones(n), n), r"float64\[7\] became float64\[8\]; the static value 7 became"),
+    "an object": (lambda f, n: f({n}), r"the static value \{7\} became the static value \{8\}"),
+    "the structure": (lambda f, n: f([1.0] * n), "the structure of the arguments differs"),
+    "a setting": (_under_a_setting, r"the settings, the gradient overrides or the learning phase differ\. Pass"),
+}
+
+
+@pytest.mark.parametrize("case", RETRACES)
+def test_retracing_warns_of_what_differs(case):
+    call, words = RETRACES[case]
+    f = dt.function(lambda *args: ops.constant(1.0), name="step")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in range(8):
+            call(f, n)
+    with pytest.warns(RetracingWarning, match=rf"step is traced for the 9th time: {words}") as caught:
+        call(f, 8)
+    assert len(caught) == 1 and caught[0].filename == __file__
+
+
+def test_tensors_of_several_engines():
+    """The first one says where it runs."""
+    f = dt.function(lambda n, x, y: x * n + y)
+    for name in TWO:
+        with dt.engine(name):
+            x = ops.constant([1.0, 2.0])
+        found = f(2, x, ops.constant([1.0, 1.0]))
+        assert found.engine == name and found.numpy().tolist() == [3, 5]
+        with dt.engine(name):
+            assert f(2, np.float32(1), np.float32(2)).engine == name
+
+
+def test_one_plan_serves_open_dimensions():
+    f = dt.function(lambda x: ops.sum(x), input_signature=[dt.spec((None,))])
+    with dt.engine("numpy"):
+        assert [float(f(np.ones(n, "float32"))) for n in range(4)] == [0, 1, 2, 3]
+    assert len(f.concrete(dt.spec((None,)))._plans) == 1
+
+
+def test_a_signature_takes_numbers_and_lists():
+    f = dt.function(lambda pair, x: pair[0] * x + pair[1], input_signature=[[dt.spec(()), dt.spec(())], dt.spec((2,))])
+    assert f([2, 1.0], np.array([1, 2])).numpy().tolist() == [3, 5]
+    with pytest.raises(ValueError, match="does not fit the input signature"):
+        f([2, np.ones(1)], np.array([1, 2]))
+    with pytest.raises(ValueError, match=r"step at .* does not fit the input signature"):
+        dt.function(lambda x: x, input_signature=[dt.spec((2,))], name="step")(np.ones(3))
+
+
+def test_names():
+    def step(x):
+        return x * 2.0
+
+    assert dt.function(step).graph(dt.spec(())).name == "step"
+    assert dt.function(step, name="other").graph(dt.spec(())).name == "other"
+    assert repr(dt.function(step)) == "<function step: 0 traces>"
+
+
+def test_a_decorator_with_options():
+    @dt.function(name="twice", input_signature=[dt.spec((None,))])
+    def f(x):
+        return x * 2.0
+
+    assert f.graph(dt.spec((None,))).name == "twice" and f.__name__ == "f"
+    assert f(np.ones(1)).numpy().tolist() == [2]
+
+
+def test_methods_have_signatures_and_names():
+    class Model:
+        @dt.function(input_signature=[dt.spec((None,))], name="call")
+        def step(self, x, *, scale=2.0):
+            return x * scale
+
+    model = Model()
+    assert model.step is model.step and Model.step is not model.step
+    assert [model.step(np.ones(n, "float32")).shape for n in (1, 2)] == [(1,), (2,)]
+    assert "call: 1 traces" in repr(model.step)
+
+
+@pytest.mark.parametrize("around", [False, True], ids=["not recorded", "recorded"])
+def test_assigned_under_a_tape(engine, around):
+    """A call that no tape has to record assigns its variables all the same."""
+    count, w = dt.Variable(0.0, trainable=False), dt.Variable([1.0, 2.0])
+
+    @dt.function
+    def f(x):
+        count.assign_add(1.0)
+        return ops.sum(x * w) * count
+
+    x = ops.constant([3.0, 4.0])
+    with dt.GradientTape(persistent=True, watch_accessed_variables=around) as tape:
+        for n in (1, 2, 3):
+            y = f(x)
+            assert float(y) == 11 * n and float(count) == n
+    slope = tape.gradient(y, w)
+    assert slope.numpy().tolist() == [9, 12] if around else slope is None
+
+
+def test_a_recorded_call_waits_for_the_variables_that_it_assigns():
+    """While another thread holds their guard, it has not yet read them."""
+    v, found = dt.Variable(1.0), []
+    double = dt.function(lambda: v.assign(v * 2.0).value)
+
+    def call():
+        with dt.GradientTape():
+            found.append(float(double()))
+
+    call()
+    v.read()
+    thread = threading.Thread(target=call)
+
+    def hold():
+        thread.start()
+        thread.join(0.3)
+        v.assign(10.0)
+
+    v.guard.holding(hold)
+    thread.join()
+    assert found == [2, 20] and float(v) == 20
+
+
+def test_a_function_of_several_results_and_none(engine):
+    f = dt.function(lambda x, y: (x * y, ops.cast(x, "int32"), y))
+    x, y = ops.constant(2.0), ops.constant(3.0)
+    with dt.GradientTape(persistent=True) as tape:
+        tape.watch([x])
+        product, number, same = f(x, y)
+    assert float(tape.gradient(product, x)) == 3 and int(number) == 2 and float(same) == 3
+    assert dt.function(lambda x: None)(x) is None
+
+
+def test_closures_that_only_one_tape_follows(engine):
+    """Each tape finds its way back to the tensors it watches, whatever the others do."""
+    a, b, x = ops.constant(2.0), ops.constant(3.0), ops.constant(5.0)
+    f = dt.function(lambda x: a * a * b * x)
+    with dt.GradientTape() as outer, dt.GradientTape() as inner:
+        outer.watch(a)
+        inner.watch(b)
+        y = f(x)
+    assert float(inner.gradient(y, b)) == 20 and float(outer.gradient(y, a)) == 60
+
+
+@pytest.mark.parametrize("body", [lambda x: (t for t in [x]), lambda x: {x}], ids=["generator", "set"])
+def test_results_that_are_no_structure(body):
+    with pytest.raises(TypeError):
+        dt.function(body)(ops.constant(1.0))
 
 
 @pytest.mark.parametrize(

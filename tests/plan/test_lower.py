@@ -1,5 +1,8 @@
 """Lowering: the text of a program."""
 
+import re
+
+import numpy as np
 import pytest
 
 import dovetail as dt
@@ -47,3 +50,38 @@ def test_deep_graphs(engine):
         return x
 
     assert float(dt.function(deep)(ops.constant(0.0))) == 3000
+
+
+def test_what_is_used_often_has_one_name():
+    graph = dt.function(lambda x: ops.exp(ops.exp(ops.sum(x, 0, keepdims=True)))).graph(dt.spec((2,)))
+    called = re.findall(r"= (\w+)\(", program_of(graph).source)
+    assert len(called) == 3 and len(set(called)) == 2
+
+
+def test_constants_and_results_are_not_let_go():
+    def function(x):
+        two = ops.constant([2.0, 3.0])
+        return ops.exp(x) * two, two, x
+
+    program = program_of(dt.function(function).graph(dt.spec((2,))))
+    for _ in range(2):
+        product, two, same = program.function(x := np.zeros(2, "float32"))
+        assert product.tolist() == two.tolist() == [2, 3] and same is x
+
+
+def test_every_kind_of_argument(engine):
+    """Lists of tensors between others, shapes that are tensors, switches, several results."""
+
+    def function(x, y, n):
+        joined = ops.concatenate([x, y, x * 2.0], 0)
+        left, right = ops.split(ops.reshape(joined, ops.stack([n, -1])), 2, axis=1)
+        return left, ops.sum(right, 1, keepdims=True), ops.matmul(left, right, False, True)
+
+    x, y, n = ops.constant([1.0, 2.0, 3.0, 4.0]), ops.constant([5.0, 6.0, 7.0, 8.0]), ops.constant(2)
+    expected = np.array([[1, 2, 3, 4, 5, 6], [7, 8, 2, 4, 6, 8]])
+    if engine == "jax":
+        pytest.skip("the shape depends on a value")
+    left, total, product = dt.function(function)(x, y, n)
+    np.testing.assert_array_equal(left, expected[:, :3])
+    np.testing.assert_array_equal(total, expected[:, 3:].sum(1, keepdims=True))
+    np.testing.assert_array_equal(product, expected[:, :3] @ expected[:, 3:].T)

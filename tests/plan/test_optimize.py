@@ -1,5 +1,7 @@
 """The passes together: what a plan runs is valid, small, and computes what was traced."""
 
+import gc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.plan.optimize import optimized_copy
+from dovetail.plan.optimize import no_garbage_collection, optimized_copy
 from dovetail.plan.plan import Plan
 from tests.graph.random_graphs import arguments, check_same, graphs, interpret
 from tests.passes.checks import traced, types
@@ -86,3 +88,27 @@ def test_the_traced_graph_stays():
     before = str(graph)
     optimized_copy(graph, get_engine("numpy"), [(3,)])
     assert str(graph) == before
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_garbage_is_collected_afterwards_as_before(enabled):
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        dt.function(lambda x: [x * 2.0, enabled == gc.isenabled()][0])(ops.constant(1.0))
+        assert gc.isenabled() == enabled
+        with no_garbage_collection():
+            assert not gc.isenabled()
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+@pytest.mark.parametrize("name", [name for name in ("numpy", "jax") if name in dt.list_engines()])
+def test_shapes_that_depend_on_values_are_refused_by_engines_that_need_them_all(name):
+    graph = traced(lambda x: ops.sum(x[x > 0]), dt.spec((4,)))
+    if get_engine(name).static_shapes:
+        with pytest.raises(ValueError, match="depends on the values"):
+            optimized_copy(graph, get_engine(name))
+    else:
+        optimized_copy(graph, get_engine(name)).validate()

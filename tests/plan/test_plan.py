@@ -1,5 +1,7 @@
 """Plans: what happens to variables when a step is interrupted or fails."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,121 @@ def test_a_value_whose_shape_turns_out_to_be_another_changes_no_variable(engine)
     assert (float(count), w.numpy().tolist()) == (1.0, [1.0, 1.0, 1.0])
     step(np.full(3, 2, "float32"))
     assert (float(count), w.numpy().tolist()) == (2.0, [2.0, 2.0, 2.0])
+
+
+def test_stepping_allocates_nothing(monkeypatch):
+    with dt.engine("numpy"):
+        v, step, _ = stepping()
+        made = []
+        monkeypatch.setattr(current_engine(), "empty", lambda *_: made.append(1))
+        for _ in range(4):
+            step()
+        assert not made and v.numpy()[-1] == 7
+
+
+def test_the_spare_buffer_is_not_one_that_somebody_reads():
+    """A plan in another thread has taken hold of the array, and reads it during the next steps."""
+    with dt.engine("numpy"):
+        v, step, _ = stepping()
+        held = v.array_on(current_engine())
+        for _ in range(4):
+            step()
+        assert held[0] == 3 and v.numpy()[0] == 7
+
+
+@pytest.mark.skipif("jax" not in dt.list_engines(), reason="jax is not installed")
+@pytest.mark.parametrize("shown", [False, True])
+def test_arrays_are_consumed_but_by_programs_that_print(capsys, shown):
+    """Python code runs while such a program does, so what it was given has to stay."""
+    with dt.engine("jax"):
+        v = dt.Variable(np.zeros(3, "float32"))
+        step = dt.function(lambda: [v.assign(ops.print_tensor(v + 1.0) if shown else v + 1.0), None][1])
+        step()
+        before = v.array_on(current_engine())
+        address = before.unsafe_buffer_pointer()
+        del before
+        step()
+        assert (v.array_on(current_engine()).unsafe_buffer_pointer() == address) == (not shown)
+        assert v.numpy()[0] == 2
+
+
+def taken_meanwhile(call):
+    """The bytes that NumPy asks for during a call, at most at one time."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_temporaries_and_new_values_take_no_new_memory():
+    size = 1 << 18
+    with dt.engine("numpy"):
+        v = dt.Variable(np.zeros(size, "float32"))
+        step = dt.function(lambda: [v.assign(v + ops.exp(ops.exp(v) * 0.5)), None][1])
+        total = dt.function(lambda x: ops.exp(ops.exp(ops.exp(x) * 0.5) * 0.25))
+        x = ops.zeros((size,))
+        for _ in range(3):
+            step(), total(x)
+        assert taken_meanwhile(step) < size
+        assert taken_meanwhile(lambda: total(x)) < 1.5 * 4 * size  # the result alone
+
+
+def test_errors_that_are_no_operations_stay_as_they_are(engine, monkeypatch):
+    _, step, plan = stepping()
+
+    def failing(*args, into=None):
+        raise ValueError("of nobody's")
+
+    monkeypatch.setattr(plan, "_run", failing)
+    with pytest.raises(ValueError, match=r"^of nobody's$"):
+        step()
+
+
+def test_what_an_engine_refuses_no_plan_runs(monkeypatch):
+    f = dt.function(lambda x: x * 2.0)
+    x = ops.constant(1.0)
+    f(x)
+
+    def refuse():
+        raise RuntimeError("not in this process")
+
+    monkeypatch.setattr(current_engine(), "refused", refuse)
+    with pytest.raises(RuntimeError, match="not in this process"):
+        f(x)
+    monkeypatch.undo()
+    assert float(f(x)) == 2
+
+
+def test_variables_that_are_assigned_and_not_read(engine):
+    a, b, c = (dt.Variable(float(n)) for n in range(3))
+
+    @dt.function
+    def step(x):
+        b.assign(x)
+        c.assign(a + x)
+        a.assign(a * 2.0 + c)
+        return b + c
+
+    assert [float(step(np.float32(n))) for n in (1, 2, 3)] == [2, 5, 11]
+    assert (float(a), float(b), float(c)) == (18, 3, 8)
+
+
+def test_results_are_not_the_memory_of_the_next_value(engine):
+    """What a step returns of a variable, or of what it becomes, stays as it is."""
+    v = dt.Variable(np.ones(4096, "float32"))
+    w = dt.Variable(np.ones(4096, "float32"))
+
+    @dt.function
+    def step():
+        before = v.value
+        v.assign(v * 2.0)
+        w.assign(v.value)
+        return before, v.value, ops.reshape(v, (64, 64))
+
+    found = [step() for _ in range(5)]
+    for n, (before, after, view) in enumerate(found):
+        assert (before.numpy() == 2**n).all() and (after.numpy() == view.numpy().reshape(-1)).all()
+        assert after.numpy()[0] == 2 ** (n + 1)
+    assert w.numpy()[0] == v.numpy()[0] == 32

@@ -167,8 +167,7 @@ class ClosureRecorder(Recorder):
         pass
 
     def record_move(self, source: Any, moved: Any) -> None:
-        if type(moved) is Tensor and moved.dtype.is_differentiable:
-            self.add(_Link(source, moved))
+        self.add(_Link(source, moved))
 
     def leading_to(self, tensors: Iterable[Any]) -> list[Any]:
         """The nodes that these tensors come from, in order."""

@@ -80,7 +80,7 @@ def registered_gradient(name: str, node: Any) -> GradientFunction:
     """
     found = _registered.get(name)
     if found is None:
-        close = get_close_matches(name, _registered, 3)
+        close = get_close_matches(name, _registered)
         hint = f"did you mean {' or '.join(close)}?" if close else "register it with RegisterGradient(name)."
         raise op_error(LookupError, node.op.name, f"no gradient is registered as {name!r}; {hint}", where=node.where)
     return found
@@ -94,7 +94,7 @@ def checked_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
     """
     for op_type in overrides:
         if op_type not in OPS:
-            close = get_close_matches(str(op_type), OPS, 3)
+            close = get_close_matches(str(op_type), OPS)
             hint = f"; did you mean {' or '.join(close)}?" if close else "."
             raise LookupError(f"gradient_override_map: there is no op of the type {op_type!r}{hint}")
     return dict(overrides)

@@ -182,11 +182,10 @@ class Variable(Operators):
         elif worlds.world_of(value) is worlds.GRAPH:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
         elif worlds.world_of(value) is worlds.NATIVE and tracing_engine() is owner_of_type(type(value)):
-            problem = (
-                f"{self.name!r} cannot be assigned what {owner_of_type(type(value)).name} traces, which has no value"
-            )
-            advice = "yet; return it, or, in a layer of Keras, assign a weight made by add_weight."
-            raise op_error(ValueError, "AssignVariableOp", f"{problem}; {advice}")
+            library = owner_of_type(type(value)).name
+            problem = f"{self.name!r} cannot be assigned what {library} traces, which has no value yet; return it, or,"
+            advice = "in a layer of Keras, assign a weight made by add_weight."
+            raise op_error(ValueError, "AssignVariableOp", f"{problem} {advice}")
         else:
             tensor = self._tensor_of(value)
             self.guard.holding(put, [self], [Buffer(tensor._value, tensor._engine)])

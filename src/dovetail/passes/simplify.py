@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.dtypes import DType, promote
+from dovetail.core.dtypes import DType
 from dovetail.core.infer import broadcast, fits
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
@@ -86,7 +86,7 @@ def simplify(graph: Graph) -> int:
 
     def visit(op: Operation) -> int:
         shapes.note(op)
-        changes = _drop_broadcasts(op, shapes) if len(op.inputs) > 1 and op.op.is_elementwise else 0
+        changes = _drop_broadcasts(op, shapes) if op.op.is_elementwise else 0
         makers = {tensor.op.type for tensor in op.inputs}
         for needs, rule in _RULES.get(op.type, ()):
             new = rule(op, shapes) if needs <= makers else None
@@ -217,12 +217,13 @@ def _(op: Operation, shapes: SameShape) -> Any:
 
 def _holds(wide: DType, narrow: DType) -> bool:
     """Whether every value of one dtype is a value of the other."""
-    if wide.is_floating and not narrow.is_floating:
-        return narrow.is_bool or (narrow.is_integer and 8 * narrow.itemsize <= _MANTISSA.get(wide, 0))
-    return np.can_cast(narrow.numpy, wide.numpy, "safe") or wide == promote([wide, narrow]) != narrow
+    if narrow.is_integer and not wide.is_integer:
+        return narrow.itemsize <= _INTEGERS.get(wide, 0)
+    return np.can_cast(narrow.numpy, wide.numpy, "safe")
 
 
-_MANTISSA = {"float16": 8, "bfloat16": 8, "float32": 16, "float64": 32}  # bits of the widest integers they hold
+# bytes of the widest integers they hold
+_INTEGERS = {"float16": 1, "bfloat16": 1, "float32": 2, "complex64": 2, "float64": 4, "complex128": 4}
 
 
 @_rule("Reshape")
@@ -275,7 +276,7 @@ def _swaps_last_axes(op: Operation) -> bool:
     if op.type != "Transpose":
         return False
     order = _axes(op)
-    return len(order) > 1 and order == (*range(len(order) - 2), len(order) - 1, len(order) - 2)
+    return order == (*range(len(order) - 2), len(order) - 1, len(order) - 2)
 
 
 @_rule("SelectV2", needs=("Const",))

@@ -153,8 +153,6 @@ class _Writer:
         return arguments
 
     def _static(self, value: Any) -> str:
-        if value is None or value is True or value is False:
-            return repr(value)
         if isinstance(value, Graph):
             return self._bind(subprogram(value, self.engine), "g")
         return self._bind(value, "k")
@@ -170,8 +168,7 @@ class _Writer:
         """operation → the names of the values that nobody needs after it."""
         last: dict[GraphTensor, Operation] = {}
         for op in self.operations:
-            if op.type != "Const":
-                last.update(dict.fromkeys((*op.inputs, *op.outputs), op))
+            last.update(dict.fromkeys((*op.inputs, *op.outputs), op))
         dying: dict[Operation, list[str]] = {}
         for tensor in {*outputs, *(op.outputs[0] for op in self.operations if op.type == "Const")}:
             last.pop(tensor, None)
