@@ -211,7 +211,7 @@ class GraphBase:
 
         Example:
             >>> import dovetail as dt
-            >>> graph = Graph()
+            >>> graph = dt.Graph()
             >>> with graph.as_default(), graph.name_scope("layer"):
             ...     y = dt.ops.tanh(graph.placeholder(dt.spec(()), "x"))
             >>> y.name
@@ -275,7 +275,7 @@ class GraphBase:
 
         Example:
             >>> import dovetail as dt
-            >>> graph = Graph()
+            >>> graph = dt.Graph()
             >>> x = graph.placeholder(dt.spec(()), "x")
             >>> first = dt.ops.tanh(x)
             >>> with graph.control_dependencies([first.op]):
