@@ -80,7 +80,7 @@ def test_what_was_removed_is_waited_for_by_no_assignment(graph, x):
 def test_an_edit_that_fails_leaves_variables_known(graph, x):
     """A rewrite that adds reads and assignments, and is refused, takes them back."""
     v = dt.Variable([1.0, 2.0], name="v")
-    y, z = dt.wildcards("y z")
+    y = dt.wildcards("y")
     graph.outputs = [ops.exp(x)]
 
     def replace(found):

@@ -154,7 +154,7 @@ def test_what_is_waited_for_in_a_gradient_a13(engine, capsys):
     assert capsys.readouterr().out == "gradient [1 1]\n"
 
 
-# -- what is waited for, and what stands for what is not copied ----------------------------------------------------------
+# -- what is waited for, and what stands for what is not copied --------------------------------------------------------
 
 
 def test_assignments_are_imported_as_they_are():
