@@ -77,6 +77,25 @@ def test_what_was_removed_is_waited_for_by_no_assignment(graph, x):
     graph.validate()
 
 
+def test_without_its_last_assignment_a_variable_has_the_value_of_the_one_before(graph, x):
+    v = dt.Variable([1.0, 2.0], name="v")
+    with graph.as_default():
+        start = v.read()
+        v.assign(ops.tanh(x))
+        v.assign(ops.exp(x))
+        v.read()
+        first, second = (op for op in graph.operations if op.type == "AssignVariableOp")
+        graph.remove(second)
+        assert v.read().op.inputs[0] is first.inputs[0]
+        v.assign(ops.exp(x))
+        assert graph.operations[-1].control_inputs == (first,)
+        graph.prune([start, x])
+        assert v.read() is start
+        v.assign(x)
+    assert graph.operations[-1].control_inputs == ()
+    graph.validate()
+
+
 def test_an_edit_that_fails_leaves_variables_known(graph, x):
     """A rewrite that adds reads and assignments, and is refused, takes them back."""
     v = dt.Variable([1.0, 2.0], name="v")

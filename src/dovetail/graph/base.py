@@ -68,8 +68,19 @@ class State:
                 del known[variable]
                 note(partial(known.__setitem__, variable, value))
         if self.last.get(variable) is operation:
-            del self.last[variable]
-            note(partial(self.last.__setitem__, variable, operation))
+            self.keep_for_undo()
+            self._take_back(variable, operation)
+
+    def _take_back(self, variable: Any, assignment: Operation) -> None:
+        """Without its last assignment a variable has the value of the one before, or that of the start."""
+        for known in (self.last, self.values, self.assigned):
+            known.pop(variable, None)
+        self.unread.discard(variable)
+        for earlier in assignment.control_inputs:
+            if earlier.attrs.get("variable") is variable and earlier.type == assignment.type:
+                self.last[variable], self.values[variable] = earlier, earlier.inputs[0]
+                self.assigned[variable] = None
+                self.unread.add(variable)
 
 
 class GraphBase:
@@ -410,7 +421,7 @@ class GraphBase:
             operations: where to start.
             since: what stands before this one is left out.
         """
-        earliest = -1 if since is None else since._position
+        earliest = NOWHERE if since is None else since._position
         found: set[Operation] = set()
         todo = [op for op in operations if op._position >= earliest]
         while todo:
