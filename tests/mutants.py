@@ -65,6 +65,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("graph/order.py", "1 in 1 << 40 → 2 in 1 << 40"): "only how much room there is between positions",
     ("graph/order.py", "40 in 1 << 40 → 41 in 1 << 40"): "only how much room there is between positions",
     ("graph/order.py", "1 in 1 << bits - 1 → 2 in 1 << bits - 1"): "only how much room a renumbered range has",
+    (
+        "graph/order.py",
+        "position >> bits << bits → position >> bits >> bits",
+    ): "only which range is renumbered; positions grow along it all the same",
     ("graph/order.py", "count < _DENSITY ** bits → count <= _DENSITY ** bits"): "only how full a range may be",
     ("graph/partial.py", "64 → 65"): _LIMIT,
     (
