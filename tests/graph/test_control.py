@@ -188,3 +188,14 @@ def test_tapes_see_the_operation_and_not_what_is_in_it(engine):
         return tape.gradient(y, x)
 
     agree([run(ops.convert(np.array([2.0, 3.0, 5.0], "float32")))], [np.array([15.0, 10.0, 6.0])])
+
+
+def test_what_has_neither_results_nor_effects_is_not_recorded():
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    before = len(graph)
+    assert ops.scan(lambda s, e: ((), None), (), x)[1] is None
+    assert "Scan" not in [op.type for op in graph.operations]
+    ops.cond(x[0] > 0, lambda: None, lambda: None)
+    assert "If" not in [op.type for op in graph.operations]
+    assert len(graph) > before
