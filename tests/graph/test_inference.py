@@ -161,3 +161,12 @@ def test_an_import_gives_its_inputs_the_shapes_of_what_they_are_mapped_to(graph)
     assert source.outputs[0].shape == (None,)
     target.validate()
     np.testing.assert_array_equal(dt.function(target.subgraph([y], target.inputs))(np.ones((4, 3), "f4")), np.ones(12))
+
+
+def test_what_a_loop_carries_gets_another_rank_where_the_body_takes_it(graph, x):
+    last, seen = ops.scan(lambda s, row: (ops.tanh(s) * 2.0, s), x[0], x)
+    last.op.replace_input(0, graph.placeholder(dt.spec((4, 5)), "matrix"))
+    assert (last.shape, seen.shape, last.op.attr("body").inputs[0].shape) == ((4, 5), (2, 4, 5), (4, 5))
+    last.op.replace_input(0, graph.placeholder(dt.spec(()), "number"))
+    assert (last.shape, seen.shape) == ((), (2,))
+    graph.validate()
