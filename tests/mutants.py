@@ -70,6 +70,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "position >> bits << bits → position >> bits >> bits",
     ): "only which range is renumbered; positions grow along it all the same",
     ("graph/order.py", "count < _DENSITY ** bits → count <= _DENSITY ** bits"): "only how full a range may be",
+    (
+        "graph/order.py",
+        "count < _DENSITY ** bits and count < 1 << bits - 1 → count < _DENSITY ** bits or count < 1 << bits - 1",
+    ): "only how full a range may be",
     ("graph/partial.py", "64 → 65"): _LIMIT,
     (
         "graph/partial.py",

@@ -230,6 +230,7 @@ def test_the_number_of_results_is_known_from_what_says_it(a):
     pair = ops.qr(x)
     assert [repr(r) for r in (pair[-1], *pair[:1])] == ["Qr(x, 'reduced')[1]", "Qr(x, 'reduced')[0]"]
     assert repr(pair) == "Qr(x, 'reduced')"
+    assert repr(OPS["Unpack"](x, 1, 0)) == "Unpack(x, 1, 0)"
 
 
 def test_who_waits_for_what_is_still_used_goes_on_waiting_for_it(graph, a):
