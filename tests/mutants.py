@@ -98,6 +98,42 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "4 in {'float16': 1, 'bfloat16': 1, 'float32': 2, 'complex64': 2, 'f... → "
         "5 in {'float16': 1, 'bfloat16': 1, 'float32': 2, 'complex64': 2, 'f...",
     ): "no integers have 5 bytes",
+_LIMIT = "a limit that saves time or memory; where it stands is arbitrary"
+_ONLY_KEPT = "what is kept only saves time: it is made anew, and is the same"
+EQUIVALENT: dict[tuple[str, str], str] = {
+    ("graph/inference.py", "size <= LARGEST → size < LARGEST"): _LIMIT,
+    (
+        "graph/inference.py",
+        "tensor.dtype.is_integer and (size is None or size <= LARGEST) → "
+        "tensor.dtype.is_integer or (size is None or size <= LARGEST)",
+    ): "more is inferred again, with what it had before as the result",
+    ("graph/order.py", "1 in 1 << 40 → 2 in 1 << 40"): "only how much room there is between positions",
+    ("graph/order.py", "40 in 1 << 40 → 41 in 1 << 40"): "only how much room there is between positions",
+    ("graph/order.py", "1 in 1 << bits - 1 → 2 in 1 << bits - 1"): "only how much room a renumbered range has",
+    (
+        "graph/order.py",
+        "position >> bits << bits → position >> bits >> bits",
+    ): "only which range is renumbered; positions grow along it all the same",
+    ("graph/order.py", "count < _DENSITY ** bits → count <= _DENSITY ** bits"): "only how full a range may be",
+    (
+        "graph/order.py",
+        "count < _DENSITY ** bits and count < 1 << bits - 1 → count < _DENSITY ** bits or count < 1 << bits - 1",
+    ): "only how full a range may be",
+    ("graph/partial.py", "64 → 65"): _LIMIT,
+    (
+        "graph/partial.py",
+        "value.size <= LARGEST → True in value.astype(np.float64) if value.size <= LARGEST else None",
+    ): "the limit saves time; what is known of larger constants is as true",
+    ("graph/partial.py", "value.size <= LARGEST → value.size < LARGEST"): _LIMIT,
+    ("graph/partial.py", "size <= LARGEST → size < LARGEST"): _LIMIT,
+    ("graph/partial.py", "depth < DEEPEST → depth <= DEEPEST"): _LIMIT,
+    ("graph/partial.py", "1 in depth + 1 → 2 in depth + 1"): _LIMIT,
+    ("graph/trace.py", "20000 → 20001"): _LIMIT,
+    ("graph/trace.py", "5000 → 5001"): _LIMIT,
+    ("graph/trace.py", "len(_calls) > _CALLS_LIMIT → len(_calls) >= _CALLS_LIMIT"): _LIMIT,
+    ("graph/trace.py", "len(_calls) > _CALLS_LIMIT → True"): _ONLY_KEPT,
+    ("graph/trace.py", "len(_bodies) > _BODIES_LIMIT → len(_bodies) >= _BODIES_LIMIT"): _LIMIT,
+    ("graph/trace.py", "len(_bodies) > _BODIES_LIMIT → True"): _ONLY_KEPT,
 }
 
 OPERATORS: dict[type, type] = {

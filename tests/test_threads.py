@@ -1,6 +1,8 @@
 """Several threads at once: tapes, engines, tracing, compiled steps on shared variables."""
 
+import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.locks import Guard, holding, join, make_lock
 
 THREADS = 6
 
@@ -229,3 +232,69 @@ def test_an_error_in_one_thread_is_not_anothers(engine):
                     assert f(ops.ones((2, 2))).numpy().tolist() == [[2, 2], [2, 2]]
 
     together(work)
+
+
+def test_what_waited_for_a_guard_that_was_joined_waits_for_the_other():
+    """A thread that gets a guard's lock, but finds the guard joined to another, goes on to that one's."""
+    whole, part = Guard(), Guard()
+    waiting, done = threading.Event(), threading.Event()
+
+    def other():
+        waiting.set()
+        part.holding(done.set)
+
+    thread = threading.Thread(target=other)
+
+    def joined():
+        thread.start()
+        waiting.wait()
+        time.sleep(0.05)  # so that the other thread stands before the lock of `part`
+        join([part, whole])
+
+    def work():
+        part.holding(joined)
+        assert not done.wait(0.1)  # the lock of `part` is free, that of `whole` is not
+
+    whole.holding(work)
+    thread.join()
+    assert done.is_set() and part.top is whole.top
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_guards_that_are_joined_are_one(count):
+    guards = [Guard() for _ in range(count)]
+    strangers = [Guard(), Guard()]
+    top = join(reversed(guards))
+    assert {guard.top for guard in guards} == {top} == {guards[0]}
+    assert join([strangers[0], guards[-1]]) is guards[0]
+    assert strangers[0].top is guards[0] is not strangers[1].top
+    assert guards[-1].holding(lambda *args: guards[0].holding(max, *args), 1, 2) == 2
+
+
+def test_guards_that_several_threads_join_in_all_orders_are_one():
+    for _ in range(30):
+        guards = [Guard() for _ in range(THREADS)]
+        together(lambda number, guards=guards: join([*guards[number:], *guards[:number]]))
+        assert {guard.top for guard in guards} == {guards[0]}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*")
+def test_locks_in_a_forked_child():
+    """Those that other threads held are free; those that the forking thread holds stay its own."""
+    theirs, own = make_lock(), make_lock()
+    held, end = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: holding(theirs, lambda: held.set() or end.wait(60)))
+    thread.start()
+    held.wait()
+
+    def fork():
+        child = os.fork()
+        if child == 0:
+            free = theirs.acquire(timeout=5)
+            os._exit(0 if free and own._is_owned() else 1)
+        return os.waitpid(child, 0)[1]
+
+    assert holding(own, fork) == 0
+    end.set()
+    thread.join()

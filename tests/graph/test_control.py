@@ -98,3 +98,104 @@ def test_a_condition_must_not_assign():
     v = dt.Variable(0)
     with pytest.raises(ValueError, match=f"assigns {v.name}"):
         dt.function(lambda x: ops.while_loop(lambda y: v.assign_add(1).read() < 3, lambda y: y, x))(1.0)
+
+
+def test_orders_lengths_and_limits(engine):
+    def run(x):
+        backwards, rows = ops.scan(lambda s, e: (s * 2.0 + e, s), 0.0, x, reverse=True)
+        counted = ops.scan(lambda s, _: (s + 1.0, None), 0.0, length=4)[0]
+        limited = ops.while_loop(lambda s: s < 100.0, lambda s: s * 3.0, 1.0, maximum_iterations=2)
+        return backwards, rows, counted, limited
+
+    x = ops.convert(np.array([1.0, 2.0, 3.0], "float32"))
+    agree(dt.function(run)(x), [np.float32(17.0), np.array([8.0, 3.0, 0.0]), np.float32(4.0), np.float32(9.0)])
+
+
+def test_what_is_carried_assigned_sliced_captured_and_read_comes_in_this_order():
+    assigned, read = dt.Variable(1.0, name="assigned"), dt.Variable(2.0, name="read")
+    graph = dt.Graph()
+    x, captured = graph.placeholder(dt.spec((3,)), "x"), graph.placeholder(dt.spec(()), "captured")
+
+    def step(s, e):
+        assigned.assign(s * read.read() + captured)
+        return s + e, e * assigned.read()
+
+    with graph.as_default():
+        last, rows = ops.scan(step, 0.0, x)
+    op = last.op
+    init, xs, constants, body, *_ = op.args
+    assert [t.op.name for t in init][1:] == ["assigned/Read"]
+    assert [t.op.name for t in (*xs, *constants)] == ["x", "captured", "read/Read"]
+    assert [t.op.name for t in body.inputs] == ["carry0", "assigned", "x0", "captured", "read"]
+    assert (last.index, rows.index, len(body.outputs)) == (0, 2, 3)
+    assert graph.operations[-1].inputs == [op.outputs[1]]
+    graph.validate()
+
+
+def test_branches_take_the_same_inputs_in_one_order():
+    v = dt.Variable(1.0, name="v")
+    graph = dt.Graph()
+    x, y = (graph.placeholder(dt.spec(()), name) for name in "xy")
+
+    def then_branch():
+        v.assign(x)
+        return y
+
+    with graph.as_default():
+        chosen = ops.cond(x > 0, then_branch, lambda: x * v.read())
+    _, inputs, one, other = chosen.op.args
+    assert [t.op.name for t in inputs] == ["v/Read", "x", "y"]
+    assert [len(g.inputs) for g in (one, other)] == [3, 3]
+    assert [len(g.outputs) for g in (one, other)] == [2, 2]
+    assert other.outputs[0] is other.inputs[0]  # the value of `v` stays where it is not assigned
+    assert (one.is_traced, other.is_traced, one.outer) == (True, True, graph)
+    graph.validate()
+
+
+def test_control_flow_without_results(engine):
+    v = dt.Variable(0.0, name="v")
+
+    def run(x):
+        ops.cond(x > 0, lambda: [v.assign_add(x), None][1], lambda: None)
+        ops.scan(lambda s, e: ([v.assign_add(1.0), ()][1], None), (), length=3)
+        return x
+
+    dt.function(run)(np.float32(2.0))
+    assert float(v) == 5
+    dt.function(run)(np.float32(-2.0))
+    assert float(v) == 8
+
+
+def test_dtypes_of_branches_and_loops_are_those_of_both():
+    graph = dt.Graph()
+    x, n = graph.placeholder(dt.spec(()), "x"), graph.placeholder(dt.spec((), "int32"), "n")
+    assert ops.cond(x > 0, lambda: n, lambda: x).dtype == "float32"
+    assert ops.cond(x > 0, lambda: (n, 1), lambda: (n, 2.5))[1].dtype == "float32"
+    assert ops.while_loop(lambda s: s < 3, lambda s: s * 0.5, n).dtype == "float32"
+    last, rows = ops.scan(lambda s, e: (s + e, s), n, ops.stack([x, x]))
+    assert (last.dtype, rows.dtype) == ("float32", "float32")
+    test = ops.while_loop(lambda s: n, lambda s: s + 1, x).op.attr("condition")
+    assert test.outputs[0].dtype == "bool"
+    graph.validate()
+
+
+def test_tapes_see_the_operation_and_not_what_is_in_it(engine):
+    @dt.function
+    def run(x):
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = ops.scan(lambda s, e: (s * e, None), 1.0, x)[0]
+        return tape.gradient(y, x)
+
+    agree([run(ops.convert(np.array([2.0, 3.0, 5.0], "float32")))], [np.array([15.0, 10.0, 6.0])])
+
+
+def test_what_has_neither_results_nor_effects_is_not_recorded():
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    before = len(graph)
+    assert ops.scan(lambda s, e: ((), None), (), x)[1] is None
+    assert "Scan" not in [op.type for op in graph.operations]
+    ops.cond(x[0] > 0, lambda: None, lambda: None)
+    assert "If" not in [op.type for op in graph.operations]
+    assert len(graph) > before

@@ -5,6 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.table import OPS
 from dovetail.graph.patterns import match, scalar_constant, uniform_constant, wildcards
 from tests.graph.random_edits import dump
 
@@ -199,3 +200,132 @@ def test_a_rewrite_that_is_refused_leaves_the_place_as_it_was(graph, a):
     with pytest.raises(ValueError, match="broadcast"):
         graph.rewrite(ops.log(x), lambda found: ops.tile(ops.sin(found[x]), (1, 2)))
     assert dump(graph) == before
+
+
+def test_tuples_of_other_lengths_and_none_do_not_match(a):
+    cube = ops.stack([a, a])
+    assert match(ops.transpose(x, (1, 0)), ops.transpose(a)) is None
+    assert match(ops.transpose(x), ops.transpose(a, (1, 0))) is None
+    assert match(ops.transpose(x, (1, 0)), ops.transpose(cube, (1, 0, 2))) is None
+    assert match(ops.reshape(x, (3, 2)), ops.reshape(a, (3, 2)))[x] is a
+    assert match(ops.reshape(x, (3, 2)), ops.reshape(a, (2, 3))) is None
+
+
+def test_arrays_that_are_static_arguments(a):
+    for widths in ([[1, 1], [0, 0]], np.array([[1, 1], [0, 0]])):
+        assert match(ops.pad(x, widths, mode="reflect"), ops.pad(a, [[1, 1], [0, 0]], mode="reflect"))[x] is a
+        assert match(ops.pad(x, widths, mode="reflect"), ops.pad(a, [[1, 0], [0, 0]], mode="reflect")) is None
+
+
+def test_the_number_of_results_is_known_from_what_says_it(a):
+    first, second = OPS["SplitV"](x, (1, 2), 1)
+    found = OPS["SplitV"](a, (1, 2), 1)
+    assert match(second, found[1])[x] is a
+    assert match(first, found[1]) is None
+    assert len(ops.unstack(x, 3)) == 3
+    with pytest.raises(TypeError, match="as many results as its arguments say"):
+        len(OPS["Unpack"](x, y, 0))
+    third = OPS["Unpack"](x, y, 0)[2]
+    assert match(third, ops.unstack(ops.transpose(a))[2]) is not None
+    pair = ops.qr(x)
+    assert [repr(r) for r in (pair[-1], *pair[:1])] == ["Qr(x, 'reduced')[1]", "Qr(x, 'reduced')[0]"]
+    assert repr(pair) == "Qr(x, 'reduced')"
+    assert repr(OPS["Unpack"](x, 1, 0)) == "Unpack(x, 1, 0)"
+
+
+def test_who_waits_for_what_is_still_used_goes_on_waiting_for_it(graph, a):
+    q, r = ops.qr(a)
+    with graph.control_dependencies([q.op]):
+        later = ops.exp(a)
+    graph.outputs = [q, r, later]
+    assert graph.rewrite(ops.qr(x)[1], lambda found: ops.matmul(q, found[x], transpose_a=True)) == 1
+    assert later.op.control_inputs == (q.op,)
+    graph.outputs = [graph.outputs[1], later]
+    graph.validate()
+
+
+def test_a_waiter_that_the_replacement_needs_does_not_wait_for_it(graph, a):
+    old = ops.tanh(a)
+    with graph.control_dependencies([old.op]):
+        later = ops.exp(a)
+    graph.outputs = [old, later]
+    assert graph.rewrite(ops.tanh(x), lambda found: later * 2.0) == 1
+    assert later.op.control_inputs == (old.op,)
+    graph.validate()
+
+
+def test_a_wildcard_for_static_values_is_the_same_everywhere(a):
+    pattern = ops.sum(ops.cumsum(x, axis=y), axis=y)
+    assert match(pattern, ops.sum(ops.cumsum(a, axis=1), axis=1))[y] == 1
+    assert match(pattern, ops.sum(ops.cumsum(a, axis=1), axis=0)) is None
+    assert match(ops.sum(x, axis=y) * y, ops.sum(a, axis=1) * ops.sum(a, axis=1)) is None  # a number is no tensor
+
+
+def test_a_replacement_may_be_what_was_there(graph, a):
+    graph.outputs = [ops.tanh(a)]
+    assert graph.rewrite(ops.tanh(x), lambda found: found.tensor) == 0
+    assert graph.rewrite(ops.tanh(x), lambda found: None) == 0
+    assert graph.rewrite(ops.tanh(x) + 1, x) == 0
+
+
+def test_what_another_pattern_made_meanwhile_is_matched(graph, a):
+    """Places that a replacement took away are not looked at any more."""
+    graph.outputs = [ops.tanh(ops.tanh(a))]
+    seen = []
+
+    def replace(found):
+        seen.append(found.op)
+        graph.outputs = [a]
+        graph.prune()
+
+    assert graph.rewrite(ops.tanh(x), replace) == 0
+    assert len(seen) == 1
+
+
+def test_templates_with_lists_and_several_results(graph, a):
+    graph.outputs = [ops.exp(a)]
+    assert graph.rewrite(ops.exp(x), ops.sum(ops.stack((ops.qr(x)[1], x)), axis=0)) == 1
+    (qr,) = (op for op in graph.operations if op.type == "Qr")
+    (pack,) = (op for op in graph.operations if op.type == "Pack")
+    assert pack.inputs == [qr.outputs[1], a]
+    graph.validate()
+
+
+def test_shapes_that_are_one_number_or_a_list(graph, a):
+    ints = ops.cast(a, "int32")
+    assert match(ops.reshape(x, 6), ops.reshape(a, (6,)))[x] is a
+    assert match(ops.reshape(x, [3, 2]), ops.reshape(a, (3, 2)))[x] is a
+    assert match(ops.reshape(x, (3, y)), ops.reshape(a, (3, 2)))[y] == 2
+    assert match(ops.one_hot(x, 3), ops.one_hot(ints, 3))[x] is ints
+    assert match(ops.one_hot(x, 3), ops.one_hot(ints, 4)) is None
+
+
+def test_booleans_and_other_constants(graph, a):
+    flags = graph.placeholder(dt.spec((2, 3), "bool"), "flags")
+    assert match(ops.logical_and(x, True), ops.logical_and(flags, True))[x] is flags
+    assert match(ops.logical_and(x, True), ops.logical_and(flags, False)) is None
+    assert match(x * 2, a * ops.exp(a)) is None
+    assert match(x * 2, a * np.array([2.0], "float32")) is None
+    large = graph.constant(np.full((4096,), 3.0))
+    assert uniform_constant(large).item() == 3
+    assert uniform_constant(large).shape == ()
+    assert uniform_constant(a) is scalar_constant(a) is None
+
+
+def test_how_patterns_are_shown():
+    assert repr(ops.exp(x) + 1) == "AddV2(Exp(x), 1)"
+    assert [w.name for w in wildcards("a b c")] == ["a", "b", "c"]
+    assert {x: 1, ops.exp(x): 2}[x] == 1
+
+
+def test_axes_that_patterns_leave_open(graph, a):
+    any_rank = graph.placeholder(dt.spec(None), "any")
+    assert match(ops.sum(x, axis=0), ops.sum(any_rank, axis=0))[x] is any_rank
+    assert match(ops.sum(x, axis=-1), ops.sum(any_rank, axis=0)) is None
+    assert match(ops.sum(x, axis=-2), ops.sum(a, axis=0))[x] is a
+    assert match(ops.sum(x, axis=(0, -1)), ops.sum(a, axis=(0, 1)))[x] is a
+    assert match(ops.sum(x, axis=(0, 1)), ops.sum(a, axis=1)) is None
+    assert match(ops.sum(x, axis=-3), ops.sum(a, axis=-1)) is None
+    assert match(ops.sum(x), ops.sum(a))[x] is a
+    assert match(ops.sum(x), ops.sum(a, axis=0)) is None
+    assert match(ops.one_hot(x, 3, axis=-1), ops.one_hot(ops.cast(a, "int32"), 3, axis=2)) is not None

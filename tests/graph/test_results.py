@@ -144,3 +144,91 @@ def test_a_tensor_of_a_trace_that_failed_a8():
         f(X)
     with pytest.raises(ValueError, match="was made while 'f' was traced, and kept"):
         ops.tanh(leaked[0])
+
+
+def test_objects_that_hold_each_other_are_returned_a8():
+    first, second = Box(1), Box(2)
+    first.value, second.value = second, [first]
+    assert dt.function(lambda x: (x, first))(X)[1] is first
+
+
+def test_objects_that_hold_each_other_and_a_tensor_a8():
+    first = Box(None)
+
+    def run(x):
+        first.value = [first, Box(x * 2.0)]
+        return first
+
+    with pytest.raises(TypeError, match="returns a Box that holds <graph tensor Mul:0"):
+        dt.function(run)(X)
+
+
+def test_tensors_of_other_graphs_modules_and_classes_are_left_alone_a8():
+    other = dt.Graph("other").placeholder(dt.spec(()), "y")
+
+    class Holder:
+        tensor = other
+
+    for value in (Box(other), Holder, functools, len, Box(np), Box(Holder)):
+        assert dt.function(lambda x, value=value: (x, value))(X)[1] is value
+
+
+MORE_HOLDERS = {
+    "a key": lambda y: {1: Box({y: 1})},
+    "a partial's function": lambda y: functools.partial(lambda: y),
+    "a partial's keyword": lambda y: functools.partial(abs, key=y),
+    "a keyword default": lambda y: eval("lambda *, z=y: z", {"y": y}),
+    "a frozen set": lambda y: frozenset([Box(y)]),
+    "a slot of a base": lambda y: type("Derived", (Slotted,), {"__slots__": ("other",)})(y),
+    "a graph inside": lambda y: Box(ops.scan(lambda s, e: (s + e, None), 0.0, y)[0].op.attr("body").outputs[0]),
+}
+
+
+@pytest.mark.parametrize("holder", MORE_HOLDERS)
+def test_a_tensor_in_more_of_what_is_no_structure_a8(holder):
+    f = dt.function(lambda x: MORE_HOLDERS[holder](ops.tanh(x)), name="holding")
+    with pytest.raises(TypeError, match=r"it returns .* that holds <graph tensor "):
+        f(X)
+
+
+def test_numbers_arrays_and_words_in_structures(engine):
+    """Numbers become tensors; words, bytes and None stay what they are, each in its place."""
+    found = dt.function(lambda x: {"a": (1, "one", x), "b": [None, 2.5, True], "c": b"bytes", "d": np.ones(2)})(X)
+    assert [found["a"][0].dtype, found["b"][1].dtype, found["b"][2].dtype] == ["int32", "float32", "bool"]
+    assert (int(found["a"][0]), float(found["b"][1]), bool(found["b"][2])) == (1, 2.5, True)
+    assert (found["a"][1], found["b"][0], found["c"]) == ("one", None, b"bytes")
+    assert found["a"][2].numpy().tolist() == X.tolist() and found["d"].numpy().tolist() == [1, 1]
+
+
+def test_one_value_alone(engine):
+    assert dt.function(lambda x: None)(X) is None
+    assert dt.function(lambda x: "word")(X) == "word"
+    assert dt.function(lambda x: [x])(X)[0].numpy().tolist() == X.tolist()
+    assert dt.function(lambda x: 3 + 0j)(X).dtype.is_complex
+
+
+def test_coroutines_and_asynchronous_generators_a8():
+    async def later(x):
+        return x
+
+    async def several(x):
+        yield x
+
+    for make, kind in ((later, "coroutine"), (several, "async_generator")):
+        made = []
+        with pytest.raises(TypeError, match=f"returns a {kind}, which runs when tracing is over"):
+            dt.function(lambda x, make=make, made=made: made.append(make(x)) or made[0])(X)
+        if kind == "coroutine":
+            made[0].close()
+
+
+def test_cells_that_are_not_filled_a8():
+    def run(x):
+        def inner():
+            return later
+
+        if x is None:
+            later = 1
+        return x, inner
+
+    assert callable(dt.function(run)(X)[1])

@@ -185,3 +185,206 @@ def test_a_body_can_be_edited_with_constants_b(graph):
     graph.outputs = [result]
     graph.validate()
     assert float(dt.function(graph)(np.ones(3, "float32"))) == ((1 * 2 + 1 + 1) * 2 + 1 + 1) * 2 + 1
+
+
+# -- what is kept from call to call -----------------------------------------------------------------------------------
+
+
+def test_static_values_of_any_kind_decide_on_a_call(graph):
+    x = graph.placeholder(dt.spec((2, 3, 4)), "x")
+    for _ in range(2):
+        assert ops.transpose(x, (2, 1, 0)).shape == (4, 3, 2)
+        assert ops.transpose(x, (1, 2, 0)).shape == (3, 4, 2)
+        assert ops.transpose(x, [0, 2, 1]).shape == (2, 4, 3)
+        assert ops.sum(x, axis=np.int64(1)).shape == (2, 4)
+        assert ops.sum(x, axis=(0, 1)).shape == (4,)
+        assert ops.sum(x, axis=None).shape == ()
+        assert ops.cast(x, "int32").dtype == "int32"
+        assert ops.cast(x, "float64").dtype == "float64"
+        assert [t.dtype for t in (x > 1, x * True, x * 2)] == ["bool", "float32", "float32"]
+        assert ops.softmax(x, axis=-1).op.attr("axis") == -1
+    graph.validate()
+
+
+def test_calls_are_kept_by_shape_dtype_and_type_of_numbers(graph):
+    for dtype in ("int32", "float16", "float32"):
+        for shape in ((2,), (3,), None):
+            x = graph.placeholder(dt.spec(shape, dtype))
+            for _ in range(2):
+                assert [(x + 1).dtype, (x + 1).shape] == [dtype, shape]
+                assert (x + 1.5).dtype == ("float32" if dtype == "int32" else dtype)
+                assert ops.exp(x).dtype == ("float32" if dtype == "int32" else dtype)
+                assert (x == x).dtype == "bool"
+    graph.validate()
+
+
+def test_many_kinds_of_calls(graph, monkeypatch):
+    """What is kept of calls and of bodies is let go when it is too much, and made anew."""
+    monkeypatch.setattr(trace, "_CALLS_LIMIT", 5)
+    monkeypatch.setattr(trace, "_BODIES_LIMIT", 5)
+    for _ in range(2):
+        for size in range(1, 10):
+            x = graph.placeholder(dt.spec((size,)))
+            assert (x * 2.0).shape == (size,)
+            assert ops.zeros_like(x).shape == (size,)
+            assert len(trace._calls) <= 6 and len(trace._bodies) <= 6
+    graph.validate()
+
+
+def test_composites_with_several_results(graph):
+    x = graph.placeholder(dt.spec((5,)), "x")
+    for _ in range(2):
+        found = ops.unique(x)
+        assert isinstance(found, tuple) and len(found) > 1
+        assert {t.op for t in found} == {found[0].op}
+    graph.validate()
+
+
+# -- tensors as other arguments ---------------------------------------------------------------------------------------
+
+
+def test_static_parameters_that_are_given_tensors(engine):
+    """A composite is what its body says of them; a primitive says that it needs a value."""
+
+    def run(x, low):
+        return ops.nan_to_num(x, nan=low)
+
+    compiled = dt.function(run)
+    x = np.array([1.0, np.nan], "float32")
+    assert compiled(x, np.float32(3.0)).numpy().tolist() == [1, 3]
+    assert "NanToNum" not in types(compiled.graph(dt.spec((2,)), dt.spec(())))
+    with pytest.raises(TypeError, match="axis must be known when the op is called"):
+        dt.function(lambda x, axis: ops.sum(x, axis=axis))(x, ops.constant(0))
+
+
+def test_a_shape_that_is_one_number(engine):
+    def run(x, n):
+        return ops.reshape(x, n), ops.broadcast_to(x[0, 0], n)
+
+    graph = traced(run, dt.spec((2, 3)), dt.spec((), "int32"))
+    assert [t.shape for t in graph.outputs] == [(None,), (None,)]
+    for t in graph.outputs:
+        assert t.op.inputs[1].shape == (1,)
+    graph.validate()
+    if engine != "jax":  # which needs to know every shape
+        found = dt.function(run)(np.ones((2, 3), "float32"), ops.constant(6))
+        assert [t.shape for t in found] == [(6,), (6,)]
+
+
+def test_variables_in_shapes(engine):
+    n = dt.Variable(3)
+    graph = traced(lambda x: ops.broadcast_to(x, (2, n)), dt.spec(()))
+    assert graph.outputs[0].shape == (2, None)
+    graph.validate()
+    if engine != "jax":
+        assert dt.function(lambda x: ops.broadcast_to(x, (2, n)))(np.float32(1.0)).shape == (2, 3)
+
+
+def test_lists_that_hold_tensors_are_assigned(engine):
+    v = dt.Variable([0.0, 0.0], name="v")
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec(()), "x")
+    with graph.as_default():
+        trace.assign_any(graph, v, [x * 2.0, 1])
+        trace.assign_any(graph, dt.Variable([0, 0], name="w"), (3.7, ops.constant(2.0)))
+    dt.function(graph)(np.float32(4.0))
+    assert v.numpy().tolist() == [8, 1]
+    graph.validate()
+
+
+def test_values_of_engines_become_constants(engine):
+    value = ops.constant([1.0, 2.0])._value
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    y = x + value
+    assert y.op.inputs[1].op.type == "Const"
+    assert y.op.inputs[1].op.attr("value").tolist() == [1, 2]
+
+
+def test_eager_tensors_are_one_constant_for_all_their_uses(graph):
+    c, n = ops.constant([1.0, 2.0]), ops.constant([1, 2])
+    x = graph.placeholder(dt.spec((2,)), "x")
+    y, z = x + c, x * c
+    assert y.op.inputs[1] is z.op.inputs[1] is graph.closures[c]
+    total = ops.scan(lambda s, e: (s + e * c * n, None), x, x)[0]
+    body = total.op.attr("body")
+    assert any(t is graph.closures[c] for t in total.op.inputs)
+    assert [t.dtype for t in body.inputs] == ["float32"] * 3  # integers are constants of the body
+    assert len([op for op in graph.operations if op.type == "Const" and op.attr("value").shape == (2,)]) == 1
+    graph.validate()
+
+
+# -- subgraphs --------------------------------------------------------------------------------------------------------
+
+
+def test_integer_constants_are_not_captured_but_known(graph):
+    """What decides on shapes is known in a body, too; what has gradients comes in."""
+    size, scale = graph.constant(np.array([2, 3], "int32")), graph.constant(np.float32(2.0).reshape(()))
+    x = graph.placeholder(dt.spec((4,)), "x")
+    body = ops.scan(lambda s, e: (s, ops.broadcast_to(e * scale, size)), 0.0, x)[1].op.attr("body")
+    assert body.outputs[1].shape == (2, 3)
+    assert [t.op.name for t in body.inputs][-1] == "Const_1"
+    graph.validate()
+
+
+def test_captures_are_called_like_what_they_stand_for_and_come_in_once(graph):
+    x = graph.placeholder(dt.spec((4,)), "x")
+    with graph.name_scope("layer"):
+        y = ops.exp(x, name="activation")
+    total = ops.scan(lambda s, e: (s + e * y + y, None), ops.zeros((4,)), x)[0]
+    body = total.op.attr("body")
+    assert [t.op.name for t in body.inputs][-1] == "activation"
+    assert sum(t is y for t in total.op.inputs) == 1
+    assert body.captures == {y: body.inputs[-1]}
+
+
+def test_assignments_in_bodies_are_results_of_the_operation(graph):
+    v = dt.Variable(0.0, name="v")
+    x = graph.placeholder(dt.spec((4,)), "x")
+    with graph.as_default():
+        ops.scan(lambda s, e: (s, v.assign_add(e).read()), 0.0, x)
+    (scan,) = (op for op in graph.operations if op.type == "Scan")
+    body = scan.attr("body")
+    assert not {"AssignVariableOp", "ReadVariableOp"} & set(types(body))
+    assign = graph.operations[-1]
+    assert (assign.type, assign.inputs) == ("AssignVariableOp", [scan.outputs[1]])
+    graph.validate()
+
+
+def test_a_tensor_of_a_branch_stays_in_it(graph):
+    x = graph.placeholder(dt.spec(()), "x")
+    kept = []
+    ops.cond(x > 0, lambda: kept.append(x * 2.0) or kept[0], lambda: x)
+    with (
+        graph.as_default(),
+        pytest.raises(ValueError, match=r"AddV2.*Mul:0.*belongs to the graph 'then', not to 'test'"),
+    ):
+        ops.constant(1.0) + kept[0]
+    with pytest.raises(ValueError, match="belongs to the graph 'then', not to 'else'"):
+        ops.cond(x > 0, lambda: kept.append(x * 2.0) or kept[-1], lambda: kept[-1] * 3.0)
+
+
+def test_a_tensor_of_a_graph_that_is_not_around(graph):
+    y = graph.placeholder(dt.spec(()), "y")
+    with pytest.raises(ValueError, match=r"Mul.*y:0.*belongs to the graph 'test', not to 'f', which is built now"):
+        dt.function(lambda x: x * y, name="f")(1.0)
+
+
+# -- tapes ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_assigned_and_read_has_the_gradient_of_the_variable(engine):
+    """State stops gradients: they go to the variable as it was at the start, not to what was assigned."""
+    v = dt.Variable(2.0, name="v")
+
+    @dt.function
+    def run(x):
+        v.assign(x * 3.0)
+        return v.read() * x
+
+    x = ops.constant(5.0)
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = run(x)
+    dx, dv = tape.gradient(y, [x, v])
+    assert (float(y), float(dx), float(dv)) == (75, 15, 5)

@@ -22,7 +22,6 @@ from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order
 from dovetail.graph.outputs import Outputs
 from dovetail.ops.control.plumbing import EFFECTS
-from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
@@ -69,8 +68,19 @@ class State:
                 del known[variable]
                 note(partial(known.__setitem__, variable, value))
         if self.last.get(variable) is operation:
-            del self.last[variable]
-            note(partial(self.last.__setitem__, variable, operation))
+            self.keep_for_undo()
+            self._take_back(variable, operation)
+
+    def _take_back(self, variable: Any, assignment: Operation) -> None:
+        """Without its last assignment a variable has the value of the one before, or that of the start."""
+        for known in (self.last, self.values, self.assigned):
+            known.pop(variable, None)
+        self.unread.discard(variable)
+        for earlier in assignment.control_inputs:
+            if earlier.attrs.get("variable") is variable and earlier.type == assignment.type:
+                self.last[variable], self.values[variable] = earlier, earlier.inputs[0]
+                self.assigned[variable] = None
+                self.unread.add(variable)
 
 
 class GraphBase:
@@ -153,9 +163,8 @@ class GraphBase:
             other._note_waiting(operation)
         self._operations[operation.name] = operation
         self._order.insert(operation, before)
-        if operation.op.name in SUBGRAPH_CALLS:
-            for part in operation.subgraphs():
-                part._holders[operation] = None
+        for part in operation.subgraphs():
+            part._holders[operation] = None
         if journal.steps is not None:
             note(lambda: self._detach(operation))
 
@@ -166,8 +175,7 @@ class GraphBase:
             cursor.forget(operation)
         for other in operation.control_outputs:
             other.remove_control_input(operation)
-        if "variable" in operation.attrs:
-            self.state.forget(operation)
+        self.state.forget(operation)
         for tensor in operation.inputs:
             tensor._drop_use(operation)
         for other in operation.control_inputs:
@@ -182,8 +190,7 @@ class GraphBase:
         Raises:
             ValueError: the graph is inside of an operation, which gives it its inputs.
         """
-        if self._holders:
-            self._check_own_inputs()
+        self._check_own_inputs()
         attrs = {"dtype": spec.dtype, "shape": spec.shape}
         operation = self.add(OPS["Placeholder"], [], attrs, [spec], (None, None), name)
         self.inputs.append(operation.outputs[0])
@@ -329,9 +336,8 @@ class GraphBase:
         self.version += 1
         if undo is not None and journal.steps is not None:
             journal.steps.append(undo)
-        if self._holders:
-            for holder in self.holders():
-                holder.graph.edited()
+        for holder in self.holders():
+            holder.graph.edited()
 
     # reading
 
@@ -415,7 +421,7 @@ class GraphBase:
             operations: where to start.
             since: what stands before this one is left out.
         """
-        earliest = -1 if since is None else since._position
+        earliest = NOWHERE if since is None else since._position
         found: set[Operation] = set()
         todo = [op for op in operations if op._position >= earliest]
         while todo:

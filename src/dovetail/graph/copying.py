@@ -58,7 +58,7 @@ class Copies:
             inputs = [known[t] for t in operation.inputs]
         except KeyError:
             inputs = self.of(operation.inputs)  # which says what is wrong
-        waits = self._found(operation.control_inputs) if operation._control_inputs else ()
+        waits = self._found(operation.control_inputs)
         copy = target.add(operation.op, inputs, attrs, specs, operation.layout, operation.name, operation.where, waits)
         copy.gradient_function = operation.gradient_function
         if like is None:

@@ -257,9 +257,8 @@ class Editing(GraphBase):
     def discard(self, operations: Iterable[Operation]) -> None:
         """Takes out operations that nothing outside of them uses; for passes, which have seen to that."""
         gone = set(operations)
-        if any(op.type == "Placeholder" for op in gone):
-            before, self.inputs = self.inputs, [t for t in self.inputs if t.op not in gone]
-            note(lambda: setattr(self, "inputs", before))
+        before, self.inputs = self.inputs, [t for t in self.inputs if t.op not in gone]
+        note(lambda: setattr(self, "inputs", before))
         for operation in sorted(gone, key=position, reverse=True):
             self._detach(operation)
 

@@ -298,6 +298,8 @@ def _is_constant(tensor: GraphTensor, wanted: np.ndarray) -> bool:
 
 def _as_argument(op: Op, index: int, value: Any) -> Any:
     """An argument of a pattern: arrays and lists in the place of a tensor stand for constants."""
+    if index in op.ints_positions and isinstance(value, (int, list)):
+        return tuple(value) if isinstance(value, list) else (value,)
     kind = op.params[index].kind
     if not isinstance(kind, Kind) or isinstance(value, (Wildcard, Call)) or value is None:
         return value

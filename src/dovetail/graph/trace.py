@@ -48,7 +48,7 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     """Adds an op call to its graph; the result is one graph Tensor or a tuple of them."""
     graph = _graph_of(op, values)
     key = _call_key(op, values)
-    known = _calls.get(key) if key else None
+    known = _calls.get(key)
     if known is None:
         return _record_anew(op, values, name, graph, key)
     dtypes, specs = known
@@ -199,13 +199,15 @@ def open_graph(tensor: GraphTensor, op_name: str) -> Graph:
 def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
     """Any value as a tensor of the graph with the given dtype."""
     if type(value) is GraphTensor:
-        tensor = value if value.op.graph is graph else capture(graph, value, op)
+        tensor = capture(graph, value, op)
     else:
         world = worlds.world_of(value)
         if world is STATE:
             tensor = read_variable(graph, value)
         elif world is EAGER:
             tensor = _closed_over(graph, value)
+        elif world is HOST and isinstance(value, (list, tuple)) and arguments.holds_tensors(value):
+            tensor = to_graph(arguments.stacked(value), dtype, graph, op)
         elif world in (HOST, NATIVE):
             return graph.constant(_host_array(value, dtype, op))
         else:
@@ -231,17 +233,13 @@ def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
 
 
 def _host_array(value: Any, dtype: DType, op: Op) -> np.ndarray:
-    if type(value) is Tensor:
-        value = value._engine.to_numpy(value._value)
-    elif worlds.world_of(value) is NATIVE:
+    if worlds.world_of(value) is NATIVE:
         engine = owner_of_type(type(value))
         try:
             value = engine.to_numpy(value)
         except Exception as error:
             problem = f"a {engine.name} value without numbers yet (a tracer) cannot go into a Dovetail graph: {error}"
             raise op_error(TypeError, op.title, problem) from error
-    elif isinstance(value, (list, tuple)):
-        value = [_host_array(v, dtype, op) for v in value]
     return arguments.from_host(lambda v, d: np.array(v, d.numpy), value, dtype)
 
 

@@ -49,7 +49,12 @@ def _problems_of(op: Operation, place: dict[Operation, int]) -> Iterator[str]:
             if user not in place or not any(t is tensor for t in user.inputs):
                 yield f"has the output {tensor!r}, which counts {user!r} as a consumer"
     yield from _problems_of_subgraphs(op)
-    for tensor, shape in infer_again(op):
+    try:
+        others = infer_again(op)
+    except (ValueError, TypeError, IndexError) as error:
+        yield f"is refused by its type rule: {str(error).rstrip('.')}"
+        return
+    for tensor, shape in others:
         if not fits(tensor.shape, shape):
             yield f"has the output {tensor!r}, but its type rule says {shape}"
 

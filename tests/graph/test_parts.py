@@ -1,0 +1,94 @@
+"""Parts: what is taken out of a graph, and what an import maps."""
+
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from tests.graph.test_edit import refused
+
+
+@pytest.fixture
+def graph():
+    return dt.Graph("test")
+
+
+@pytest.fixture
+def x(graph):
+    return graph.placeholder(dt.spec((3, 3)), "x")
+
+
+def test_one_of_two_results_is_given(graph, x):
+    q, r = ops.qr(x)
+    part = graph.subgraph([q + r], [x, q])
+    assert [op.type for op in part.operations] == ["Placeholder", "Placeholder", "Qr", "AddV2"]
+    add = part.outputs[0].op
+    assert (add.inputs[0], add.inputs[1].op.type) == (part.inputs[1], "Qr")
+    part.validate()
+
+
+def test_what_waits_for_an_input_that_is_given(graph, x):
+    with graph.control_dependencies([x.op]):
+        y = ops.tanh(ops.constant([1.0]) * graph.placeholder(dt.spec((1,)), "y"))
+    part = graph.subgraph([y], [graph.inputs[1], x])
+    assert y.op.control_inputs == (x.op,)
+    assert part.outputs[0].op.control_inputs == (part.inputs[1].op,)
+    part.validate()
+    with pytest.raises(ValueError, match=r"the outputs need 'x': add what they need"):
+        graph.subgraph([y], [graph.inputs[1]])
+
+
+def test_an_output_that_is_given_needs_nothing(graph, x):
+    y = ops.tanh(x)
+    part = graph.subgraph([y, x], [y, x])
+    assert part.outputs == part.inputs
+    assert (part.name, len(part)) == ("test_part", 2)
+    assert graph.needed([y, x], {y, x}) == []
+
+
+def test_what_is_needed_is_in_program_order_each_once(graph, x):
+    y = x
+    for _ in range(40):
+        y = y + y
+    needed = graph.needed([y, y.op.inputs[0]], {x})
+    assert needed == graph.operations[1:]
+
+
+def test_strangers_in_a_part(graph, x):
+    other = dt.Graph("other").placeholder(dt.spec(()), "y")
+    for outputs, inputs in (([other], [x]), ([x], [other])):
+        with pytest.raises(ValueError, match="belongs to the graph 'other'"):
+            graph.subgraph(outputs, inputs)
+
+
+def test_an_import_by_names_of_any_tensors(graph, x):
+    source = dt.Graph("source")
+    a = source.placeholder(dt.spec((3, 3)), "a")
+    q, r = ops.qr(a)
+    source.outputs = [q + r]
+    (y,) = graph.import_graph(source, {"Qr:1": x, "a": x})
+    assert y.op.inputs[1] is x
+    assert y.op.inputs[0].op.inputs == [x]
+    refused(graph, KeyError, lambda: graph.import_graph(source, {"Qr:2": x}), "has 2 outputs")
+    stranger = source.outputs[0]
+    refused(graph, ValueError, lambda: graph.import_graph(source, {"a": stranger}), "must map tensors of 'source'")
+    graph.validate()
+
+
+def test_an_import_returns_its_outputs_and_does_its_assignments(graph, x):
+    v = dt.Variable([[0.0] * 3] * 3, name="v")
+    source = dt.Graph("source")
+    with source.as_default():
+        a = source.placeholder(dt.spec((3, 3)), "a")
+        v.assign(a * 2.0)
+        source.outputs = [a, a + 1.0]
+    with graph.as_default():
+        before = v.read()
+    first, second = graph.import_graph(source, {a: x}, "part")
+    assert first is x
+    assert second.name == "part/AddV2:0"
+    assert graph.scope == ""
+    with graph.as_default():
+        after = v.read()
+    assert after.op.inputs[0].op.name == "part/Mul"
+    assert before.op.type == "ReadVariableOp"
+    graph.validate()
