@@ -52,6 +52,8 @@ TRUNK = {
     "plan": ["tests/plan"],
 }
 
+_LIMIT = "a limit that saves time or memory; where it stands is arbitrary"
+_ONLY_KEPT = "what is kept only saves time: it is made anew, and is the same"
 # (file, a mutant's description as the table shows it) → why nobody can observe it
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("autodiff/control.py", "new → True"): "a scan that keeps nothing new gets a copy of its own body",
@@ -98,9 +100,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "4 in {'float16': 1, 'bfloat16': 1, 'float32': 2, 'complex64': 2, 'f... → "
         "5 in {'float16': 1, 'bfloat16': 1, 'float32': 2, 'complex64': 2, 'f...",
     ): "no integers have 5 bytes",
-_LIMIT = "a limit that saves time or memory; where it stands is arbitrary"
-_ONLY_KEPT = "what is kept only saves time: it is made anew, and is the same"
-EQUIVALENT: dict[tuple[str, str], str] = {
     ("graph/inference.py", "size <= LARGEST → size < LARGEST"): _LIMIT,
     (
         "graph/inference.py",
