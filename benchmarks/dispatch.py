@@ -1,17 +1,37 @@
-"""Eager dispatch: adding two 4×4 tensors, against the engine's own add.
+"""Eager calls beside the same without Dovetail: an add, an MLP trained with a tape, calls whose shapes vary.
 
 python benchmarks/dispatch.py
 """
 
 from __future__ import annotations
 
+import itertools
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
 import numpy as np
 from timing import compare, table
 
 import dovetail as dt
+from dovetail import ops
+from dovetail.core.cache import Cache
+from dovetail.core.table import OPS
+
+SOURCE = str(Path(dt.__file__).parent)
+LAYERS = (64, 128, 128, 10)
+BATCH = 32
+LENGTHS = range(1, 201)
 
 
-def native_add(name: str, value):
+# -- one call ---------------------------------------------------------------------------------------------------------
+
+
+def native_add(name: str, value: Any) -> Callable[[], Any]:
     if name == "numpy":
         return lambda: np.add(value, value)
     if name == "torch":
@@ -27,20 +47,174 @@ def native_add(name: str, value):
     return lambda: jnp.add(value, value)
 
 
+def taped(function: Callable[[], Any], watched: Any) -> Callable[[], Any]:
+    def call() -> None:
+        with dt.GradientTape() as tape:
+            tape.watch(watched)
+            function()
+
+    return call
+
+
+def frames(function: Callable[[], Any]) -> int:
+    """How many Python functions of Dovetail's a call runs through."""
+    count = 0
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal count
+        count += event == "call" and frame.f_code.co_filename.startswith(SOURCE)
+
+    for _ in range(3):
+        function()
+    sys.setprofile(profile)
+    function()
+    sys.setprofile(None)
+    return count
+
+
+def calls(name: str) -> list[list[str]]:
+    array = np.ones((4, 4), "float32")
+    x, ints = ops.convert(array), ops.convert(array.astype("int32"))
+    native = x.value
+    found = []
+    tape = taped(lambda: None, x)
+    for what, call, apart in (
+        ("x + x", lambda: x + x, None),
+        ("x + x, taped", taped(lambda: x + x, x), tape),
+        ("x + ints", lambda: x + ints, None),
+        ("add(NumPy arrays)", lambda: ops.add(array, array), None),
+        ("add(its own arrays)", lambda: ops.add(native, native), None),
+    ):
+        result = compare(call, native_add(name, native), rounds=9)
+        ours, count = result.ours, frames(call)
+        if apart is not None:  # what the tape itself takes
+            ours -= compare(apart, apart, rounds=9).ours
+            count -= frames(apart)
+        found.append([name, what, f"{ours * 1e6:.1f}", f"{result.theirs * 1e6:.1f}", str(count)])
+    return found
+
+
+# -- a training step --------------------------------------------------------------------------------------------------
+
+
+def parameters() -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    shapes = [s for a, b in itertools.pairwise(LAYERS) for s in ((a, b), (b,))]
+    return [rng.normal(0, 0.1, shape).astype("float32") for shape in shapes]
+
+
+def batch() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(BATCH, LAYERS[0])).astype("float32"), rng.normal(size=(BATCH, LAYERS[-1])).astype("float32")
+
+
+def with_tape(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
+    ws, x, y = [dt.Variable(p) for p in parameters()], ops.convert(x), ops.convert(y)
+
+    def step() -> Any:
+        with dt.GradientTape() as tape:
+            h = x
+            for w, b in zip(ws[:-2:2], ws[1:-2:2], strict=True):
+                h = ops.relu(h @ w + b)
+            loss = ops.mean(ops.square(h @ ws[-2] + ws[-1] - y))
+        for w, g in zip(ws, tape.gradient(loss, ws), strict=True):
+            w.assign_sub(0.01 * g)
+        return loss
+
+    return step
+
+
+def by_hand_numpy(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
+    ws = parameters()
+
+    def step() -> Any:
+        hs = [x]
+        for w, b in zip(ws[:-2:2], ws[1:-2:2], strict=True):
+            hs.append(np.maximum(hs[-1] @ w + b, 0))
+        difference = hs[-1] @ ws[-2] + ws[-1] - y
+        g = difference * np.float32(2 / difference.size)
+        for i in range(len(ws) - 2, -1, -2):
+            h, w = hs[i // 2], ws[i]
+            back = (g @ w.T) * (h > 0) if i else None
+            ws[i], ws[i + 1] = w - np.float32(0.01) * (h.T @ g), ws[i + 1] - np.float32(0.01) * g.sum(0)
+            g = back
+        return np.mean(np.square(difference))
+
+    return step
+
+
+def by_autograd_torch(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
+    import torch
+
+    ws = [torch.tensor(p, requires_grad=True) for p in parameters()]
+    tx, ty = torch.tensor(x), torch.tensor(y)
+
+    def step() -> Any:
+        h = tx
+        for w, b in zip(ws[:-2:2], ws[1:-2:2], strict=True):
+            h = torch.relu(h @ w + b)
+        loss = torch.mean(torch.square(h @ ws[-2] + ws[-1] - ty))
+        with torch.no_grad():
+            for w, g in zip(ws, torch.autograd.grad(loss, ws), strict=True):
+                w -= 0.01 * g
+        return loss.detach()
+
+    return step
+
+
+BY_HAND = {"numpy": by_hand_numpy, "torch": by_autograd_torch}
+
+
+def training(name: str) -> list[str]:
+    ours, theirs = with_tape(*batch()), BY_HAND[name](*batch())
+    for _ in range(3):
+        np.testing.assert_allclose(float(ours()), float(theirs()), rtol=1e-4)
+    found = compare(ours, theirs)
+    return [name, f"{found.ours * 1e6:.0f}", f"{found.theirs * 1e6:.0f}", f"{found.ratio:.2f}"]
+
+
+# -- shapes that vary -------------------------------------------------------------------------------------------------
+
+
+def varied() -> float:
+    """Seconds for 200 batch lengths, four calls of two composites each, with nothing known before."""
+    for op in OPS.values():
+        op.resolved.clear()
+    inputs = [ops.convert(np.ones((length, 16), "float32")) for length in LENGTHS]
+    start = time.perf_counter()
+    for x in inputs:
+        for _ in range(4):
+            ops.log_softmax(ops.gelu(x))
+    return time.perf_counter() - start
+
+
+def lengths(name: str) -> list[str]:
+    put, pairs = Cache.put, []
+    for _ in range(7):
+        try:
+            ours = varied()
+            Cache.put = lambda *_: None  # type: ignore[method-assign]
+            pairs.append((ours, varied()))
+        finally:
+            Cache.put = put  # type: ignore[method-assign]
+    ours, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
+    return [name, f"{ours:.3f}", f"{theirs:.3f}", f"{statistics.median(a / b for a, b in pairs):.2f}"]
+
+
 def main() -> None:
-    rows = []
+    rows, steps, shapes = [], [], []
     for name in dt.list_engines():
         with dt.engine(name):
-            x = dt.ops.convert(np.ones((4, 4), "float32"))
-            found = compare(lambda x=x: x + x, native_add(name, x.value))
-        rows.append([name, f"{found.ours * 1e6:.2f}", f"{found.theirs * 1e6:.2f}", f"{found.difference * 1e6:+.2f}"])
-    print(
-        table(
-            "Eager dispatch: x + x, 4 by 4, float32",
-            ["engine", "Dovetail µs", "engine's own µs", "difference µs"],
-            rows,
-        )
-    )
+            rows += calls(name)
+            shapes.append(lengths(name))
+            if name in BY_HAND:
+                steps.append(training(name))
+    header = ["engine", "call", "Dovetail µs", "its own add µs", "Python frames"]
+    print(table("Eager calls (`dispatch.py`), 4 by 4, float32", header, rows))
+    header = ["engine", "Dovetail µs", "by hand µs", "ratio"]
+    print(table("An MLP trained eagerly: a tape against NumPy by hand, and torch's autograd", header, steps))
+    header = ["engine", "s", "s with nothing kept", "ratio"]
+    print(table("200 batch lengths, four calls of gelu and log_softmax each", header, shapes))
 
 
 if __name__ == "__main__":

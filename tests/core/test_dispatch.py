@@ -65,7 +65,7 @@ def test_a_repeated_call_is_resolved_once(engine, monkeypatch):
     x, v = dt.ops.convert(np.int32([[1, 5], [2, 3]])), dt.Variable([0.5, 9.0])
     calls = [lambda: op(x, 0.5, 2), lambda: op(v, np.float32([0, 0]), x_max=2.0), lambda: op(x.value, 1, 2)]
     first = [np.asarray(call()).tolist() for call in calls]
-    monkeypatch.setattr("dovetail.core.dispatch._resolve", lambda *args: pytest.fail("resolved again"))
+    monkeypatch.setattr("dovetail.core.dispatch.resolve", lambda *args: pytest.fail("resolved again"))
     assert [np.asarray(call()).tolist() for call in calls] == first == [[[1, 2], [2, 2]], [0.5, 2], [[1, 2], [2, 2]]]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core import arguments
+from dovetail.core import arguments, dispatch
 from dovetail.core.engine_registry import current_engine, get_engine
 from dovetail.core.tensor import Tensor
 from tests.ops.table import CASES, draw, identifier
@@ -20,7 +20,7 @@ def claims(names):
 
 def native_arguments(found, op, number, rng):
     args, kwargs = draw(op.samples[number], rng)
-    return arguments.natives(arguments.to_tensors(op, op.bind(args, kwargs), found))
+    return arguments.natives(dispatch.resolve(op, op.bind(args, kwargs), found)[1])
 
 
 def arrays_in(values):

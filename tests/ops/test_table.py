@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.core import arguments, checks
+from dovetail.core import checks, dispatch
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.table import OPS
 from tests.ops.table import (
@@ -65,7 +65,7 @@ def test_value_and_type(engine, op, number, rng):
         assert f.engine == engine
         check_close(f.numpy(), e.numpy(), sample.tolerance)
     if op.infer is not None:
-        values = arguments.to_tensors(op, op.bind(args, dict(kwargs)), current_engine())
+        values = dispatch.resolve(op, op.bind(args, dict(kwargs)), current_engine())[1]
         specs = checks.infer(op, values)
         for f, s in zip(found, specs if op.returns_tuple else [specs], strict=True):
             shape = (

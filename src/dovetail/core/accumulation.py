@@ -65,7 +65,7 @@ def in_float32(
     def wide(*args: Any, out: Any = None, **options: Any) -> Any:
         for value in args:
             first = value[0] if type(value) in (list, tuple) and value else value
-            if has(halves, first):
+            if getattr(first, "dtype", None) in halves:
                 break
         else:
             return function(*args, **options) if out is None else function(*args, out=out, **options)

@@ -89,32 +89,21 @@ def with_stacked(op: Op, values: list[Any]) -> list[Any]:
     return values
 
 
-def to_tensors(op: Op, values: list[Any], engine: Engine) -> list[Any]:
-    """The arguments as Tensors of one engine, promoted as the op's signature says; shape-like ones as ints."""
-    values = list(values)
-    for index, dtype in conversions(op, values, engine):
-        value = values[index]
-        if type(dtype) is list:
-            values[index] = tuple(as_tensor(v, d, engine) for v, d in zip(value, dtype, strict=True))
-        else:
-            values[index] = Tensor(value, engine) if dtype is None else as_tensor(value, dtype, engine)
-    for index in op.ints_positions:
-        values[index] = static_ints(op, values[index])
-    return values
-
-
 def conversions(op: Op, values: list[Any], engine: Engine) -> list[tuple[int, Any]]:
     """Which arguments are converted to Tensors of the engine, and to which dtypes.
 
     Returns:
-        (position, dtype) of each; of a list of tensors its members' dtypes; None for an array of the engine's own that
-        has its dtype.
+        (position, dtype) of each; of a list its members' dtypes, or an empty tuple if they are Tensors that fit; None
+        for an array of the engine's own that fits.
     """
     dtypes, found = promoted_dtypes(op, values), list[tuple[int, Any]]()
     for index, kind in op.tensor_positions:
         value, dtype = values[index], dtypes[index]
         if kind.many:
-            found.append((index, dtype))
+            fit = all(
+                type(v) is Tensor and v._engine is engine and v.dtype == d for v, d in zip(value, dtype, strict=True)
+            )
+            found.append((index, () if fit else dtype))
         elif type(value) is not Tensor:
             if value is not None:
                 own = world_of(value) is NATIVE and owner_of_type(type(value)).native is engine

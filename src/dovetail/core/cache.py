@@ -19,10 +19,10 @@ class Cache(Generic[K, V]):
 
     Example:
         >>> cache = Cache(2)
-        >>> for key in "abcd":
+        >>> for key in "abcde":
         ...     cache.put(key, key.upper())
-        >>> cache.get("a"), cache.get("d"), len(cache)
-        (None, 'D', 2)
+        >>> [cache.get(key) for key in "ade"], len(cache)
+        ([None, 'D', 'E'], 3)
     """
 
     __slots__ = ("_limit", "_old", "_young")

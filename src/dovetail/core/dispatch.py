@@ -92,16 +92,20 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
             world = found
         elif found is HOST and isinstance(value, (list, tuple)) and holds_tensors(value):
             return _apply_anew(op, with_stacked(op, values), name, None, args, kwargs)
+    if world.prepare is not None and (prepared := world.prepare(op, values)) is not values:
+        return apply(op, prepared, {"name": name})
     if world is STATE and any(world_of(value) is STATE and is_recorded(value) for value in operands(op, values)):
         world = GRAPH
     if world.rank > NATIVE.rank:
         return world.apply(op, values, name)
     engine = _native_engine(op, values) if world is NATIVE else _engine_of(op, values)
-    resolved, tensors = _resolve(op, values, engine)
+    resolved, tensors = resolve(op, values, engine)
     result = _execute(op, resolved, tensors)
     if key is not None:
         op.resolved.put(key, _remembered(op, resolved, tensors, args, kwargs, world is NATIVE))
-    return _owned(op, result, engine, values) if world is NATIVE else result
+    if world is NATIVE:
+        return _owned(op, result, engine, values)
+    return result if world.finish is None else world.finish(op, values, result)
 
 
 def _engine_of(op: Op, values: list[Any]) -> Engine:
@@ -122,7 +126,7 @@ def _engine_of(op: Op, values: list[Any]) -> Engine:
 # -- resolving: what a call comes to ----------------------------------------------------------------------------------
 
 
-def _resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[Any]]:
+def resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[Any]]:
     """What a call of any eager kinds comes to on an engine, and its arguments as Tensors; nothing is computed yet."""
     has_settings = has_tensor_settings(op, values)
     rule = None if has_settings else engine.eager_rules.get(op.name)
@@ -164,8 +168,10 @@ def _converted(values: list[Any], resolved: Resolved) -> list[Any]:
             values[index] = Tensor(engine.asarray(value, dtype), engine)
         elif dtype is None:
             values[index] = Tensor(value, engine)
+        elif dtype == ():
+            values[index] = tuple(value)
         elif type(dtype) is list:
-            values[index] = tuple(as_tensor(v, d, engine) for v, d in zip(value, dtype, strict=True))
+            values[index] = tuple([as_tensor(v, d, engine) for v, d in zip(value, dtype, strict=True)])
         else:
             values[index] = as_tensor(value, dtype, engine)
     return values
@@ -176,7 +182,7 @@ def _converted(values: list[Any], resolved: Resolved) -> list[Any]:
 
 def run(op: Op, values: list[Any], engine: Engine) -> Any:
     """Computes an op on one engine, from arguments of any eager kind."""
-    return _execute(op, *_resolve(op, values, engine))
+    return _execute(op, *resolve(op, values, engine))
 
 
 def _execute(op: Op, resolved: Resolved, values: list[Any]) -> Any:

@@ -16,7 +16,7 @@ from dovetail.core.dtypes import DType
 from dovetail.core.engine_registry import current_engine, owner_of_type
 from dovetail.core.recording import is_recorded
 from dovetail.core.tensor import Tensor
-from dovetail.core.worlds import NATIVE, STATE, world_of
+from dovetail.core.worlds import HOST, NATIVE, STATE, world_of
 
 if TYPE_CHECKING:
     from dovetail.core.op import Op
@@ -53,6 +53,7 @@ def static_key(value: Any) -> Any:
 
 # -- of a call --------------------------------------------------------------------------------------------------------
 
+_INTS = frozenset([int])
 _NUMBERS = frozenset([int, float, bool, complex])
 _STATIC = frozenset([int, float, bool, str, complex, type(None), DType])
 
@@ -88,6 +89,8 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
         elif static:
             if kind in _PLAIN:
                 key += (kind, value)
+            elif (kind is tuple or kind is list) and {*map(type, value)} <= _INTS:
+                key += (kind, *value)
             elif _is_plain(value, kind):
                 key.append(static_key(value))
             else:
@@ -95,6 +98,8 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
         elif kind in _NUMBERS:
             key.append(kind)
         elif kind is np.ndarray:
+            if HOST.finish is not None:
+                return None
             key += (kind, value.dtype, value.shape)
         else:
             own = _describe(value, kind, key)
@@ -125,7 +130,7 @@ def _describe(value: Any, kind: type, key: list[Any]) -> Any:
     if kind is tuple or kind is list:
         return _describe_all(value, kind, key)
     world = world_of(value)
-    if world is STATE and not is_recorded(value) and value.is_held:
+    if world is STATE and world.prepare is None and value.is_held and not is_recorded(value):
         key += (kind, value.dtype, value.shape)
         return _ANY  # it is read where the call is computed
     if world is NATIVE:

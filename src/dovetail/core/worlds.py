@@ -38,7 +38,9 @@ class World:
 
     Attributes:
         rank: the highest rank among a call's arguments wins.
-        apply: (op, arguments in parameter order, node name) → result.
+        apply: (op, arguments in parameter order, node name) → result, of those that `dispatch` does not compute itself.
+        prepare: (op, arguments) → what the call is made with; the arguments themselves if it is these.
+        finish: (op, arguments, result) → what the caller gets.
         symbolic: whether its values have no numbers yet, only what is known of them.
         control: what runs branches and loops on its values, if it is neither Python nor an engine.
         unwrap: gives what a value holds, if it is a wrapper.
@@ -50,6 +52,8 @@ class World:
     name: str
     rank: int
     apply: Callable[[Op, list[Any], str | None], Any] = _unhandled
+    prepare: Callable[[Op, list[Any]], list[Any]] | None = None
+    finish: Callable[[Op, list[Any], Any], Any] | None = None
     symbolic: bool = False
     control: Control | None = None
     unwrap: Callable[[Any], Any] | None = None

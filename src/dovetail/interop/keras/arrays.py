@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import keras
@@ -20,17 +18,16 @@ def _array(result: Any) -> Any:
     return result._engine.to_numpy(result._value) if type(result) is Tensor and running_layer() is not None else result
 
 
-def _apply(outside: Callable[..., Any], op: Op, values: list[Any], name: str | None = None) -> Any:
-    """Makes a call; where arrays are given, arrays come back."""
-    found = outside(op, values, name)
+def _finish(op: Op, values: list[Any], result: Any) -> Any:
+    """Where arrays are given, arrays come back."""
     if not any(isinstance(value, np.ndarray) for value in arguments.operands(op, values)):
-        return found
-    return tuple(map(_array, found)) if isinstance(found, tuple) else _array(found)
+        return result
+    return tuple(map(_array, result)) if isinstance(result, tuple) else _array(result)
 
 
 def register() -> None:
     """From now on ops do so, if Keras computes with NumPy."""
     if keras.backend.backend() == "numpy":
         for world in (worlds.HOST, worlds.EAGER, worlds.STATE):
-            world.apply = partial(_apply, world.apply)
+            world.finish = _finish
         worlds.HOST.unwrap_result = _array

@@ -7,13 +7,12 @@ traces a training step, the value of such a variable would become a constant of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import keras
 import numpy as np
 
-from dovetail.core import dispatch, worlds
+from dovetail.core import worlds
 from dovetail.core.engine_registry import tracing_engine
 from dovetail.core.op import Op
 from dovetail.core.recording import is_recorded, recording
@@ -50,14 +49,12 @@ def _live(variable: Variable) -> Any:
     return read and read(variable)
 
 
-def _apply(outside: Callable[..., Any], op: Op, values: list[Any], name: str | None = None) -> Any:
-    """Makes a call with what reads the variables among its tensors, while an engine's library traces."""
+def _prepare(op: Op, values: list[Any]) -> list[Any]:
+    """The arguments with what reads the variables among the tensors, while an engine's library traces."""
     found = list(values)
     for index, _ in op.tensor_positions:
         found[index] = _with_live(values[index])
-    if any(a is not b for a, b in zip(found, values, strict=True)):
-        return dispatch.apply(op, found, {"name": name})
-    return outside(op, values, name)
+    return found if any(a is not b for a, b in zip(found, values, strict=True)) else values
 
 
 def _with_live(value: Any) -> Any:
@@ -72,7 +69,7 @@ def _with_live(value: Any) -> Any:
 def register() -> None:
     """From now on Dovetail's ops, and the operators of JAX's and TensorFlow's tensors, take variables so."""
     for world in (worlds.STATE, worlds.NATIVE):
-        world.apply = partial(_apply, world.apply)
+        world.prepare = _prepare
     as_jax = Variable.__jax_array__
 
     def __jax_array__(variable: Variable) -> Any:
