@@ -1,9 +1,13 @@
-"""Fixtures that all tests share: the engines installed, a random generator whose seed is printed."""
+"""What all tests share: the engines installed, a random generator whose seed is printed, and bounds on memory."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
+import sys
 import zlib
+from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -43,3 +47,34 @@ def _settings():
     dt.config.set_floatx(before[0])
     dt.config.set_epsilon(before[1])
     dt.config.set_image_data_format(before[2])
+
+
+# -- memory -----------------------------------------------------------------------------------------------------------
+
+STATM = Path("/proc/self/statm")  # Linux says there how many pages are in memory
+LARGE, GROWN = 1.5e9, 0.7e9  # bytes
+
+
+class Memory:
+    """Drops what XLA compiled for tests that are over, where a process grew large: each program takes a megabyte."""
+
+    limit = LARGE
+
+    @classmethod
+    def bound(cls) -> None:
+        if cls.used() > cls.limit:
+            if "jax" in sys.modules:
+                sys.modules["jax"].clear_caches()
+            gc.collect()
+            ctypes.CDLL(None).malloc_trim(0)
+            cls.limit = max(LARGE, cls.used() + GROWN)
+
+    @staticmethod
+    def used() -> int:
+        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    if STATM.exists():
+        Memory.bound()
