@@ -82,6 +82,13 @@ def test_numbers_are_those_of_each_call(engine):
         dt.ops.add(x, 300)
 
 
+def test_numbers_of_any_size_are_cast(engine):
+    """Those that int32 does not hold are converted otherwise than the ones before them."""
+    for number in (5, 2**40, -(2**40), 7):
+        assert dt.ops.cast(number, "int64").item() == number
+        assert dt.ops.full((1,), number, "int64").tolist() == [number]
+
+
 def test_domains_are_checked_in_each_call(engine):
     x = np.float32([1.0, 2.0])
     assert dt.ops.quantile(x, 0.5).item() == 1.5

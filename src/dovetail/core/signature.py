@@ -13,7 +13,7 @@ import numpy as np
 
 from dovetail.core import config
 from dovetail.core.dtypes import DType
-from dovetail.core.engine_registry import current_engine, owner_of_type
+from dovetail.core.engine_registry import current_engine, owner_of_type, tracing_engine
 from dovetail.core.recording import is_recorded
 from dovetail.core.tensor import Tensor
 from dovetail.core.worlds import HOST, NATIVE, STATE, world_of
@@ -61,8 +61,8 @@ _STATIC = frozenset([int, float, bool, str, complex, type(None), DType])
 def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
     """What a call that is computed now has in common with those that are resolved alike; None if nothing is known.
 
-    Calls are not recognised of tensors on several engines, of shapes that are not all known, of lists that stand for
-    tensors, and of what a graph records.
+    Calls are not recognised of tensors on several engines, of shapes that are not all known, of lists and of prepared
+    numbers that stand for tensors, and of what a graph records.
     """
     if len(args) > len(op.params):
         return None
@@ -96,6 +96,8 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
             else:
                 return None
         elif kind in _NUMBERS:
+            if op.prepare is not None:  # which makes of a number what its value asks for
+                return None
             key.append(kind)
         elif kind is np.ndarray:
             if HOST.finish is not None:
@@ -130,7 +132,9 @@ def _describe(value: Any, kind: type, key: list[Any]) -> Any:
     if kind is tuple or kind is list:
         return _describe_all(value, kind, key)
     world = world_of(value)
-    if world is STATE and world.prepare is None and value.is_held and not is_recorded(value):
+    if world is STATE and value.is_held and not is_recorded(value):
+        if world.prepare is not None and tracing_engine() is not None:
+            return None
         key += (kind, value.dtype, value.shape)
         return _ANY  # it is read where the call is computed
     if world is NATIVE:
