@@ -82,9 +82,11 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
             own, native = value._engine, value._value
             shape = own.shape(native)
             if own is not engine:
-                if engine is not None or (own.native is own and (shape is None or None in shape)):
+                if engine is not None:
                     return None
                 engine = own
+            if own.native is own and (shape is None or None in shape):
+                return None
             key += (own.native_dtype_of(native), shape)
         elif static:
             if kind in _PLAIN:
