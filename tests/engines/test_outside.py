@@ -10,7 +10,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import engine_registry as engines
-from dovetail.core import worlds
+from dovetail.core import value_kinds
 from dovetail.core.engine import Engine, Rules
 from dovetail.engines import numpy as living
 from tests.ops.table import CASES, draw, identifier, leaves
@@ -70,7 +70,7 @@ def installed(monkeypatch):
     monkeypatch.setattr(engines, "entry_points", lambda group: [point])
     monkeypatch.setattr(engines, "_loaded", dict(engines._loaded))
     monkeypatch.setattr(Box, "__module__", "boxes")
-    monkeypatch.setattr(worlds, "_worlds", dict(worlds._worlds))
+    monkeypatch.setattr(value_kinds, "_kinds", dict(value_kinds._kinds))
     engines._outside_engines.cache_clear()
     yield
     engines._outside_engines.cache_clear()

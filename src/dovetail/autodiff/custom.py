@@ -23,13 +23,12 @@ from dovetail.autodiff.recorder import Recorder
 from dovetail.core import arguments
 from dovetail.core.dtypes import promote
 from dovetail.core.engine import Engine, native_to_dtype
-from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.errors import check_callable, describe, op_error
-from dovetail.core.recording import Record, building, is_recorded, record_on, recording
+from dovetail.core.recording import Record, building, record_on, recording
 from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of, highest, is_tensor, kind_of
 from dovetail.core.variable import Variable
-from dovetail.core.worlds import GRAPH, HOST, NATIVE, STATE, world_of
 from dovetail.graph import trace
 from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
@@ -85,7 +84,7 @@ def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     leaves, _ = flatten(args)
     name = getattr(function, "__name__", "custom_gradient")
     graph = next((trace.open_graph(leaf, name) for leaf in leaves if type(leaf) is GraphTensor), None)
-    if graph is None and native_engine(leaves) is None and any(map(is_recorded, leaves)):
+    if graph is None and highest(leaves)[0].is_symbolic:
         graph = building.default
     if graph is None:
         return CustomCall(function, args, kwargs).result()
@@ -103,9 +102,9 @@ class CustomCall:
         given, self.structure = flatten(args)
         self.leaves = [_as_tensor(leaf) for leaf in given]
         self.engine = native_engine(given)
-        counts = is_tensor if self.engine is None else is_native
+        counts = is_tensor if self.engine is None else differentiates_itself
         self.moving = [i for i, leaf in enumerate(self.leaves) if counts(leaf)]
-        self.variables: list[Variable] = [leaf for leaf in given if world_of(leaf) is STATE]
+        self.variables: list[Variable] = [leaf for leaf in given if isinstance(leaf, Variable)]
 
     def result(self) -> Any:
         """The function's result, with its gradient attached."""
@@ -164,8 +163,7 @@ class CustomCall:
     def _fitted(self, gradient: Any, source: Any) -> Any:
         if gradient is None or not native_to_dtype(source.dtype).is_differentiable:
             return None
-        if world_of(gradient) is HOST:
-            gradient = ops.convert(gradient)
+        gradient = gradient if is_tensor(gradient) else ops.convert(gradient)
         shapes = gradient.shape, source.shape
         if all(s is not None and None not in s for s in shapes) and tuple(shapes[0]) != tuple(shapes[1]):
             problem = f"its gradient function returned a gradient of shape {shapes[0]} for one of shape {shapes[1]}."
@@ -306,33 +304,28 @@ def _takes_variables(gradient: Callable[..., Any]) -> bool:
     return any(p.name == "variables" or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
 
 
-def is_tensor(value: Any) -> bool:
-    return world_of(value) is not HOST
-
-
-def is_native(value: Any) -> bool:
-    return world_of(value) is NATIVE
+def differentiates_itself(value: Any) -> bool:
+    """Whether a value's own library differentiates what is computed from it."""
+    return kind_of(value).autodiff(value) is not None
 
 
 def _as_tensor(value: Any) -> Any:
     """An argument as the function gets it: variables are read, arrays become tensors, the rest stays."""
-    if world_of(value) is STATE:
+    if isinstance(value, Variable):
         return value.read()
     return ops.convert(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def native_engine(leaves: Sequence[Any]) -> Engine | None:
     """The engine whose own values are among the arguments, if no graph tensor is."""
-    found = [world_of(leaf) for leaf in leaves]
-    if NATIVE not in found or GRAPH in found:
-        return None
-    return owner_of_type(type(leaves[found.index(NATIVE)]))
+    kind, value = highest(leaves)
+    return kind.autodiff(value)
 
 
 def native_leaves(result: Any, engine: Engine) -> tuple[list[Any], list[Any]]:
     """The tensors of a result as an engine's own values, and its structure, in a list."""
     leaves, structure = flatten(result)
-    tensors = [arguments.as_tensor(v, promote([arguments.dtype_of(v)]), engine.native) for v in leaves]
+    tensors = [arguments.as_tensor(v, promote([dtype_of(v)]), engine.native) for v in leaves]
     return [t._value for t in tensors], [structure]
 
 

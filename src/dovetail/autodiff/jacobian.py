@@ -13,7 +13,7 @@ from dovetail.autodiff.reverse import backward, or_zeros
 from dovetail.core.errors import op_error
 from dovetail.core.infer import size_of
 from dovetail.core.structure import flatten, unflatten
-from dovetail.core.worlds import HOST, world_of
+from dovetail.core.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of, shape_of
 
 Pullback = Callable[[Any], list[Any]]  # a gradient of the target → gradients of the sources, None where there is none
@@ -124,7 +124,7 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 
 def _tensors(values: Sequence[Any]) -> list[Any]:
-    return [ops.convert(value) if world_of(value) is HOST else value for value in values]
+    return [value if is_tensor(value) else ops.convert(value) for value in values]
 
 
 def _along(gradients: list[Any], tangents: Sequence[Any]) -> list[tuple[Any, Any]]:

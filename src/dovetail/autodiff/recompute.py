@@ -10,7 +10,7 @@ from dovetail import ops
 from dovetail.autodiff.custom import (
     ReadVariables,
     call,
-    is_native,
+    differentiates_itself,
     is_tensor,
     native_engine,
     native_leaves,
@@ -93,7 +93,7 @@ class _Forgetful:
 
     def native(self, engine: Engine, leaves: Sequence[Any]) -> Any:
         """The result on an engine's own values, by the engine's own means."""
-        moving = [i for i, leaf in enumerate(leaves) if is_native(leaf)]
+        moving = [i for i, leaf in enumerate(leaves) if differentiates_itself(leaf)]
         form: list[Any] = []
 
         def run(*natives: Any) -> Any:

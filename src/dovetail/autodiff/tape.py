@@ -19,8 +19,8 @@ from dovetail.autodiff.recorder import Recorder, others
 from dovetail.core.errors import op_error
 from dovetail.core.recording import record_on, recording
 from dovetail.core.structure import flatten, flatten_like, unflatten
+from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
-from dovetail.core.worlds import HOST, NATIVE, world_of
 from dovetail.ops.shapes.shape import dims_of
 
 
@@ -217,14 +217,6 @@ def _check(tensor: Any, method: str) -> None:
 
 
 def _check_kind(tensor: Any, method: str) -> None:
-    world = world_of(tensor)
-    if world.unwrap is not None or world.name == "keras":
-        kind = type(tensor).__name__
-        problem = f"a {kind} of Keras is differentiated by what Keras runs on, in model.fit or by K.gradients; what a"
-        raise op_error(TypeError, method, f"{problem} tape follows is a dovetail.Variable, or a Tensor of ops.convert.")
-    if world is HOST:
-        raise op_error(TypeError, method, f"{tensor!r} is no tensor; make it one with ops.convert before it is used.")
-    if world is NATIVE:
-        kind = type(tensor).__name__
-        problem = f"a {kind} is differentiated by its own library; for a tape make it a Tensor with ops.convert."
+    problem = kind_of(tensor).untaped(tensor)
+    if problem is not None:
         raise op_error(TypeError, method, problem)

@@ -14,11 +14,11 @@ from dovetail.backend import logits, sparse
 from dovetail.backend.checks import require_dimensions
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.backend.table import k_error, k_function
-from dovetail.core import arguments
+from dovetail.core import host
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.kinds import TensorLike
+from dovetail.core.value_kinds import is_tensor, kind_of, require_numbers
 from dovetail.core.variable import Variable
-from dovetail.core.worlds import HOST, world_of
 
 __all__ = [
     "arange",
@@ -72,7 +72,7 @@ def variable(
         return sparse.from_scipy(value)
     if in_default_graph(value):  # computed now, as far as it needs no placeholder
         value = K.get_value(value)
-    if world_of(value).symbolic:
+    if kind_of(value).is_symbolic:
         raise k_error(ValueError, "variable", f"{value!r} has no value before its graph runs; give an array.")
     made = Variable(value, dtype or K.floatx(), name, constraint=constraint)
     made.symbolic = True
@@ -113,7 +113,7 @@ def constant(
     if shape is None:
         return tensor
     require_dimensions("constant", shape)
-    count, wanted = ops.size(tensor), int(np.prod(arguments.host_array(shape), dtype=np.int64))
+    count, wanted = ops.size(tensor), int(np.prod(host.host_array(shape), dtype=np.int64))
     if count not in (1, wanted):
         problem = f"a shape of {wanted} elements cannot be made of {count}; it takes as many, or one that is repeated."
         raise k_error(TypeError, "constant", problem, f"shape={shape}")
@@ -342,11 +342,11 @@ def cast_to_floatx(x: TensorLike) -> Any:
         >>> cast_to_floatx(np.array([1, 2]))
         array([1., 2.], dtype=float32)
     """
-    if world_of(x) is HOST:
+    if not is_tensor(x):
         if isinstance(x, str):
             raise k_error(ValueError, "cast_to_floatx", f"text is not read as a number: {x!r}.")
-        arguments.require_numbers(x)
-        return arguments.from_host(lambda v, dtype: np.asarray(v, dtype.numpy), x, as_dtype(K.floatx()))
+        require_numbers(x)
+        return host.from_host(lambda v, dtype: np.asarray(v, dtype.numpy), x, as_dtype(K.floatx()))
     return K.cast(x, K.floatx())
 
 

@@ -16,8 +16,8 @@ from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 from dovetail.core.structure import flatten
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import kind_of, unwrapped
 from dovetail.core.variable import Variable
-from dovetail.core.worlds import NATIVE, unwrapped, world_of
 from dovetail.graph.ir import Graph, GraphTensor
 
 __all__ = ["gradients", "stop_gradient"]
@@ -66,7 +66,7 @@ def gradients(loss: TensorLike, variables: Any) -> list[Any]:
         return _in_graph(graph, values, sources)
     if any(map(is_of_keras, values)):
         return interop_keras().gradients(loss, variables)
-    if values and all(world_of(y) is NATIVE for y in values):
+    if values and all(kind_of(y).autodiff(y) is not None for y in values):
         return _of_native(values, [unwrapped(x) for x in sources])
     problem = "the loss has been computed already, and no record was kept of how"
     advice = "open the default graph before (K.placeholder does, and K.symbolic), or use dovetail.GradientTape"

@@ -11,7 +11,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core.tensor import Tensor
-from dovetail.core.worlds import GRAPH, HOST, STATE, world_of
+from dovetail.core.value_kinds import kind_of
 
 ACTIVATIONS = ("Sigmoid", "Softmax")
 
@@ -43,12 +43,12 @@ def _forget(entry: Any) -> None:
 def remember(output: Any, x: Any) -> None:
     """Notes that an activation gave `output` for `x`."""
     if type(output) is not Tensor:
-        if world_of(output) is GRAPH:
+        if kind_of(output).origin(output) is not None:
             return
         if hasattr(output, "graph") or hasattr(output, "_keras_history"):  # they hold each other: gc must see it
             output._keras_logits = x
             return
-    if type(x) is not Tensor and world_of(x) in (HOST, STATE):
+    if type(x) is not Tensor and kind_of(x).is_mutable:
         x = ops.identity(x)
     entry = _Entry(output, _forget)
     entry.key, entry.logits, entry.versions = id(output), x, (_version(output), _version(x))
@@ -67,15 +67,12 @@ def recall(output: Any) -> Any:
     entry = _memory.get(id(output))
     if entry is not None and entry() is output and entry.versions == (_version(output), _version(entry.logits)):
         return entry.logits
-    if world_of(output) is GRAPH:
-        return _of_operation(output)
-    return getattr(output, "_keras_logits", None)  # as Keras' own activations leave them
-
-
-def _of_operation(output: Any) -> Any:
-    while output.op.type == "Identity":
-        output = output.op.inputs[0]
-    return output.op.inputs[0] if output.op.type in ACTIVATIONS else None
+    operation = kind_of(output).origin(output)
+    if operation is None:
+        return getattr(output, "_keras_logits", None)  # as Keras' own activations leave them
+    while operation.type == "Identity":
+        operation = operation.inputs[0].op
+    return operation.inputs[0] if operation.type in ACTIVATIONS else None
 
 
 def _version(value: Any) -> Any:

@@ -16,6 +16,7 @@ from dovetail.core.infer import fits
 from dovetail.core.recording import record_on
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of
 from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.copying import Copies
@@ -98,7 +99,7 @@ def tensor_of(graph: DefaultGraph, value: Any) -> GraphTensor:
         raise ValueError(f"{value!r} belongs to another graph than the other tensors: {others}.")
     if type(value) is GraphTensor:
         graph.check_tensor(value)
-    return trace.to_graph(value, promote([arguments.dtype_of(value)]), graph, OPS["Identity"])
+    return trace.to_graph(value, promote([dtype_of(value)]), graph, OPS["Identity"])
 
 
 def _check_fed(operations: Iterable[Operation]) -> None:

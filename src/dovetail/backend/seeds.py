@@ -22,14 +22,12 @@ from dovetail import ops
 from dovetail.backend.symbolic import DefaultGraph, interop_keras
 from dovetail.backend.table import k_error
 from dovetail.backend.values import running_keras
-from dovetail.core import arguments, worlds
 from dovetail.core.dtypes import ALL
 from dovetail.core.engine_registry import current_engine, tracing_engine
 from dovetail.core.engine_registry import engine as engine_context
-from dovetail.core.recording import building, recording
-from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import ValueKind, engine_of, highest, is_tensor
 from dovetail.graph import trace
-from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.graph.ir import Graph
 from dovetail.ops.random.generator import Generator
 
 _SEQUENCES_LIMIT = 10_000  # the sequences that were drawn from longest ago are forgotten, and start again
@@ -79,39 +77,37 @@ def next_key(function: str, seed: Any, dtype: Any, values: Iterable[Any] = ()) -
     if hasattr(seed, "next_key"):
         return seed.next_key()
     values = list(_flat(values))
-    like = max(values, key=lambda v: worlds.world_of(v).rank, default=0)
-    graph, fresh_key = _graph_of(like), worlds.world_of(like).fresh_key
-    symbolic = graph is not None or fresh_key is not None
+    kind, like = highest(values)
+    graph = _graph_of(kind, like)
     if hasattr(seed, "next"):
         words = seed.next()
-        if not symbolic:
+        if not (kind.is_symbolic or graph is not None):
             return ops.cast(words, "int32")
         seed = _number_of(words)
     elif _is_tensor(seed):
         return ops.random.keys.as_key(seed)
     number, use = numpy_seed() if seed is None else _checked(function, seed), (function, str(dtype))
-    if fresh_key is not None:
-        return fresh_key(number, like)
+    key = kind.fresh_key(number, like)
+    if key is not None:
+        return key
     if graph is not None:
         return graph.key(number, use) if isinstance(graph, DefaultGraph) else _next_of_graph(graph, number, use, seed)
     tracing = tracing_engine()
     if tracing is not None:
         return _key_of_trace(function, tracing, number, use if seed is not None else None)
-    engine = next((arguments.engine_for(v) for v in values if _is_computed(v)), None) or current_engine()
+    engine = next(filter(None, map(engine_of, values)), None) or current_engine()
     return ops.random.fold_in(number, 0 if seed is None else _count((engine.name, use, number)))
 
 
 # -- where a draw is --------------------------------------------------------------------------------------------------
 
 
-def _graph_of(like: Any) -> Graph | None:
+def _graph_of(kind: ValueKind, like: Any) -> Graph | None:
     """The outermost graph that a draw is recorded in, if it is not done now."""
     graph = trace.current_graph()
-    if graph is None and type(like) is GraphTensor:
-        graph = like.graph
-    if graph is not None:
-        return graph.outermost
-    return None if recording.tapes or worlds.world_of(like).rank > worlds.STATE.rank else building.default
+    if graph is None:
+        graph = kind.drawing_graph(like)
+    return None if graph is None else graph.outermost
 
 
 def _count(sequence: Any) -> int:
@@ -175,13 +171,9 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
             yield value
 
 
-def _is_computed(value: Any) -> bool:
-    return type(value) is Tensor or worlds.world_of(value) is worlds.NATIVE
-
-
 def _is_tensor(seed: Any) -> bool:
     """Whether it is a tensor, or two words in an array."""
-    return worlds.world_of(seed) is not worlds.HOST or (isinstance(seed, np.ndarray) and seed.ndim > 0)
+    return is_tensor(seed) or (isinstance(seed, np.ndarray) and seed.ndim > 0)
 
 
 def _number_of(words: Any) -> int:

@@ -18,7 +18,7 @@ from dovetail.core.op import Op
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.worlds import World, register_world
+from dovetail.core.value_kinds import ValueKind, register
 from dovetail.graph.ir import GraphTensor
 from dovetail.graph.partial import PartialInts
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -339,14 +339,17 @@ _TAKES: dict[str, Callable[..., Any]] = {
 }
 
 
-def _apply(op: Op, values: list[Any], name: str | None) -> Any:
-    if op.name not in _TAKES or not any(type(value) is SparseTensor for value in values[:2]):
-        raise _none_of_its_arguments(op)
-    return _TAKES[op.name](*values)
-
-
 def _none_of_its_arguments(op: Op) -> Exception:
     return op_error(ValueError, op.name, "a sparse tensor is none of its arguments; give K.to_dense of it.")
 
 
-register_world(SparseTensor, World("sparse", 8, _apply))
+class _Sparse(ValueKind):
+    rank = 8
+
+    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
+        if op.name not in _TAKES or not any(type(value) is SparseTensor for value in values[:2]):
+            raise _none_of_its_arguments(op)
+        return _TAKES[op.name](*values)
+
+
+register(SparseTensor, _Sparse())

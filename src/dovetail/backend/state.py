@@ -12,15 +12,14 @@ from dovetail import ops
 from dovetail.backend.session import KerasUpdate, session_of
 from dovetail.backend.symbolic import in_default_graph, is_of_keras, symbolic_graph
 from dovetail.backend.table import k_error, k_function
-from dovetail.core import arguments
+from dovetail.core import arguments, host
 from dovetail.core.engine import native_to_dtype
-from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 from dovetail.core.recording import not_building
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import kind_of, require_numbers, unwrapped
 from dovetail.core.variable import Variable
-from dovetail.core.worlds import NATIVE, unwrapped, world_of
 
 __all__ = [
     "batch_get_value",
@@ -143,9 +142,9 @@ def _updated(name: str, x: Any, value: Any, op: Callable[..., Any] | None = None
     _require_variable(name, x)
     if is_of_keras(value):
         return KerasUpdate(x, value, _METHODS[op])
-    arguments.require_numbers(value)
+    require_numbers(value)
     if isinstance(value, (list, tuple)) and not arguments.holds_tensors(value):
-        value = arguments.host_array(value)
+        value = host.host_array(value)
     graph = symbolic_graph()
     if isinstance(x, Variable) and graph is not None:
         return graph.update(x, value, op)
@@ -215,12 +214,13 @@ def get_value(x: Any) -> Any:
     """
     if in_default_graph(x):
         return session_of(x.graph).run(x)
-    if world_of(x).symbolic:
+    if kind_of(x).is_symbolic:
         raise k_error(TypeError, "get_value", f"{x!r} has no value before what it belongs to runs.")
     if isinstance(x, (Tensor, Variable)):
         return x.numpy()[()]
-    if world_of(x) is NATIVE:
-        return np.array(owner_of_type(type(x)).to_numpy(x))[()]
+    engine = kind_of(x).autodiff(x)
+    if engine is not None:
+        return np.array(engine.to_numpy(x))[()]
     return x if unwrapped(x) is x else K.get_value(unwrapped(x))
 
 
@@ -290,8 +290,8 @@ def set_value(x: Any, value: Any) -> None:
         np.float32(2.0)
     """
     _require_variable("set_value", x)
-    arguments.require_numbers(value)
-    value = arguments.from_host(lambda v, dtype: np.asarray(v, dtype.numpy), value, native_to_dtype(x.dtype))
+    require_numbers(value)
+    value = host.from_host(lambda v, dtype: np.asarray(v, dtype.numpy), value, native_to_dtype(x.dtype))
     if symbolic_graph() is None:
         x.assign(value)
     else:

@@ -22,12 +22,12 @@ from dovetail import ops
 from dovetail.backend.feeding import sparse_placeholder
 from dovetail.backend.sparse import values_of
 from dovetail.backend.table import k_error, k_function
-from dovetail.core import worlds
 from dovetail.core.errors import op_error
 from dovetail.core.recording import building, not_building, recording
 from dovetail.core.spec import spec
 from dovetail.core.structure import flatten
 from dovetail.core.table import OPS
+from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
@@ -163,7 +163,7 @@ def in_default_graph(x: Any) -> bool:
 
 def is_of_keras(x: Any) -> bool:
     """Whether it is a tensor of a functional model of Keras 3."""
-    return worlds.world_of(x).name == "keras"
+    return kind_of(x).is_of_model
 
 
 def interop_keras() -> Any:
@@ -295,9 +295,8 @@ def is_symbolic(x: Any) -> bool:
         >>> K.is_symbolic(K.constant([1., 1.]))
         False
     """
-    if worlds.world_of(x) is worlds.NATIVE:  # a tracer of JAX's; TensorFlow's tensors have an `op` only in graphs
-        return hasattr(x, "op") or any(kind.__name__ == "Tracer" for kind in type(x).__mro__)
-    return worlds.world_of(values_of(x)).symbolic
+    x = values_of(x)
+    return kind_of(x).is_traced(x)
 
 
 @k_function
@@ -315,7 +314,7 @@ def is_tensor(x: Any) -> bool:
         >>> K.is_tensor(K.constant([1., 1.])), K.is_tensor([1., 1.])
         (True, False)
     """
-    return worlds.world_of(x) is not worlds.HOST
+    return kind_of(x).is_tensor
 
 
 @k_function
@@ -361,7 +360,7 @@ def is_keras_tensor(x: Any) -> bool:
     x = values_of(x)
     if type(x) is GraphTensor:
         return isinstance(x.graph.outermost, DefaultGraph)
-    return worlds.world_of(x).symbolic
+    return kind_of(x).is_symbolic
 
 
 # -- where it is recorded ---------------------------------------------------------------------------------------------

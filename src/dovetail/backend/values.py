@@ -7,27 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core import arguments
-from dovetail.core.engine_registry import owner_of_type
-from dovetail.core.recording import is_recorded
-from dovetail.core.worlds import EAGER, HOST, NATIVE, STATE, world_of
+from dovetail.core.value_kinds import kind_of
 
 
 def known_value(x: Any) -> np.ndarray | None:
     """The value of a tensor as an array; None if it is not known yet, as in a graph or an engine's own tracing."""
-    world = world_of(x)
-    if world is STATE and not is_recorded(x):
-        x, world = x.read(), EAGER
-    if world is EAGER:
-        return x._engine.to_numpy(x._value)
-    if world is HOST:
-        return np.asarray(x)
-    if world is NATIVE:
-        try:
-            return owner_of_type(type(x)).to_numpy(x)
-        except Exception:  # what libraries raise of values that they are tracing has no common type
-            return None
-    return None
+    return kind_of(x).known(x)
 
 
 def running_keras() -> Any:
@@ -49,4 +34,4 @@ def asks_for_shapes() -> bool:
 
 def own(x: Any) -> Any:
     """What a function of K returns of an argument: a copy of an engine's own array that could be written to."""
-    return arguments.owned(x) if world_of(x) is NATIVE else x
+    return kind_of(x).owned(x)

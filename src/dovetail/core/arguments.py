@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dovetail.core.dtypes import ALL, DType, promote, weak_type
-from dovetail.core.engine import native_to_dtype
-from dovetail.core.engine_registry import current_engine, owner_of_type
+from dovetail.core import host
+from dovetail.core.dtypes import DType, promote
+from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import describe, describe_call, op_error
 from dovetail.core.kinds import Kind
 from dovetail.core.recording import recording
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.worlds import HOST, NATIVE, STATE, unwrapped, world_of
+from dovetail.core.value_kinds import dtype_of, engine_of, is_tensor, kind_of
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -46,7 +46,7 @@ def operands(op: Op, values: list[Any]) -> Iterator[Any]:
 
 def tensor_settings(op: Op, values: list[Any]) -> list[int]:
     """The positions of static parameters that are given tensors."""
-    return [i for i, _ in op.static if type(values[i]) not in _STATIC and world_of(values[i]) is not HOST]
+    return [i for i, _ in op.static if type(values[i]) not in _STATIC and is_tensor(values[i])]
 
 
 def has_tensor_settings(op: Op, values: list[Any]) -> bool:
@@ -67,13 +67,13 @@ _STATIC = frozenset([int, float, bool, str, tuple, DType, type(None)])
 
 
 def holds_tensors(value: Any) -> bool:
-    """Whether a list, or one inside it, has other members than numbers and NumPy arrays."""
-    return any(world_of(leaf) is not HOST for leaf in _leaves(value))
+    """Whether it is a list that has, itself or in one inside it, other members than numbers and NumPy arrays."""
+    return isinstance(value, (list, tuple)) and not is_tensor(value) and any(map(is_tensor, host.leaves(value)))
 
 
 def stacked(value: Any) -> Any:
     """A list that holds tensors as one tensor, so that they are recorded and have gradients; other values stay."""
-    if isinstance(value, (list, tuple)) and world_of(value) is HOST and holds_tensors(value):
+    if holds_tensors(value):
         return OPS["Pack"]([stacked(item) for item in value])
     return value
 
@@ -106,8 +106,9 @@ def conversions(op: Op, values: list[Any], engine: Engine) -> list[tuple[int, An
             found.append((index, () if fit else dtype))
         elif type(value) is not Tensor:
             if value is not None:
-                own = world_of(value) is NATIVE and owner_of_type(type(value)).native is engine
-                found.append((index, None if own and engine.dtype(value) == dtype else dtype))
+                owner = kind_of(value).autodiff(value)
+                fits = owner is not None and owner.native is engine and engine.dtype(value) == dtype
+                found.append((index, None if fits else dtype))
         elif value._engine is not engine or value.dtype != dtype:
             found.append((index, dtype))
     return found + [(index, dtype_of(values[index])) for index in tensor_settings(op, values)]
@@ -116,15 +117,10 @@ def conversions(op: Op, values: list[Any], engine: Engine) -> list[tuple[int, An
 def as_tensor(value: Any, dtype: DType, engine: Engine) -> Tensor:
     """Any eager value as a Tensor of the given engine and dtype."""
     if type(value) is not Tensor:
-        world = world_of(value)
-        if world is STATE:
-            value = value.read(engine)
-        elif world is NATIVE:
-            value = Tensor(value, owner_of_type(type(value)).native)
-        elif _is_foreign(value):
-            value = Tensor(engine.take(value), engine)
-        else:
-            return Tensor(from_host(engine.asarray, value, dtype), engine)
+        kind = kind_of(value)
+        value = kind.tensor(value, dtype, engine)
+        if not kind.is_tensor:
+            return value
     if value._engine is not engine:
         value = move(value, engine)
     if value.dtype is dtype:
@@ -134,22 +130,9 @@ def as_tensor(value: Any, dtype: DType, engine: Engine) -> Tensor:
     return Tensor(engine.eager_rules["Cast"](value._value, dtype), engine)
 
 
-def _is_foreign(value: Any) -> bool:
-    """Whether it is an array of a library that no engine owns, which hands out its memory by DLPack."""
-    return hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray)
-
-
-def owned(value: Any) -> Any:
-    """A value as a user gets it: what a wrapper holds, and a copy of an array that could be written to."""
-    value = unwrapped(value)
-    return owner_of_type(type(value)).native.owned(value) if world_of(value) is NATIVE else value
-
-
 def engine_for(value: Any) -> Engine:
     """The engine on which a single value is held: its own, or the current one."""
-    if type(value) is Tensor:
-        return value._engine
-    return owner_of_type(type(value)) or current_engine()
+    return engine_of(value) or current_engine()
 
 
 def move_quietly(tensor: Tensor, engine: Engine | None) -> Tensor:
@@ -169,7 +152,7 @@ def move(tensor: Tensor, engine: Engine) -> Tensor:
     return moved
 
 
-def static_ints(op: Op, value: Any) -> Any:
+def static_ints(value: Any) -> Any:
     """A shape-like argument as a tuple of ints; None, where the op allows it, is kept.
 
     What an engine that traces its user's function does not know yet is a scalar Tensor among them.
@@ -177,32 +160,31 @@ def static_ints(op: Op, value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, (list, tuple)):
-        return tuple(v if type(v) is int else _as_int(op, v) for v in value)
-    if type(value) is Tensor or world_of(value) is NATIVE:
-        return _ints_of(op, value)
-    array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+        return tuple(v if type(v) is int else _as_int(v) for v in value)
+    if is_tensor(value):
+        return _ints_of(value)
+    array = np.asarray(value)
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"a shape needs integers, not {array.dtype}.")
     return tuple(array.reshape(-1).tolist())
 
 
-def _as_int(op: Op, value: Any) -> Any:
+def _as_int(value: Any) -> Any:
     try:
-        if type(value) is Tensor or world_of(value) is NATIVE:
-            (found,) = _ints_of(op, value)
-            return found
-        return value.__index__() if not hasattr(value, "read") else int(value.numpy())
+        if not is_tensor(value):
+            return value.__index__()
+        (found,) = _ints_of(value)
+        return found
     except (TypeError, AttributeError, ValueError):
         raise TypeError(f"a shape needs integers, not {value!r}.") from None
 
 
-def _ints_of(op: Op, value: Any) -> tuple[Any, ...]:
-    engine = value._engine if type(value) is Tensor else owner_of_type(type(value)).native
-    native = value._value if type(value) is Tensor else value
-    dtype = engine.dtype(native)
-    if not dtype.is_integer and 0 not in engine.shape(native):
-        raise TypeError(f"a shape needs integers, not {dtype}.")
-    return tuple(v if type(v) is int else Tensor(v, engine) for v in engine.to_ints(native))
+def _ints_of(value: Any) -> tuple[Any, ...]:
+    tensor = kind_of(value).tensor(value, dtype_of(value), current_engine())
+    engine, array = tensor._engine, tensor._value
+    if not tensor.dtype.is_integer and 0 not in engine.shape(array):
+        raise TypeError(f"a shape needs integers, not {tensor.dtype}.")
+    return tuple(v if type(v) is int else Tensor(v, engine) for v in engine.to_ints(array))
 
 
 def known_ints(op: Op, values: list[Any]) -> list[Any]:
@@ -225,121 +207,6 @@ def natives(values: list[Any]) -> list[Any]:
 
 
 # -- dtypes -----------------------------------------------------------------------------------------------------------
-
-
-def dtype_of(value: Any) -> Any:
-    """The dtype of any value; for Python numbers and lists of them their weak Python type."""
-    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
-        return weak_type(value)
-    if isinstance(value, (list, tuple)) and not hasattr(value, "dtype"):
-        leaves = list(_leaves(value))
-        if not leaves:
-            return float
-        return promote(dtype_of(leaf) for leaf in leaves)
-    dtype = getattr(value, "dtype", None)
-    if dtype is None and world_of(value) is NATIVE:
-        return owner_of_type(type(value)).dtype(value)
-    if dtype is None:
-        dtype = (np.from_dlpack(value) if _is_foreign(value) else host_array(value)).dtype
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError("a masked array is no tensor, since its mask would be lost; pass x.filled(...).")
-    try:
-        return native_to_dtype(dtype)
-    except TypeError:
-        raise TypeError(_no_tensor(value, dtype)) from None
-
-
-def require_numbers(value: Any) -> None:
-    """Raises TypeError for Python's and NumPy's values of which no tensor is made, whatever the dtype."""
-    if world_of(value) is HOST:
-        dtype_of(value)
-
-
-_NO_TENSORS = {  # kind of a NumPy dtype → what to do about it
-    "O": "a tensor is made of numbers, NumPy arrays of numbers, or lists of these that are equally long",
-    "U": "a tensor is made of numbers, not of text",
-    "S": "a tensor is made of numbers, not of text",
-    "M": 'dates are no numbers; pass x.astype("int64")',
-    "m": 'times are no numbers; pass x.astype("int64")',
-    "V": 'a structured array is no tensor; pass one of its fields, as in x["name"]',
-}
-
-
-def _no_tensor(value: Any, dtype: Any) -> str:
-    """Why no tensor can be made of a value."""
-    known = f"there are no tensors of {dtype}; cast it to one of {', '.join(ALL)}"
-    advice = _NO_TENSORS.get(getattr(dtype, "kind", ""), known)
-    return f"{_kind_of(value)} is no tensor: {advice}."
-
-
-def _kind_of(value: Any) -> str:
-    text = describe(value)
-    return text if value is None or hasattr(value, "dtype") else f"{text}, of the type {type(value).__name__},"
-
-
-def from_host(make: Callable[[Any, DType], Any], value: Any, dtype: DType) -> Any:
-    """What is made of Python numbers, lists or NumPy arrays in a dtype.
-
-    Raises:
-        OverflowError: an integer does not fit into the dtype.
-        ValueError: a list is ragged.
-    """
-    try:
-        return make(value, dtype)
-    except OverflowError:
-        raise _overflow(value, dtype) from None
-    except ValueError as error:
-        if not isinstance(value, (list, tuple)):
-            raise
-        problem = f"a list that stands for a tensor has lists of one length, which {describe(value)} has not."
-        raise ValueError(problem) from error
-
-
-def host_array(value: Any) -> np.ndarray:
-    """A NumPy array of Python numbers, lists or a NumPy array."""
-    array = from_host(lambda found, _: np.asarray(found), value, ALL["bool"])
-    try:
-        native_to_dtype(array.dtype)
-    except TypeError:
-        raise TypeError(_no_tensor(value, array.dtype)) from None
-    return array
-
-
-def _overflow(value: Any, dtype: DType) -> OverflowError:
-    found = next(v for v in (_leaves(value) if isinstance(value, (list, tuple)) else [value]) if not _fits(v, dtype))
-    wider = next((d for d in ("int64", "uint64") if _fits(found, ALL[d])), "float64")
-    return OverflowError(
-        f"{found} does not fit into {dtype}, which holds {dtype.min} to {dtype.max}: "
-        f'use a wider dtype, as in cast(x, "{wider}") or dtype="{wider}".'
-    )
-
-
-def _fits(value: Any, dtype: DType) -> bool:
-    return not dtype.is_integer or bool(dtype.min <= np.min(value) and np.max(value) <= dtype.max)
-
-
-def fitted(value: Any, dtype: DType) -> Any:
-    """A value that is cast to a dtype; Python integers that int32 does not hold, as an array of it.
-
-    Raises:
-        OverflowError: a Python number, or one in a list, does not fit into a dtype of integers.
-    """
-    if not isinstance(value, (int, float, list, tuple)) or not dtype.is_integer:
-        return value
-    numbers = [leaf for leaf in _leaves([value]) if type(leaf) in (int, float)]
-    for number in numbers:
-        if not dtype.min <= number <= dtype.max:
-            raise _overflow(number, dtype)
-    is_wide = not all(-(2**31) <= number < 2**31 for number in numbers)
-    return from_host(lambda v, d: np.asarray(v, d.numpy), value, dtype) if is_wide else value
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    for item in value:
-        if isinstance(item, (list, tuple)):
-            yield from _leaves(item)
-        else:
-            yield item
 
 
 _ACCEPTED: dict[str, Callable[[DType], bool]] = {

@@ -1,13 +1,14 @@
 """The one way in: every op call comes through `apply`, which looks at what it is given.
 
 A call that was made before is recognised by its signature, and finds what it was resolved to: the engine, the
-conversions of its arguments, and the rule.  Of another, the world of the arguments (see `worlds`) says what happens: it
-is computed now, computed on an engine's own values, or recorded in a graph.
+conversions of its arguments, and the rule.  Of another, the highest kind of its arguments (see `value_kinds`) says what
+happens: it is computed now, computed on an engine's own values, or recorded in a graph.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,13 +26,13 @@ from dovetail.core.arguments import (
     with_stacked,
 )
 from dovetail.core.checks import infer
-from dovetail.core.engine_registry import current_engine, owner_of_type, pop_engine, push_engine
+from dovetail.core.engine_registry import current_engine, pop_engine, push_engine
 from dovetail.core.errors import CONVENTIONAL, conventional, describe_arguments, op_error, tell
 from dovetail.core.provided import provided
-from dovetail.core.recording import is_recorded, recording
+from dovetail.core.recording import recording
 from dovetail.core.signature import signature
 from dovetail.core.tensor import Tensor
-from dovetail.core.worlds import GRAPH, HOST, NATIVE, STATE, unwrapped, world_of
+from dovetail.core.value_kinds import NATIVE, highest, kind_of
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine, Rule
@@ -85,34 +86,45 @@ def _apply_again(op: Op, resolved: Resolved, args: Any, kwargs: dict[str, Any]) 
 
 
 def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    world = HOST
-    for value in operands(op, values):
-        found = world_of(value)
-        if found.rank > world.rank:
-            world = found
-        elif found is HOST and isinstance(value, (list, tuple)) and holds_tensors(value):
-            return _apply_anew(op, with_stacked(op, values), name, None, args, kwargs)
-    if world.prepare is not None and (prepared := world.prepare(op, values)) is not values:
-        return apply(op, prepared, {"name": name})
-    if world is STATE and any(world_of(value) is STATE and is_recorded(value) for value in operands(op, values)):
-        world = GRAPH
-    if world.rank > NATIVE.rank:
-        return world.apply(op, values, name)
-    engine = _native_engine(op, values) if world is NATIVE else _engine_of(op, values)
+    members = list(operands(op, values))
+    if any(map(holds_tensors, members)):
+        return _apply_anew(op, with_stacked(op, values), name, None, args, kwargs)
+    kind, _ = highest(members)
+    is_native = kind is NATIVE
+    if not (kind.is_computed or is_native):
+        return kind.apply(op, values, name)
+    if provided.reads and (lived := _lived(op, values)) is not values:
+        return apply(op, lived, {"name": name})
+    engine = _native_engine(op, values) if is_native else _engine_of(members)
     resolved, tensors = resolve(op, values, engine)
     result = _execute(op, resolved, tensors)
     if key is not None:
-        op.resolved.put(key, _remembered(op, resolved, tensors, args, kwargs, world is NATIVE))
-    if world is NATIVE:
+        op.resolved.put(key, _remembered(op, resolved, tensors, args, kwargs, is_native))
+    if is_native:
         return _owned(op, result, engine, values)
-    return result if world.finish is None else world.finish(op, values, result)
+    if provided.array_result is not None and any(isinstance(value, np.ndarray) for value in members):
+        return tuple(map(provided.array_result, result)) if op.returns_tuple else provided.array_result(result)
+    return result
 
 
-def _engine_of(op: Op, values: list[Any]) -> Engine:
+def _lived(op: Op, values: list[Any]) -> list[Any]:
+    """The arguments, with what reads the variables among the tensors while an engine's library traces."""
+    found = list(values)
+    for index, kind in op.tensor_positions:
+        value = values[index]
+        if kind.many and isinstance(value, (list, tuple)):
+            members = [kind_of(v).live(v) for v in value]
+            found[index] = value if all(map(operator.is_, members, value)) else members
+        else:
+            found[index] = kind_of(value).live(value)
+    return values if all(map(operator.is_, found, values)) else found
+
+
+def _engine_of(members: list[Any]) -> Engine:
     """The engine of the Tensors given; of several the current one, if it is among them, or the first."""
     current = None
     found = None
-    for value in operands(op, values):
+    for value in members:
         if type(value) is Tensor:
             if found is None:
                 found = value._engine
@@ -133,7 +145,7 @@ def resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[A
     resolved = Resolved(engine, conversions(op, values, engine), rule)
     tensors = _converted(list(values), resolved)
     for index in op.ints_positions:
-        tensors[index] = static_ints(op, tensors[index])
+        tensors[index] = static_ints(tensors[index])
     if has_settings:
         return resolved, tensors
     if op.infer is not None:
@@ -168,7 +180,7 @@ def _converted(values: list[Any], resolved: Resolved) -> list[Any]:
             values[index] = Tensor(engine.asarray(value, dtype), engine)
         elif dtype is None:
             values[index] = Tensor(value, engine)
-        elif dtype == ():
+        elif type(dtype) is tuple:
             values[index] = tuple(value)
         elif type(dtype) is list:
             values[index] = tuple([as_tensor(v, d, engine) for v, d in zip(value, dtype, strict=True)])
@@ -273,11 +285,8 @@ def _owned(op: Op, result: Any, engine: Engine, values: list[Any]) -> Any:
 
 
 def _native_engine(op: Op, values: list[Any]) -> Engine:
-    found: dict[str, Engine] = {}
-    for value in operands(op, values):
-        if world_of(value) is NATIVE:
-            engine = owner_of_type(type(value))
-            found[engine.name] = engine
+    engines = [kind_of(value).autodiff(value) for value in operands(op, values)]
+    found = {engine.name: engine for engine in engines if engine is not None}
     if len(found) > 1:
         raise op_error(
             TypeError,
@@ -286,12 +295,3 @@ def _native_engine(op: Op, values: list[Any]) -> Engine:
             given(op, values),
         )
     return next(iter(found.values())).native
-
-
-# -- wrapped ----------------------------------------------------------------------------------------------------------
-
-
-def apply_unwrapped(op: Op, values: list[Any], name: str | None = None) -> Any:
-    """Makes a call with what the wrappers of another library among its arguments hold."""
-    values = [tuple(map(unwrapped, v)) if isinstance(v, (list, tuple)) else unwrapped(v) for v in values]
-    return apply(op, values, {"name": name})

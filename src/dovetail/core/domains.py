@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 import numpy as np
 
 from dovetail.core.errors import describe
-from dovetail.core.worlds import HOST, world_of
+from dovetail.core.value_kinds import is_tensor
 
 INFINITY = float("inf")
 
@@ -114,7 +114,7 @@ def accepted(hint: Any) -> Accepted:
         return Accepted(_NOTHING, domain.require) if domain else Accepted(_ANYTHING)
 
     def check(name: str, value: Any) -> None:
-        if world_of(value) is HOST and not any(test(value) for test in tests):
+        if not is_tensor(value) and not any(test(value) for test in tests):
             kind = ValueError if choices and isinstance(value, str) else TypeError
             wanted = f"one of {', '.join(words)}" if choices else " or ".join(words)
             raise kind(f"{name} must be {wanted}, not {_shown(value)}.")

@@ -31,7 +31,7 @@ class DType(str):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if other is None:
+        if other is None or type(other) is DType:  # there is one object of each
             return False
         try:
             return str.__eq__(self, as_dtype(other))

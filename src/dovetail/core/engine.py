@@ -255,6 +255,10 @@ class Engine:
         """Whether the library is tracing its user's function now, so that Python runs once and the program often."""
         return False
 
+    def is_traced(self, value: Any) -> bool:
+        """Whether an array has no numbers yet, since the library is tracing what computes it."""
+        return False
+
     def fresh_key(self, seed: int) -> Any:
         """A random key that is another one each time the program runs that the library is tracing.
 

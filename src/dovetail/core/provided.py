@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dovetail.core.control import Control
+    from dovetail.core.value_kinds import ValueKind
 
 
 class _Provided:
@@ -18,7 +19,10 @@ class _Provided:
         assign: (graph, variable, value) → None: gives the variable a value in a graph; of `graph`.
         control: branches and loops in graphs; of `graph`.
         stacked_specs: (body, init, xs) → the specs of what a scan's body gives to be stacked; of `graph`.
+        graph_kind: the kind of graph Tensors; of `graph`.
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
+        reads: engine → (variable → what reads it in each run of what the engine's library traces now); of `interop`.
+        array_result: (a result of a call that was given NumPy arrays) → what the caller gets; of `interop`.
     """
 
     new_graph: Callable[..., Any]
@@ -26,7 +30,13 @@ class _Provided:
     assign: Callable[[Any, Any, Any], None]
     control: Control
     stacked_specs: Callable[..., list[Any]]
+    graph_kind: ValueKind
     run_body: Callable[..., Any]
+    reads: dict[str, Callable[[Any], Any]]
+    array_result: Callable[[Any], Any] | None = None
+
+    def __init__(self) -> None:
+        self.reads = {}
 
 
 provided = _Provided()

@@ -64,14 +64,6 @@ def not_building() -> Iterator[None]:
         building.graphs, building.default = outside
 
 
-def is_recorded(value: Any) -> bool:
-    """Whether ops on a variable are recorded now: any in a graph that is being built, symbolic ones in the thread's
-    default graph."""
-    return bool(building.graphs) or (
-        building.default is not None and not recording.tapes and getattr(value, "symbolic", False)
-    )
-
-
 class Record:
     """One op call on a tape."""
 

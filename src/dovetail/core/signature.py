@@ -13,10 +13,10 @@ import numpy as np
 
 from dovetail.core import config
 from dovetail.core.dtypes import DType
-from dovetail.core.engine_registry import current_engine, owner_of_type, tracing_engine
-from dovetail.core.recording import is_recorded
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.provided import provided
 from dovetail.core.tensor import Tensor
-from dovetail.core.worlds import HOST, NATIVE, STATE, world_of
+from dovetail.core.value_kinds import ANY_ENGINE, kind_of
 
 if TYPE_CHECKING:
     from dovetail.core.op import Op
@@ -102,19 +102,16 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
                 return None
             key.append(kind)
         elif kind is np.ndarray:
-            if HOST.finish is not None:
+            if provided.array_result is not None:
                 return None
             key += (kind, value.dtype, value.shape)
         else:
             own = _describe(value, kind, key)
-            if own is None or (own is not _ANY and engine is not None and own is not engine):
+            if own is None or (own is not ANY_ENGINE and engine is not None and own is not engine):
                 return None
-            engine = engine if own is _ANY else own
+            engine = engine if own is ANY_ENGINE else own
     key.append(current_engine() if engine is None else engine)
     return tuple(key)
-
-
-_ANY = object()  # the engine of what belongs to none
 
 
 def _is_plain(value: Any, kind: type) -> bool:
@@ -123,30 +120,10 @@ def _is_plain(value: Any, kind: type) -> bool:
 
 
 def _describe(value: Any, kind: type, key: list[Any]) -> Any:
-    """Adds an argument to a key; its engine, or None if it cannot be described."""
-    if value is None or issubclass(kind, np.generic):
-        key.append(kind)
-        return _ANY
-    if kind is Tensor:
-        shape = value._engine.shape(value._value)
-        key += (value._engine.native_dtype_of(value._value), shape)
-        return None if shape is None or None in shape else value._engine
+    """Adds an argument to a key; see `ValueKind.describe`."""
     if kind is tuple or kind is list:
         return _describe_all(value, kind, key)
-    world = world_of(value)
-    if world is STATE and value.is_held and not is_recorded(value):
-        if world.prepare is not None and tracing_engine() is not None:
-            return None
-        key += (kind, value.dtype, value.shape)
-        return _ANY  # it is read where the call is computed
-    if world is NATIVE:
-        engine = owner_of_type(kind).native
-        shape = engine.shape(value)
-        if shape is None or None in shape:
-            return None
-        key += (kind, engine.native_dtype_of(value), shape)
-        return engine
-    return None
+    return kind_of(value).describe(value, key)
 
 
 def _describe_all(values: Any, kind: type, key: list[Any]) -> Any:
@@ -155,7 +132,7 @@ def _describe_all(values: Any, kind: type, key: list[Any]) -> Any:
     engine: Any = None
     for value in values:
         own = _describe(value, type(value), key)
-        if own is None or own is _ANY or own is not (engine or own):
+        if own is None or own is ANY_ENGINE or own is not (engine or own):
             return None
         engine = own
     return engine

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dovetail.core import arguments, worlds
+from dovetail.core import arguments
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.engine import native_to_dtype
-from dovetail.core.engine_registry import owner_of_type, tracing_engine
+from dovetail.core.engine_registry import tracing_engine
 from dovetail.core.errors import CONVENTIONAL, StaleValueError, describe, op_error, tell
 from dovetail.core.infer import fits
 from dovetail.core.locks import Guard
@@ -27,7 +27,16 @@ from dovetail.core.recording import building, not_building, recording
 from dovetail.core.state import Buffer, put
 from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.worlds import STATE
+from dovetail.core.value_kinds import (
+    ANY_ENGINE,
+    ValueKind,
+    default_graph,
+    dtype_of,
+    kind_of,
+    register,
+    require_numbers,
+    static_shape,
+)
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -68,7 +77,7 @@ class Variable(Operators):
         constraint: Callable[[Any], Any] | None = None,
     ) -> None:
         try:
-            self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(arguments.dtype_of(value))
+            self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(dtype_of(value))
             with not_building():
                 tensor = self._tensor_of(value.read() if isinstance(value, Variable) else value)
         except CONVENTIONAL as error:
@@ -179,12 +188,11 @@ class Variable(Operators):
         self.check_shape(value)
         if building.graphs:
             provided.assign(building.graphs[-1], self, value)
-        elif worlds.world_of(value) is worlds.GRAPH:
+        elif kind_of(value).is_symbolic:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
-        elif worlds.world_of(value) is worlds.NATIVE and tracing_engine() is owner_of_type(type(value)):
-            library = owner_of_type(type(value)).name
-            problem = f"{self.name!r} cannot be assigned what {library} traces, which has no value yet; return it, or,"
-            advice = "in a layer of Keras, assign a weight made by add_weight."
+        elif (engine := kind_of(value).autodiff(value)) is not None and engine is tracing_engine():
+            problem = f"{self.name!r} cannot be assigned what {engine.name} traces, which has no value yet; return it,"
+            advice = "or, in a layer of Keras, assign a weight made by add_weight."
             raise op_error(ValueError, "AssignVariableOp", f"{problem} {advice}")
         else:
             tensor = self._tensor_of(value)
@@ -207,15 +215,14 @@ class Variable(Operators):
 
     def _tensor_of(self, value: Any) -> Tensor:
         """A value as this variable holds it: in memory that its giver cannot change, and with no history on a tape."""
-        arguments.require_numbers(value)
+        require_numbers(value)
         tensor = arguments.as_tensor(value, self.dtype, arguments.engine_for(value))
-        if worlds.world_of(value) is worlds.NATIVE:
-            return Tensor(tensor._engine.copy(tensor._value), tensor._engine)
-        return Tensor(tensor._value, tensor._engine)
+        is_others = kind_of(value).autodiff(value) is not None  # an array that the giver may write to
+        return Tensor(tensor._engine.copy(tensor._value) if is_others else tensor._value, tensor._engine)
 
     def check_shape(self, value: Any) -> None:
         """Raises ValueError where a value's shape is not the variable's."""
-        shape = value.shape if hasattr(value, "shape") else np.shape(value)
+        shape = static_shape(arguments.stacked(value))
         if shape is None or not fits(shape, self.shape):
             given = tuple(shape or ())
             problem = f"the variable {self.name!r} has the shape {self.shape}: a value of shape {given} does not fit."
@@ -247,7 +254,8 @@ class Variable(Operators):
         self.__dict__.update(state, _buffer=buffer, guard=Guard(), followers={})
 
     def __jax_array__(self) -> Any:
-        return self.read().__jax_array__()
+        live = STATE.live(self)
+        return self.read().__jax_array__() if live is self else live
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.read().__dlpack__(**options)
@@ -285,4 +293,39 @@ class Variable(Operators):
         return f"<Variable {self.name}: {self.dtype}[{shape}] {held}>"
 
 
-worlds.register_world(Variable, STATE)
+class _State(ValueKind):
+    rank = 2
+    is_computed = True
+    is_mutable = True
+
+    def handler(self, values: Iterable[Any]) -> ValueKind:
+        recorded = any(kind_of(value) is self and self.is_recorded(value) for value in values)
+        return provided.graph_kind if recorded else self
+
+    def drawing_graph(self, value: Any) -> Any:
+        return default_graph()
+
+    def describe(self, value: Any, key: list[Any]) -> Any:
+        if not value.is_held or self.is_recorded(value) or (provided.reads and tracing_engine() is not None):
+            return None
+        key += (type(value), value.dtype, value.shape)
+        return ANY_ENGINE  # it is read where the call is computed
+
+    def is_recorded(self, value: Any) -> bool:
+        """In a graph that is being built any variable, in the thread's default graph a symbolic one."""
+        return bool(building.graphs) or (value.symbolic and default_graph() is not None)
+
+    def known(self, value: Any) -> np.ndarray | None:
+        return None if self.is_recorded(value) else value.numpy()
+
+    def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:
+        return value.read(engine)
+
+    def live(self, value: Any) -> Any:
+        engine = None if not provided.reads or recording.tapes or self.is_recorded(value) else tracing_engine()
+        read = engine and provided.reads.get(engine.name)
+        return read(value) if read else value
+
+
+STATE = _State()
+register(Variable, STATE)

@@ -601,6 +601,9 @@ class JaxEngine(Engine):
         jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)
         return value
 
+    def is_traced(self, value: Any) -> bool:
+        return isinstance(value, jax.core.Tracer)
+
     def is_tracing(self) -> bool:
         return isinstance(jnp.zeros((), bool), jax.core.Tracer)  # inside `jit` even a constant is one
 

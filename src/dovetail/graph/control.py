@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core import arguments
 from dovetail.core.control import Control, Values
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import op_error
@@ -17,6 +16,7 @@ from dovetail.core.provided import provided
 from dovetail.core.recording import building, record_on, recording
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
+from dovetail.core.value_kinds import dtype_of
 from dovetail.graph import trace
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.control.subgraphs import join_specs
@@ -96,7 +96,7 @@ def _graph_of(values: Iterable[Any]) -> Graph:
 
 
 def _as_graph_tensor(value: Any, graph: Graph) -> GraphTensor:
-    return trace.to_graph(value, promote([arguments.dtype_of(value)]), graph, OPS["Identity"])
+    return trace.to_graph(value, promote([dtype_of(value)]), graph, OPS["Identity"])
 
 
 def _numbered(name: str, specs: Iterable[TensorSpec]) -> dict[str, TensorSpec]:

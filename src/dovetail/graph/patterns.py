@@ -5,7 +5,7 @@
         print(found.tensor, found[w])
     graph.rewrite(-(-x), x)
 
-Wildcards are a world of their own in dispatch: an op that is given one makes a `Call`, a tree of what to look for.
+Wildcards are a kind of values of their own: an op that is given one makes a `Call`, a tree of what to look for.
 A number or an array in a pattern stands for a constant of these elements, an axis may be counted from either end, and
 arguments of commutative ops match in any order.  Of an op with several results each is a pattern of its own: `[1]`.
 """
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 
-from dovetail.core import worlds
 from dovetail.core.kinds import Kind
 from dovetail.core.op import Op
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Operators
+from dovetail.core.value_kinds import ValueKind, register
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor, Operation
 
@@ -357,11 +357,6 @@ def uniform_constant(tensor: GraphTensor) -> np.ndarray | None:
     return first.reshape(()) if 0 < value.size <= 4096 and (value == first).all() else None
 
 
-def _call(op: Op, values: list[Any], name: str | None) -> Any:
-    arguments = [_as_argument(op, index, value) for index, value in enumerate(values)]
-    return Results(op, arguments, _result_count(op, arguments)) if op.returns_tuple else Call(op, arguments)
-
-
 _COUNTED_BY = {"Unpack": "num", "SplitV": "sizes", "IdentityN": "xs", "XlaOptimizationBarrier": "xs"}
 
 
@@ -374,6 +369,15 @@ def _result_count(op: Op, arguments: list[Any]) -> int | None:
     return None if Ellipsis in kinds else len(kinds)
 
 
-PATTERN = worlds.World("pattern", 5, _call)
-worlds.register_world(Wildcard, PATTERN)
-worlds.register_world(Call, PATTERN)
+class _Pattern(ValueKind):
+    rank = 5
+    is_symbolic = True
+
+    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
+        arguments = [_as_argument(op, index, value) for index, value in enumerate(values)]
+        return Results(op, arguments, _result_count(op, arguments)) if op.returns_tuple else Call(op, arguments)
+
+
+PATTERN = _Pattern()
+register(Wildcard, PATTERN)
+register(Call, PATTERN)

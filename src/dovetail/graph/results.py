@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core import arguments
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import op_error
 from dovetail.core.structure import LEAF, flatten, unflatten
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of
 from dovetail.graph import trace
 from dovetail.graph.operation import GraphTensor
 
@@ -37,7 +37,7 @@ def collect(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
     plain: list[Any] = []
     for leaf in leaves:
         if _is_tensor(leaf):
-            dtype = promote([arguments.dtype_of(leaf)])
+            dtype = promote([dtype_of(leaf)])
             outputs.append(trace.to_graph(leaf, dtype, graph, OPS["Identity"]))
             plain.append(_SLOT)
         else:

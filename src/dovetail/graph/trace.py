@@ -1,8 +1,8 @@
 """Tracing: running a Python function on graph Tensors, so that its ops become a Graph.
 
-This is also the `graph` world of dispatch: an op that is given a graph Tensor comes to `record`, which converts the
-other arguments to graph Tensors, infers the result and appends the node.  Inside a subgraph (a loop's body, a branch)
-tensors of the graphs around it are captured as inputs, and variables become inputs and outputs, so a subgraph is pure.
+An op that is given a graph Tensor comes to `record`, which converts the other arguments to graph Tensors, infers the
+result and appends the node.  Inside a subgraph (a loop's body, a branch) tensors of the graphs around it are captured
+as inputs, and variables become inputs and outputs, so a subgraph is pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dovetail.core import arguments, checks, config, dispatch, worlds
+from dovetail.core import arguments, checks, config, dispatch, host
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import owner_of_type
@@ -25,11 +25,13 @@ from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.worlds import EAGER, HOST, NATIVE, STATE
+from dovetail.core.value_kinds import EAGER, HOST, NATIVE, ValueKind, dtype_of, is_recorded, kind_of, register
+from dovetail.core.variable import STATE
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
 
 if TYPE_CHECKING:
+    from dovetail.core.control import Control
     from dovetail.graph.ir import Graph
 
 
@@ -130,7 +132,7 @@ def _record_anew(op: Op, values: list[Any], name: str | None, graph: Graph, key:
             if None not in (partial[index] or (None,)):
                 values[index] = partial.pop(index)
         else:
-            values[index] = arguments.static_ints(op, values[index])
+            values[index] = arguments.static_ints(values[index])
     specs = infer_specs(op, [partial.get(i, v) if i in partial else v for i, v in enumerate(values)])
     operation = append(graph, op, values, partial, specs, name)
     if key:
@@ -201,17 +203,10 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
     if type(value) is GraphTensor:
         tensor = capture(graph, value, op)
     else:
-        world = worlds.world_of(value)
-        if world is STATE:
-            tensor = read_variable(graph, value)
-        elif world is EAGER:
-            tensor = _closed_over(graph, value)
-        elif world is HOST and isinstance(value, (list, tuple)) and arguments.holds_tensors(value):
-            tensor = to_graph(arguments.stacked(value), dtype, graph, op)
-        elif world in (HOST, NATIVE):
-            return graph.constant(_host_array(value, dtype, op))
-        else:
+        add = _ADD.get(kind_of(value))
+        if add is None:
             raise op_error(TypeError, op.title, f"{type(value).__name__} values and graph tensors cannot meet.")
+        tensor = add(graph, value, dtype, op)
     return tensor if tensor.dtype == dtype else record(OPS["Cast"], [tensor, dtype])
 
 
@@ -232,15 +227,19 @@ def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
     return found
 
 
-def _host_array(value: Any, dtype: DType, op: Op) -> np.ndarray:
-    if worlds.world_of(value) is NATIVE:
-        engine = owner_of_type(type(value))
-        try:
-            value = engine.to_numpy(value)
-        except Exception as error:
-            problem = f"a {engine.name} value without numbers yet (a tracer) cannot go into a Dovetail graph: {error}"
-            raise op_error(TypeError, op.title, problem) from error
-    return arguments.from_host(lambda v, d: np.array(v, d.numpy), value, dtype)
+def _of_host(graph: Graph, value: Any, dtype: DType, op: Op) -> GraphTensor:
+    if arguments.holds_tensors(value):
+        return to_graph(arguments.stacked(value), dtype, graph, op)
+    return graph.constant(host.from_host(lambda v, d: np.array(v, d.numpy), value, dtype))
+
+
+def _of_native(graph: Graph, value: Any, dtype: DType, op: Op) -> GraphTensor:
+    engine = owner_of_type(type(value))
+    try:
+        return _of_host(graph, engine.to_numpy(value), dtype, op)
+    except Exception as error:
+        problem = f"a {engine.name} value without numbers yet (a tracer) cannot go into a Dovetail graph: {error}"
+        raise op_error(TypeError, op.title, problem) from error
 
 
 def capture(graph: Graph, tensor: GraphTensor | Tensor, op: Op | None = None) -> GraphTensor:
@@ -295,7 +294,7 @@ def _check_around(graph: Graph, tensor: GraphTensor, op: Op | None) -> None:
 def _is_dynamic(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_is_dynamic(v) for v in value)
-    return type(value) is GraphTensor or worlds.world_of(value) is STATE
+    return is_recorded(value)
 
 
 def _dynamic_ints(op: Op, value: Any, graph: Graph) -> tuple[GraphTensor, tuple[int | None, ...] | None]:
@@ -303,7 +302,7 @@ def _dynamic_ints(op: Op, value: Any, graph: Graph) -> tuple[GraphTensor, tuple[
     if isinstance(value, (list, tuple)):
         packed = record(OPS["Pack"], [tuple(value), 0])
         return packed, constant_ints(packed, op)
-    tensor = to_graph(value, arguments.dtype_of(value), graph, op)
+    tensor = to_graph(value, dtype_of(value), graph, op)
     if not tensor.dtype.is_integer:
         raise op_error(TypeError, op.title, f"a shape needs integers, but {tensor!r} is {tensor.dtype}.")
     if tensor.shape == ():
@@ -372,7 +371,7 @@ def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
         with record_on(()), graph.as_default():
             result = op.body(*args)  # type: ignore[misc]
             flat = list(result) if op.returns_tuple else [result]
-            graph.outputs = [to_graph(t, native_to_dtype(arguments.dtype_of(t)), graph, op) for t in flat]
+            graph.outputs = [to_graph(t, native_to_dtype(dtype_of(t)), graph, op) for t in flat]
     except Exception as error:
         raise dispatch.inside(op, error, list(values)) from error.__cause__
     return graph
@@ -454,5 +453,30 @@ def assign_any(graph: Graph, variable: Any, value: Any) -> None:
     assign_variable(graph, variable, to_graph(value, variable.dtype, graph, OPS["AssignVariableOp"]))
 
 
-worlds.GRAPH.apply = record
-worlds.register_world(GraphTensor, worlds.GRAPH)
+class _GraphKind(ValueKind):
+    rank = 4
+    is_symbolic = True
+
+    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
+        return record(op, values, name)
+
+    def control(self, value: Any) -> Control | None:
+        return provided.control
+
+    def drawing_graph(self, value: Any) -> Any:
+        return value.graph if type(value) is GraphTensor else building.default  # where variables are recorded
+
+    def origin(self, value: Any) -> Any:
+        return value.op
+
+
+GRAPH = provided.graph_kind = _GraphKind()
+register(GraphTensor, GRAPH)
+
+# kind of a value → (graph, value, dtype, op) → what stands for it in a graph
+_ADD: dict[ValueKind, Callable[[Graph, Any, DType, Op], GraphTensor]] = {
+    HOST: _of_host,
+    NATIVE: _of_native,
+    EAGER: lambda graph, value, dtype, op: _closed_over(graph, value),
+    STATE: lambda graph, value, dtype, op: read_variable(graph, value),
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.core import arguments
+from dovetail.core import host
 from dovetail.core.op import Op
 from dovetail.core.recording import building
 from dovetail.core.tensor import Operators, Tensor
@@ -77,7 +77,7 @@ def _reflected_product(op: Op) -> Callable[[Any, Any], Any]:
 
 
 def _rank(value: Any) -> int | None:
-    return arguments.host_array(value).ndim if isinstance(value, (list, tuple)) else getattr(value, "ndim", 0)
+    return host.host_array(value).ndim if isinstance(value, (list, tuple)) else getattr(value, "ndim", 0)
 
 
 def _power(op: Op) -> Callable[[Any, Any], Any]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from dovetail.autodiff.recorder import ClosureRecorder
 from dovetail.autodiff.vjp import gradient_graph, split
-from dovetail.core import arguments, config, worlds
+from dovetail.core import arguments, config
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
@@ -32,6 +32,7 @@ from dovetail.core.state import Buffer, put
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.copying import Copies, copy_graph
@@ -45,7 +46,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 RETRACES_BEFORE_WARNING = 8
-_COMPUTED = worlds.STATE.rank  # values of the worlds up to this one are computed with by plans
 
 
 class Concrete:
@@ -210,7 +210,7 @@ class Function(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         leaves, structure = flatten((args, kwargs) if kwargs else args)
-        if trace.current_graph() is not None or any(worlds.world_of(v).rank > _COMPUTED for v in leaves):
+        if trace.current_graph() is not None or not all(kind_of(v).is_computed for v in leaves):
             return self._python(*args, **kwargs)  # inside another graph, or on an engine's own values: it takes part
         tensors, engine, key = self._classify(leaves, structure)
         found = self._traces.get(key)
@@ -241,7 +241,7 @@ class Function(Generic[P, R]):
                 key.append((leaf.shape, leaf.dtype))
                 continue
             elif isinstance(leaf, (np.ndarray, np.generic)):
-                tensor = leaves[i] = arguments.as_tensor(leaf, arguments.dtype_of(leaf), engine)
+                tensor = leaves[i] = arguments.as_tensor(leaf, dtype_of(leaf), engine)
             else:
                 key.append(static_key(leaf if _is_hashable(leaf) else _Same(leaf)))
                 continue

@@ -104,6 +104,9 @@ class TensorFlowEngine(Engine):
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
         return Program(function, graph)
 
+    def is_traced(self, value: Any) -> bool:
+        return hasattr(value, "op")  # which eager tensors have not
+
     def is_tracing(self) -> bool:
         return tf.inside_function()
 

@@ -9,14 +9,14 @@ import keras
 import numpy as np
 
 from dovetail.backend import logits
-from dovetail.core import arguments, worlds
-from dovetail.core.engine_registry import get_engine, owner_of_type
+from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import op_error, user_line
 from dovetail.core.op import Op
 from dovetail.core.recording import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import kind_of, owned, unwrapped
 from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.interop.keras.random import with_fresh_key
@@ -73,9 +73,9 @@ def _in_graph(value: Any, graph: Graph) -> Any:
         return [_in_graph(v, graph) for v in value]
     if isinstance(value, keras.KerasTensor):
         return stand_in(value, graph)
-    value = worlds.unwrapped(value)
-    if worlds.world_of(value) is worlds.NATIVE:  # it may be a tracer
-        engine = owner_of_type(type(value))
+    value = unwrapped(value)
+    engine = kind_of(value).autodiff(value)
+    if engine is not None:  # it may be a tracer
         return graph.placeholder(TensorSpec(engine.shape(value), engine.dtype(value)))
     return value
 
@@ -100,7 +100,7 @@ class Weight(keras.layers.Layer):
         Args:
             like: any tensor of the model; its value does not count.
         """
-        return arguments.owned(self.variable)
+        return owned(self.variable)
 
     def compute_output_spec(self, like: Any) -> Any:
         return keras.KerasTensor(self.variable.shape, self.variable.dtype)

@@ -14,13 +14,13 @@ from typing import Any
 
 import keras
 
-from dovetail.core import arguments, worlds
 from dovetail.core.control import Control, Values
 from dovetail.core.dtypes import DType, promote
 from dovetail.core.engine_registry import get_engine, owner_of_type
 from dovetail.core.errors import op_error
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
+from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, with_values
 from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
 from dovetail.ops import cast, convert
@@ -131,7 +131,7 @@ def _loop_body(op: str, init: Values, slices: list[TensorSpec], step: Callable[.
 
 
 def _dtype_of(value: Any) -> DType:
-    return promote([arguments.dtype_of(value)])
+    return promote([dtype_of(value)])
 
 
 # -- the layer --------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def _call(op: str, given: dict[str, list[Any]], bodies: dict[str, Body], setting
 
 def symbolic_or_native(value: Any) -> Any:
     """What Keras allows in a list of tensors."""
-    if isinstance(value, keras.KerasTensor) or worlds.world_of(value) is worlds.NATIVE:
+    if isinstance(value, keras.KerasTensor) or kind_of(value).autodiff(value) is not None:
         return value
     return keras.ops.convert_to_tensor(convert(value).numpy())
 

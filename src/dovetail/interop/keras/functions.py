@@ -8,11 +8,11 @@ from typing import Any
 import keras
 from keras.src.backend.common import global_state
 
-from dovetail.core import arguments
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine_registry import get_engine, owner_of_type
 from dovetail.core.errors import describe
 from dovetail.core.spec import TensorSpec
+from dovetail.core.value_kinds import owned
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, model_of, with_values
 from dovetail.interop.keras.random import RandomKey
 from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
@@ -160,7 +160,7 @@ class Gradients(LayerOfParts):
                 ys = self.parts["ys"](*sources[: self.count], *others, training=training)
             return sum(total(cast(y, "float32") if as_dtype(y.dtype).itemsize < 4 else y) for y in ys)
 
-        sources = [*values[: self.count], *map(arguments.owned, weights)]
+        sources = [*values[: self.count], *map(owned, weights)]
         owner = owner_of_type(type(sources[0])) or get_engine("numpy")
         found = owner.gradients_of(loss, sources)
         return [keras.ops.zeros_like(x) if g is None else g for x, g in zip(sources, found, strict=True)]

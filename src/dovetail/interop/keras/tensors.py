@@ -7,12 +7,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.core import arguments
 from dovetail.core.dtypes import DType, as_dtype, promote
 from dovetail.core.errors import op_error
 from dovetail.core.infer import size_of
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Operators
+from dovetail.core.value_kinds import dtype_of
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.partial import LARGEST, PartialInts
 from dovetail.ops import convert, stack
@@ -45,7 +45,7 @@ def spec_of(value: Any) -> TensorSpec:
     """What is known of a value; not whether it is sparse, which Keras says of any product with a number."""
     if isinstance(value, keras.KerasTensor):
         return TensorSpec(tuple(value.shape), as_dtype(value.dtype))
-    return TensorSpec(tuple(convert(value).shape), promote([arguments.dtype_of(value)]))
+    return TensorSpec(tuple(convert(value).shape), promote([dtype_of(value)]))
 
 
 def input_like(spec: TensorSpec) -> keras.KerasTensor:

@@ -12,16 +12,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dovetail.core import arguments, worlds
+from dovetail.core import arguments
 from dovetail.core.checked import checked
 from dovetail.core.control import Control, HostControl, Values
 from dovetail.core.domains import Count
 from dovetail.core.engine import native_to_dtype
-from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.errors import op_error
 from dovetail.core.provided import provided
-from dovetail.core.recording import building, is_recorded
+from dovetail.core.recording import building
 from dovetail.core.structure import Structure, alike, flatten, show, unflatten
+from dovetail.core.value_kinds import (
+    dtype_of,
+    highest,
+    is_recorded,
+    kind_of,
+    owned,
+    require_numbers,
+    static_shape,
+    unwrapped,
+)
 from dovetail.ops.control.subgraphs import scan_length
 from dovetail.ops.math.compare import where
 from dovetail.ops.shapes.create import zeros
@@ -45,6 +54,11 @@ class EagerControl(HostControl):
 _EAGER = EagerControl()
 
 
+def _leave(result: Any) -> Any:
+    """A result of eager control flow as its user gets it; where arrays are a library's tensors, they come back so."""
+    return result if provided.array_result is None else provided.array_result(result)
+
+
 @dataclass
 class _Flow:
     """The control flow for some values.
@@ -59,7 +73,7 @@ class _Flow:
     op: str
     control: Control
     prepare: Callable[[Any], Any]
-    own: Callable[[Any], Any] = worlds.leave
+    own: Callable[[Any], Any] = _leave
 
     def leaves(self, result: Any, structure: Structure, what: str) -> list[Any]:
         """The leaves of what a callable returned, ready for the control flow.
@@ -75,31 +89,31 @@ class _Flow:
 
 
 def _flow(op: str, leaves: Values) -> _Flow:
-    leaves = [worlds.unwrapped(v) for v in leaves]
-    world = max((worlds.world_of(v) for v in leaves), key=lambda w: w.rank, default=worlds.HOST)
-    if world.control is not None:
-        return _Flow(op, world.control, worlds.unwrapped)
-    is_state = world is worlds.STATE
-    if building.graphs or world is worlds.GRAPH or (is_state and any(map(is_recorded, leaves))):
-        return _Flow(op, provided.control, _numeric)
-    if world is not worlds.NATIVE:
+    kind, value = highest(map(unwrapped, leaves))
+    if building.graphs and not kind.is_symbolic:
+        kind = provided.graph_kind
+    control, engine = kind.control(value), kind.autodiff(value)
+    if control is None:
         return _Flow(op, _EAGER, convert)
-    engine = next(owner_of_type(type(v)) for v in leaves if worlds.world_of(v) is worlds.NATIVE)
-    return _Flow(op, engine.control, partial(_native, engine=engine), arguments.owned)
+    if engine is None:
+        return _Flow(op, control, _recorded)
+    return _Flow(op, control, partial(_native, engine=engine), owned)
 
 
-def _numeric(value: Any) -> Any:
-    arguments.require_numbers(value)
+def _recorded(value: Any) -> Any:
+    """A value beside those that are recorded."""
+    value = unwrapped(value)
+    require_numbers(value)
     return value
 
 
 def _native(value: Any, engine: Any) -> Any:
     """A value beside an engine's own values; Python numbers stay weakly typed."""
-    if worlds.unwrapped(value) is not value:
-        value = arguments.owned(value)
-    if isinstance(value, (bool, int, float, complex)) or worlds.world_of(value) is worlds.NATIVE:
+    if unwrapped(value) is not value:
+        value = owned(value)
+    if isinstance(value, (bool, int, float, complex)) or kind_of(value).autodiff(value) is not None:
         return value
-    return arguments.as_tensor(value, native_to_dtype(arguments.dtype_of(value)), engine.native).value
+    return arguments.as_tensor(value, native_to_dtype(dtype_of(value)), engine.native).value
 
 
 def check_functions(op: str, **functions: Any) -> None:
@@ -136,9 +150,9 @@ def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]
     """
     check_functions("If", true_fn=true_fn, false_fn=false_fn)
     condition = _scalar("If", condition)
-    if worlds.world_of(condition) in (worlds.HOST, worlds.EAGER):
+    if kind_of(condition).is_computed and not is_recorded(condition):
         return true_fn() if condition else false_fn()
-    if worlds.world_of(condition) is worlds.NATIVE:
+    if kind_of(condition).autodiff(condition) is not None:
         condition = cast(condition, "bool")
     flow = _flow("If", [condition])
     structures: list[Structure] = []
@@ -152,18 +166,10 @@ def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]
 
 
 def _scalar(op: str, condition: Any) -> Any:
-    if worlds.world_of(condition) is worlds.HOST:
-        arguments.dtype_of(condition)  # a TypeError for what is no number
+    require_numbers(condition)
     if static_shape(condition):
         raise op_error(ValueError, op, "the condition must be a scalar; reduce it with `all` or `any` first.")
-    return worlds.unwrapped(condition)
-
-
-def static_shape(value: Any) -> Any:
-    """The shape as a tuple, with None for unknown dimensions; None if the rank is unknown."""
-    if worlds.world_of(value) is worlds.NATIVE:
-        return owner_of_type(type(value)).shape(value)
-    return value.shape if hasattr(value, "shape") else arguments.host_array(value).shape
+    return unwrapped(condition)
 
 
 @checked
@@ -213,8 +219,8 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
 
 def _value(expression: Any) -> Any:
     """An expression as a tensor; an engine's own value stays one."""
-    expression = worlds.unwrapped(expression)
-    return arguments.owned(expression) if worlds.world_of(expression) is worlds.NATIVE else convert(expression)
+    expression = unwrapped(expression)
+    return owned(expression) if kind_of(expression).autodiff(expression) is not None else convert(expression)
 
 
 @checked
@@ -343,5 +349,5 @@ def scan(
     except ValueError as error:
         raise op_error(ValueError, "Scan", str(error)) from None
     last, stacked = flow.control.scan(step, carry, slices, length, reverse)
-    last, stacked = list(map(flow.own, last)), list(map(worlds.leave, stacked))
+    last, stacked = list(map(flow.own, last)), list(map(_leave, stacked))
     return unflatten(carry_structure, last), unflatten(ys_structure, stacked)

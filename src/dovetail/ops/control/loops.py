@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dovetail.core import worlds
 from dovetail.core.checked import checked
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
 from dovetail.core.structure import flatten, map_structure, unflatten
-from dovetail.ops.control.control import check_functions, scan, static_shape, while_loop
+from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
+from dovetail.ops.control.control import check_functions, scan, while_loop
 from dovetail.ops.shapes.create import arange
 from dovetail.ops.shapes.join import concatenate, stack
 from dovetail.ops.shapes.shape import cast, dims_of, reshape, shaped
@@ -34,7 +34,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         array(6, dtype=int32)
     """
     check_functions("While", body=body)
-    if all(worlds.world_of(bound) in (worlds.HOST, worlds.EAGER) for bound in (lower, upper)):
+    if all(kind_of(bound).is_computed and not is_recorded(bound) for bound in (lower, upper)):
         return scan(lambda value, i: (body(i, value), None), init, arange(int(lower), int(upper)))[0]
     return while_loop(lambda i, value: i < upper, lambda i, value: (i + 1, body(i, value)), (lower, init))[1]
 

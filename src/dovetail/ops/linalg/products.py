@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
-from dovetail.core import arguments, infer
+from dovetail.core import host, infer
 from dovetail.core.checked import checked
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
@@ -336,4 +336,4 @@ def vdot(x: Any, y: Any) -> Any:
 
 
 def _shape(x: Any) -> Any:
-    return x.shape if hasattr(x, "shape") else arguments.host_array(x).shape
+    return x.shape if hasattr(x, "shape") else host.host_array(x).shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from dovetail.core import arguments
+from dovetail.core import host
 from dovetail.core.checked import checked
 from dovetail.core.domains import Domain, at_least, within
 from dovetail.core.dtypes import ALL, as_dtype
@@ -47,7 +47,7 @@ def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = "int32") -> 
     if isinstance(low, int) and isinstance(high, int):
         if low >= high:
             raise ValueError(f"there is no integer in [{low}, {high}).")
-        arguments.fitted([low, high - 1], dtype)
+        host.fitted([low, high - 1], dtype)
     words = random_bits(as_key(key), lead(2, shape))
     upper, lower = (cast(bitwise_and(words[i], 2**31 - 1), "int64") for i in range(2))
     low, high = (parameter(value, shape, ALL["int64"]) for value in (low, high))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from dovetail.core import arguments, worlds
+from dovetail.core import host
 from dovetail.core.checked import checked
 from dovetail.core.domains import Count
 from dovetail.core.dtypes import as_dtype, promote
@@ -15,6 +15,7 @@ from dovetail.core.kinds import Each, Inexact, Ints
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.ops.math.compare import equal, maximum, where
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.shape import broadcast_to, cast, convert, dims_of, expand_dims, reshape, shape_of, sum_like
@@ -23,7 +24,7 @@ from dovetail.ops.shapes.shape import broadcast_to, cast, convert, dims_of, expa
 
 
 def _fitted_fill(shape: Any, fill_value: Any, dtype: Any) -> list[Any]:
-    return [shape, fill_value if dtype is None else arguments.fitted(fill_value, dtype), dtype]
+    return [shape, fill_value if dtype is None else host.fitted(fill_value, dtype), dtype]
 
 
 @composite(
@@ -170,10 +171,10 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     """
     if stop is None:
         start, stop = 0, start
-    dtype = as_dtype(dtype) if dtype is not None else promote(map(arguments.dtype_of, (start, stop, step)))
+    dtype = as_dtype(dtype) if dtype is not None else promote(map(dtype_of, (start, stop, step)))
     count = _count(start, stop, step)
     if isinstance(count, tuple) and all(isinstance(v, int) for v in (start, stop, step)):
-        arguments.fitted([start, start + max(count[0] - 1, 0) * step], dtype)
+        host.fitted([start, start + max(count[0] - 1, 0) * step], dtype)
     numbers = iota(count, dtype)
     if not (isinstance(step, (int, float)) and step == 1):
         numbers = numbers * cast(step, dtype)
@@ -182,7 +183,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 
 def _count(start: Any, stop: Any, step: Any) -> Any:
     """How many numbers lie from start up to stop: a 1-tuple where it is known, else a tensor."""
-    if any(worlds.world_of(v).rank >= worlds.NATIVE.rank for v in (start, stop, step)):
+    if not all(kind_of(v).is_computed for v in (start, stop, step)):
         return cast(maximum(-((start - stop) // step), 0), "int32")
     first, last, by = (v if isinstance(v, (int, float)) else convert(v).item() for v in (start, stop, step))
     if by == 0:

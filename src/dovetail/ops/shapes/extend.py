@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from dovetail.core import arguments
+from dovetail.core import host
 from dovetail.core.checked import checked
 from dovetail.core.domains import at_least
 from dovetail.core.dtypes import DType
@@ -18,7 +18,7 @@ from dovetail.core.kinds import Anything, Ints
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.worlds import HOST, world_of
+from dovetail.core.value_kinds import is_tensor
 from dovetail.ops.math.compare import where
 from dovetail.ops.math.cumulative import cumsum
 from dovetail.ops.math.reduce import sum
@@ -215,7 +215,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
     if mode != "constant":
         return _mirror_pad(x, pad_width, mode)
     low, high = ([pair[i] for pair in pad_width] for i in (0, 1))
-    if world_of(constant_values) is HOST:
+    if not is_tensor(constant_values):
         return _pad(x, low, high, _border(constant_values, native_to_dtype(x.dtype)))
     if constant_values.shape:
         raise op_error(ValueError, "PadV2", f"constant_values must be one number, not {constant_values!r}.")
@@ -231,4 +231,4 @@ def _border(value: Any, dtype: DType) -> Any:
     """
     if dtype.is_integer and isinstance(value, float) and not value.is_integer():
         raise TypeError(f'{value} is no {dtype}; cast x first, as in cast(x, "float32").')
-    return arguments.fitted(value, dtype)
+    return host.fitted(value, dtype)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core import arguments, infer, worlds
+from dovetail.core import arguments, host, infer
 from dovetail.core.checked import checked
 from dovetail.core.dtypes import ALL, as_dtype, promote
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.infer import normalize_axes
 from dovetail.core.kinds import Anything, Each, Ints
 from dovetail.core.op import composite, primitive
-from dovetail.core.recording import is_recorded
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor, require_numbers, unwrapped
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.identity import identity
 
@@ -21,7 +21,7 @@ from dovetail.ops.shapes.identity import identity
 @primitive(
     "Cast",
     infer=infer.cast,
-    prepare=lambda x, dtype: [arguments.fitted(x, dtype), dtype],
+    prepare=lambda x, dtype: [host.fitted(x, dtype), dtype],
     samples=[sample(array(2, 3), "float64"), sample(array(2, 3), "int32")],
 )
 def cast(x: Anything, dtype: Any) -> Tensor:
@@ -353,21 +353,21 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
         >>> convert([1, 2]).dtype
         'int32'
     """
-    x = arguments.stacked(worlds.unwrapped(x))
-    if worlds.world_of(x).symbolic or (worlds.world_of(x) is worlds.STATE and is_recorded(x)):
+    x = arguments.stacked(unwrapped(x))
+    if is_recorded(x):
         return identity(x) if dtype is None else cast(x, dtype)
     if dtype is None:
-        wanted = promote([arguments.dtype_of(x)])
+        wanted = promote([dtype_of(x)])
     else:
-        arguments.require_numbers(x)
+        require_numbers(x)
         wanted = as_dtype(dtype)
     return arguments.as_tensor(x, wanted, get_engine(engine) if engine else arguments.engine_for(x))
 
 
 def shaped(x: Any) -> Any:
     """The value itself, numbers and arrays as a Tensor; unlike in `convert`, an engine's own value stays one."""
-    x = arguments.stacked(worlds.unwrapped(x))
-    return convert(x) if worlds.world_of(x) is worlds.HOST else x
+    x = arguments.stacked(unwrapped(x))
+    return x if is_tensor(x) else convert(x)
 
 
 @checked

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core import arguments, infer, worlds
+from dovetail.core import host, infer
 from dovetail.core.checked import checked
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import describe, op_error
 from dovetail.core.tensor import Operators
+from dovetail.core.value_kinds import is_tensor
 from dovetail.ops.shapes.index import gather, gather_nd
 from dovetail.ops.shapes.join import stack, unstack
 from dovetail.ops.shapes.search import positions
@@ -136,9 +137,9 @@ def _item(item: Any) -> Any:
         return item
     if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
         return int(item)
-    if worlds.world_of(item).name == "host":
+    if not is_tensor(item):
         try:
-            item = arguments.host_array(item)
+            item = host.host_array(item)
         except (TypeError, ValueError):
             raise _index_error(f"{describe(item)} is no index; {_TAKES}.") from None
         if not item.size and item.dtype.kind == "f":  # an empty list

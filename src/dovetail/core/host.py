@@ -1,0 +1,121 @@
+"""Host values: Python numbers, lists and NumPy arrays, of which tensors are made, and what cannot be made one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.dtypes import ALL, DType
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.errors import describe
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether it is an array of a library that no engine owns, which hands out its memory by DLPack."""
+    return hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray)
+
+
+def array_dtype(value: Any) -> DType:
+    """The dtype of a NumPy array, or of what one can be made of.
+
+    Raises:
+        TypeError: no tensor can be made of it.
+    """
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        dtype = (np.from_dlpack(value) if is_foreign(value) else host_array(value)).dtype
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("a masked array is no tensor, since its mask would be lost; pass x.filled(...).")
+    try:
+        return native_to_dtype(dtype)
+    except TypeError:
+        raise TypeError(_refusal(value, dtype)) from None
+
+
+_NO_TENSORS = {  # kind of a NumPy dtype → what to do about it
+    "O": "a tensor is made of numbers, NumPy arrays of numbers, or lists of these that are equally long",
+    "U": "a tensor is made of numbers, not of text",
+    "S": "a tensor is made of numbers, not of text",
+    "M": 'dates are no numbers; pass x.astype("int64")',
+    "m": 'times are no numbers; pass x.astype("int64")',
+    "V": 'a structured array is no tensor; pass one of its fields, as in x["name"]',
+}
+
+
+def _refusal(value: Any, dtype: Any) -> str:
+    """Why no tensor can be made of a value."""
+    known = f"there are no tensors of {dtype}; cast it to one of {', '.join(ALL)}"
+    advice = _NO_TENSORS.get(getattr(dtype, "kind", ""), known)
+    return f"{_kind_of(value)} is no tensor: {advice}."
+
+
+def _kind_of(value: Any) -> str:
+    text = describe(value)
+    return text if value is None or hasattr(value, "dtype") else f"{text}, of the type {type(value).__name__},"
+
+
+def from_host(make: Callable[[Any, DType], Any], value: Any, dtype: DType) -> Any:
+    """What is made of Python numbers, lists or NumPy arrays in a dtype.
+
+    Raises:
+        OverflowError: an integer does not fit into the dtype.
+        ValueError: a list is ragged.
+    """
+    try:
+        return make(value, dtype)
+    except OverflowError:
+        raise _overflow(value, dtype) from None
+    except ValueError as error:
+        if not isinstance(value, (list, tuple)):
+            raise
+        problem = f"a list that stands for a tensor has lists of one length, which {describe(value)} has not."
+        raise ValueError(problem) from error
+
+
+def host_array(value: Any) -> np.ndarray:
+    """A NumPy array of Python numbers, lists or a NumPy array."""
+    array = from_host(lambda found, _: np.asarray(found), value, ALL["bool"])
+    try:
+        native_to_dtype(array.dtype)
+    except TypeError:
+        raise TypeError(_refusal(value, array.dtype)) from None
+    return array
+
+
+def _overflow(value: Any, dtype: DType) -> OverflowError:
+    found = next(v for v in (leaves(value) if isinstance(value, (list, tuple)) else [value]) if not _fits(v, dtype))
+    wider = next((d for d in ("int64", "uint64") if _fits(found, ALL[d])), "float64")
+    return OverflowError(
+        f"{found} does not fit into {dtype}, which holds {dtype.min} to {dtype.max}: "
+        f'use a wider dtype, as in cast(x, "{wider}") or dtype="{wider}".'
+    )
+
+
+def _fits(value: Any, dtype: DType) -> bool:
+    return not dtype.is_integer or bool(dtype.min <= np.min(value) and np.max(value) <= dtype.max)
+
+
+def fitted(value: Any, dtype: DType) -> Any:
+    """A value that is cast to a dtype; Python integers that int32 does not hold, as an array of it.
+
+    Raises:
+        OverflowError: a Python number, or one in a list, does not fit into a dtype of integers.
+    """
+    if not isinstance(value, (int, float, list, tuple)) or not dtype.is_integer:
+        return value
+    numbers = [leaf for leaf in leaves([value]) if type(leaf) in (int, float)]
+    for number in numbers:
+        if not dtype.min <= number <= dtype.max:
+            raise _overflow(number, dtype)
+    is_wide = not all(-(2**31) <= number < 2**31 for number in numbers)
+    return from_host(lambda v, d: np.asarray(v, d.numpy), value, dtype) if is_wide else value
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            yield from leaves(item)
+        else:
+            yield item

@@ -1,0 +1,346 @@
+"""Kinds of values: what the calls of ops can be given, and what is done with it.
+
+    host    Python numbers, lists, NumPy arrays    computed now, on the current engine
+    eager   Tensor                                 computed now, on its engine; recorded on the tapes that watch
+    state   Variable                               like eager; where it `is_recorded`, like graph
+    native  jax.Array, torch.Tensor, …             computed by that engine's rules, comes out as that engine's own value
+    graph   graph Tensor                           a node is added to its graph
+    keras   KerasTensor of a stock Keras 3         a Keras Operation is added to its functional model
+    wrapped what another library holds a value in  the call is made with the value; so with a Keras variable's
+
+Each Python type is of one kind.  The highest kind among the arguments of a call handles the call.  A kind answers what
+is asked of its values, so that nobody else asks of what kind a value is.  Packages above the core `register` theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from dovetail.core import host
+from dovetail.core.dtypes import DType, promote, weak_type
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.engine_registry import owner_of_type
+from dovetail.core.recording import building, recording
+from dovetail.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dovetail.core.control import Control
+    from dovetail.core.engine import Engine
+    from dovetail.core.op import Op
+
+
+class ValueKind:
+    """What is asked of values of some Python types.
+
+    Attributes:
+        rank: the highest among the kinds of a call's arguments handles the call.
+        is_tensor: whether the values are tensors; else tensors are made of them.
+        is_computed: whether calls are computed at once, as Tensors; but for what is recorded.
+        is_symbolic: whether the values have no numbers yet, only what is known of them.
+        is_mutable: whether what a value holds may change while a program keeps it.
+        is_of_model: whether the values belong to a functional model of Keras.
+    """
+
+    rank: ClassVar[int]
+    is_tensor: ClassVar[bool] = True
+    is_computed: ClassVar[bool] = False
+    is_symbolic: ClassVar[bool] = False
+    is_mutable: ClassVar[bool] = False
+    is_of_model: ClassVar[bool] = False
+
+    # how calls are handled
+
+    def handler(self, values: Iterable[Any]) -> ValueKind:
+        """The kind that handles a call now whose highest values are of this kind.
+
+        Args:
+            values: the arguments that may be tensors.
+        """
+        return self
+
+    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
+        """The result of a call that `dispatch` does not compute itself, for arguments in parameter order."""
+        raise NotImplementedError
+
+    def control(self, value: Any) -> Control | None:
+        """What runs branches and loops on the value; None: Python, on Tensors."""
+        return None
+
+    def autodiff(self, value: Any) -> Engine | None:
+        """The engine whose library differentiates what is computed from the value; None: Dovetail does."""
+        return None
+
+    def drawing_graph(self, value: Any) -> Any:
+        """The graph that records random draws beside the value; None where they are done now."""
+        return None
+
+    def fresh_key(self, seed: int, value: Any) -> Any:
+        """A random key that is another one in each run of what the value is part of; None where nothing runs later.
+
+        Args:
+            seed: where the sequence of keys starts.
+        """
+        return None
+
+    # what is known of a value
+
+    def describe(self, value: Any, key: list[Any]) -> Any:
+        """Adds to a signature what calls with values like this have in common.
+
+        Returns:
+            The value's engine, `ANY_ENGINE` if it belongs to none, None if such calls are not recognised.
+        """
+        return None
+
+    def dtype(self, value: Any) -> Any:
+        """The dtype; for Python numbers their weak type."""
+        return native_to_dtype(value.dtype)
+
+    def shape(self, value: Any) -> Any:
+        """The shape, with None for dimensions that are not known; None if the rank is not known."""
+        return value.shape
+
+    def engine_of(self, value: Any) -> Engine | None:
+        """The engine that holds the value; None if none does."""
+        return None
+
+    def is_recorded(self, value: Any) -> bool:
+        """Whether ops on the value are recorded and not computed."""
+        return self.is_symbolic
+
+    def is_traced(self, value: Any) -> bool:
+        """Whether the value has no numbers yet; so are those that an engine's library traces."""
+        return self.is_symbolic
+
+    def known(self, value: Any) -> np.ndarray | None:
+        """The numbers, if they are known now."""
+        return None
+
+    def origin(self, value: Any) -> Any:
+        """The operation that made the value; None if the value does not know it."""
+        return None
+
+    def untaped(self, value: Any) -> str | None:
+        """Why a gradient tape cannot follow the value, and what to do; None if it can."""
+        return None
+
+    # what is made of a value
+
+    def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:
+        """The value as a Tensor: numbers and lists of a dtype, on an engine; what has these already keeps them."""
+        raise TypeError(f"{value!r} has no value yet, and no Tensor is made of it.")
+
+    def owned(self, value: Any) -> Any:
+        """The value as a user gets it, who may write to it."""
+        return value
+
+    def unwrapped(self, value: Any) -> Any:
+        """What a wrapper of another library holds; any other value itself."""
+        return value
+
+    def live(self, value: Any) -> Any:
+        """What stands for the value in a program that a library traces now: itself, or what reads it at each run."""
+        return value
+
+
+ANY_ENGINE = object()
+
+
+class _Host(ValueKind):
+    rank = 0
+    is_tensor = False
+    is_computed = True
+    is_mutable = True
+
+    def drawing_graph(self, value: Any) -> Any:
+        return default_graph()
+
+    def describe(self, value: Any, key: list[Any]) -> Any:
+        if value is not None and not isinstance(value, np.generic):
+            return None
+        key.append(type(value))
+        return ANY_ENGINE
+
+    def dtype(self, value: Any) -> Any:
+        if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
+            return weak_type(value)
+        if isinstance(value, (list, tuple)) and not hasattr(value, "dtype"):
+            members = list(map(dtype_of, host.leaves(value)))
+            return promote(members) if members else float
+        return host.array_dtype(value)
+
+    def shape(self, value: Any) -> Any:
+        return value.shape if hasattr(value, "shape") else host.host_array(value).shape
+
+    def known(self, value: Any) -> np.ndarray | None:
+        return np.asarray(value)
+
+    def untaped(self, value: Any) -> str | None:
+        return f"{value!r} is no tensor; make it one with ops.convert before it is used."
+
+    def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:
+        if not host.is_foreign(value):
+            return Tensor(host.from_host(engine.asarray, value, dtype), engine)
+        array = engine.take(value)
+        return Tensor(array if engine.dtype(array) is dtype else engine.eager_rules["Cast"](array, dtype), engine)
+
+
+class _Eager(ValueKind):
+    rank = 1
+    is_computed = True
+
+    def drawing_graph(self, value: Any) -> Any:
+        return default_graph()
+
+    def describe(self, value: Any, key: list[Any]) -> Any:
+        return _describe_array(value._value, value._engine, key)
+
+    def engine_of(self, value: Any) -> Engine | None:
+        return value._engine
+
+    def known(self, value: Any) -> np.ndarray | None:
+        return value._engine.to_numpy(value._value)
+
+    def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:
+        return value
+
+
+class _Native(ValueKind):
+    rank = 3
+
+    def control(self, value: Any) -> Control | None:
+        return owner_of_type(type(value)).control
+
+    def autodiff(self, value: Any) -> Engine | None:
+        return owner_of_type(type(value))
+
+    def describe(self, value: Any, key: list[Any]) -> Any:
+        key.append(type(value))
+        return _describe_array(value, owner_of_type(type(value)).native, key)
+
+    def dtype(self, value: Any) -> Any:
+        return owner_of_type(type(value)).dtype(value)
+
+    def shape(self, value: Any) -> Any:
+        return owner_of_type(type(value)).native.shape(value)
+
+    def engine_of(self, value: Any) -> Engine | None:
+        return owner_of_type(type(value))
+
+    def is_traced(self, value: Any) -> bool:
+        return owner_of_type(type(value)).is_traced(value)
+
+    def known(self, value: Any) -> np.ndarray | None:
+        try:
+            return owner_of_type(type(value)).to_numpy(value)
+        except Exception:  # what libraries raise of values that they are tracing has no common type
+            return None
+
+    def untaped(self, value: Any) -> str | None:
+        kind = type(value).__name__
+        return f"a {kind} is differentiated by its own library; for a tape make it a Tensor with ops.convert."
+
+    def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:
+        return Tensor(value, owner_of_type(type(value)).native)
+
+    def owned(self, value: Any) -> Any:
+        return owner_of_type(type(value)).native.owned(value)
+
+
+def _describe_array(array: Any, engine: Engine, key: list[Any]) -> Any:
+    shape = engine.shape(array)
+    key += (engine.native_dtype_of(array), shape)
+    return None if shape is None or None in shape else engine
+
+
+def default_graph() -> Any:
+    """The graph that records, beside values that are computed now, what is not an op on one of them."""
+    return None if recording.tapes else building.default
+
+
+# -- which values are of which kind -----------------------------------------------------------------------------------
+
+HOST, EAGER, NATIVE = _Host(), _Eager(), _Native()
+
+_kinds: dict[type, ValueKind] = {Tensor: EAGER}
+_kinds.update(dict.fromkeys((bool, int, float, complex, str, type(None), list, tuple, np.ndarray, np.generic), HOST))
+
+
+def register(value_type: type, kind: ValueKind) -> None:
+    """Says of which kind the values of a type are."""
+    _kinds[value_type] = kind
+
+
+def kind_of(value: Any) -> ValueKind:
+    """The kind of one value."""
+    value_type = type(value)
+    kind = _kinds.get(value_type)
+    if kind is None:
+        kind = next((_kinds[base] for base in value_type.__mro__ if base in _kinds), HOST)
+        if kind is HOST and owner_of_type(value_type) is not None:
+            kind = NATIVE
+        if kind is HOST and value_type.__module__ not in ("builtins", "numpy"):
+            return kind  # an engine that is loaded later may own the type
+        _kinds[value_type] = kind
+    return kind
+
+
+def highest(values: Iterable[Any]) -> tuple[ValueKind, Any]:
+    """The kind that handles a call with these values now, and the value that decides it: None if none is a tensor."""
+    values = list(values)
+    kind: ValueKind = HOST
+    decides = None
+    for value in values:
+        found = kind_of(value)
+        if found.rank > kind.rank:
+            kind, decides = found, value
+    return kind.handler(values), decides
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value of any kind is a tensor or variable; not numbers, lists and NumPy arrays."""
+    return kind_of(value).is_tensor
+
+
+def is_recorded(value: Any) -> bool:
+    """Whether ops on a value of any kind are recorded now, and not computed."""
+    return kind_of(value).is_recorded(value)
+
+
+def dtype_of(value: Any) -> Any:
+    """The dtype of any value; for Python numbers and lists of them their weak Python type.
+
+    Raises:
+        TypeError: no tensor can be made of it.
+    """
+    return value.dtype if type(value) is Tensor else kind_of(value).dtype(value)
+
+
+def static_shape(value: Any) -> Any:
+    """The shape of any value, with None for dimensions that are not known; None if the rank is not known."""
+    return kind_of(value).shape(value)
+
+
+def engine_of(value: Any) -> Engine | None:
+    """The engine that holds a value; None if none does, as it holds no number."""
+    return value._engine if type(value) is Tensor else kind_of(value).engine_of(value)
+
+
+def unwrapped(value: Any) -> Any:
+    """What a wrapper of another library holds; any other value itself."""
+    return kind_of(value).unwrapped(value)
+
+
+def owned(value: Any) -> Any:
+    """A value as a user gets it: what a wrapper holds, and a copy of an array that could be written to."""
+    value = unwrapped(value)
+    return kind_of(value).owned(value)
+
+
+def require_numbers(value: Any) -> None:
+    """Raises TypeError for Python's and NumPy's values of which no tensor is made, whatever the dtype."""
+    if not is_tensor(value):
+        dtype_of(value)
