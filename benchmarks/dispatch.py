@@ -9,7 +9,7 @@ import itertools
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,8 +23,7 @@ from dovetail.core.cache import Cache
 from dovetail.core.table import OPS
 
 SOURCE = str(Path(dt.__file__).parent)
-LAYERS = (64, 128, 128, 10)
-BATCH = 32
+MLPS = {"small": (32, (64, 128, 128, 10)), "as in steps.py": (128, (784, 512, 512, 10))}  # batch, widths of layers
 LENGTHS = range(1, 201)
 
 
@@ -97,19 +96,20 @@ def calls(name: str) -> list[list[str]]:
 # -- a training step --------------------------------------------------------------------------------------------------
 
 
-def parameters() -> list[np.ndarray]:
+def parameters(widths: Sequence[int]) -> list[np.ndarray]:
     rng = np.random.default_rng(0)
-    shapes = [s for a, b in itertools.pairwise(LAYERS) for s in ((a, b), (b,))]
+    shapes = [s for a, b in itertools.pairwise(widths) for s in ((a, b), (b,))]
     return [rng.normal(0, 0.1, shape).astype("float32") for shape in shapes]
 
 
-def batch() -> tuple[np.ndarray, np.ndarray]:
+def batch(size: int, widths: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(1)
-    return rng.normal(size=(BATCH, LAYERS[0])).astype("float32"), rng.normal(size=(BATCH, LAYERS[-1])).astype("float32")
+    return rng.normal(size=(size, widths[0])).astype("float32"), rng.normal(size=(size, widths[-1])).astype("float32")
 
 
-def with_tape(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
-    ws, x, y = [dt.Variable(p) for p in parameters()], ops.convert(x), ops.convert(y)
+def with_tape(size: int, widths: Sequence[int]) -> Callable[[], Any]:
+    ws = [dt.Variable(p) for p in parameters(widths)]
+    x, y = map(ops.convert, batch(size, widths))
 
     def step() -> Any:
         with dt.GradientTape() as tape:
@@ -124,8 +124,9 @@ def with_tape(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
     return step
 
 
-def by_hand_numpy(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
-    ws = parameters()
+def by_hand_numpy(size: int, widths: Sequence[int]) -> Callable[[], Any]:
+    ws = parameters(widths)
+    x, y = batch(size, widths)
 
     def step() -> Any:
         hs = [x]
@@ -143,11 +144,11 @@ def by_hand_numpy(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
     return step
 
 
-def by_autograd_torch(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
+def by_autograd_torch(size: int, widths: Sequence[int]) -> Callable[[], Any]:
     import torch
 
-    ws = [torch.tensor(p, requires_grad=True) for p in parameters()]
-    tx, ty = torch.tensor(x), torch.tensor(y)
+    ws = [torch.tensor(p, requires_grad=True) for p in parameters(widths)]
+    tx, ty = map(torch.tensor, batch(size, widths))
 
     def step() -> Any:
         h = tx
@@ -165,12 +166,12 @@ def by_autograd_torch(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
 BY_HAND = {"numpy": by_hand_numpy, "torch": by_autograd_torch}
 
 
-def training(name: str) -> list[str]:
-    ours, theirs = with_tape(*batch()), BY_HAND[name](*batch())
+def training(name: str, mlp: str) -> list[str]:
+    ours, theirs = with_tape(*MLPS[mlp]), BY_HAND[name](*MLPS[mlp])
     for _ in range(3):
         np.testing.assert_allclose(float(ours()), float(theirs()), rtol=1e-4)
     found = compare(ours, theirs)
-    return [name, f"{found.ours * 1e6:.0f}", f"{found.theirs * 1e6:.0f}", f"{found.ratio:.2f}"]
+    return [name, mlp, f"{found.ours * 1e6:.0f}", f"{found.theirs * 1e6:.0f}", f"{found.ratio:.2f}"]
 
 
 # -- shapes that vary -------------------------------------------------------------------------------------------------
@@ -208,10 +209,10 @@ def main() -> None:
             rows += calls(name)
             shapes.append(lengths(name))
             if name in BY_HAND:
-                steps.append(training(name))
+                steps += [training(name, mlp) for mlp in MLPS]
     header = ["engine", "call", "Dovetail µs", "its own add µs", "Python frames"]
     print(table("Eager calls (`dispatch.py`), 4 by 4, float32", header, rows))
-    header = ["engine", "Dovetail µs", "by hand µs", "ratio"]
+    header = ["engine", "MLP", "Dovetail µs", "by hand µs", "ratio"]
     print(table("An MLP trained eagerly: a tape against NumPy by hand, and torch's autograd", header, steps))
     header = ["engine", "s", "s with nothing kept", "ratio"]
     print(table("200 batch lengths, four calls of gelu and log_softmax each", header, shapes))

@@ -8,6 +8,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.autodiff.recorder import Recorder
 
 
 def watched(value, dtype="float32"):
@@ -332,3 +333,42 @@ def test_targets_that_are_no_tensors_c(target):
     for ask in (tape.gradient, tape.jacobian, tape.batch_jacobian):
         with pytest.raises(TypeError, match=r"at test_tape.py:\d+: .* is no tensor"):
             ask(target if ask == tape.gradient else 3.0, x)
+
+
+@pytest.mark.parametrize("product", ["matmul", "einsum", "conv"])
+def test_gradients_that_nobody_asks_for_are_not_computed(engine, product):
+    """The first layer's gradient by the examples costs as much as one by its weights."""
+    calls = {
+        "matmul": (lambda x, w: x @ w, (4, 3), (3, 2)),
+        "einsum": (lambda x, w: ops.einsum("ij,jk->ik", x, w), (4, 3), (3, 2)),
+        "conv": (lambda x, w: ops.conv(x, w, padding="same"), (1, 5, 5, 2), (3, 3, 2, 4)),
+    }
+    call, x_shape, w_shape = calls[product]
+    rng = np.random.default_rng(0)
+    x, w = (ops.convert(rng.normal(size=shape).astype("float32")) for shape in (x_shape, w_shape))
+
+    def gradients(*watched):
+        with dt.GradientTape(persistent=True) as tape:
+            for each in watched:
+                tape.watch(each)
+            y = call(x, w)
+        seen = []
+        with Seen(seen):
+            found = tape.gradient(y, [x, w])
+        return found, seen
+
+    (both_x, both_w), both = gradients(x, w)
+    (alone_x, alone_w), alone = gradients(w)
+    assert both_x is not None and alone_x is None and len(alone) < len(both)
+    np.testing.assert_array_equal(alone_w.numpy(), both_w.numpy())
+
+
+class Seen(Recorder):
+    """Notes the name of each op that is called."""
+
+    def __init__(self, names):
+        super().__init__()
+        self.names = names
+
+    def record(self, op, args, outputs):
+        self.names.append(op.name)

@@ -71,16 +71,19 @@ class Recorder:
         return id(tensor) in self._watched
 
     def watches(self, op: Any, args: list[Any]) -> bool:
-        return self._leads(tensors_in(args))
+        return True in self._followed(tensors_in(args))
 
-    def _leads(self, tensors: Iterable[Any]) -> bool:
-        return not self._watched.keys().isdisjoint(map(id, tensors))
+    def _followed(self, tensors: Iterable[Any]) -> list[bool]:
+        """Which of these are watched or depend on what is."""
+        watched = self._watched
+        return [id(t) in watched for t in tensors]
 
     def record(self, op: Any, args: list[Any], outputs: list[Any]) -> None:
         """Shows it an op that was computed."""
         inputs = tensors_in(args)
-        if self._leads(inputs):
-            self.add(Record(op, args, outputs, inputs=inputs))
+        followed = self._followed(inputs)
+        if True in followed:
+            self.add(Record(op, args, outputs, None, inputs, followed))
 
     def record_operation(self, operation: Any) -> None:
         """Shows it an operation that was added to a graph."""
@@ -89,7 +92,7 @@ class Recorder:
     def record_nodes(self, nodes: Iterable[Any]) -> None:
         """Records those nodes, of several in order, that depend on what is watched, if they are not recorded yet."""
         for node in nodes:
-            if self._leads(node.inputs) and not self._leads(node.outputs):
+            if True in self._followed(node.inputs) and True not in self._followed(node.outputs):
                 self.add(node)
 
     def add(self, node: Any) -> None:
@@ -147,8 +150,8 @@ class ClosureRecorder(Recorder):
     these nodes, as if they were computed in each call.
     """
 
-    def _leads(self, tensors: Iterable[Any]) -> bool:
-        return any(type(t) is Tensor and t.is_differentiable for t in tensors)
+    def _followed(self, tensors: Iterable[Any]) -> list[bool]:
+        return [type(t) is Tensor and t.is_differentiable for t in tensors]
 
     def follows(self, tensor: Any) -> bool:
         return False

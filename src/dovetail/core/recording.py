@@ -67,7 +67,7 @@ def not_building() -> Iterator[None]:
 class Record:
     """One op call on a tape."""
 
-    __slots__ = ("args", "gradient_function", "inputs", "op", "outputs", "overrides", "where")
+    __slots__ = ("_needed", "args", "gradient_function", "inputs", "op", "outputs", "overrides", "where")
 
     def __init__(
         self,
@@ -76,12 +76,14 @@ class Record:
         outputs: Sequence[Any],
         gradient_function: Any = None,
         inputs: list[Any] | None = None,
+        needed: Sequence[bool] | None = None,
     ) -> None:
         self.op = op
         self.args = args
         self.inputs = tensors_in(args) if inputs is None else inputs
         self.outputs = outputs
         self.gradient_function = gradient_function
+        self._needed = needed
         self.overrides = recording.overrides
         self.where = user_line() if self.overrides else None
 
@@ -91,6 +93,10 @@ class Record:
 
     def attr(self, name: str) -> Any:
         return self.args[self.op.index_of(name)]
+
+    def needs(self, index: int) -> bool:
+        """Whether the gradient by an input can reach what the tape watches; else it need not be computed."""
+        return self._needed is None or self._needed[index]
 
 
 def tensors_in(args: Any) -> list[Any]:

@@ -240,6 +240,10 @@ class Operation:
         """A static argument by name."""
         return self.attrs[name]
 
+    def needs(self, index: int) -> bool:
+        """Whether the gradient by an input has to be computed; in a graph what nobody uses is pruned."""
+        return True
+
     def subgraphs(self) -> list[Graph]:
         """The graphs among its static arguments: branches, bodies of loops."""
         if self.op.name not in SUBGRAPH_CALLS:

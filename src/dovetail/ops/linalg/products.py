@@ -56,10 +56,14 @@ def matmul(x: Number, y: Number, transpose_a: bool = False, transpose_b: bool = 
 @matmul.gradient
 def _(op: Any, g: Any) -> Any:
     x, y, ta, tb = op.args
-    left, right = adjoint(x), adjoint(y)
-    dx = matmul(right, g, tb, True) if ta else matmul(g, right, False, not tb)
-    dy = matmul(g, left, True, ta) if tb else matmul(left, g, not ta, False)
-    return sum_like(dx, x), sum_like(dy, y)
+    dx = dy = None
+    if op.needs(0):
+        right = adjoint(y)
+        dx = sum_like(matmul(right, g, tb, True) if ta else matmul(g, right, False, not tb), x)
+    if op.needs(1):
+        left = adjoint(x)
+        dy = sum_like(matmul(g, left, True, ta) if tb else matmul(left, g, not ta, False), y)
+    return dx, dy
 
 
 @checked
@@ -143,7 +147,7 @@ def _einsum(inputs: Numbers, equation: str) -> Tensor:
 def _(op: Any, g: Any) -> Any:
     inputs, equation = op.args
     terms, result = _parsed(equation)
-    return [_einsum_gradient(g, result, inputs, terms, k) for k in range(len(inputs))]
+    return [_einsum_gradient(g, result, inputs, terms, k) if op.needs(k) else None for k in range(len(inputs))]
 
 
 def _einsum_gradient(g: Any, result: str, inputs: Sequence[Any], terms: list[str], k: int) -> Any:

@@ -129,7 +129,8 @@ def _family(rank: int) -> tuple[Op, Op, Op]:
     @conv.gradient
     def _(op: Any, h: Any) -> Any:
         x, kernel, *window = op.args
-        return backprop_input(shape_of(x), kernel, h, *window), backprop_filter(x, shape_of(kernel), h, *window)
+        by_input = backprop_input(shape_of(x), kernel, h, *window) if op.needs(0) else None
+        return by_input, backprop_filter(x, shape_of(kernel), h, *window) if op.needs(1) else None
 
     @backprop_input.gradient
     def _(op: Any, h: Any) -> Any:
