@@ -15,9 +15,12 @@ import pytest
 
 import dovetail as dt
 
+collect_ignore_glob = ["*/keras3_*.py", "*/keras_checks.py"]  # run by processes of their own, with Keras
+
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
 ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(dt.list_engines())).split(",")
+RULE_BY_RULE = [name for name in ENGINES if name not in ("jax", "tensorflow")]  # which compile programs as wholes
 
 # On CI the same random programs in each run; elsewhere new ones, of which a failing one is printed.
 hypothesis.settings.register_profile("ci", derandomize=True)

@@ -18,8 +18,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="the pages show every engine")
-pytest.importorskip("jax", reason="the pages show every engine")
+from tests.libraries import require
+
+require("torch", "the pages show every engine")
+require("jax", "the pages show every engine")
 
 from dovetail.core.table import OPS
 

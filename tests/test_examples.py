@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.libraries import require
+
 for extra in ("matplotlib", "sklearn", "threadpoolctl", "tqdm"):
-    pytest.importorskip(extra, reason="the examples use it")
+    require(extra, "the examples use it")
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 LEARNED = {  # program → whether what its quick run returns is good enough

@@ -1,19 +1,20 @@
 """The package `dovetail`: what its attributes are, and what is imported with it."""
 
 import importlib
-import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import dovetail as dt
 
 OF_LIBRARIES = ("dovetail.engines.torch", "dovetail.engines.tensorflow", "dovetail.interop.keras")
+SOURCE = Path(dt.__file__).parent
 PACKAGES = [
-    module.name
-    for module in pkgutil.walk_packages(dt.__path__, "dovetail.", onerror=lambda name: None)
-    if module.ispkg and not module.name.startswith(OF_LIBRARIES)
+    name
+    for path in sorted(SOURCE.rglob("*/__init__.py"))
+    if not (name := ".".join(path.parent.relative_to(SOURCE.parent).parts)).startswith(OF_LIBRARIES)
 ]
 
 

@@ -17,13 +17,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 import dovetail as dt
 from tests.conftest import SEED
+from tests.libraries import require
 from tests.wrong_calls import Call, k_calls, ops_calls, wrong_calls
 
-pytest.importorskip("tf_keras", reason="the cases of K need it")
+require("tf_keras", "the cases of K need it")
 
 KINDS = (ValueError, TypeError, IndexError, LookupError, KeyError, OverflowError, NotImplementedError)
 SAMPLE = 150  # of the calls, for each engine and way

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("keras")
-
-from tests.backend import keras3_cases, keras3_numpy, keras3_training
+from tests.backend import keras3_cases
 from tests.keras_backends import BACKENDS, outcomes
+from tests.libraries import checks_of
 
-TRAINING = [name for name in vars(keras3_training) if name.startswith("check_")]
-ON_NUMPY = [name for name in vars(keras3_numpy) if name.startswith("check_")]
+TRAINING, ON_NUMPY = "tests.backend.keras3_training", "tests.backend.keras3_numpy"
 CASES = [f"check_{way} {case}" for way in ("native", "symbolic") for case in keras3_cases.all_cases()]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("check", TRAINING)
+@pytest.mark.parametrize("check", checks_of(TRAINING))
 def test_training(check, backend):
     pytest.importorskip(backend)
-    problem = outcomes(keras3_training.__name__, backend)[check]
+    problem = outcomes(TRAINING, backend)[check]
     assert not problem, problem
 
 
@@ -30,7 +28,7 @@ def test_case(check, backend):
     assert not problem, problem
 
 
-@pytest.mark.parametrize("check", ON_NUMPY)
+@pytest.mark.parametrize("check", checks_of(ON_NUMPY))
 def test_on_numpy(check):
-    problem = outcomes(keras3_numpy.__name__, "numpy")[check]
+    problem = outcomes(ON_NUMPY, "numpy")[check]
     assert not problem, problem

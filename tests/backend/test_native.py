@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("tf_keras", reason="the oracle")
-
 import dovetail as dt
 from dovetail import backend as K
 from tests.backend.parity import Case, agree, expected
 from tests.backend.test_parity import CASES
+from tests.libraries import require
+
+require("tf_keras", "the oracle")
 
 NOT_OF_ARRAYS = {  # what is no function of an engine's own values alone → why
     "dropout": "it draws random numbers, as do random_* and truncated_normal; test_random has them",

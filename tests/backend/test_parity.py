@@ -13,7 +13,9 @@ import zlib
 
 import pytest
 
-pytest.importorskip("tf_keras", reason="the oracle")
+from tests.libraries import require
+
+require("tf_keras", "the oracle")
 
 from tests.backend import cases
 from tests.backend.parity import KINDS, WAYS, Case, actual, agree, expected, kind_of

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("tf_keras", reason="the oracle")
+from tests.libraries import require
+
+require("tf_keras", "the oracle")
 
 from dovetail import backend
 from tests.backend.parity import leaves

@@ -9,19 +9,24 @@ import sys
 import threading
 
 import numpy as np
-import pytest
 
-pytest.importorskip("sklearn")
-pytest.importorskip("matplotlib")
-pytest.importorskip("tqdm")
+from tests.libraries import Library, require
+
+require("sklearn", "the demo trains with it")
+require("matplotlib", "the demo draws with it")
+require("tqdm", "the demo shows its progress with it")
 
 import dovetail as dt
 from dovetail.cli import INTERRUPTED
-from dovetail.cli.demo import command, compare, data, model
-from dovetail.cli.demo.train import History, Trainer, train
 from dovetail.cli.main import main
 
-PARAMETERS = sorted(model.Classifier(0).parameters)
+command, compare, data, model, training = (
+    Library(f"dovetail.cli.demo.{name}") for name in ("command", "compare", "data", "model", "train")
+)
+
+
+def parameter_names():
+    return sorted(model.Classifier(0).parameters)
 
 
 def parameters(folder):
@@ -36,7 +41,7 @@ def test_learns_on_each_engine(engine, tmp_path, capsys):
     assert printed.out.splitlines()[-1] == f"Results are in {tmp_path / 'out'}"
     assert float(printed.out.split("test accuracy ")[1].split()[0]) > 0.93
     assert "100%" in printed.err
-    assert sorted(parameters(tmp_path / "out")) == PARAMETERS
+    assert sorted(parameters(tmp_path / "out")) == parameter_names()
     assert (tmp_path / "out" / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     assert len(list((tmp_path / "out").iterdir())) == 2
 
@@ -47,8 +52,10 @@ def test_the_default_run_learns_to_read(tmp_path, capsys):
 
 
 def losses(seed):
-    training, test = data.load()
-    return train(Trainer(model.Classifier(seed)), training, test, 1, seed, "numpy", threading.Event()).losses
+    examples, test = data.load()
+    return training.train(
+        training.Trainer(model.Classifier(seed)), examples, test, 1, seed, "numpy", threading.Event()
+    ).losses
 
 
 def test_the_seed_decides():
@@ -62,14 +69,15 @@ def test_compare(tmp_path, capsys):
     rows = [line.split() for line in printed.splitlines()]
     for name in dt.list_engines():
         assert any(row[:1] == [name] and "ms" in row for row in rows)
-        assert sorted(parameters(tmp_path / name)) == PARAMETERS
+        assert sorted(parameters(tmp_path / name)) == parameter_names()
     assert "The losses agree" in printed
     assert (tmp_path / "comparison.png").exists()
 
 
 def test_compare_fails_where_engines_differ(tmp_path, capsys):
     runs = [
-        History(name, [1.0, loss], [0.5, 0.5], [0.01, 0.01], [(2, 0.5)]) for name, loss in [("a", 0.5), ("b", 0.51)]
+        training.History(name, [1.0, loss], [0.5, 0.5], [0.01, 0.01], [(2, 0.5)])
+        for name, loss in [("a", 0.5), ("b", 0.51)]
     ]
     assert command.report_comparison(runs, tmp_path) == 1
     assert "The losses DIFFER: at most 2.0e-02 apart" in capsys.readouterr().out
@@ -104,7 +112,7 @@ def test_ctrl_c_after_training_loses_nothing(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(command.report, "write_parameters", interrupted)
     assert main(["demo", "--epochs", "1", "--out", str(tmp_path)]) == INTERRUPTED
-    assert sorted(parameters(tmp_path)) == PARAMETERS
+    assert sorted(parameters(tmp_path)) == parameter_names()
     assert (tmp_path / "learning_curve.png").exists()
 
 

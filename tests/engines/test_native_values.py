@@ -11,12 +11,10 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.windows import CONVOLUTIONS
+from tests.libraries import Library
 from tests.ops.table import CASES, draw, float_arrays, identifier, is_differentiable, leaves, replace_arrays
 
-jax = pytest.importorskip("jax")
-torch = pytest.importorskip("torch")
-tf = pytest.importorskip("tensorflow")
-import jax.numpy as jnp
+jax, jnp, torch, tf = map(Library, ("jax", "jax.numpy", "torch", "tensorflow"))
 
 DIFFERENTIABLE = [case for case in CASES if is_differentiable(*case)]
 SYMMETRIC = ("Cholesky", "SelfAdjointEigV2")  # read one triangle; the libraries spread the gradient over both
@@ -247,10 +245,13 @@ def test_torch_transformations():
     assert module.weight.grad is not None
 
 
-@pytest.mark.parametrize("make", [jnp.asarray, torch.tensor, tf.constant], ids=["jax", "torch", "tensorflow"])
-def test_mixed_with_other_values(make):
+MAKE = {"jax": lambda x: jnp.asarray(x), "torch": lambda x: torch.tensor(x), "tensorflow": lambda x: tf.constant(x)}
+
+
+@pytest.mark.parametrize("library", MAKE)
+def test_mixed_with_other_values(library):
     """With Tensors of any engine, variables, arrays and numbers the result is the engine's own value."""
-    x = make(np.array([1.0, 2.0], "float32"))
+    x = MAKE[library](np.array([1.0, 2.0], "float32"))
     kind = type(x)
     for name in dt.list_engines():
         with dt.engine(name):

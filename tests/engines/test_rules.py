@@ -3,19 +3,17 @@
 import numpy as np
 import pytest
 
-import dovetail as dt
 from dovetail.core import arguments, dispatch
 from dovetail.core.engine_registry import current_engine, get_engine
 from dovetail.core.tensor import Tensor
-from tests.ops.table import CASES, draw, identifier
+from tests.conftest import RULE_BY_RULE
+from tests.ops.table import CASES, draw
 
-RULE_BY_RULE = [found for found in map(get_engine, dt.list_engines()) if not found.compiles_programs]
 
-
-def claims(names):
-    """The cases of the ops that an engine names, for each engine whose programs run rule by rule."""
-    cases = [(found, op, number) for found in RULE_BY_RULE for op, number in CASES if op.name in names(found)]
-    return pytest.mark.parametrize(("found", "op", "number"), cases, ids=identifier)
+@pytest.fixture(params=RULE_BY_RULE)
+def found(request):
+    """Each engine whose programs run rule by rule."""
+    return get_engine(request.param)
 
 
 def native_arguments(found, op, number, rng):
@@ -28,23 +26,24 @@ def arrays_in(values):
         yield from value if isinstance(value, list) else [value] if hasattr(value, "shape") else []
 
 
-@claims(lambda engine: {*engine.fresh, *engine.out_rules})
-def test_fresh_results_share_no_memory(found, op, number, rng):
-    given = native_arguments(found, op, number, rng)
-    results = found.eager_rules[op.name](*given)
-    for result in results if op.returns_tuple else [results]:
-        for array in arrays_in(given):
-            assert not np.may_share_memory(found.to_numpy(result), found.to_numpy(array))
+def test_fresh_results_share_no_memory(found, rng):
+    claimed = {*found.fresh, *found.out_rules}
+    for op, number in (case for case in CASES if case[0].name in claimed):
+        given = native_arguments(found, op, number, rng)
+        results = found.eager_rules[op.name](*given)
+        for result in results if op.returns_tuple else [results]:
+            for array in arrays_in(given):
+                assert not np.may_share_memory(found.to_numpy(result), found.to_numpy(array)), (op, number)
 
 
-@claims(lambda engine: engine.out_rules)
-def test_out_rules_fill_their_array(found, op, number, rng):
-    given = native_arguments(found, op, number, rng)
-    expected = found.eager_rules[op.name](*given)
-    out = found.empty(found.shape(expected), Tensor(expected, found).dtype)
-    with np.errstate(all="ignore"):
-        found.out_rules[op.name](*given, out=out)
-    np.testing.assert_array_equal(found.to_numpy(out), found.to_numpy(expected))
+def test_out_rules_fill_their_array(found, rng):
+    for op, number in (case for case in CASES if case[0].name in found.out_rules):
+        given = native_arguments(found, op, number, rng)
+        expected = found.eager_rules[op.name](*given)
+        out = found.empty(found.shape(expected), Tensor(expected, found).dtype)
+        with np.errstate(all="ignore"):
+            found.out_rules[op.name](*given, out=out)
+        np.testing.assert_array_equal(found.to_numpy(out), found.to_numpy(expected), str((op, number)))
 
 
 def test_every_rule_is_of_an_op(engine):

@@ -9,21 +9,20 @@ from dovetail.core.engine_registry import get_engine
 from dovetail.core.table import OPS
 from dovetail.plan.lower import lower
 from dovetail.plan.optimize import optimized_copy
+from tests.libraries import Library
 from tests.ops.table import draw, float_arrays, identifier, leaves, replace_arrays
 from tests.ops.test_table import check_close
 
-tf = pytest.importorskip("tensorflow")
-from dovetail.engines.tensorflow import program
-from dovetail.engines.tensorflow.program import WITHOUT_XLA, Program, fits_xla
+tf, program = map(Library, ("tensorflow", "dovetail.engines.tensorflow.program"))
 
 
 def run_twice(function, *arrays):
     """What TensorFlow gives for a function's program, and then XLA; None if the program stays with TensorFlow."""
     engine = get_engine("tensorflow")
     graph = optimized_copy(dt.function(function).graph(*arrays), engine)
-    if not fits_xla(graph):
+    if not program.fits_xla(graph):
         return None
-    run = Program(lower(graph, engine, graph.inputs, graph.outputs).function, graph)
+    run = program.Program(lower(graph, engine, graph.inputs, graph.outputs).function, graph)
     values = [ops.convert(a, engine="tensorflow").value for a in arrays]
     return [[y.numpy() for y in run(*values)] for _ in range(2)]
 
@@ -42,7 +41,7 @@ def test_xla(op, monkeypatch, rng):
     with dt.engine("tensorflow"):
         found = run_twice(lambda *new: tuple(leaves(call(*new))), *arrays)
     if found is None:
-        assert op.name in WITHOUT_XLA or op.samples[0].dynamic or op.body is not None
+        assert op.name in program.WITHOUT_XLA or op.samples[0].dynamic or op.body is not None
     else:
         for first, second in zip(*found, strict=True):
             check_close(second, first, 1e-4)

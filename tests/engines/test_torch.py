@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import dtypes
 from dovetail.core.table import OPS
+from tests.libraries import Library
 from tests.ops.table import draw, identifier, leaves
+
+torch = Library("torch")
 
 
 @pytest.fixture(autouse=True)

@@ -5,19 +5,17 @@ import sys
 
 import pytest
 
-pytest.importorskip("keras")
-
-from tests.interop import keras_checks
 from tests.keras_backends import BACKENDS, outcomes
+from tests.libraries import checks_of
 
-CHECKS = [name for name in vars(keras_checks) if name.startswith("check_")]
+CHECKS = "tests.interop.keras_checks"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", checks_of(CHECKS))
 def test_keras(check, backend):
     pytest.importorskip(backend)
-    problem = outcomes(keras_checks.__name__, backend)[check]
+    problem = outcomes(CHECKS, backend)[check]
     assert not problem, problem
 
 

@@ -11,10 +11,9 @@ from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.plan.optimize import no_garbage_collection, optimized_copy
 from dovetail.plan.plan import Plan
+from tests.conftest import RULE_BY_RULE
 from tests.graph.random_graphs import arguments, check_same, graphs, interpret
 from tests.passes.checks import traced, types
-
-RULE_BY_RULE = [name for name in dt.list_engines() if not get_engine(name).compiles_programs]
 
 
 @pytest.mark.parametrize("name", RULE_BY_RULE)

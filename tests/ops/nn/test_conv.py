@@ -9,8 +9,9 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from tests.libraries import Library
 
-torch = pytest.importorskip("torch")
+torch = Library("torch")
 
 PADDINGS = ("valid", "same", "pairs")
 GEOMETRIES = [

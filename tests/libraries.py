@@ -1,0 +1,39 @@
+"""Other libraries in tests, imported when a test first uses them: collecting the tests imports none of them."""
+
+from __future__ import annotations
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Library:
+    """A library whose import waits for its first use; where it is not installed, a test that uses it is skipped.
+
+    Args:
+        name: as it is imported, "jax.numpy".
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):  # what pytest asks of each name in a module
+            raise AttributeError(attribute)
+        return getattr(pytest.importorskip(self._name), attribute)
+
+
+def require(name: str, reason: str) -> None:
+    """Skips the module that calls it, if a library is not installed; the library is not imported to find out."""
+    if find_spec(name) is None:
+        pytest.skip(f"{name} is not installed: {reason}", allow_module_level=True)
+
+
+def checks_of(module: str) -> list[str]:
+    """The functions `check_…` that a module of checks has at its top, in order; the module is not imported."""
+    tree = ast.parse(Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py").read_text())
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return [name for name in functions if name.startswith("check_")]
