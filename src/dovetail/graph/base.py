@@ -144,7 +144,7 @@ class GraphBase:
         operation = Operation(cast("Graph", self), op, name, inputs, layout, attrs, where)
         operation.outputs = [GraphTensor(operation, i, spec) for i, spec in enumerate(specs)]
         if like is not None:
-            operation.device, operation.engine, operation.overrides = like.device, like.engine, like.overrides
+            operation._pin, operation.overrides = like._pin, like.overrides
         if inputs and (self._control or like is not None):
             waits = (*self._control, *(() if like is None else like.control_inputs), *waits)
         if waits:
