@@ -24,6 +24,8 @@ x, y = wildcards("x y")
 s, t = wildcards("s t")  # shapes, static or not
 a, b = wildcards("a b", lambda value: scalar_constant(value) is not None)
 
+PASSED_ON = ("Identity", "StopGradient")  # they compute nothing, wherever they are
+
 
 def _is_integer(found: Match) -> bool:
     return found[x].dtype.is_integer
@@ -87,7 +89,7 @@ def simplify(graph: Graph) -> int:
 
     def visit(op: Operation) -> int:
         shapes.note(op)
-        if any(t.op.pin != op.pin and t.op.type not in NOT_COMPUTED for t in op.inputs):
+        if op.type not in PASSED_ON and any(t.op.pin != op.pin and t.op.type not in NOT_COMPUTED for t in op.inputs):
             return 0  # what is to be computed in two places does not become one
         changes = _drop_broadcasts(op, shapes) if op.op.is_elementwise else 0
         makers = {tensor.op.type for tensor in op.inputs}

@@ -52,7 +52,7 @@ class Leg(NamedTuple):
     def __str__(self) -> str:
         types = [op.type for op in self.segment.graph.operations if op.type not in NOT_COMPUTED]
         what = ", ".join(types) if len(types) <= MOST_NAMED else f"{len(types)} operations"
-        return f"{self.segment.engine.name} ({self.segment.device}): {what or 'constants'}"
+        return f"{self.segment.engine.name} ({self.segment.device}): {what or 'nothing to compute'}"
 
 
 Step: TypeAlias = Leg | Transfer
