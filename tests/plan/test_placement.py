@@ -83,6 +83,20 @@ def test_an_engine_that_is_not_installed_names_the_operation(monkeypatch):
         dt.function(graph_of(lambda x: ops.exp(x), Exp="other"))(X)
 
 
+def test_gradients_are_computed_where_the_operation_is():
+    f = dt.function(graph_of(lambda x: ops.exp(ops.tanh(x) * 2.0), Tanh="torch"))
+    x = ops.convert(X)
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    gradient = tape.gradient(y, x)
+    np.testing.assert_allclose(gradient.numpy(), 2 * np.exp(2 * np.tanh(X)) * (1 - np.tanh(X) ** 2), rtol=1e-5)
+    (concrete, _) = f._traces[next(iter(f._traces))]
+    (functional,) = concrete._functionals.values()
+    (backward,) = functional._backward._plans.values()
+    assert [engine for engine, _ in described(backward)] == ["numpy", "torch"]
+
+
 def test_devices():
     graph = graph_of(lambda x: ops.exp(x), Exp="torch")
     for device in ("cpu:0", "cpu"):
