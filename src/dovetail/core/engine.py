@@ -1,7 +1,9 @@
 """Engine: what a library must offer to compute Dovetail's ops, and the parts that are the same for every library.
 
-An engine is a table of rules (op name → function on the library's own arrays, arguments in the op's parameter order)
-and the few methods below.  Everything else (promotion, checks, gradients, graphs, passes) is written once, above it.
+An engine compiles segments of programs (`Engine.compile`), and has the few methods below.  Most have a table of rules
+(op name → function on the library's own arrays, arguments in the op's parameter order): single calls are computed by
+them, and programs compiled of them.  Everything else (promotion, checks, gradients, graphs, passes) is written once,
+above.
 """
 
 from __future__ import annotations
@@ -141,6 +143,34 @@ class Engine:
         }
         return {**rules, **wide}
 
+    # programs
+
+    @property
+    def claimed(self) -> Collection[str]:
+        """The names of the ops that its programs can hold; composites that are not among them are inlined."""
+        return self.rules
+
+    def compile(self, segment: Segment) -> Callable[..., Any]:
+        """A segment as an executable, as fast as the library can make it; here, a call of rule after rule.
+
+        An engine that only compiles whole graphs reads `segment.graph`, and needs no rules.
+
+        Returns:
+            A function of the native arrays for `segment.inputs`, which returns a tuple of those for `segment.outputs`.
+            Where the engine consumes arguments it takes a list `into`, which has that tuple the moment that the results
+            are there, whatever exception comes before the call is over.
+        """
+        return segment.function
+
+    def rule_for(self, operation: Any, out: bool) -> Rule | None:
+        """The rule for an operation of a program; its dtypes are known, so it may be a quicker one than for any call.
+
+        Args:
+            operation: of the graph that is lowered.
+            out: whether it is to write to a given array.
+        """
+        return (self.out_rules if out else self.rules).get(operation.type)
+
     # what a library differs in
 
     def version(self) -> str:
@@ -222,32 +252,6 @@ class Engine:
     def eager_rule(self, rule: Rule) -> Rule:
         """A rule, or a program of several, as it runs when called from Python by itself."""
         return rule
-
-    def rule_for(self, operation: Any, out: bool) -> Rule | None:
-        """The rule for an operation of a program; its dtypes are known, so it may be a quicker one than for any call.
-
-        Args:
-            operation: of the graph that is lowered.
-            out: whether it is to write to a given array.
-        """
-        return (self.out_rules if out else self.rules).get(operation.type)
-
-    @property
-    def claimed(self) -> Collection[str]:
-        """The names of the ops that its programs can hold; composites that are not among them are inlined."""
-        return self.rules
-
-    def compile(self, segment: Segment) -> Callable[..., Any]:
-        """A segment as an executable, as fast as the library can make it; here, a call of rule after rule.
-
-        An engine that only compiles whole graphs reads `segment.graph`, and needs no rules.
-
-        Returns:
-            A function of the native arrays for `segment.inputs`, which returns a tuple of those for `segment.outputs`.
-            Where the engine consumes arguments it takes a list `into`, which has that tuple the moment that the results
-            are there, whatever exception comes before the call is over.
-        """
-        return segment.function
 
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         """Prints a value, also where a program computes it; returns it."""

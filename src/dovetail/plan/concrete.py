@@ -41,19 +41,22 @@ class Concrete:
         self._lock = make_lock()
 
     def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None) -> Plan:
-        """The plan for an engine; for engines that compile for certain shapes, also by the shapes of the inputs."""
+        """The plan for an engine, and for shapes of the inputs, where it is made for certain ones."""
         key = engine.name, shapes
         return self._plans.get(key) or holding(self._lock, self._planned, key, engine)
+
+    def plan_for(self, arguments: Sequence[Any], engine: Engine) -> Plan:
+        """The plan that runs native arrays; engines that compile for certain shapes have one for each."""
+        by_shapes = self._is_open and (engine.specializes or self._specializes)
+        shapes = tuple(map(engine.shape, arguments)) if by_shapes else None
+        return self._plans.get((engine.name, shapes)) or self.plan(engine, shapes)
 
     def _planned(self, key: Any, engine: Engine) -> Plan:
         return self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, engine, key[1]))
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Runs the plan on native arrays."""
-        shapes = (
-            tuple(map(engine.shape, arguments)) if self._is_open and (self._specializes or engine.specializes) else None
-        )
-        return self.plan(engine, shapes)(arguments)
+        return self.plan_for(arguments, engine)(arguments)
 
     def __call__(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
         """Runs it on Tensors of the engine, recorded on the tapes that watch."""

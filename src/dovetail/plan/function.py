@@ -35,6 +35,7 @@ from dovetail.graph.replay import replay
 from dovetail.graph.results import collect
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.optimize import no_garbage_collection
+from dovetail.plan.plan import Plan
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -193,6 +194,30 @@ class Function(Generic[P, R]):
             2
         """
         return copy_graph(self.concrete(*args, **kwargs).graph)
+
+    def plan(self, *args: Any, **kwargs: Any) -> Plan:
+        """What a call with these arguments runs: segments on engines, and the transfers between them.
+
+        Example:
+            >>> import dovetail as dt
+            >>> @dt.function
+            ... def total(x):
+            ...     return dt.ops.sum(dt.ops.exp(x) * 2.)
+            >>> graph = total.graph(dt.spec((3,)))
+            >>> graph.get_operation("Exp").engine = "torch"
+            >>> print(dt.function(graph).plan(dt.ops.ones(3)))
+            plan of 'total' on numpy: 2 segments, 2 transfers
+              move arg0:0 from numpy to torch
+              torch (cpu:0): Exp
+              move Exp:0 from torch to numpy
+              numpy (cpu:0): Mul, Sum
+        """
+        leaves, structure = flatten((args, kwargs) if kwargs else args)
+        tensors, engine, _ = self._classify(leaves, structure)
+        concrete = self.concrete(*args, **kwargs)
+        if len(tensors) < len(concrete.graph.inputs):  # some are specs
+            return concrete.plan(engine)
+        return concrete.plan_for([t._value for t in tensors], engine)
 
     # copies
 
