@@ -24,7 +24,7 @@ from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import SHOWN
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import check_pins
-from dovetail.plan.route import Route
+from dovetail.plan.schedule import Schedule
 from dovetail.plan.segment import Segment
 
 
@@ -79,27 +79,29 @@ class Plan:
         self._result_count = len(optimized.outputs)
         self._changed_count = len(changed)
         inputs = [*optimized.inputs, *(read[v] for v in self.variables)]
-        self._route = route = Route(
+        self._schedule = schedule = Schedule(
             optimized, engine, inputs, states, len(changed), donates=not self._open and not _shows(optimized)
         )
-        self._run = route.run
-        self._consumes = route.donates
-        self._spares = route.spares
-        self._made = route.made
+        self._run = schedule.run
+        self._consumes = schedule.donates
+        self._spares = schedule.spares
+        self._made = schedule.made
         first, second = len(optimized.inputs), len(optimized.inputs) + len(self.only_read)
-        self._lent = list(zip(self.only_read, route.homes[first:second], strict=True))
-        self._leaving_read = [lent for lent, leaving in zip(self._lent, route.leaves[first:], strict=False) if leaving]
-        self._leaving = [i for i, leaving in enumerate(route.leaves[second:]) if leaving]
+        self._lent = list(zip(self.only_read, schedule.homes[first:second], strict=True))
+        self._leaving_read = [
+            lent for lent, leaving in zip(self._lent, schedule.leaves[first:], strict=False) if leaving
+        ]
+        self._leaving = [i for i, leaving in enumerate(schedule.leaves[second:]) if leaving]
         self._guard = join(v.guard for v in self.assigned) if self.assigned else None
 
     @property
     def segments(self) -> list[Segment]:
         """Its segments, in the order in which they run."""
-        return self._route.segments
+        return self._schedule.segments
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs it on native arrays; the results are native arrays."""
-        for engine in self._route.engines:
+        for engine in self._schedule.engines:
             if engine.refused is not None:
                 engine.refused()
         if not self.variables and self._guard is None:
@@ -153,11 +155,11 @@ class Plan:
                 before[number].spare = None  # it is the new value
 
     def __str__(self) -> str:
-        counts = {"segment": len(self.segments), "transfer": len(self._route.transfers)}
+        counts = {"segment": len(self.segments), "transfer": len(self._schedule.transfers)}
         parts = [f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items() if count]
         parts += [f"assigns {', '.join(v.name for v in self.assigned)}"] if self.assigned else []
         first = f"plan of {self._name!r} on {self.engine.name}: {', '.join(parts)}"
-        return "\n  ".join([first, *map(str, self._route.steps)])
+        return "\n  ".join([first, *map(str, self._schedule.steps)])
 
 
 def _shows(graph: Graph) -> bool:

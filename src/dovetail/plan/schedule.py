@@ -1,7 +1,7 @@
-"""Route: segments in order, with the transfers between them; it runs like one executable.
+"""Schedule: segments in order, with the transfers between them; it runs like one executable.
 
-A graph on one engine is one segment, whose arguments and results are those of the route.  Of several segments, values
-are kept by number: what the route is given, then what each segment makes and what each transfer brings.
+A graph on one engine is one segment, whose arguments and results are those of the schedule.  Of several segments,
+values are kept by number: what the schedule is given, then what each segment makes and what each transfer brings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Transfer(NamedTuple):
         return f"move {self.tensor.name} from {self.sender.name} to {self.receiver.name}"
 
 
-class Leg(NamedTuple):
+class SegmentCall(NamedTuple):
     """A segment takes some values, and adds its results; then those go that nobody takes any more."""
 
     segment: Segment
@@ -55,15 +55,15 @@ class Leg(NamedTuple):
         return f"{self.segment.engine.name} ({self.segment.device}): {what or 'nothing to compute'}"
 
 
-Step: TypeAlias = Leg | Transfer
+Step: TypeAlias = SegmentCall | Transfer
 
 
-class Part(NamedTuple):
+class Region(NamedTuple):
     """What becomes a segment.
 
     Attributes:
         engine: where it is computed.
-        operations: what it computes, without constants.
+        operations: what it computes; of constants, those that are returned.
         takes: the tensors that it is given.
         gives: the tensors that it makes for others, the new values of variables last.
         states: the numbers of these variables.
@@ -76,7 +76,7 @@ class Part(NamedTuple):
     states: Sequence[int]
 
 
-class Route:
+class Schedule:
     """What a graph comes to on the engines of its operations.
 
     Args:
@@ -114,30 +114,32 @@ class Route:
         self._is_one = not others and first[0] is engine
         self.donates = donates and engine.consumes and self._is_one
         if self._is_one:
-            parts = [Part(*first, inputs, returned, range(len(states)))]
+            regions = [Region(*first, inputs, returned, range(len(states)))]
         else:
-            parts = _parts([first, *others], engine, graph.outputs, states)
+            regions = _regions([first, *others], engine, graph.outputs, states)
         donated = range(len(inputs) - changed, len(inputs)) if self.donates else ()
-        segments = [Segment(_pure(graph.name, part), part.engine, len(part.states), donated) for part in parts]
-        self.engines = tuple(dict.fromkeys([engine, *(part.engine for part in parts)]))
-        self.spares = [part.states[i] for part, s in zip(parts, segments, strict=True) for i in s.buffers.spare_numbers]
-        made: dict[int, tuple[Engine, bool]] = {}
-        for part, segment in zip(parts, segments, strict=True):
-            made.update((n, (part.engine, owned)) for n, owned in zip(part.states, segment.buffers.owned, strict=True))
-        self.made = [made.get(number, (engine, False)) for number in range(len(states))]
-        taker = {t: part.engine for part in reversed(parts) for t in part.takes}
+        self.engines = tuple(dict.fromkeys([engine, *(region.engine for region in regions)]))
+        self.made = [(engine, False)] * len(states)
+        self.spares: list[int] = []
+        segments = []
+        for region in regions:
+            segment = Segment(_pure(graph.name, region), region.engine, len(region.states), donated)
+            for number, owned in zip(region.states, segment.buffers.owned, strict=True):
+                self.made[number] = region.engine, owned
+            self.spares += [region.states[i] for i in segment.buffers.spare_numbers]
+            segment.executable  # noqa: B018  # compiled now, not at the first call
+            segments.append(segment)
+        taker = {t: region.engine for region in reversed(regions) for t in region.takes}
         self.homes = [engine if t.op.type == "Placeholder" else taker.get(t, engine) for t in inputs]
         self.homes[len(inputs) - changed :] = [home for home, _ in self.made[:changed]]
         self.steps: list[Step] = []
-        self._returns = self._connect(parts, segments, inputs, returned)
+        self._returns = self._connect(regions, segments, inputs, returned)
         self.leaves = self._leaving(len(inputs))
         self.run: Callable[..., tuple[Any, ...]] = segments[0].run if self._is_one else self._run
-        for segment in segments:
-            segment.executable  # noqa: B018  # compiled now, not at the first call
 
     @property
     def segments(self) -> list[Segment]:
-        return [step.segment for step in self.steps if isinstance(step, Leg)]
+        return [step.segment for step in self.steps if isinstance(step, SegmentCall)]
 
     @property
     def transfers(self) -> list[Transfer]:
@@ -151,7 +153,7 @@ class Route:
 
     def _connect(
         self,
-        parts: Sequence[Part],
+        regions: Sequence[Region],
         segments: Sequence[Segment],
         inputs: Sequence[GraphTensor],
         returned: Sequence[GraphTensor],
@@ -161,12 +163,12 @@ class Route:
         for number, (tensor, home) in enumerate(zip(inputs, self.homes, strict=True)):
             values.add(tensor, home, number)
         spare = len(inputs)
-        for part, segment in zip(parts, segments, strict=True):
-            takes = [values.on(t, part.engine) for t in part.takes]
+        for region, segment in zip(regions, segments, strict=True):
+            takes = [values.on(t, region.engine) for t in region.takes]
             spares = range(spare, spare := spare + len(segment.buffers.spares))
-            self.steps.append(Leg(segment, [*takes, *spares], values.count, []))
-            for tensor in part.gives:
-                values.add(tensor, part.engine, values.new())
+            self.steps.append(SegmentCall(segment, [*takes, *spares], values.count, []))
+            for tensor in region.gives:
+                values.add(tensor, region.engine, values.new())
         where = [*[self._engine] * (len(returned) - len(self.made)), *(engine for engine, _ in self.made)]
         returns = [values.on(t, engine) for t, engine in zip(returned, where, strict=True)]
         self._count = values.count
@@ -176,7 +178,7 @@ class Route:
     def _leaving(self, count: int) -> list[bool]:
         leaving = {step.source for step in self.transfers}
         for step in self.steps:
-            if isinstance(step, Leg):
+            if isinstance(step, SegmentCall):
                 leaving.update(i for i, leaves in zip(step.takes, step.segment.buffers.leaves, strict=False) if leaves)
         if not self._is_one:
             leaving.update(self._returns)
@@ -210,26 +212,28 @@ class _Numbers:
         return self._moved[tensor, engine]
 
 
-def _parts(
+def _regions(
     cuts: list[tuple[Engine, list[Operation]]],
     engine: Engine,
     results: Sequence[GraphTensor],
     states: Sequence[GraphTensor],
-) -> list[Part]:
+) -> list[Region]:
     """Several segments: what each takes and gives."""
-    constants = dict.fromkeys(t.op for t in (*results, *states) if t.op.type == "Const")
-    if constants:
-        cuts = [*cuts, (engine, list(constants))]
+    constants = list(dict.fromkeys(t.op for t in (*results, *states) if t.op.type == "Const"))
+    if constants:  # they are returned by a segment of the plan's engine
+        if all(where is not engine for where, _ in cuts):
+            cuts.append((engine, []))
+        next(operations for where, operations in reversed(cuts) if where is engine).extend(constants)
     taken = [_taken(operations) for _, operations in cuts]
     wanted = {*results, *(t for tensors in taken for t in tensors)}
-    parts = []
+    regions = []
     for (where, operations), takes in zip(cuts, taken, strict=True):
         made = [t for op in operations for t in op.outputs]
         own = set(made)
         numbers = [number for number, t in enumerate(states) if t in own]
         gives = [*(t for t in made if t in wanted), *(states[number] for number in numbers)]
-        parts.append(Part(where, operations, takes, gives, numbers))
-    return parts
+        regions.append(Region(where, operations, takes, gives, numbers))
+    return regions
 
 
 def _taken(operations: list[Operation]) -> list[GraphTensor]:
@@ -238,14 +242,14 @@ def _taken(operations: list[Operation]) -> list[GraphTensor]:
     return list(dict.fromkeys(t for op in operations for t in op.inputs if t not in made and t.op.type != "Const"))
 
 
-def _pure(name: str, part: Part) -> Graph:
-    """A part as a graph of its own, with the constants that it takes."""
+def _pure(name: str, region: Region) -> Graph:
+    """A region as a graph of its own, with the constants that it takes."""
     graph = Graph(name)
-    copies = Copies(graph, {t: graph.placeholder(t.spec, t.op.name) for t in part.takes})
-    needed = [t for op in part.operations for t in op.inputs]
-    constants = dict.fromkeys(t.op for t in (*needed, *part.gives) if t.op.type == "Const")
-    copies.all([*constants, *(op for op in part.operations if op not in constants)])
-    graph.outputs = copies.of(part.gives)
+    copies = Copies(graph, {t: graph.placeholder(t.spec, t.op.name) for t in region.takes})
+    needed = [t for op in region.operations for t in op.inputs]
+    constants = dict.fromkeys(t.op for t in (*needed, *region.gives) if t.op.type == "Const")
+    copies.all([*constants, *(op for op in region.operations if op not in constants)])
+    graph.outputs = copies.of(region.gives)
     return graph
 
 
@@ -253,8 +257,8 @@ def _let_go(steps: Sequence[Step], kept: Iterable[int]) -> None:
     """Lets each segment drop the values that nobody takes after it; others are kept."""
     seen = set(kept)
     for step in reversed(steps):
-        uses = step.takes if isinstance(step, Leg) else [step.source]
+        uses = step.takes if isinstance(step, SegmentCall) else [step.source]
         new = dict.fromkeys(i for i in uses if i not in seen)
         seen.update(new)
-        if isinstance(step, Leg):
+        if isinstance(step, SegmentCall):
             step.done.extend(new)
