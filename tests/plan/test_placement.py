@@ -146,6 +146,16 @@ def test_composites_are_inlined_where_their_engine_does_not_claim_them(monkeypat
     assert "Softmax" not in own and "Exp" in own
 
 
+@pytest.mark.parametrize("pinned", ["torch", "numpy"])
+def test_composites_in_a_loop_are_claimed_by_the_engine_of_the_loop(monkeypatch, pinned):
+    monkeypatch.setitem(NUMPY.rules, "Softmax", None)
+    monkeypatch.delitem(get_engine("torch").rules, "Softmax")
+    graph = graph_of(lambda x: ops.scan(lambda s, row: (ops.softmax(s + row), s), x[0], x)[1])
+    next(op for op in graph.operations if op.type == "Scan").engine = pinned
+    (body,) = optimized_copy(graph, get_engine("torch" if pinned == "numpy" else "numpy")).subgraphs()
+    assert ("Softmax" in types(body)) == (pinned == "numpy")
+
+
 MERGED = {  # what becomes one operation, where nothing is pinned
     "common": (lambda x: (ops.exp(x), ops.exp(x)), "Exp", ["Exp", "Exp"]),
     "simplified": (lambda x: ops.negative(ops.negative(x)), "Neg", ["Neg", "Neg"]),

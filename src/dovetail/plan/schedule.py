@@ -176,12 +176,10 @@ class Schedule:
         return returns
 
     def _leaving(self, count: int) -> list[bool]:
-        leaving = {step.source for step in self.transfers}
+        leaving = {*self._returns, *(step.source for step in self.transfers)}
         for step in self.steps:
             if isinstance(step, SegmentCall):
                 leaving.update(i for i, leaves in zip(step.takes, step.segment.buffers.leaves, strict=False) if leaves)
-        if not self._is_one:
-            leaving.update(self._returns)
         return [number in leaving for number in range(count)]
 
 
