@@ -8,12 +8,15 @@ import pytest
 import dovetail as dt
 import dovetail.backend as K
 from dovetail import ops
+from dovetail.core import engine_registry
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import UnknownEngine
 from dovetail.graph.copying import copy_graph
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import cut
 from dovetail.plan.plan import Plan
+from tests.conftest import ENGINES
+from tests.engines import whole_graphs
 from tests.passes.checks import traced, types
 
 pytestmark = pytest.mark.skipif("torch" not in dt.list_engines(), reason="there is one engine alone")
@@ -73,7 +76,6 @@ def test_an_unknown_engine_names_the_operation_and_the_line(name):
 
 
 def test_an_engine_that_is_not_installed_names_the_operation(monkeypatch):
-    from dovetail.core import engine_registry
     from dovetail.core.errors import EngineNotInstalled
 
     monkeypatch.setitem(engine_registry.BUILT_IN, "other", ("other", ("library_that_nobody_has",), "pip install it"))
@@ -133,7 +135,7 @@ def test_a_loop_is_computed_as_a_whole():
 def test_pins_survive_copies_and_passes():
     graph = graph_of(lambda x: ops.softmax(x) + ops.exp(x), Softmax="torch")
     assert copy_graph(graph).get_operation("Softmax").engine == "torch"
-    optimized = optimized_copy(graph, get_engine("jax") if "jax" in dt.list_engines() else NUMPY)
+    optimized = optimized_copy(graph, get_engine(ENGINES[-1]))
     pins = {op.type: op.engine for op in optimized.operations}
     assert pins["Softmax"] == "torch" and pins["Exp"] is None  # torch claims it
 
@@ -208,7 +210,7 @@ def test_the_order_of_two_engines_is_the_better_one():
 
 
 def test_segments_need_only_what_earlier_ones_make(rng):
-    engines = dt.list_engines()
+    engines = list(dict.fromkeys(["numpy", "torch", *ENGINES]))
     graph = dt.Graph("random")
     tensors = [graph.placeholder(dt.spec(()), "x")]
     for _ in range(60):
@@ -290,6 +292,17 @@ def test_variables_that_change_places_and_one_that_takes_an_argument():
     assert float(f(6.0)) == pytest.approx(np.exp(2) + 6) and [float(v) for v in (a, b, c)] == [1, 2, 6]
 
 
+def test_an_argument_that_a_variable_takes_stays_as_it_is():
+    """Later steps write into buffers that are the variable's own, and this one is not."""
+    v, x = dt.Variable(np.zeros(4096, "float32")), ops.ones((4096,))
+    f = dt.function(graph_of(lambda x: [v.assign(x), ops.exp(x)][1], dt.spec((4096,)), Exp="torch"))
+    step = dt.function(lambda: [v.assign(v + 1.0), None][1])
+    f(x)
+    for _ in range(4):
+        step()
+    assert (x.numpy() == 1).all() and (v.numpy() == 5).all()
+
+
 def test_results_are_not_the_memory_of_the_next_value():
     """A variable's old and new values go to another engine and come back; they stay as they were."""
     v = dt.Variable(np.ones(4096, "float32"), name="v")
@@ -333,6 +346,16 @@ def test_a_segment_that_fails_changes_no_variable(monkeypatch):
     monkeypatch.undo()
     f()
     assert float(v) == 2
+
+
+def test_shapes_that_depend_on_what_another_engine_computes(monkeypatch):
+    monkeypatch.setattr(engine_registry, "_loaded", {**engine_registry._loaded, "whole": whole_graphs.engine})
+    graph = traced(lambda x: ops.exp(ops.nonzero(x)[0]), dt.spec((4,)))
+    graph.get_operation("Exp").engine = "whole"
+    with pytest.raises(
+        ValueError, match=r"at test_placement.py:\d+: the shape of .* float32\[\?\], depends on .* whole"
+    ):
+        Plan(graph, NUMPY)
 
 
 def test_errors_name_the_engine_of_the_operation():

@@ -244,6 +244,8 @@ def _pure(name: str, region: Region) -> Graph:
     """A region as a graph of its own, with the constants that it takes."""
     graph = Graph(name)
     copies = Copies(graph, {t: graph.placeholder(t.spec, t.op.name) for t in region.takes})
+    for tensor, given in copies.tensors.items():
+        given.op.where = tensor.op.where
     needed = [t for op in region.operations for t in op.inputs]
     constants = dict.fromkeys(t.op for t in (*needed, *region.gives) if t.op.type == "Const")
     copies.all([*constants, *(op for op in region.operations if op not in constants)])
