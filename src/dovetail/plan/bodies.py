@@ -48,7 +48,7 @@ def _segment(op: Op, engine: Engine, values: tuple[Any, ...], key: Any) -> Segme
     with engine_context("numpy"):  # where constants keep their numbers
         graph = _traced(op, values)
     segment = Segment(optimized_copy(graph, engine), engine)
-    # Where a library traces, nothing but the text of a program is kept; buffers, which others write into, would stay too.
+    # Where rules write into buffers, which no library that traces lets them, these would be kept, too.
     if not engine.out_rules and not any(part is _UNKNOWN for part in key):
         if len(_segments) >= _LIMIT:
             _segments.clear()
