@@ -242,6 +242,15 @@ def test_inputs_and_constants_are_returned_by_plans_of_several_segments():
     x, tanh, c, exp = (v.numpy() for v in dt.function(graph)(X))
     np.testing.assert_allclose([x, tanh, exp], [X, np.tanh(X), np.exp(np.tanh(X))], rtol=1e-6)
     assert c.tolist() == [1, 2]
+    assert described(Plan(graph, NUMPY)) == [("torch", ["Tanh"]), ("numpy", ["Tanh", "Exp"])]
+    alone = graph_of(lambda x: (ops.tanh(x), ops.constant([1.0, 2.0])), Tanh="torch")
+    assert described(Plan(alone, NUMPY)) == [("torch", ["Tanh"]), ("numpy", [])]  # the constant's
+
+
+def test_values_are_let_go_that_nobody_takes_any_more():
+    graph = graph_of(lambda x: ops.exp(ops.tanh(ops.exp(ops.tanh(x)))), Tanh="torch", Tanh_1="torch")
+    steps = Plan(graph, NUMPY)._schedule.steps
+    assert [step.done for step in steps] == [[], *([number] for number in range(1, 8))]  # the argument stays
 
 
 def test_a_value_is_moved_once_to_each_engine():
@@ -405,3 +414,14 @@ def test_text():
     ]
     assert str(Plan(graph_of(lambda x: x), NUMPY)).splitlines()[1:] == ["  numpy (cpu:0): nothing to compute"]
     assert "on torch" in str(graph)
+
+
+@pytest.mark.parametrize("count", [6, 7])
+def test_operations_are_named_where_they_are_few(count):
+    def tanhs(x):
+        for _ in range(count):
+            x = ops.tanh(x)
+        return x
+
+    line = str(Plan(graph_of(tanhs), NUMPY)).splitlines()[1]
+    assert line.removeprefix("  numpy (cpu:0): ") == (", ".join(["Tanh"] * 6) if count == 6 else "7 operations")

@@ -25,18 +25,19 @@ class Transfer(NamedTuple):
     tensor: GraphTensor
     sender: Engine
     receiver: Engine
-    source: int
+    takes: list[int]
     target: int
+    done: list[int]
 
     def run(self, values: list[Any]) -> None:
-        values[self.target] = self.receiver.receive(values[self.source], self.sender)
+        values[self.target] = self.receiver.receive(values[self.takes[0]], self.sender)
 
     def __str__(self) -> str:
         return f"move {self.tensor.name} from {self.sender.name} to {self.receiver.name}"
 
 
 class SegmentCall(NamedTuple):
-    """A segment takes some values, and adds its results; then those go that nobody takes any more."""
+    """A segment takes some values, and adds its results."""
 
     segment: Segment
     takes: list[int]
@@ -46,8 +47,6 @@ class SegmentCall(NamedTuple):
     def run(self, values: list[Any]) -> None:
         results = self.segment.run([values[i] for i in self.takes])
         values[self.first : self.first + len(results)] = results
-        for i in self.done:
-            values[i] = None
 
     def __str__(self) -> str:
         types = [op.type for op in self.segment.graph.operations if op.type not in NOT_COMPUTED]
@@ -89,7 +88,8 @@ class Schedule:
             may fail after it.
 
     Attributes:
-        steps: the segments and transfers, in order.
+        steps: the segments and transfers, in order; each with the numbers of the values that it takes, and of those
+            that nobody takes after it.
         engines: those that take part.
         homes: per input, the engine on which it is given.
         made: per state, the engine on which it is returned, and whether nobody else knows its memory.
@@ -149,6 +149,8 @@ class Schedule:
         values = [*arguments, *[None] * (self._count - len(arguments))]
         for step in self.steps:
             step.run(values)
+            for i in step.done:
+                values[i] = None
         return tuple([values[i] for i in self._returns])
 
     def _connect(
@@ -176,7 +178,7 @@ class Schedule:
         return returns
 
     def _leaving(self, count: int) -> list[bool]:
-        leaving = {*self._returns, *(step.source for step in self.transfers)}
+        leaving = {*self._returns, *(number for step in self.transfers for number in step.takes)}
         for step in self.steps:
             if isinstance(step, SegmentCall):
                 leaving.update(i for i, leaves in zip(step.takes, step.segment.buffers.leaves, strict=False) if leaves)
@@ -206,7 +208,7 @@ class _Numbers:
             return source
         if (tensor, engine) not in self._moved:
             self._moved[tensor, engine] = target = self.new()
-            self._steps.append(Transfer(tensor, home, engine, source, target))
+            self._steps.append(Transfer(tensor, home, engine, [source], target, []))
         return self._moved[tensor, engine]
 
 
@@ -254,11 +256,8 @@ def _pure(name: str, region: Region) -> Graph:
 
 
 def _let_go(steps: Sequence[Step], kept: Iterable[int]) -> None:
-    """Lets each segment drop the values that nobody takes after it; others are kept."""
+    """Tells each step which values nobody takes after it; others are kept."""
     seen = set(kept)
     for step in reversed(steps):
-        uses = step.takes if isinstance(step, SegmentCall) else [step.source]
-        new = dict.fromkeys(i for i in uses if i not in seen)
-        seen.update(new)
-        if isinstance(step, SegmentCall):
-            step.done.extend(new)
+        step.done.extend(dict.fromkeys(i for i in step.takes if i not in seen))
+        seen.update(step.done)
