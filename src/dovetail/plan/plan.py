@@ -82,6 +82,7 @@ class Plan:
         self._schedule = schedule = Schedule(
             optimized, engine, inputs, states, len(changed), donates=not self._open and not _shows(optimized)
         )
+        self._engines = schedule.engines
         self._run = schedule.run
         self._consumes = schedule.donates
         self._spares = schedule.spares
@@ -101,7 +102,7 @@ class Plan:
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs it on native arrays; the results are native arrays."""
-        for engine in self._schedule.engines:
+        for engine in self._engines:
             if engine.refused is not None:
                 engine.refused()
         if not self.variables and self._guard is None:
@@ -146,7 +147,7 @@ class Plan:
 
     def _commit(self, results: tuple[Any, ...], before: list[Any]) -> None:
         values = results[self._result_count :]
-        buffers = [Buffer(value, made[0], not made[1]) for value, made in zip(values, self._made, strict=True)]
+        buffers = [Buffer(value, engine, not owned) for value, (engine, owned) in zip(values, self._made, strict=True)]
         for number in self._spares:
             buffers[number].spare = before[number]
         put(self.assigned, buffers)
