@@ -206,3 +206,12 @@ def test_results_are_not_the_memory_of_the_next_value(engine):
         assert (before.numpy() == 2**n).all() and (after.numpy() == view.numpy().reshape(-1)).all()
         assert after.numpy()[0] == 2 ** (n + 1)
     assert w.numpy()[0] == v.numpy()[0] == 32
+
+
+def test_a_variable_that_was_deleted_is_assigned(engine):
+    v = dt.Variable(np.zeros(2000, "float32"))
+    double = dt.function(lambda x: [v.assign(x * 2.0), None][1])
+    for n in (1, 2):
+        v.delete()
+        double(np.full(2000, n, "float32"))
+        assert (v.numpy() == 2 * n).all()
