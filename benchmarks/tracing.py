@@ -55,7 +55,7 @@ def measure(build: Callable[[Any, int], Any], nodes: int, engine: Any) -> list[s
     times.append(time.process_time())
     optimized = optimized_copy(graph, engine)
     times.append(time.process_time())
-    program = lower(optimized, engine, optimized.inputs, optimized.outputs)
+    program = lower(optimized, engine)
     times.append(time.process_time())
     program.function(engine.asarray(np.full((2, 4), 0.1), dt.spec(()).dtype))
     trace, passes, lowering = ((b - a) / len(graph) * 1e6 for a, b in pairwise(times))

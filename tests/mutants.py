@@ -49,6 +49,9 @@ TRUNK = {
     "graph": ["tests/graph"],
     "passes": ["tests/passes"],
     "plan/function.py": ["tests/plan/test_function.py", "tests/test_copies.py"],
+    "plan/concrete.py": ["tests/plan/test_function.py", "tests/plan"],
+    "plan/placement.py": ["tests/plan/test_placement.py"],
+    "plan/schedule.py": ["tests/plan/test_placement.py", "tests/plan"],
     "plan": ["tests/plan"],
 }
 

@@ -7,8 +7,8 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.table import OPS
-from dovetail.plan.lower import lower
 from dovetail.plan.optimize import optimized_copy
+from dovetail.plan.segment import Segment
 from tests.libraries import Library
 from tests.ops.table import draw, float_arrays, identifier, leaves, replace_arrays
 from tests.ops.test_table import check_close
@@ -22,7 +22,7 @@ def run_twice(function, *arrays):
     graph = optimized_copy(dt.function(function).graph(*arrays), engine)
     if not program.fits_xla(graph):
         return None
-    run = program.Program(lower(graph, engine, graph.inputs, graph.outputs).function, graph)
+    run = program.Program(Segment(graph, engine))
     values = [ops.convert(a, engine="tensorflow").value for a in arrays]
     return [[y.numpy() for y in run(*values)] for _ in range(2)]
 

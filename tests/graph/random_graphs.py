@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,17 @@ NUMBERS = [0.0, 1.0, -1.0, 2.0, 0.5, -3.0]
 
 @st.composite
 def graphs(draw: Any) -> Graph:
-    """A graph of two inputs, with the first dimension known or not, that reads and assigns variables now and then."""
     steps = draw(st.lists(st.tuples(*[st.integers(0, 99)] * 4), min_size=1, max_size=14))
-    rows = draw(st.sampled_from([ROWS, None]))
+    return graph_of(steps, draw(st.sampled_from([ROWS, None])))
+
+
+def graph_of(steps: Iterable[Sequence[int]], rows: int | None) -> Graph:
+    """A graph of two inputs, with the first dimension known or not, that reads and assigns variables now and then.
+
+    Args:
+        steps: four numbers for each operation: which, of what, of what else, with which number.
+        rows: the first dimension.
+    """
     variable = dt.Variable(np.full((ROWS, COLUMNS), 0.5, "float32"), name="v")
     graph = Graph("random")
     tensors = [graph.placeholder(dt.spec((rows, COLUMNS)), name) for name in "xy"]

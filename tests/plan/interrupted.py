@@ -14,6 +14,7 @@ import numpy as np
 import dovetail as dt
 import dovetail.backend as K
 from dovetail import ops
+from dovetail.core.engine_registry import current_engine
 from dovetail.core.recording import building, recording
 
 COUNT = 12
@@ -87,6 +88,26 @@ class Compiled(Steps):
         self.run = step
 
 
+class TwoEngines(Steps):
+    """Every other variable is changed on another engine, by what one or the other engine computes."""
+
+    owned = True
+
+    def __init__(self):
+        super().__init__()
+        graph = dt.function(self._step).graph()
+        other = next(name for name in dt.list_engines() if name != current_engine().name)
+        for type, period in (("AddV2", 2), ("Exp", 3)):
+            for operation in [op for op in graph.operations if op.type == type][::period]:
+                operation.engine = other
+        self.run = dt.function(graph)
+
+    def _step(self):
+        for v in self.variables:
+            v.assign_add(ops.exp(ops.zeros(v.shape) * self.rate))
+        return ops.sum(self.variables[1])
+
+
 class Taped(Steps):
     def __init__(self):
         super().__init__()
@@ -134,7 +155,14 @@ class AssignAdd(Assign):
         self.variables[0].assign_add(self.rate)
 
 
-SITUATIONS = {"compiled": Compiled, "taped": Taped, "session": Session, "assign": Assign, "assign_add": AssignAdd}
+SITUATIONS = {
+    "compiled": Compiled,
+    "two engines": TwoEngines,
+    "taped": Taped,
+    "session": Session,
+    "assign": Assign,
+    "assign_add": AssignAdd,
+}
 
 
 def interrupted_by_signals(steps, rng, times):

@@ -26,7 +26,7 @@ def chain(x, length=12):
 @pytest.mark.parametrize("engine", [e for e in ("numpy", "torch") if e in dt.list_engines()])
 def test_a_chain_needs_one_buffer(engine):
     plan = plan_of(chain, dt.spec(BIG), engine=engine)
-    assert len(plan.program.buffers.specs) == 1
+    assert len(plan.segments[0].buffers.specs) == 1
     x = np.full(BIG, 0.5, "float32")
     with dt.engine(engine):
         expected = chain(ops.convert(x)).numpy()
@@ -36,7 +36,7 @@ def test_a_chain_needs_one_buffer(engine):
 
 
 def test_small_values_have_no_buffers():
-    assert plan_of(chain, dt.spec((2, 2))).program.buffers.specs == []
+    assert plan_of(chain, dt.spec((2, 2))).segments[0].buffers.specs == []
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_small_values_have_no_buffers():
     [(SMALLEST // 4, "float32", 1), (SMALLEST // 4 - 1, "float32", 0), (SMALLEST // 8, "float64", 1)],
 )
 def test_buffers_are_of_so_many_bytes_at_least(size, dtype, count):
-    assert len(plan_of(chain, dt.spec((size,), dtype)).program.buffers.specs) == count
+    assert len(plan_of(chain, dt.spec((size,), dtype)).segments[0].buffers.specs) == count
 
 
 def test_unknown_sizes_have_no_buffers():
-    assert plan_of(chain, dt.spec((None, 64))).program.buffers.specs == []
+    assert plan_of(chain, dt.spec((None, 64))).segments[0].buffers.specs == []
 
 
 def test_results_are_never_in_the_arena(engine):
@@ -92,7 +92,7 @@ def test_no_write_over_a_transposed_argument(engine):
         return (a + ops.transpose(a)) * 2.0
 
     if engine == "numpy":  # which would copy where it reads and writes the same memory
-        assert len(plan_of(f, x).program.buffers.specs) == 2
+        assert len(plan_of(f, x).segments[0].buffers.specs) == 2
     np.testing.assert_allclose(f(x).numpy(), 2 * (np.exp(x) + np.exp(x).T), rtol=1e-5)
 
 

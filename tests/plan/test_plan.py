@@ -23,13 +23,13 @@ def stepping(size=2000):
 def test_a_step_that_fails_after_its_buffers_were_consumed(engine, monkeypatch):
     """Where an engine fails in the middle of a program that consumes, there is nothing left to keep."""
     v, step, plan = stepping()
-    run = plan._run
+    run = plan.segments[0].executable
 
     def failing(*args, into=None):
         run(*args)
         raise RuntimeError("the machine broke")
 
-    monkeypatch.setattr(plan, "_run", failing)
+    monkeypatch.setattr(plan.segments[0], "executable", failing)
     with pytest.raises(RuntimeError, match="the machine broke"):
         step()
     monkeypatch.undo()
@@ -49,7 +49,7 @@ def test_a_step_that_fails_before_its_buffers_were_consumed(engine, monkeypatch)
     def failing(*args, into=None):
         raise RuntimeError("the machine is busy")
 
-    monkeypatch.setattr(plan, "_run", failing)
+    monkeypatch.setattr(plan.segments[0], "executable", failing)
     with pytest.raises(RuntimeError, match="the machine is busy"):
         step()
     monkeypatch.undo()
@@ -155,7 +155,7 @@ def test_errors_that_are_no_operations_stay_as_they_are(engine, monkeypatch):
     def failing(*args, into=None):
         raise ValueError("of nobody's")
 
-    monkeypatch.setattr(plan, "_run", failing)
+    monkeypatch.setattr(plan.segments[0], "executable", failing)
     with pytest.raises(ValueError, match=r"^of nobody's$"):
         step()
 
@@ -206,3 +206,12 @@ def test_results_are_not_the_memory_of_the_next_value(engine):
         assert (before.numpy() == 2**n).all() and (after.numpy() == view.numpy().reshape(-1)).all()
         assert after.numpy()[0] == 2 ** (n + 1)
     assert w.numpy()[0] == v.numpy()[0] == 32
+
+
+def test_a_variable_that_was_deleted_is_assigned(engine):
+    v = dt.Variable(np.zeros(2000, "float32"))
+    double = dt.function(lambda x: [v.assign(x * 2.0), None][1])
+    for n in (1, 2):
+        v.delete()
+        double(np.full(2000, n, "float32"))
+        assert (v.numpy() == 2 * n).all()

@@ -107,13 +107,16 @@ def arguments(node: Any) -> list[Any]:
 
 
 def _run(function: Callable[..., Any], node: Any, arriving: list[Any]) -> Sequence[Any]:
-    first = node.outputs[0]
-    token = push_engine(first._engine) if type(first) is Tensor else None
-    try:
-        result = function(node, *arriving)
-    finally:
-        if token is not None:
+    first = node.outputs[0]  # its gradient is computed where it is computed itself
+    if type(first) is Tensor:
+        token = push_engine(first._engine)
+        try:
+            result = function(node, *arriving)
+        finally:
             pop_engine(token)
+    else:
+        with first.op.graph.pinned(*first.op.pin):
+            result = function(node, *arriving)
     result = result if isinstance(result, (tuple, list)) else (result,)
     if len(result) != len(arguments(node)):
         problem = f"its gradient function returned {len(result)} gradients for {len(arguments(node))} inputs."

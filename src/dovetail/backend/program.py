@@ -21,7 +21,7 @@ from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.copying import Copies
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.plan.function import Concrete
+from dovetail.plan.concrete import Concrete
 
 
 class Program:

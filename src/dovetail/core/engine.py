@@ -1,7 +1,9 @@
 """Engine: what a library must offer to compute Dovetail's ops, and the parts that are the same for every library.
 
-An engine is a table of rules (op name → function on the library's own arrays, arguments in the op's parameter order)
-and the few methods below.  Everything else (promotion, checks, gradients, graphs, passes) is written once, above it.
+An engine compiles segments of programs (`Engine.compile`), and has the few methods below.  Most have a table of rules
+(op name → function on the library's own arrays, arguments in the op's parameter order): single calls are computed by
+them, and programs compiled of them.  Everything else (promotion, checks, gradients, graphs, passes) is written once,
+above.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -26,6 +28,30 @@ Rule = Callable[..., Any]
 # line stands, by the line's number.
 FILE = "<dovetail program>"
 OPERATIONS = "operations"
+_NOT_EXCHANGED: tuple[type[Exception], ...] = (BufferError,)  # what DLPack raises, besides the libraries
+
+
+class Segment(Protocol):
+    """What an engine compiles: a graph, as a function from native arrays to native arrays without side effects.
+
+    Attributes:
+        graph: what it computes.  No operation of it reads or assigns a variable.
+        inputs, outputs: the graph's; the new values of variables are the last outputs.
+        donated: the numbers of the inputs whose arrays may be consumed, their memory reused for the results.
+        function: the graph as a straight-line Python function that calls the engine's rules, made when it is first
+            asked for.  Where the engine has out rules it takes, after the inputs, arrays to write into.
+    """
+
+    @property
+    def graph(self) -> Any: ...
+    @property
+    def inputs(self) -> Sequence[Any]: ...
+    @property
+    def outputs(self) -> Sequence[Any]: ...
+    @property
+    def donated(self) -> tuple[int, ...]: ...
+    @property
+    def function(self) -> Callable[..., Any]: ...
 
 
 class Rules(dict[str, Rule]):
@@ -117,6 +143,34 @@ class Engine:
         }
         return {**rules, **wide}
 
+    # programs
+
+    @property
+    def claimed(self) -> Collection[str]:
+        """The names of the ops that its programs can hold; composites that are not among them are inlined."""
+        return self.rules
+
+    def compile(self, segment: Segment) -> Callable[..., Any]:
+        """A segment as an executable, as fast as the library can make it; here, a call of rule after rule.
+
+        An engine that only compiles whole graphs reads `segment.graph`, and needs no rules.
+
+        Returns:
+            A function of the native arrays for `segment.inputs`, which returns a tuple of those for `segment.outputs`.
+            Where the engine consumes arguments it takes a list `into`, which has that tuple the moment that the results
+            are there, whatever exception comes before the call is over.
+        """
+        return segment.function
+
+    def rule_for(self, operation: Any, out: bool) -> Rule | None:
+        """The rule for an operation of a program; its dtypes are known, so it may be a quicker one than for any call.
+
+        Args:
+            operation: of the graph that is lowered.
+            out: whether it is to write to a given array.
+        """
+        return (self.out_rules if out else self.rules).get(operation.type)
+
     # what a library differs in
 
     def version(self) -> str:
@@ -198,29 +252,6 @@ class Engine:
     def eager_rule(self, rule: Rule) -> Rule:
         """A rule, or a program of several, as it runs when called from Python by itself."""
         return rule
-
-    def rule_for(self, operation: Any, out: bool) -> Rule | None:
-        """The rule for an operation of a program; its dtypes are known, so it may be a quicker one than for any call.
-
-        Args:
-            operation: of the graph that is lowered.
-            out: whether it is to write to a given array.
-        """
-        return (self.out_rules if out else self.rules).get(operation.type)
-
-    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
-        """A straight-line function of native arrays, made as fast as the library can.
-
-        Args:
-            function: takes and returns native arrays.
-            donate: positions of the arguments whose buffers may be reused for the results.
-            graph: what it computes.
-
-        Returns:
-            The program.  Where it consumes arguments it takes a list `into`, which has the tuple of results the moment
-            that they are there, whatever exception comes before the call is over.
-        """
-        return function
 
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         """Prints a value, also where a program computes it; returns it."""
@@ -342,7 +373,7 @@ class Engine:
         """A value of another engine: in the same memory where DLPack can say what it is, else a copy through NumPy."""
         try:
             return self.from_dlpack(value)
-        except Exception:  # a dtype, a layout or a device that one of the two does not exchange
+        except _NOT_EXCHANGED + self.errors + sender.errors:  # a dtype, a layout or a device of one of the two
             array = sender.to_numpy(value)
             return self.asarray(array, native_to_dtype(array.dtype))
 
@@ -350,7 +381,7 @@ class Engine:
         """A native array of any object that speaks DLPack, in the same memory where the engine can hold it so."""
         try:
             return self.from_dlpack(source)
-        except Exception:  # as in `receive`
+        except _NOT_EXCHANGED + self.errors:  # as in `receive`
             array = np.from_dlpack(source)
             return self.asarray(array, native_to_dtype(array.dtype))
 

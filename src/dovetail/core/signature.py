@@ -93,7 +93,7 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
                 key += (kind, value)
             elif (kind is tuple or kind is list) and {*map(type, value)} <= _INTS:
                 key += (kind, *value)
-            elif _is_plain(value, kind):
+            elif is_plain(value, kind):
                 key.append(static_key(value))
             else:
                 return None
@@ -114,9 +114,9 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
     return tuple(key)
 
 
-def _is_plain(value: Any, kind: type) -> bool:
+def is_plain(value: Any, kind: type) -> bool:
     """Whether a static value is a number, a word, a dtype, or made of such: not an object that a key would keep."""
-    return kind in _STATIC or (isinstance(value, (tuple, list)) and all(_is_plain(item, type(item)) for item in value))
+    return kind in _STATIC or (isinstance(value, (tuple, list)) and all(is_plain(item, type(item)) for item in value))
 
 
 def _describe(value: Any, kind: type, key: list[Any]) -> Any:

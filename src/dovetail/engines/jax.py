@@ -23,7 +23,7 @@ from jax.scipy import linalg as jsp
 from dovetail.core.accumulation import PRODUCTS, in_float32
 from dovetail.core.control import Control, Values
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Engine, Rule, Rules, native_to_dtype, print_array
+from dovetail.core.engine import Engine, Rule, Rules, Segment, native_to_dtype, print_array
 from dovetail.core.kinds import Kind
 from dovetail.core.table import OPS
 from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows, join_shape, split_shape
@@ -594,8 +594,8 @@ class JaxEngine(Engine):
         compiled = jax.jit(rule, static_argnums=static)  # once; JAX compiles a loop that it runs at once each time
         return lambda *args: (rule if _is_traced(args) else compiled)(*args)
 
-    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
-        return _Program(function, donate)
+    def compile(self, segment: Segment) -> Callable[..., Any]:
+        return _Program(segment.function, segment.donated)
 
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Engine, Rule, Rules, native_to_dtype
+from dovetail.core.engine import Engine, Rule, Rules, Segment, native_to_dtype
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
 from dovetail.engines import matrices, slices, threefry
 from dovetail.engines.numpy_like import (
@@ -477,8 +477,8 @@ class NumPyEngine(Engine):
     def eager_rule(self, rule: Rule) -> Rule:
         return lambda *arrays: _quiet.copy().run(rule, *arrays)
 
-    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
-        return np.errstate(all="ignore")(function)
+    def compile(self, segment: Segment) -> Callable[..., Any]:
+        return np.errstate(all="ignore")(segment.function)
 
 
 fresh = (*FRESH, *slices.COPIES, "OverlapAdd", *(name for names in CONVOLUTIONS.values() for name in names))

@@ -18,7 +18,7 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.graph.cursor import Cursor, scope_of
 from dovetail.graph.journal import journal, note
-from dovetail.graph.operation import SINGLE, GraphTensor, Operation
+from dovetail.graph.operation import NOT_PINNED, SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order
 from dovetail.graph.outputs import Outputs
 from dovetail.ops.control.plumbing import EFFECTS
@@ -105,6 +105,7 @@ class GraphBase:
         self._counts: dict[str, int] = {}
         self._scope: str | None = ""  # None: that of what new operations take after
         self._overrides: dict[str, str] = {}
+        self._pin = NOT_PINNED  # that of new operations
         self._control: tuple[Operation, ...] = ()  # what new operations wait for
 
     # building
@@ -144,7 +145,9 @@ class GraphBase:
         operation = Operation(cast("Graph", self), op, name, inputs, layout, attrs, where)
         operation.outputs = [GraphTensor(operation, i, spec) for i, spec in enumerate(specs)]
         if like is not None:
-            operation.device, operation.engine, operation.overrides = like.device, like.engine, like.overrides
+            operation._pin, operation.overrides = like._pin, like.overrides
+        else:
+            operation._pin = self._pin
         if inputs and (self._control or like is not None):
             waits = (*self._control, *(() if like is None else like.control_inputs), *waits)
         if waits:
@@ -251,6 +254,30 @@ class GraphBase:
             if candidate not in self._operations:
                 self._counts[name] = count
                 return candidate
+
+    @contextmanager
+    def pinned(self, engine: str | None = None, device: str | None = None) -> Iterator[None]:
+        """Operations added to this graph inside the `with` block are computed on an engine and a device.
+
+        Args:
+            engine, device: their names; None leaves it to the plan.
+
+        Source: `tf.device`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> x = graph.placeholder(dt.spec(()), "x")
+            >>> with graph.pinned("torch"):
+            ...     y = dt.ops.tanh(x)
+            >>> y.op.engine
+            'torch'
+        """
+        outside, self._pin = self._pin, (engine, device)
+        try:
+            yield
+        finally:
+            self._pin = outside
 
     @contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:

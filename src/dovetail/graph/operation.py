@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.core.errors import Where, called_library, op_error
 from dovetail.core.op import Op
@@ -18,6 +18,8 @@ from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
 
+Pin: TypeAlias = tuple[str | None, str | None]
+NOT_PINNED: Pin = (None, None)
 SINGLE = -1  # in Operation.layout: the parameter is one tensor
 # In a thread's default graph `x == y` as a truth says whether they are one tensor, as `x in tensors` needs it.
 _INSTEAD = {"Keras": "keras.Input for what Keras computes with, or K's functions in place of the layer"}
@@ -165,15 +167,16 @@ class Operation:
         outputs: the tensors it makes.
         attrs: its static arguments by parameter name.
         layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for what is in `attrs`.
-        device, engine: where it was asked to run, None if nobody asked.
+        engine, device: where it is to be computed: names, as "torch" and "gpu:0".  None, as at first, leaves it to the
+            plan, which computes the operation on its own engine.
         gradient_function: a gradient of its own, as `custom_gradient` gives; None for that of its op.
         overrides: op type → name of a registered gradient, for this operation and those that its body consists of.
         where: the user's line that made it.
     """
 
     __slots__ = (
-        "__weakref__", "_control_inputs", "_control_outputs", "_next", "_position", "_previous", "attrs", "device",
-        "engine", "gradient_function", "graph", "inputs", "layout", "name", "op", "outputs", "overrides", "where",
+        "__weakref__", "_control_inputs", "_control_outputs", "_next", "_pin", "_position", "_previous", "attrs",
+        "gradient_function", "graph", "inputs", "layout", "name", "op", "outputs", "overrides", "where",
     )  # fmt: skip
 
     def __init__(
@@ -188,8 +191,7 @@ class Operation:
         self.outputs: list[GraphTensor] = []
         self._control_inputs: dict[Operation, None] | None = None
         self._control_outputs: dict[Operation, None] | None = None
-        self.device: str | None = None
-        self.engine: str | None = None
+        self._pin: Pin = NOT_PINNED
         self.gradient_function: Callable[..., Any] | None = None
         self.overrides: Mapping[str, str] = graph.gradient_overrides
         self.where = where
@@ -200,6 +202,34 @@ class Operation:
     @property
     def type(self) -> str:
         return self.op.name
+
+    @property
+    def pin(self) -> Pin:
+        """The engine and the device where it is to be computed."""
+        return self._pin
+
+    @pin.setter
+    def pin(self, pin: Pin) -> None:
+        before = self._pin
+        if pin != before:
+            self._pin = pin
+            self.graph.edited(lambda: setattr(self, "pin", before))
+
+    @property
+    def engine(self) -> str | None:
+        return self._pin[0]
+
+    @engine.setter
+    def engine(self, name: str | None) -> None:
+        self.pin = (name, self._pin[1])
+
+    @property
+    def device(self) -> str | None:
+        return self._pin[1]
+
+    @device.setter
+    def device(self, name: str | None) -> None:
+        self.pin = (self._pin[0], name)
 
     @property
     def control_inputs(self) -> tuple[Operation, ...]:

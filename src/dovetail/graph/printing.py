@@ -8,7 +8,8 @@
       w     := w * 0.99                        float32[3,4]          :20
       return h
 
-A line of the user's is named once, where its first operation stands; small constants stand where they are used.
+A line of the user's is named once, where its first operation stands; small constants stand where they are used.  The
+engine and the device of an operation stand at the end, where they are set.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def graph_text(graph: GraphBase, indent: str = "", title: str = "graph") -> str:
     places = _places(operations)
     for op, (name, call, spec), place in zip(operations, rows, places, strict=True):
         equals = ":=" if op.type == "AssignVariableOp" else " ="
-        lines.append(f"  {name:<{names}}{equals} {call:<{calls}}  {spec:<{specs}}  {place}".rstrip())
+        pin = "".join(f"  on {where}" for where in op.pin if where)
+        lines.append(f"  {name:<{names}}{equals} {call:<{calls}}  {spec:<{specs}}  {place}{pin}".rstrip())
         for key, value in op.attrs.items():
             if isinstance(value, GraphBase):
                 lines.append(graph_text(value, "    ", f"{key}:"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from dovetail import ops
@@ -11,8 +11,12 @@ from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.trace import body_graph
 
 
-def inline_composites(graph: Graph, claimed: Collection[str]) -> int:
-    """Inlines, to any depth, the composites whose names are not claimed.
+def inline_composites(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
+    """Inlines, to any depth, the composites that no engine claims.
+
+    Args:
+        graph: is edited.
+        claimed: of an operation, the names of the ops that its engine claims.
 
     Returns:
         How many were inlined.
@@ -26,8 +30,8 @@ def inline_composites(graph: Graph, claimed: Collection[str]) -> int:
     return count
 
 
-def _is_open(op: Operation, claimed: Collection[str]) -> bool:
-    return op.op.body is not None and op.type not in claimed
+def _is_open(op: Operation, claimed: Callable[[Operation], Collection[str]]) -> bool:
+    return op.op.body is not None and op.type not in claimed(op)
 
 
 def _expand(graph: Graph, node: Operation) -> list[Operation]:

@@ -7,7 +7,7 @@ from typing import Any
 from dovetail.core.signature import static_key
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.patterns import COMMUTATIVE
-from dovetail.ops.control.plumbing import EFFECTS, SHOWN
+from dovetail.ops.control.plumbing import EFFECTS, NOT_COMPUTED, SHOWN
 
 LARGEST = 1 << 16  # bytes; larger constants are the same only if they are one array
 
@@ -47,4 +47,5 @@ def _key(op: Operation) -> Any:
     if name in COMMUTATIVE:
         inputs.sort()
     gradient = id(op.gradient_function), *sorted(op.overrides.items())
-    return name, *inputs, op.layout, op.engine, op.device, gradient, *map(static_key, op.attrs.values())
+    pin = None if name in NOT_COMPUTED else op.pin
+    return name, *inputs, op.layout, pin, gradient, *map(static_key, op.attrs.values())

@@ -41,26 +41,26 @@ FUSIONS: list[tuple[Any, Any, Callable[[Match], bool]]] = [
 MAKES = {"AddV2": ("FusedMatMul", "AddScaled"), "Sub": ("AddScaled",)}
 
 
-def fuse(graph: Graph, claimed: Collection[str]) -> int:
+def fuse(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
     """Puts fused ops in the place of what they compute.
 
     Args:
         graph: is edited.
-        claimed: the names of the ops that the engine has rules for.
+        claimed: of an operation, the names of the ops that its engine claims.
 
     Returns:
         How many were fused; `prune` removes what is not needed any more.
     """
 
     def visit(op: Operation) -> int:
-        if not any(name in claimed for name in MAKES.get(op.type, ())):
+        if op.type not in MAKES or not any(name in claimed(op) for name in MAKES[op.type]):
             return 0
         for pattern, replacement, condition in FUSIONS:
             found = match(pattern, op.outputs[0])
             if found is None or not condition(found) or not _inner_is_free(op, found):
                 continue
             new = replacement(found) if callable(replacement) else build(replacement, found)
-            if new.op.type in claimed and new.spec == op.outputs[0].spec:
+            if new.op.type in claimed(op) and new.spec == op.outputs[0].spec:
                 graph.rewire(op.outputs[0], new)
                 return 1
         return 0
@@ -69,8 +69,8 @@ def fuse(graph: Graph, claimed: Collection[str]) -> int:
 
 
 def _inner_is_free(op: Operation, found: Match) -> bool:
-    """Whether what is taken into the fused op is not needed elsewhere too."""
+    """Whether what is taken into the fused op is to be computed where the op is, and not needed elsewhere too."""
     kept = {id(value) for value in found.values()}
     inner = [t for t in op.inputs if id(t) not in kept]
     returned = set(op.graph.outputs)
-    return all(len(t.uses()) == 1 and t not in returned for t in inner)
+    return all(t.op.pin == op.pin and len(t.uses()) == 1 and t not in returned for t in inner)

@@ -17,11 +17,14 @@ from dovetail.core.dtypes import DType
 from dovetail.core.infer import broadcast, fits
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
+from dovetail.ops.control.plumbing import NOT_COMPUTED
 from dovetail.passes.base import sweep
 
 x, y = wildcards("x y")
 s, t = wildcards("s t")  # shapes, static or not
 a, b = wildcards("a b", lambda value: scalar_constant(value) is not None)
+
+PASSED_ON = ("Identity", "StopGradient")  # they compute nothing, wherever they are
 
 
 def _is_integer(found: Match) -> bool:
@@ -86,6 +89,8 @@ def simplify(graph: Graph) -> int:
 
     def visit(op: Operation) -> int:
         shapes.note(op)
+        if op.type not in PASSED_ON and any(t.op.pin != op.pin and t.op.type not in NOT_COMPUTED for t in op.inputs):
+            return 0  # what is to be computed in two places does not become one
         changes = _drop_broadcasts(op, shapes) if op.op.is_elementwise else 0
         makers = {tensor.op.type for tensor in op.inputs}
         for needs, rule in _RULES.get(op.type, ()):

@@ -1,4 +1,4 @@
-"""From a graph to what is executed: lowering to one engine, buffers, and the plan that runs."""
+"""From a graph to what is executed: segments, each lowered to one engine, and the plan that runs them."""
 
 from dovetail.core.provided import provided
 from dovetail.plan.bodies import run_body

@@ -2,24 +2,30 @@
 
 A body that is traced to a graph takes its shapes from operations wherever they are open, and holds its loops as
 operations.  So where an engine traces a function of its user's for shapes that it does not know, the body goes into a
-graph first, and the graph's program adds to what the engine traces.
+graph first, and the graph's segment adds to what the engine traces.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from dovetail.core import config
 from dovetail.core.arguments import dtype_of
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import engine as engine_context
 from dovetail.core.op import Op
 from dovetail.core.recording import record_on
+from dovetail.core.signature import is_plain, static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.trace import to_graph
-from dovetail.plan.lower import lower
 from dovetail.plan.optimize import optimized_copy
+from dovetail.plan.segment import Segment
+
+_segments: dict[Any, Segment] = {}
+_LIMIT = 1_000
+_UNKNOWN = object()  # in a key: an argument that is like no other
 
 
 def run_body(op: Op, engine: Engine, *values: Any) -> Any:
@@ -30,26 +36,45 @@ def run_body(op: Op, engine: Engine, *values: Any) -> Any:
         engine: runs the body's program.
         values: the arguments in parameter order, of which tensors are Tensors of the engine.
     """
-    with engine_context("numpy"):  # where constants keep their numbers
-        graph, given = _traced(op, values)
-    whole = optimized_copy(graph, engine)
-    program = lower(whole, engine, whole.inputs, whole.outputs).function
-    outputs = [Tensor(v, engine) for v in program(*[t._value for t in given])]
+    given: list[Tensor] = []
+    key = op.name, engine, config.context(), *(_key(value, given) for value in values)
+    segment = _segments.get(key) or _segment(op, engine, values, key)
+    # Its function, not its executable: the engine's library traces it along with what is around it.
+    outputs = [Tensor(v, engine) for v in segment.function(*[t._value for t in given])]
     return tuple(outputs) if op.returns_tuple else outputs[0]
 
 
-def _traced(op: Op, args: tuple[Any, ...]) -> tuple[Graph, list[Tensor]]:
-    """What an op's body records for its Tensors, which become the inputs; and these Tensors."""
+def _segment(op: Op, engine: Engine, values: tuple[Any, ...], key: Any) -> Segment:
+    with engine_context("numpy"):  # where constants keep their numbers
+        graph = _traced(op, values)
+    segment = Segment(optimized_copy(graph, engine), engine)
+    # Where rules write into buffers, which no library that traces lets them, these would be kept, too.
+    if not engine.out_rules and not any(part is _UNKNOWN for part in key):
+        if len(_segments) >= _LIMIT:
+            _segments.clear()
+        _segments[key] = segment
+    return segment
+
+
+def _key(value: Any, given: list[Tensor]) -> Any:
+    """What makes an argument like another one; its Tensors are added to those that are given."""
+    if type(value) is Tensor:
+        given.append(value)
+        return value.shape, value.dtype
+    if type(value) in (tuple, list) and not is_plain(value, type(value)):
+        keys = [_key(v, given) for v in value]
+        return _UNKNOWN if any(k is _UNKNOWN for k in keys) else (type(value), *keys)
+    return static_key(value) if is_plain(value, type(value)) else _UNKNOWN
+
+
+def _traced(op: Op, args: tuple[Any, ...]) -> Graph:
+    """What an op's body records for its Tensors, which become the inputs."""
     graph = Graph(op.name)
-    given: list[Tensor] = []
 
     def place(value: Any) -> Any:
         if type(value) in (tuple, list):
             return type(value)(map(place, value))
-        if type(value) is not Tensor:
-            return value
-        given.append(value)
-        return graph.placeholder(TensorSpec(value.shape, value.dtype), "given")
+        return graph.placeholder(TensorSpec(value.shape, value.dtype), "given") if type(value) is Tensor else value
 
     with record_on(()), graph.as_default():
         result = op.body(*map(place, args))  # type: ignore[misc]  # a composite
@@ -57,4 +82,4 @@ def _traced(op: Op, args: tuple[Any, ...]) -> tuple[Graph, list[Tensor]]:
         graph.outputs = [
             leaf if type(leaf) is GraphTensor else to_graph(leaf, dtype_of(leaf), graph, op) for leaf in leaves
         ]
-    return graph, given
+    return graph

@@ -41,6 +41,11 @@ class BufferPlan:
         self.owned: list[bool] = []
         self.leaves: list[bool] = []
 
+    @property
+    def spare_numbers(self) -> list[int]:
+        """The numbers of the variables whose spare buffers are written into, in order."""
+        return sorted(self.spares.values())
+
     def arena(self, engine: Engine) -> Callable[[], list[Any]]:
         """A function that gives this thread's buffers, made at its first call."""
         local = threading.local()

@@ -11,12 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dovetail.core.engine import FILE, OPERATIONS, Engine
-from dovetail.core.errors import op_error
 from dovetail.core.kinds import IntsKind
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.plan.buffers import BufferPlan, plan_buffers
-
-NOT_RUN = ("AssignVariableOp",)  # the plan assigns, once the program has come to its end
 
 
 def failed_operation(error: Exception) -> Operation | None:
@@ -30,47 +27,30 @@ def failed_operation(error: Exception) -> Operation | None:
     return found
 
 
-class Program(NamedTuple):
+class Lowered(NamedTuple):
     """A lowered graph.
 
     Attributes:
-        function: (input arrays, and for each number in `spares` an array to write into) → tuple of output arrays.
+        function: (input arrays, and for each spare number of the buffers an array to write into) → tuple of outputs.
         source: its text.
-        buffers: where its operations write.
-        spares: the numbers of the states that want a spare array.
     """
 
     function: Callable[..., tuple[Any, ...]]
     source: str
-    buffers: BufferPlan
-    spares: list[int]
 
 
-def lower(
-    graph: Graph,
-    engine: Engine,
-    inputs: Sequence[GraphTensor],
-    outputs: Sequence[GraphTensor],
-    states: Sequence[GraphTensor] = (),
-    buffers: BufferPlan | None = None,
-) -> Program:
+def lower(graph: Graph, engine: Engine, buffers: BufferPlan | None = None) -> Lowered:
     """Compiles a graph to one function of native arrays.
 
     Args:
-        graph: with only ops that the engine has rules for, in topological order.
+        graph: with only ops that the engine has rules for.
         engine: whose rules are called.
-        inputs: tensors that are given: placeholders and reads of variables.
-        outputs: tensors that are returned.
-        states: the new values of variables, returned after the outputs.
         buffers: where operations write; planned here if not given.
-
-    Raises:
-        NotImplementedError: the engine has no rule for an op of the graph.
     """
-    given = {t.op for t in inputs}
-    operations = [op for op in graph.operations if op not in given and op.type not in NOT_RUN]
-    buffers = buffers or plan_buffers(operations, engine, inputs, outputs, states)
-    return _Writer(operations, engine, buffers).program(inputs, [*outputs, *states])
+    buffers = buffers or plan_buffers(graph.operations, engine, graph.inputs, graph.outputs)
+    given = {t.op for t in graph.inputs}
+    operations = [op for op in graph.operations if op not in given]
+    return _Writer(operations, engine, buffers).lowered(graph.inputs, graph.outputs)
 
 
 class _Writer:
@@ -84,11 +64,10 @@ class _Writer:
         self.scope: dict[str, Any] = {}
         self.bound: dict[int, str] = {}
 
-    def program(self, inputs: Sequence[GraphTensor], outputs: Sequence[GraphTensor]) -> Program:
+    def lowered(self, inputs: Sequence[GraphTensor], outputs: Sequence[GraphTensor]) -> Lowered:
         self.names = {t: f"a{i}" for i, t in enumerate(inputs)}
         self._name_values()
-        spares = sorted(self.buffers.spares.values())
-        parameters = [*(f"a{i}" for i in range(len(inputs))), *(f"s{i}" for i in spares)]
+        parameters = [*(f"a{i}" for i in range(len(inputs))), *(f"s{i}" for i in self.buffers.spare_numbers)]
         lines = [f"def program({', '.join(parameters)}):"]
         if self.buffers.specs:
             self.scope["arena"] = self.buffers.arena(self.engine)
@@ -104,7 +83,7 @@ class _Writer:
         lines.append(f" return ({''.join(self.names[t] + ', ' for t in outputs)})")
         source = "\n".join(lines)
         exec(compile(source, FILE, "exec"), self.scope)
-        return Program(self.scope["program"], source, self.buffers, spares)
+        return Lowered(self.scope["program"], source)
 
     def _name_values(self) -> None:
         for op in self.operations:
@@ -118,10 +97,6 @@ class _Writer:
     def _line(self, op: Operation) -> str:
         target = self._target(op)
         rule = self.engine.rule_for(op, out=target is not None)
-        if rule is None:
-            raise op_error(
-                NotImplementedError, op.type, f"the engine {self.engine.name!r} has no rule for it.", where=op.where
-            )
         arguments = self._arguments(op)
         if target is not None:
             arguments.append(f"out={target}")
@@ -154,7 +129,7 @@ class _Writer:
 
     def _static(self, value: Any) -> str:
         if isinstance(value, Graph):
-            return self._bind(subprogram(value, self.engine), "g")
+            return self._bind(lower(value, self.engine).function, "g")  # a branch, or the body of a loop
         return self._bind(value, "k")
 
     def _bind(self, value: Any, prefix: str) -> str:
@@ -175,8 +150,3 @@ class _Writer:
         for tensor, op in last.items():
             dying.setdefault(op, []).append(self.names[tensor])
         return dying
-
-
-def subprogram(graph: Graph, engine: Engine) -> Callable[..., Any]:
-    """A subgraph (a branch, a loop's body) as a function of native arrays."""
-    return lower(graph, engine, graph.inputs, graph.outputs).function

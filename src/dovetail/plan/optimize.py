@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
 from dovetail.core.engine import Engine
 from dovetail.graph.copying import copy_graph
-from dovetail.graph.ir import Graph
+from dovetail.graph.ir import Graph, Operation
 from dovetail.passes import base
 from dovetail.passes.composites import inline_composites
 from dovetail.passes.constant_folding import fold_constants
@@ -19,7 +19,8 @@ from dovetail.passes.dead_assignments import remove_dead_assignments
 from dovetail.passes.fuse import fuse
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
-from dovetail.passes.specialize import check_static, specialize
+from dovetail.passes.specialize import specialize
+from dovetail.plan.placement import engine_of
 
 ROUNDS = 4  # one pass makes work for another, seldom more often than this
 
@@ -29,11 +30,8 @@ def optimized_copy(graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...
 
     Args:
         graph: it is not changed.
-        engine: which composites it claims stay, the others are inlined.
+        engine: the plan's.  Composites stay that the engine of their operation claims; the others are inlined.
         shapes: the shapes of the inputs, where they are to be made static.
-
-    Raises:
-        ValueError: the engine needs every shape, and one depends on values.
     """
     with no_garbage_collection():
         return _optimized_copy(graph, engine, shapes)
@@ -57,9 +55,11 @@ def _optimized_copy(graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ..
     base.run(copy, [control_inputs_to_data])
     if shapes is not None:
         specialize(copy, shapes)
-    inline = partial(inline_composites, claimed=engine.rules)
+
+    def claimed(operation: Operation) -> Collection[str]:
+        return engine_of(operation, engine).claimed
+
+    inline = partial(inline_composites, claimed=claimed)
     base.run(copy, [fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
-    base.run(copy, [partial(fuse, claimed=engine.rules), prune])
-    if engine.static_shapes:
-        check_static(copy, engine.name)
+    base.run(copy, [partial(fuse, claimed=claimed), prune])
     return copy

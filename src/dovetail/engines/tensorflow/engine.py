@@ -11,7 +11,7 @@ import tensorflow as tf
 from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.control import Control
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Engine, Rule, print_array
+from dovetail.core.engine import Engine, Rule, Segment, print_array
 from dovetail.core.engine_registry import pop_engine, push_engine
 from dovetail.core.errors import LIBRARIES
 from dovetail.core.recording import Record
@@ -101,8 +101,8 @@ class TensorFlowEngine(Engine):
         rule = super().rule_for(operation, out)
         return as_program(rule) if rule is not None and operation.type in ("While", "Scan") else rule
 
-    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
-        return Program(function, graph)
+    def compile(self, segment: Segment) -> Callable[..., Any]:
+        return Program(segment)
 
     def is_traced(self, value: Any) -> bool:
         return hasattr(value, "op")  # which eager tensors have not

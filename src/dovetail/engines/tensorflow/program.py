@@ -8,12 +8,11 @@ Convolutions and pools it computes more slowly than TensorFlow's own kernels, on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from dovetail.core.engine import FILE, OPERATIONS, Rule
+from dovetail.core.engine import FILE, OPERATIONS, Rule, Segment
 from dovetail.core.errors import op_error
 from dovetail.core.windows import CONVOLUTIONS, POOLS
 
@@ -45,17 +44,13 @@ def fits_xla(graph: Any) -> bool:
 
 
 class Program:
-    """A function of native arrays that is traced at its first call.
+    """A segment whose function is traced at its first call."""
 
-    Args:
-        function: takes and returns native arrays.
-        graph: what it computes.
-    """
-
-    def __init__(self, function: Callable[..., Any], graph: Any) -> None:
-        self._function = function
+    def __init__(self, segment: Segment) -> None:
+        self._function = segment.function
+        self._inputs = segment.inputs
         self._calls = 0
-        self._compiles = fits_xla(graph)
+        self._compiles = fits_xla(segment.graph)
         self._run: Any = None
 
     def __call__(self, *args: Any) -> Any:
@@ -81,7 +76,7 @@ class Program:
         return op_error(ValueError, operation.type, problem, where=operation.where)
 
     def _traced(self, args: Any, xla: bool) -> Any:
-        specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
+        specs = [tf.TensorSpec(t.shape, a.dtype) for t, a in zip(self._inputs, args, strict=True)]
         return tf.function(self._function, autograph=False, jit_compile=xla or None).get_concrete_function(*specs)
 
 

@@ -12,7 +12,7 @@ import torch.utils.checkpoint
 
 from dovetail.core.accumulation import HALVES, PRODUCTS
 from dovetail.core.dtypes import FLOAT8S, DType
-from dovetail.core.engine import Engine, Rule
+from dovetail.core.engine import Engine, Rule, Segment
 from dovetail.engines.torch.tables import for_floats
 
 _NOT_NUMPYS = ("bfloat16", *FLOAT8S)  # torch does not read the types of ml_dtypes
@@ -92,7 +92,8 @@ class TorchEngine(Engine):
             return for_floats.get(operation.type, rule)
         return rule
 
-    def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
+    def compile(self, segment: Segment) -> Callable[..., Any]:
+        function = segment.function
         unrecorded = torch.no_grad()(function)
 
         def program(*args: Any) -> Any:  # where there is nothing to record, nothing needs to be switched off

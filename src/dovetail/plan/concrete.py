@@ -1,0 +1,163 @@
+"""Concrete: a traced graph that can be called, with a plan per engine, and its gradient once somebody asks.
+
+Under a gradient tape the graph is split into a forward and a backward program (`autodiff.vjp`), so a gradient runs
+compiled too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dovetail.autodiff.vjp import gradient_graph, split
+from dovetail.core import arguments
+from dovetail.core.engine import Engine
+from dovetail.core.locks import holding, join, make_lock
+from dovetail.core.recording import Record, recording
+from dovetail.core.state import Buffer, put
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
+from dovetail.graph.copying import Copies
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.plan.placement import pinned_engines
+from dovetail.plan.plan import Plan
+
+
+class Concrete:
+    """A graph that can be called: with a plan per engine, and its gradient once somebody asks.
+
+    Attributes:
+        graph: what was traced.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._is_open = any(not t.spec.is_static for t in graph.inputs)
+        self._specializes = self._is_open and any(engine.specializes for engine in pinned_engines(graph))
+        self._plans: dict[Any, Plan] = {}
+        self._functionals: dict[tuple[Tensor, ...], Functional] = {}
+        self._lock = make_lock()
+
+    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None) -> Plan:
+        """The plan for an engine, and for shapes of the inputs, where it is made for certain ones."""
+        key = engine.name, shapes
+        return self._plans.get(key) or holding(self._lock, self._planned, key, engine)
+
+    def plan_for(self, arguments: Sequence[Any], engine: Engine) -> Plan:
+        """The plan that runs native arrays; engines that compile for certain shapes have one for each."""
+        by_shapes = self._is_open and (engine.specializes or self._specializes)
+        shapes = tuple(map(engine.shape, arguments)) if by_shapes else None
+        return self._plans.get((engine.name, shapes)) or self.plan(engine, shapes)
+
+    def _planned(self, key: Any, engine: Engine) -> Plan:
+        return self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, engine, key[1]))
+
+    def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
+        """Runs the plan on native arrays."""
+        return self.plan_for(arguments, engine)(arguments)
+
+    def __call__(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
+        """Runs it on Tensors of the engine, recorded on the tapes that watch."""
+        if recording.tapes:
+            return self._call_taped(tensors, engine)
+        return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
+
+    def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
+        for tape in recording.tapes:
+            tape.record_nodes(self.graph.origins)
+        closures = tuple(t for t in self.graph.closures if any(tape.follows(t) for tape in recording.tapes))
+        functional = self._functionals.get(closures) or holding(self._lock, self._functional, closures)
+        given = [*tensors, *(arguments.move(t, engine) for t in closures)]
+        known = {v: v.read(engine) for v in functional.only_read}
+        if functional.guard is None:
+            return self._run_taped(functional, given, known, engine)
+        # as in a plan: another thread's call comes before or after, not between
+        return functional.guard.holding(self._run_taped, functional, given, known, engine)
+
+    def _run_taped(
+        self, functional: Functional, given: list[Tensor], known: dict[Variable, Tensor], engine: Engine
+    ) -> list[Tensor]:
+        op = OPS["Call"]
+        inputs = [*given, *(known[v] if v in known else v.read(engine) for v in functional.variables)]
+        tapes = [tape for tape in recording.tapes if tape.watches(op, inputs)]
+        if not tapes:
+            own = given[: len(self.graph.inputs)]
+            return [Tensor(value, engine) for value in self.run([t._value for t in own], engine)]
+        values = functional.forward.run([t._value for t in inputs], engine)
+        ends = len(self.graph.outputs) + len(functional.assigned)
+        results = [Tensor(value, engine) for value in values[:ends]]
+        node = Record(op, inputs, results, functional.gradient([Tensor(v, engine) for v in values[ends:]], engine))
+        for tape in tapes:
+            tape.add(node)
+        states = values[len(self.graph.outputs) : ends]
+        put(functional.assigned, [Buffer(value, engine) for value in states])
+        return results[: len(self.graph.outputs)]
+
+    def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
+        return self._functionals.get(closures) or self._functionals.setdefault(
+            closures, Functional(self.graph, closures)
+        )
+
+
+class Functional:
+    """A graph with its variables as inputs and outputs, and its gradient.
+
+    Args:
+        graph: what was traced.
+        closures: Tensors that it closes over, to be inputs too, after its own.
+
+    Attributes:
+        variables: the variables that are read, the last inputs.
+        only_read: those of them that are not assigned.
+        assigned: the variables that are assigned, outputs after the graph's own.
+        guard: that of the variables that are assigned; None if there are none.
+        forward: all of that, and then the tensors that the backward program needs.
+    """
+
+    def __init__(self, graph: Graph, closures: tuple[Tensor, ...]) -> None:
+        self._pure = pure = Graph(graph.name)
+        given = [*graph.inputs, *(graph.closures[t] for t in closures)]
+        copies = Copies(pure, {t: pure.placeholder(t.spec, t.op.name) for t in given})
+        done = {t.op for t in given}
+        self.variables: list[Variable] = []
+        writes: dict[Variable, GraphTensor] = {}
+        for op in graph.operations:
+            if op.type == "ReadVariableOp":
+                self.variables.append(op.attrs["variable"])
+                copies.stand_in(op, pure.placeholder(op.outputs[0].spec, op.name))
+            elif op.type == "AssignVariableOp":
+                writes[op.attrs["variable"]] = copies.stand_in(op, copies[op.inputs[0]])
+            elif op not in done:
+                copies.copy(op)
+        self.assigned = list(writes)
+        self.only_read = [v for v in self.variables if v not in writes]
+        self.guard = join(v.guard for v in self.assigned) if self.assigned else None
+        pure.outputs = [*copies.of(graph.outputs), *writes.values()]
+        self._split = split(pure)
+        self.forward = Concrete(self._split.forward)
+        self._backward = Concrete(self._split.backward)
+
+    @functools.cached_property
+    def _gradient(self) -> Concrete:
+        return Concrete(gradient_graph(self._pure)[0])
+
+    def gradient(self, kept: list[Tensor], engine: Engine) -> Callable[..., list[Any]]:
+        """The gradient function of one call: the backward program on what that call kept.
+
+        Where the gradient is itself recorded, it is computed from the inputs, so that gradients of it find their way.
+        """
+
+        def function(node: Any, *arriving: Any) -> list[Any]:
+            gradients = [arguments.as_tensor(arriving[i], arriving[i].dtype, engine) for i in self._split.outputs]
+            if any(tape.watches(node.op, [*node.inputs, *gradients]) for tape in recording.tapes):
+                found = self._gradient([*node.inputs, *gradients], engine)
+            else:
+                found = self._backward([*kept, *gradients], engine)
+            results: list[Any] = [None] * len(node.inputs)
+            for index, value in zip(self._split.inputs, found, strict=True):
+                results[index] = value
+            return results
+
+        return function

@@ -1,0 +1,98 @@
+"""Segment: a subgraph on one engine, compiled to one executable.
+
+It is pure: native arrays in, native arrays out, the new values of variables among them.  Who gives it the arrays of
+variables, and who gets the new ones, is the plan's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from dovetail.core.engine import Engine
+from dovetail.core.errors import conventional, op_error
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.ops.control.plumbing import NOT_COMPUTED
+from dovetail.passes.specialize import check_static
+from dovetail.plan.buffers import plan_buffers
+from dovetail.plan.lower import Lowered, failed_operation, lower
+from dovetail.plan.placement import own_device
+
+
+class Segment:
+    """A graph for one engine.
+
+    Args:
+        graph: what it computes, with only ops that the engine claims; no operation reads or assigns a variable.
+        engine: where it is computed.
+        states: how many of the graph's outputs, the last ones, are new values of variables.
+        donated: the numbers of the inputs whose arrays the executable may consume.
+
+    Attributes:
+        graph, engine, donated: as given.
+        buffers: where its operations write.
+
+    Raises:
+        NotImplementedError: the engine does not claim an op.
+        ValueError: the engine needs every shape, and one depends on values.
+    """
+
+    def __init__(self, graph: Graph, engine: Engine, states: int = 0, donated: Sequence[int] = ()) -> None:
+        _check_claimed(graph, engine)
+        if engine.static_shapes:
+            check_static(graph, engine.name)
+        self.graph = graph
+        self.engine = engine
+        self.donated = tuple(donated)
+        results = len(graph.outputs) - states
+        outputs, new = graph.outputs[:results], graph.outputs[results:]
+        self.buffers = plan_buffers(graph.operations, engine, graph.inputs, outputs, new)
+
+    @property
+    def inputs(self) -> list[GraphTensor]:
+        return self.graph.inputs
+
+    @property
+    def outputs(self) -> list[GraphTensor]:
+        return self.graph.outputs
+
+    @property
+    def device(self) -> str:
+        """The engine's own; where its arrays are."""
+        return own_device(self.engine)
+
+    @cached_property
+    def lowered(self) -> Lowered:
+        """The graph as a straight-line function that calls the engine's rules."""
+        return lower(self.graph, self.engine, self.buffers)
+
+    @property
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        """(input arrays, and for each of `buffers.spare_numbers` an array to write into) → tuple of output arrays."""
+        return self.lowered.function
+
+    @cached_property
+    def executable(self) -> Callable[..., tuple[Any, ...]]:
+        """What the engine makes of it."""
+        return self.engine.compile(self)
+
+    def run(self, arguments: Sequence[Any], **options: Any) -> tuple[Any, ...]:
+        """Calls the executable; what the library says of an operation is told with its name and the user's line."""
+        try:
+            return self.executable(*arguments, **options)
+        except self.engine.errors as error:
+            operation = failed_operation(error)
+            if operation is None or getattr(error, "dovetail", False):
+                raise
+            problem = f"{self.engine.name} says: {error}."
+            raise op_error(conventional(error), operation.type, problem, where=operation.where) from error
+
+
+def _check_claimed(graph: Graph, engine: Engine) -> None:
+    claimed = engine.claimed
+    for part in (graph, *graph.subgraphs()):
+        for op in part.operations:
+            if op.type not in claimed and op.type not in NOT_COMPUTED:
+                problem = f"the engine {engine.name!r} has no rule for it."
+                raise op_error(NotImplementedError, op.type, problem, where=op.where)

@@ -1,0 +1,76 @@
+"""Random graphs with random pins compute what the same graphs do on one engine: values, gradients and variables."""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.engine_registry import get_engine
+from dovetail.graph.copying import copy_graph
+from dovetail.ops.control.plumbing import NOT_COMPUTED
+from tests.conftest import ENGINES, SEED
+from tests.graph.random_graphs import COLUMNS, ROWS, arguments, graph_of
+
+CASES = {"numpy": 264, "jax": 18, "tensorflow": 18}  # by the slowest engine that takes part; these two compile
+LONGEST = 8
+
+
+def random_graph(rng):
+    steps = rng.integers(0, 100, (rng.integers(1, LONGEST + 1), 4)).tolist()
+    return graph_of(steps, [ROWS, None][rng.integers(2)])
+
+
+def pinned(graph, engines, rng):
+    """A copy of a graph with some operations pinned to engines."""
+    copy = copy_graph(graph)
+    for operation in copy.operations:
+        if operation.type not in NOT_COMPUTED and rng.random() < 0.6:
+            operation.engine = str(rng.choice(engines))
+    return copy
+
+
+def results(graph, engine):
+    """What a graph returns, its gradients, and what its variable becomes with and without a tape."""
+    f = dt.function(graph)
+    variable = next((op.attrs["variable"] for op in graph.operations if "variable" in op.attrs), None)
+    start = np.full((ROWS, COLUMNS), 0.5, "float32")
+    found = []
+    with dt.engine(engine):
+        given = [ops.convert(a) for a in arguments()]
+        for taped in (False, True):
+            if variable is not None:
+                variable.assign(start)
+            with dt.GradientTape() as tape:
+                if taped:
+                    tape.watch(given)
+                values = f(*given)
+                total = sum(ops.sum(v) for v in values) if isinstance(values, tuple) else ops.sum(values)
+            found += [v.numpy() for v in (values if isinstance(values, tuple) else (values,))]
+            assert {v.engine for v in (values if isinstance(values, tuple) else (values,))} == {engine}
+            if variable is not None:
+                found.append(variable.numpy())
+            if taped:
+                found += [None if g is None else g.numpy() for g in tape.gradient(total, given)]
+    return found
+
+
+@pytest.mark.parametrize("slowest", [name for name in CASES if name in ENGINES])
+def test_random_pins(slowest):
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    engines = list(dict.fromkeys([e for e in ("numpy", "torch") if e in dt.list_engines()] + [slowest]))
+    several = 0
+    for number in range(CASES[slowest]):
+        rng = np.random.default_rng([SEED, number])
+        graph = random_graph(rng)
+        copy = pinned(graph, engines, rng)
+        engine = str(rng.choice(engines))
+        expected, found = results(graph, "numpy"), results(copy, engine)
+        plan = dt.function(copy).concrete(*arguments()).plan(get_engine(engine), ((ROWS, COLUMNS),) * 2)
+        several += len(plan.segments) > 1
+        assert len(found) == len(expected)
+        for f, e in zip(found, expected, strict=True):
+            message = f"case {number} on {engine}:\n{copy}\n{[op.engine for op in copy.operations]}"
+            assert (f is None) == (e is None), message
+            if e is not None:
+                np.testing.assert_allclose(f, e, rtol=1e-4, atol=1e-4, err_msg=message)
+    assert several > CASES[slowest] / 2

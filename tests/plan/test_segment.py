@@ -1,0 +1,46 @@
+"""Segments: what an engine is given to compile."""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.engine_registry import current_engine, get_engine
+from dovetail.plan.optimize import optimized_copy
+from dovetail.plan.segment import Segment
+
+
+def segment_of(function, *specs, engine="numpy", **options):
+    graph = dt.function(function).graph(*specs)
+    return Segment(optimized_copy(graph, get_engine(engine)), get_engine(engine), **options)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_missing_rule_names_the_op_and_the_line(monkeypatch, inside):
+    engine = get_engine("numpy")
+    monkeypatch.delitem(engine.rules, "Tanh")
+    tanh = (lambda x: ops.cond(x > 0, lambda: ops.tanh(x), lambda: x)) if inside else (lambda x: ops.tanh(x))
+    with pytest.raises(NotImplementedError, match=r"Tanh at test_segment.py:\d+: the engine 'numpy' has no rule"):
+        segment_of(tanh, dt.spec(()))
+
+
+def test_what_an_engine_is_given():
+    """All that the protocol says, and nothing is lowered before an engine asks for it."""
+    segment = segment_of(lambda x, y: (x + y, x * y), dt.spec((2,)), dt.spec((2,)), states=1, donated=[1])
+    assert [t.op.type for t in segment.inputs] == ["Placeholder", "Placeholder"]
+    assert [t.op.type for t in segment.outputs] == ["AddV2", "Mul"]
+    assert segment.donated == (1,) and segment.buffers.owned == [True] and "lowered" not in vars(segment)
+    x = np.full(2, 3, "float32")
+    assert [v.tolist() for v in segment.function(x, x)] == [[6, 6], [9, 9]]
+    assert [v.tolist() for v in segment.run([x, x])] == [[6, 6], [9, 9]]
+
+
+def test_shapes_that_depend_on_values(engine):
+    def positive(x):
+        return ops.sum(x[x > 0])
+
+    if current_engine().static_shapes:
+        with pytest.raises(ValueError, match=rf"depends on the values of tensors, but {engine} compiles only"):
+            segment_of(positive, dt.spec((4,)), engine=engine)
+    else:
+        assert len(segment_of(positive, dt.spec((4,)), engine=engine).outputs) == 1
