@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dovetail.autodiff.graph_gradients import descendants
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.core.kinds import Eachs
 from dovetail.core.op import composite
@@ -20,6 +19,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph import trace
 from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.reach import reach
 from dovetail.ops.control.control import cond, scan, while_loop
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op
 from dovetail.ops.linalg.products import matmul
@@ -182,7 +182,7 @@ def _keep(op: Operation, forward: Graph, kept: list[GraphTensor]) -> tuple[dict[
     slices = dict(zip(forward.inputs[carried:varying], xs, strict=True))
     slices |= dict(zip(forward.outputs[carried : len(body.outputs)], op.outputs[carried:], strict=True))
     fixed = dict(zip(forward.inputs[varying:], constants, strict=True))
-    changing = descendants(forward.inputs[:varying])
+    changing = set(reach(forward.inputs[:varying], forward=True, control=False))
     starts = set(forward.inputs[:carried])
     new = [t for t in kept if t not in slices and (t in starts or t.op in changing)]
     if new:

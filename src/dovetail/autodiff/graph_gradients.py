@@ -11,6 +11,7 @@ from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.tensor import Tensor
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.reach import reach
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
@@ -73,34 +74,6 @@ def _read_of(graph: Graph, variable: Any) -> Any:
 
 
 def between(targets: list[Any], sources: list[Any]) -> list[Operation]:
-    """The operations that lie on a path from a source to a target, in topological order."""
-    reached = descendants(sources)
-    return [op for op in ancestors(targets) if op in reached]
-
-
-def ancestors(targets: list[Any]) -> list[Operation]:
-    """The operations that the targets need, inputs first."""
-    order: list[Operation] = []
-    seen: set[Operation] = set()
-    todo = [(t.op, False) for t in reversed(targets)]
-    while todo:
-        op, done = todo.pop()
-        if done:
-            order.append(op)
-        elif op not in seen:
-            seen.add(op)
-            todo.append((op, True))
-            todo += [(t.op, False) for t in reversed(op.inputs) if t.op not in seen]
-    return order
-
-
-def descendants(sources: list[Any]) -> set[Operation]:
-    """The operations that depend on the sources."""
-    found: set[Operation] = set()
-    todo = list(sources)
-    while todo:
-        for consumer in todo.pop().consumers():
-            if consumer not in found:
-                found.add(consumer)
-                todo += consumer.outputs
-    return found
+    """The operations that lie on a path from a source to a target, in program order."""
+    behind = set(reach(sources, forward=True, control=False))
+    return reach(targets, control=False, outside=lambda op: op not in behind)

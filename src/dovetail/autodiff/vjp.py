@@ -13,6 +13,7 @@ from dovetail.autodiff.graph_gradients import gradients
 from dovetail.core.recording import record_on
 from dovetail.graph.copying import Copies, copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.reach import reach
 
 
 @dataclass
@@ -94,7 +95,7 @@ def _cut(found: _Whole) -> tuple[list[GraphTensor], Graph]:
     backward = Graph(f"{found.graph.name}_backward")
     copies = Copies(backward)
     kept: list[GraphTensor] = []
-    later = _needed(found.departing, found.forward)
+    later = reach(found.departing, outside=found.forward.__contains__)
     for tensor in dict.fromkeys([t for op in later for t in op.inputs] + found.departing):
         if tensor.op not in found.forward:
             continue
@@ -108,16 +109,3 @@ def _cut(found: _Whole) -> tuple[list[GraphTensor], Graph]:
     copies.all(op for op in later if op.outputs[0] not in copies.tensors)
     backward.outputs = copies.of(found.departing)
     return kept, backward
-
-
-def _needed(tensors: list[GraphTensor], forward: set[Operation]) -> list[Operation]:
-    """The operations outside of the forward part that these tensors need, in program order."""
-    found: set[Operation] = set()
-    todo = [t.op for t in tensors]
-    while todo:
-        op = todo.pop()
-        if op not in found and op not in forward:
-            found.add(op)
-            todo += [t.op for t in op.inputs]
-            todo += op.control_inputs
-    return [op for op in (tensors[0].graph.operations if tensors else []) if op in found]

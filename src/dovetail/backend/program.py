@@ -20,6 +20,7 @@ from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.copying import Copies
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.reach import reach
 from dovetail.plan.function import Concrete
 
 
@@ -48,8 +49,8 @@ class Program:
         name: str = "function",
     ) -> None:
         targets, given = [*outputs, *wanted], set(inputs)
-        counts = graph.counts_in(graph.needed(targets, given))
-        needed = graph.needed([*targets, *counts.values()], given)
+        counts = graph.counts_in(reach(targets, given=given))
+        needed = reach([*targets, *counts.values()], given=given)
         _check_fed(needed)
         part = Graph(name)
         copies = Copies(part, {t: part.placeholder(t.spec, t.op.name) for t in inputs})

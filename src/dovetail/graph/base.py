@@ -19,8 +19,9 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph.cursor import Cursor, scope_of
 from dovetail.graph.journal import journal, note
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
-from dovetail.graph.order import NOWHERE, Order
+from dovetail.graph.order import NOWHERE, Order, stands_before
 from dovetail.graph.outputs import Outputs
+from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
@@ -414,24 +415,6 @@ class GraphBase:
         """The operations whose subgraph it is."""
         return [op for op in self._holders if not op.is_removed and any(part is self for part in op.subgraphs())]
 
-    def ancestors(self, operations: Iterable[Operation], since: Operation | None = None) -> set[Operation]:
-        """The operations that these need, through inputs and control inputs, with themselves.
-
-        Args:
-            operations: where to start.
-            since: what stands before this one is left out.
-        """
-        earliest = NOWHERE if since is None else since._position
-        found: set[Operation] = set()
-        todo = [op for op in operations if op._position >= earliest]
-        while todo:
-            operation = todo.pop()
-            if operation not in found:
-                found.add(operation)
-                todo += [t.op for t in operation.inputs if t.op._position >= earliest]
-                todo += [op for op in operation.control_inputs if op._position >= earliest]
-        return found
-
     def depends_on(self, operation: Operation, other: Operation) -> bool:
         """Whether `operation` needs `other`, through inputs and control inputs."""
-        return other in self.ancestors([operation], since=other)
+        return other in reach([operation], outside=stands_before(other))

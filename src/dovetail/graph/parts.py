@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,8 +10,8 @@ from dovetail.graph.copying import Copies
 from dovetail.graph.edit import Editing
 from dovetail.graph.inference import infer_from, set_shape
 from dovetail.graph.journal import all_or_nothing
-from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.order import position
+from dovetail.graph.operation import GraphTensor
+from dovetail.graph.reach import reach
 from dovetail.graph.replay import transfer
 from dovetail.ops.control.plumbing import EFFECTS
 
@@ -45,7 +45,7 @@ class Parts(Editing):
         for tensor in (*outputs, *inputs):
             self.check_tensor(tensor)
         copies = Copies(part, {t: part.placeholder(t.spec, t.op.name) for t in inputs})
-        needed = self.needed(outputs, copies.tensors)
+        needed = reach(outputs, given=copies.tensors)
         missing = [op.name for op in needed if op.type == "Placeholder"]
         if missing:
             raise ValueError(f"the outputs need {', '.join(map(repr, missing))}: add what they need to the inputs.")
@@ -53,19 +53,6 @@ class Parts(Editing):
         copies.hand_on_closures(cast("Graph", self))
         part.outputs = copies.of(outputs)
         return part
-
-    def needed(self, outputs: Iterable[GraphTensor], given: Collection[GraphTensor]) -> list[Operation]:
-        """The operations that the outputs need if some tensors are given, in program order."""
-        found: set[Operation] = set()
-        todo = [t.op for t in outputs if t not in given]
-        placeholders = {t.op for t in given if t.op.type == "Placeholder"}
-        while todo:
-            operation = todo.pop()
-            if operation not in found and operation not in placeholders:
-                found.add(operation)
-                todo += [t.op for t in operation.inputs if t not in given]
-                todo += operation.control_inputs
-        return sorted(found, key=position)
 
     def import_graph(
         self, graph: Graph, input_map: Mapping[Any, GraphTensor] | None = None, name: str = ""
