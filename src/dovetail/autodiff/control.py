@@ -17,9 +17,9 @@ from dovetail.core.recording import recording
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.graph import trace
-from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
+from dovetail.graph.transplant import copy_into
 from dovetail.ops.control.control import cond, scan, while_loop
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op
 from dovetail.ops.linalg.products import matmul
@@ -34,7 +34,7 @@ def call(graph: Graph, *groups: Sequence[Any]) -> list[GraphTensor]:
     current = trace.current_graph()
     assert current is not None  # gradients of graphs are built in one
     inputs = [trace.capture(current, t) for group in groups for t in group]
-    return copy_into(graph, current, inputs, trace.record_on_tapes)
+    return copy_into(graph, current, inputs)
 
 
 def _placeholders(graph: Graph, tensors: Sequence[Any]) -> list[GraphTensor]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.core.recording import record_on
-from dovetail.graph.copying import Copies, copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
+from dovetail.graph.transplant import copy_graph, extract
 
 
 @dataclass
@@ -49,9 +49,8 @@ class _Whole:
 
 
 def _differentiate(graph: Graph, targets: list[int] | None) -> _Whole:
-    whole = Graph(graph.name)
-    inputs = [whole.placeholder(t.spec, t.op.name) for t in graph.inputs]
-    results = copy_into(graph, whole, inputs)
+    whole = copy_graph(graph)
+    inputs, results = list(whole.inputs), list(whole.outputs)
     sources = [i for i, t in enumerate(inputs) if t.dtype.is_differentiable]
     if targets is None:
         targets = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
@@ -93,19 +92,10 @@ def split(graph: Graph, targets: list[int] | None = None) -> Split:
 def _cut(found: _Whole) -> tuple[list[GraphTensor], Graph]:
     """The forward tensors that the gradient uses, and the gradient's operations as a graph of their own."""
     backward = Graph(f"{found.graph.name}_backward")
-    copies = Copies(backward)
-    kept: list[GraphTensor] = []
     later = reach(found.departing, outside=found.forward.__contains__)
-    for tensor in dict.fromkeys([t for op in later for t in op.inputs] + found.departing):
-        if tensor.op not in found.forward:
-            continue
-        if tensor.op.type == "Const":
-            copies.tensors[tensor] = backward.constant(tensor.op.attrs["value"])
-        else:
-            copies.tensors[tensor] = backward.placeholder(tensor.spec, tensor.op.name.replace("/", "_"))
-            kept.append(tensor)
-    for tensor in found.arriving:
-        copies.tensors[tensor] = backward.placeholder(tensor.spec, tensor.op.name)
-    copies.all(op for op in later if op.outputs[0] not in copies.tensors)
-    backward.outputs = copies.of(found.departing)
+    needed = dict.fromkeys([t for op in later for t in op.inputs] + found.departing)
+    taken = [t for t in needed if t.op in found.forward]
+    constants = list(dict.fromkeys(t.op for t in taken if t.op.type == "Const"))
+    kept = [t for t in taken if t.op.type != "Const"]
+    backward.outputs = extract([*constants, *later], [*kept, *found.arriving], backward).of(found.departing)
     return kept, backward

@@ -93,7 +93,7 @@ class GraphBase:
         self.inputs: list[GraphTensor] = []
         self._outputs = Outputs(self)
         self.closures: dict[Tensor, GraphTensor] = {}
-        self.origins: list[Any] = []
+        self.closure_nodes: list[Any] = []
         self.is_traced = False
         self.captures: dict[GraphTensor | Tensor, GraphTensor] = {}
         self.state = State()
@@ -145,7 +145,7 @@ class GraphBase:
         operation = Operation(cast("Graph", self), op, name, inputs, layout, attrs, where)
         operation.outputs = [GraphTensor(operation, i, spec) for i, spec in enumerate(specs)]
         if like is not None:
-            operation.device, operation.engine, operation.overrides = like.device, like.engine, like.overrides
+            operation.take_after(like)
         if inputs and (self._control or like is not None):
             waits = (*self._control, *(() if like is None else like.control_inputs), *waits)
         if waits:

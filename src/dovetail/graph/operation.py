@@ -250,6 +250,10 @@ class Operation:
         """The number of the first input that belongs to parameter `index`."""
         return sum(1 if count == SINGLE else count or 0 for count in self.layout[:index])
 
+    def take_after(self, other: Operation) -> None:
+        """Hands on to it all that is asked of another operation besides what that computes."""
+        self.device, self.engine, self.overrides = other.device, other.engine, other.overrides
+
     # editing; see also graph.edit
 
     def replace_input(self, index: int, tensor: GraphTensor) -> None:

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
-from dovetail.graph.copying import Copies
 from dovetail.graph.edit import Editing
 from dovetail.graph.inference import infer_from, set_shape
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
-from dovetail.graph.replay import transfer
+from dovetail.graph.transplant import Variables, extract, input_for, transplant
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
@@ -44,14 +43,11 @@ class Parts(Editing):
         part = cast("type[Graph]", type(self))(f"{self.name}_part")
         for tensor in (*outputs, *inputs):
             self.check_tensor(tensor)
-        copies = Copies(part, {t: part.placeholder(t.spec, t.op.name) for t in inputs})
-        needed = reach(outputs, given=copies.tensors)
+        needed = reach(outputs, given=set(inputs))
         missing = [op.name for op in needed if op.type == "Placeholder"]
         if missing:
             raise ValueError(f"the outputs need {', '.join(map(repr, missing))}: add what they need to the inputs.")
-        copies.all(needed)
-        copies.hand_on_closures(cast("Graph", self))
-        part.outputs = copies.of(outputs)
+        part.outputs = extract(needed, inputs, part).of(outputs)
         return part
 
     def import_graph(
@@ -92,11 +88,8 @@ class Parts(Editing):
         target = cast("Graph", self)
         with all_or_nothing(), self.name_scope(name) if name else nullcontext():
             target.state.keep_for_undo()
-            target.origins = [*target.origins, *part.origins]
-            inputs = [*given.values(), *(self.placeholder(t.spec, t.op.name) for t in open_inputs)]
-            copies = Copies(target, dict(zip(part.inputs, inputs, strict=True)))
-            placeholders = {t.op for t in part.inputs}
-            transfer(part, copies, [op for op in part.operations if op not in placeholders])
+            inputs = [*given.values(), *(input_for(target, t) for t in open_inputs)]
+            copies = transplant(part.operations, target, dict(zip(part.inputs, inputs, strict=True)), Variables.READ)
             return copies.of(part.outputs[: len(graph.outputs)])
 
     def _input_map(self, graph: Graph, input_map: Mapping[Any, GraphTensor]) -> dict[GraphTensor, GraphTensor]:

@@ -54,6 +54,16 @@ def reach(
     return sorted(walk(inside(operations + beyond(tensors)), following), key=position)
 
 
+def waited_for(operation: Operation) -> list[Operation]:
+    """The operations that one waits for; of an assignment, instead of earlier assignments, what these wait for."""
+
+    def is_passed(other: Operation) -> bool:
+        return operation.type == other.type == "AssignVariableOp"
+
+    found = walk(operation.control_inputs[::-1], lambda op: op.control_inputs[::-1] if is_passed(op) else ())
+    return [op for op in found if not is_passed(op)]
+
+
 def walk(starts: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> list[Node]:
     """All that is reached from some nodes by going on to what follows; each once, after what follows it."""
     found: list[Node] = []

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.graph.copying import waited_for
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.order import position
+from dovetail.graph.reach import waited_for
 
 
 def control_inputs_to_data(graph: Graph) -> int:

@@ -8,8 +8,8 @@ from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.backend.program import Program
 from dovetail.backend.symbolic import DefaultGraph
-from dovetail.graph.copying import copy_graph, copy_into, override_gradients
-from dovetail.graph.replay import replay
+from dovetail.graph.journal import all_or_nothing
+from dovetail.graph.transplant import Variables, copy_graph, copy_into, override_gradients, replay, transplant
 from dovetail.passes.composites import inline_composites
 from dovetail.plan.function import Functional
 
@@ -154,6 +154,112 @@ def test_what_is_waited_for_in_a_gradient_a13(engine, capsys):
     assert capsys.readouterr().out == "gradient [1 1]\n"
 
 
+# -- variables and eager Tensors, by what becomes of them --------------------------------------------------------------
+
+
+@dt.RegisterGradient("Around")
+def _(op, g):
+    return g * 7.0
+
+
+class Stateful:
+    """A graph that reads and assigns variables, closes over a Tensor, and holds a loop."""
+
+    def __init__(self):
+        self.v, self.w = (dt.Variable([1.0, 2.0], name=name) for name in "vw")
+        self.c = ops.constant([5.0, 6.0])
+        self.graph = graph = dt.Graph("source")
+        with graph.as_default():
+            x = graph.placeholder(dt.spec((2,)), "x")
+            self.w.assign(ops.exp(x))
+            y = ops.tanh(self.v.read() * self.w.read() + self.c)
+            self.v.assign(y)
+            graph.outputs = [ops.scan(lambda s, e: (ops.tanh(s * e), None), 1.0, y)[0]]
+
+
+# mode → the variables that `read` and `assigned` name, those that the target's own state knows to be assigned; the ops
+# that stand for the first value of v, for that of w, and for what is assigned to v; what copies have over their own
+# overrides; how many of the target's tensors stand for the eager Tensor, which it used before
+MODES = {
+    Variables.KEEP: ("", "", "", "ReadVariableOp", "ReadVariableOp", "AssignVariableOp", {}, 2),
+    Variables.INPUTS: ("vw", "wv", "", "Placeholder", "Placeholder", "Tanh", {}, 2),
+    Variables.READ: ("vw", "wv", "wv", "IdentityN", "ReadVariableOp", "Tanh", {"Tanh": "Around"}, 1),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_becomes_of_variables(mode):
+    """In a target where v was assigned before: an `IdentityN` gives its value there."""
+    read, assigned, state, first_v, first_w, last_v, overrides, constants = MODES[mode]
+    made = Stateful()
+    source, target = made.graph, dt.Graph("target")
+    x = target.placeholder(dt.spec((2,)), "x")
+    with target.as_default():
+        x + made.c
+        made.v.assign(ops.exp(x))
+    mapped = {source.inputs[0]: x}
+    with target.gradient_override_map({"Tanh": "Around"}):
+        copies = transplant(source.operations, target, mapped, mode)
+    assert mapped == {source.inputs[0]: x}  # what was given is not changed
+    reads = {op.attr("variable"): op.outputs[0] for op in source.operations if op.type == "ReadVariableOp"}
+    writes = {op.attr("variable"): op.outputs[0] for op in source.operations if op.type == "AssignVariableOp"}
+    assert "".join(v.name for v in copies.read) == read
+    assert "".join(v.name for v in copies.assigned) == assigned
+    assert {v.name for v in target.state.assigned} == {"v", *state}
+    assert copies[reads[made.v]].op.type == first_v
+    assert copies[reads[made.w]].op.type == first_w
+    assert copies[writes[made.v]].op.type == last_v
+    assert all(copies[writes[v]] is value for v, value in copies.assigned.items())
+    tanh = source.get_operation("Tanh")
+    loop = copies[source.outputs[0]].op
+    inner = [op for op in loop.attr("body").operations if op.type == "Tanh"]
+    assert [dict(op.overrides) for op in (copies.operations[tanh], *inner)] == [overrides, overrides]
+    assert loop.attr("body") is not source.outputs[0].op.attr("body")
+    closed = [op for op in target.operations if op.type == "Const" and op.outputs[0].shape == (2,)]
+    assert len(closed) == constants
+    assert target.closures == {made.c: closed[0].outputs[0]}
+    target.validate()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_copied_has_all_that_its_original_has(mode):
+    """Whatever becomes of variables; in the scope of the target."""
+    source, target = program(), dt.Graph("target")
+    x = target.placeholder(dt.spec((2,)), "x")
+    tape = dt.GradientTape()
+    with target.name_scope("scope"), tape:
+        tape.watch(x)
+        copies = transplant(source.operations, target, {source.inputs[0]: x}, mode)
+    old = source.get_operation("layer/Softplus")
+    new = copies.operations[old]
+    assert new.name == "scope/layer/Softplus"
+    for attribute in ("op", "layout", "where", "device", "engine", "gradient_function", "overrides", "attrs"):
+        assert getattr(new, attribute) == getattr(old, attribute)
+    assert new.inputs == copies.of(old.inputs)
+    assert new.control_inputs == tuple(copies.operations[op] for op in old.control_inputs)
+    assert [t.spec for t in new.outputs] == [t.spec for t in old.outputs]
+    assert list(copies.operations.values()) == target.operations[1:]
+    assert tape.follows(copies[source.outputs[0]])
+    target.validate()
+
+
+@pytest.mark.parametrize("way", ["pruned", "undone"])
+def test_a_constant_that_was_taken_out_is_made_again(way):
+    c = ops.constant([1.0, 2.0])
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    if way == "pruned":
+        x + c
+        assert graph.prune() == 2
+    else:
+        with pytest.raises(KeyError), all_or_nothing():
+            x + c
+            raise KeyError
+    graph.outputs = [x * c]
+    assert dt.function(graph)(ops.constant([2.0, 2.0])).numpy().tolist() == [2.0, 4.0]
+    graph.validate()
+
+
 # -- what is waited for, and what stands for what is not copied --------------------------------------------------------
 
 
@@ -256,10 +362,8 @@ def test_a_copy_takes_its_inputs_in_order():
     graph.outputs = [x - y]
     target = dt.Graph()
     a, b = (target.placeholder(dt.spec((2,)), name) for name in "ab")
-    seen = []
-    (found,) = copy_into(graph, target, [b, a], seen.append)
+    (found,) = copy_into(graph, target, [b, a])
     assert found.op.inputs == [b, a]
-    assert seen == [found.op]
     assert len(target) == 3
     with pytest.raises(TypeError, match="has 2 inputs, not 1"):
         copy_into(graph, target, [a])
@@ -280,3 +384,101 @@ def test_override_gradients_reaches_the_bodies_of_loops():
     assert (dict(y.op.overrides), inner) == (expected, [expected])
     override_gradients(y.op, {})
     assert dict(y.op.overrides) == expected
+
+
+# -- replaying a graph inside of another: what it does happens to the variables and tapes of the place of the call -----
+
+
+@pytest.fixture
+def source():
+    graph = dt.Graph("source")
+    x = graph.placeholder(dt.spec((None,)), "x")
+    graph.outputs = [ops.tanh(x) * 2.0]
+    return graph
+
+
+def test_one_result_or_several(source):
+    target = dt.Graph("target")
+    y = target.placeholder(dt.spec((3,)), "y")
+    with target.as_default():
+        one = replay(source, y)
+        source.outputs = [*source.outputs, source.inputs[0]]
+        two = replay(source, y)
+        source.outputs = []
+        none = replay(source, y)
+    assert one.graph is target and one.op.inputs[0].op.inputs[0] is y
+    assert type(two) is tuple and two[1] is y
+    assert none == ()
+    target.validate()
+
+
+def test_what_does_not_fit_is_refused(source):
+    source.inputs[0].set_shape((3,))
+    target = dt.Graph("target")
+    y = target.placeholder(dt.spec((2,)), "y")
+    with target.as_default():
+        with pytest.raises(TypeError, match="the graph has 1 inputs, not 2"):
+            replay(source, y, y)
+        with pytest.raises(
+            ValueError, match=r"y:0 float32\[2\]> does not fit the input <graph tensor x:0 float32\[3\]>"
+        ):
+            replay(source, y)
+        tanh = source.outputs[0].op.inputs[0]
+        source.outputs = [source.inputs[0]]
+        source.prune()
+        source.outputs = [tanh]
+        with pytest.raises(ValueError, match="was removed"):
+            replay(source, target.placeholder(dt.spec((3,))))
+    with pytest.raises(TypeError, match="a graph runs on Tensors"):
+        replay(source, np.ones(3))
+
+
+def test_inputs_are_cast(source):
+    target = dt.Graph("target")
+    with target.as_default():
+        found = replay(source, target.placeholder(dt.spec((3,), "int32"), "y"))
+    assert found.dtype == "float32"
+    assert "Cast" in [op.type for op in target.operations]
+
+
+def test_variables_are_read_before_they_are_assigned(engine):
+    """Reads of the graph give the values that variables had when it was called, as often as it is."""
+    v = dt.Variable(1.0, name="v")
+    graph = dt.Graph("count")
+    with graph.as_default():
+        x = graph.placeholder(dt.spec(()), "x")
+        before = v.read()
+        v.assign(before + x)
+        graph.outputs = [before, v.read()]
+    run = dt.function(graph)
+    twice = dt.function(lambda x: (run(x), run(x * 10.0)))
+    found = [[float(t) for t in pair] for pair in twice(np.float32(2.0))]
+    assert found == [[1, 3], [3, 23]]
+    assert float(v) == 23
+
+
+def test_eager_tensors_of_a_graph_are_followed_by_tapes(engine):
+    c = ops.constant([1.0, 2.0])
+    graph = dt.Graph("source")
+    x = graph.placeholder(dt.spec((2,)), "x")
+    graph.outputs = [x * c]
+    run = dt.function(graph)
+    with dt.GradientTape() as tape:
+        tape.watch(c)
+        y = dt.function(lambda x: run(x) * 3.0)(ops.constant([5.0, 7.0]))
+    assert tape.gradient(y, c).numpy().tolist() == [15, 21]
+
+
+def test_overrides_around_a_call_apply_to_what_it_adds():
+    @dt.RegisterGradient("ReplaysOwn")
+    def _(op, g):
+        return g * 100.0
+
+    graph = dt.Graph("source")
+    x = graph.placeholder(dt.spec(()), "x")
+    graph.outputs = [ops.tanh(x)]
+    target = dt.Graph("target")
+    with target.as_default(), target.gradient_override_map({"Tanh": "ReplaysOwn"}):
+        y = replay(graph, target.placeholder(dt.spec(()), "y"))
+    assert dict(y.op.overrides) == {"Tanh": "ReplaysOwn"}
+    assert dict(graph.outputs[0].op.overrides) == {}
