@@ -53,6 +53,9 @@ WAYS = {
 }
 
 
+OWN = ["subgraph", "import_graph", "function.graph"]  # they give the user a graph
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_copy_has_all_that_its_original_has_a13(way):
     graph = program()
@@ -62,6 +65,7 @@ def test_a_copy_has_all_that_its_original_has_a13(way):
     assert (new.device, new.engine, new.where) == (old.device, old.engine, old.where)
     assert new.gradient_function is old.gradient_function
     assert new.overrides == old.overrides
+    assert new.origin is (new if way in OWN else old)
     assert [op.type for op in new.control_inputs] == ["Print"]
     target.prune()
     assert ("Print" in [op.type for op in target.operations]) == (new in target)
@@ -240,6 +244,7 @@ def test_what_is_copied_has_all_that_its_original_has(mode):
     assert [t.spec for t in new.outputs] == [t.spec for t in old.outputs]
     assert list(copies.operations.values()) == target.operations[1:]
     assert tape.follows(copies[source.outputs[0]])
+    assert all(copy.origin is original for original, copy in copies.operations.items())
     target.validate()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail import ops
 from dovetail.autodiff import reverse
 from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, flatten_like
@@ -48,11 +47,11 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
         if not tensor.dtype.is_differentiable:
             raise op_error(TypeError, "gradients", f"{tensor!r} has no gradient; cast it to a float.")
     points = [_point(graph, x) for x in sources]
-    seeds = list(zip(targets, flatten_like(structure, grad_ys), strict=True))
+    given = flatten_like(structure, grad_ys)
     with graph.as_default():
         nodes = between(targets, [p for p in points if p is not None])
-        pairs = [(y, ops.ones_like(y) if s is None else ops.convert(s, y.dtype)) for y, s in seeds]
-        return reverse.backward(reversed(nodes), pairs, points)
+        seeds = [(y, reverse.seed(y, g)) for y, g in zip(targets, given, strict=True)]
+        return reverse.backward(reversed(nodes), seeds, points)
 
 
 def _point(graph: Graph, source: Any) -> Any:

@@ -9,6 +9,7 @@ compute is recorded or taped in turn, and gradients of gradients come free.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from dovetail import ops
@@ -18,6 +19,8 @@ from dovetail.core.engine_registry import pop_engine, push_engine
 from dovetail.core.errors import op_error
 from dovetail.core.recording import tensors_in
 from dovetail.core.tensor import Tensor
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.trace import current_graph
 
 
 def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Sequence[Any]) -> list[Any]:
@@ -34,7 +37,8 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
     wanted = {id(source) for source in sources}
     found: dict[int, Any] = {}  # id of a tensor → its gradient; only tensors that nodes and sources hold are looked up
     for tensor, gradient in seeds:
-        _add(found, tensor, gradient)
+        with _made_for(tensor):
+            _add(found, tensor, gradient)
     for node in nodes:
         arriving = [found.get(id(t)) if id(t) in wanted else found.pop(id(t), None) for t in node.outputs]
         if all(g is None for g in arriving):
@@ -42,13 +46,20 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
         function = gradient_function(node)
         if function is None:
             continue
-        if node.op.fills_gradients:
-            arriving = or_zeros(arriving, node.outputs)
-        departing = _run(function, node, arriving)
-        for tensor, gradient in zip(arguments(node), departing, strict=True):
-            if gradient is not None and tensor.dtype.is_differentiable:
-                _add(found, tensor, gradient)
+        with _made_for(node):
+            if node.op.fills_gradients:
+                arriving = or_zeros(arriving, node.outputs)
+            departing = _run(function, node, arriving)
+            for tensor, gradient in zip(arguments(node), departing, strict=True):
+                if gradient is not None and tensor.dtype.is_differentiable:
+                    _add(found, tensor, gradient)
     return [found.get(id(source)) for source in sources]
+
+
+def seed(target: Any, given: Any) -> Any:
+    """The gradient that arrives at a target: ones, if none is given."""
+    with _made_for(target):
+        return ops.ones_like(target) if given is None else ops.convert(given, target.dtype)
 
 
 def gradient_function(node: Any) -> Callable[..., Any] | None:
@@ -104,6 +115,12 @@ def arguments(node: Any) -> list[Any]:
         return node.inputs
     args = node.args
     return tensors_in([args[index] for index, _ in node.op.tensor_positions])
+
+
+def _made_for(node: Any) -> AbstractContextManager[Any]:
+    """What its gradient adds to a graph has the origin of a node, or of a tensor, if it is of a graph itself."""
+    operation = node.op if type(node) is GraphTensor else node
+    return (current_graph() or node.graph).made_for(operation) if type(operation) is Operation else nullcontext()
 
 
 def _run(function: Callable[..., Any], node: Any, arriving: list[Any]) -> Sequence[Any]:

@@ -55,7 +55,10 @@ def _differentiate(graph: Graph, targets: list[int] | None) -> _Whole:
     if targets is None:
         targets = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
     forward = set(whole.operations)
-    arriving = [whole.placeholder(results[i].spec, f"gradient{i}") for i in targets]
+    arriving = []
+    for i in targets:
+        with whole.made_for(results[i].op):
+            arriving.append(whole.placeholder(results[i].spec, f"gradient{i}"))
     with record_on(()), whole.as_default():
         found = gradients([results[i] for i in targets], [inputs[i] for i in sources], arriving)
     reached = [i for i, g in zip(sources, found, strict=True) if g is not None]

@@ -103,6 +103,7 @@ class GraphBase:
         self._holders: dict[Operation, None] = {}
         self._cursors: list[Cursor] = []  # the last one says where new operations are put; none: at the end
         self._like: Operation | None = None  # what new operations take after
+        self._made_for: Operation | None = None if outer is None else outer._made_for
         self._counts: dict[str, int] = {}
         self._scope: str | None = ""  # None: that of what new operations take after
         self._overrides: dict[str, str] = {}
@@ -146,6 +147,9 @@ class GraphBase:
         operation.outputs = [GraphTensor(operation, i, spec) for i, spec in enumerate(specs)]
         if like is not None:
             operation.take_after(like)
+        made_for = self._made_for if like is None else like
+        if made_for is not None:
+            operation._origin = made_for.origin
         if inputs and (self._control or like is not None):
             waits = (*self._control, *(() if like is None else like.control_inputs), *waits)
         if waits:
@@ -185,7 +189,7 @@ class GraphBase:
         self._order.remove(operation)
         self.edited(lambda: self._attach(operation, following))
 
-    def placeholder(self, spec: TensorSpec, name: str | None = None) -> GraphTensor:
+    def placeholder(self, spec: TensorSpec, name: str | None = None, where: Where = None) -> GraphTensor:
         """A new input.
 
         Raises:
@@ -193,7 +197,7 @@ class GraphBase:
         """
         self._check_own_inputs()
         attrs = {"dtype": spec.dtype, "shape": spec.shape}
-        operation = self.add(OPS["Placeholder"], [], attrs, [spec], (None, None), name)
+        operation = self.add(OPS["Placeholder"], [], attrs, [spec], (None, None), name, where)
         self.inputs.append(operation.outputs[0])
         note(self.inputs.pop)
         return operation.outputs[0]
@@ -212,6 +216,15 @@ class GraphBase:
             yield cast("Graph", self)
         finally:
             building.graphs = outside
+
+    @contextmanager
+    def made_for(self, operation: Operation) -> Iterator[None]:
+        """Operations that are added inside the `with` block, and those of their subgraphs, have its origin."""
+        outside, self._made_for = self._made_for, operation
+        try:
+            yield
+        finally:
+            self._made_for = outside
 
     @contextmanager
     def name_scope(self, name: str) -> Iterator[str]:

@@ -61,7 +61,7 @@ class Graph(Parts):
             raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
 
     def __copy__(self) -> Graph:
-        return copy_graph(self)
+        return copy_graph(self, own=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuilt, described(self)

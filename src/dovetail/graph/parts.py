@@ -11,7 +11,7 @@ from dovetail.graph.inference import infer_from, set_shape
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
-from dovetail.graph.transplant import Variables, extract, input_for, transplant
+from dovetail.graph.transplant import Variables, extract, transplant
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Parts(Editing):
         missing = [op.name for op in needed if op.type == "Placeholder"]
         if missing:
             raise ValueError(f"the outputs need {', '.join(map(repr, missing))}: add what they need to the inputs.")
-        part.outputs = extract(needed, inputs, part).of(outputs)
+        part.outputs = extract(needed, inputs, part, own=True).of(outputs)
         return part
 
     def import_graph(
@@ -88,8 +88,9 @@ class Parts(Editing):
         target = cast("Graph", self)
         with all_or_nothing(), self.name_scope(name) if name else nullcontext():
             target.state.keep_for_undo()
-            inputs = [*given.values(), *(input_for(target, t) for t in open_inputs)]
-            copies = transplant(part.operations, target, dict(zip(part.inputs, inputs, strict=True)), Variables.READ)
+            inputs = [*given.values(), *(self.placeholder(t.spec, t.op.name) for t in open_inputs)]
+            mapped = dict(zip(part.inputs, inputs, strict=True))
+            copies = transplant(part.operations, target, mapped, Variables.READ, own=True)
             return copies.of(part.outputs[: len(graph.outputs)])
 
     def _input_map(self, graph: Graph, input_map: Mapping[Any, GraphTensor]) -> dict[GraphTensor, GraphTensor]:

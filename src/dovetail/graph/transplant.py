@@ -1,9 +1,9 @@
 """Transplanting: the one way by which operations come from one graph into another.
 
 A copy has all that its original has: op, arguments, name, the user's line, device, engine, gradient function, gradient
-overrides, what it waits for, and subgraphs of its own.  What is copied into the place of an operation (`replacing`) has
-that one's line, device, engine and overrides.  The target's constants stand for the eager Tensors that the originals
-stand for.  What becomes of variables, `Variables` says.
+overrides, origin, what it waits for, and subgraphs of its own.  What is copied into the place of an operation
+(`replacing`) has that one's line, device, engine, overrides and origin.  The target's constants stand for the eager
+Tensors that the originals stand for.  What becomes of variables, `Variables` says.
 """
 
 from __future__ import annotations
@@ -45,33 +45,28 @@ class Copies:
         target: the graph.
         tensors: tensors of the other → those of the target that stand for them.
         operations: operations of the other → their copies.
+        own: whether the copies are the user's, and so their own origins.
+        made_for: an operation whose line and origin they have, instead of those of their originals; or None.
         read: where variables do not stay as they are: each that is read → what stands for its value at the start.
         assigned: likewise, each that is assigned → the target's tensor for its new value.
     """
 
-    def __init__(self, target: Graph, tensors: Mapping[GraphTensor, GraphTensor]) -> None:
+    def __init__(
+        self,
+        target: Graph,
+        tensors: Mapping[GraphTensor, GraphTensor],
+        own: bool = False,
+        made_for: Operation | None = None,
+    ) -> None:
         self.target = target
         self.tensors = dict(tensors)
+        self.own = own
+        self.made_for = target._like if made_for is None else made_for
         self.operations: dict[Operation, Operation] = {}
         self.read: dict[Any, GraphTensor] = {}
         self.assigned: dict[Any, GraphTensor] = {}
         self.closures: dict[Operation, Any] = {}  # the other's constants that stand for eager Tensors → these
         self.overrides: Mapping[str, str] = {}  # what copies get over their own
-
-    def begin(self, operations: Sequence[Operation], variables: Variables) -> None:
-        """What comes before the first operation: looking up what all of them refer to."""
-        source, target = operations[0].graph, self.target
-        self.closures = {constant.op: tensor for tensor, constant in source.closures.items()}
-        if source.closure_nodes:
-            before, target.closure_nodes = target.closure_nodes, [*target.closure_nodes, *source.closure_nodes]
-            note(lambda: setattr(target, "closure_nodes", before))
-        if variables is Variables.READ:
-            for tape in recording.tapes:
-                tape.record_nodes(source.closure_nodes)
-            self.overrides = target.gradient_overrides
-            for op in operations:  # all values as they are before any is assigned
-                if op.type == "ReadVariableOp":
-                    self.read[op.attrs["variable"]] = trace.read_variable(target, op.attrs["variable"])
 
     def __getitem__(self, tensor: GraphTensor) -> GraphTensor:
         """The target's tensor for one of the other graph.
@@ -89,20 +84,61 @@ class Copies:
         """The target's tensors for some of the other graph."""
         return [self[t] for t in tensors]
 
+    def add_input(self, tensor: GraphTensor) -> GraphTensor:
+        """Adds an input to the target that stands for a tensor of the other graph."""
+        where = self._model(tensor.op).where
+        self.tensors[tensor] = new = self.target.placeholder(tensor.spec, tensor.op.name, where)
+        self._hand_on_origin(tensor.op, new.op)
+        return new
+
+    def add_inputs(self, tensors: Iterable[GraphTensor]) -> Copies:
+        """`add_input` for several tensors, in their order."""
+        for tensor in tensors:
+            self.add_input(tensor)
+        return self
+
+    def add(self, operations: Sequence[Operation], variables: Variables = Variables.KEEP) -> Copies:
+        """Adds what becomes of operations; see `transplant`."""
+        operations = [op for op in operations if op.inputs or not all(t in self.tensors for t in op.outputs)]
+        if operations:
+            self._begin(operations, variables)
+            handlers = _HANDLERS[variables]
+            for operation in operations:
+                handlers.get(operation.type, Copies.copy)(self, operation)
+        return self
+
+    def _begin(self, operations: Sequence[Operation], variables: Variables) -> None:
+        """Looks up what the operations refer to, as it is before the first one."""
+        source, target = operations[0].graph, self.target
+        self.closures = {constant.op: tensor for tensor, constant in source.closures.items()}
+        if source.closure_nodes:
+            before, target.closure_nodes = target.closure_nodes, [*target.closure_nodes, *source.closure_nodes]
+            note(lambda: setattr(target, "closure_nodes", before))
+        if variables is Variables.READ:
+            for tape in recording.tapes:
+                tape.record_nodes(source.closure_nodes)
+            self.overrides = target.gradient_overrides
+        start = _VALUES[variables]
+        for op in operations:
+            if start is not None and op.type == "ReadVariableOp" and op.attrs["variable"] not in self.read:
+                self.read[op.attrs["variable"]] = start(self, op)
+
     def copy(self, operation: Operation) -> None:
         """Adds a copy of an operation, whose inputs must be known; what stands for its outputs already stays so."""
         target, known = self.target, self.tensors
-        attrs = {name: copy_graph(v) if isinstance(v, GraphBase) else v for name, v in operation.attrs.items()}
+        attrs = {name: self._attr(value) for name, value in operation.attrs.items()}
         specs = [t.spec for t in operation.outputs]
         try:
             inputs = [known[t] for t in operation.inputs]
         except KeyError:
             inputs = self.of(operation.inputs)  # which says what is wrong
         waits = self._found(operation.control_inputs)
-        copy = target.add(operation.op, inputs, attrs, specs, operation.layout, operation.name, operation.where, waits)
+        where = self._model(operation).where
+        copy = target.add(operation.op, inputs, attrs, specs, operation.layout, operation.name, where, waits)
         copy.gradient_function = operation.gradient_function
         if target._like is None:
             copy.take_after(operation)
+        self._hand_on_origin(operation, copy)
         if self.overrides:
             override_gradients(copy, self.overrides)
         self.operations[operation] = copy
@@ -118,9 +154,22 @@ class Copies:
         waits = self._found(waited_for(operation))
         if waits:
             identity, specs = OPS["Identity"], [tensor.spec]
-            tensor = self.target.add(identity, [tensor], {}, specs, where=operation.where, waits=waits).outputs[0]
+            waiting = self.target.add(identity, [tensor], {}, specs, where=self._model(operation).where, waits=waits)
+            self._hand_on_origin(operation, waiting)
+            tensor = waiting.outputs[0]
         self.tensors[operation.outputs[0]] = tensor
         return tensor
+
+    def _attr(self, value: Any) -> Any:
+        return copy_graph(value, self.own, self.made_for) if isinstance(value, GraphBase) else value
+
+    def _model(self, operation: Operation) -> Operation:
+        """The operation whose line and origin the copy of one has."""
+        return operation if self.made_for is None else self.made_for
+
+    def _hand_on_origin(self, operation: Operation, new: Operation) -> None:
+        if not self.own:
+            new._origin = self._model(operation).origin
 
     def _found(self, operations: Iterable[Operation]) -> list[Operation]:
         """What stands in the target for operations; those are left out that come before all that is there."""
@@ -139,6 +188,7 @@ def transplant(
     into: Graph,
     mapped: Mapping[GraphTensor, GraphTensor],
     variables: Variables = Variables.KEEP,
+    own: bool = False,
 ) -> Copies:
     """Copies operations into another graph, to its end or where its `insert_before` says.
 
@@ -147,6 +197,7 @@ def transplant(
         into: the other graph.
         mapped: tensors of the first graph → those of the other that stand for them.
         variables: what becomes of reads and assignments of variables.
+        own: whether the copies are the user's from now on, and so their own origins.
 
     Returns:
         What stands for what.
@@ -154,24 +205,21 @@ def transplant(
     Raises:
         ValueError: an input of an operation is neither given nor a result of one before it.
     """
-    copies = Copies(into, mapped)
-    operations = [op for op in operations if op.inputs or not all(t in mapped for t in op.outputs)]
-    if operations:
-        copies.begin(operations, variables)
-        handlers = _HANDLERS[variables]
-        for operation in operations:
-            handlers.get(operation.type, Copies.copy)(copies, operation)
-    return copies
+    return Copies(into, mapped, own).add(operations, variables)
+
+
+def extract(
+    operations: Sequence[Operation],
+    inputs: Iterable[GraphTensor],
+    into: Graph,
+    variables: Variables = Variables.KEEP,
+    own: bool = False,
+) -> Copies:
+    """`transplant` into a graph of its own, which gets inputs that stand for some tensors, in their order."""
+    return Copies(into, {}, own).add_inputs(inputs).add(operations, variables)
 
 
 # -- variables, and eager Tensors -------------------------------------------------------------------------------------
-
-
-def _take_input(copies: Copies, operation: Operation) -> None:
-    variable = operation.attrs["variable"]
-    if variable not in copies.read:
-        copies.read[variable] = input_for(copies.target, operation.outputs[0])
-    _use_value(copies, operation)
 
 
 def _use_value(copies: Copies, operation: Operation) -> None:
@@ -202,10 +250,16 @@ def _close_over(copies: Copies, operation: Operation) -> None:
         copies.copy(operation)
 
 
+# where variables do not stay as they are: (copies, a read) → what stands for its variable's value at the start
+_VALUES: dict[Variables, Callable[[Copies, Operation], GraphTensor] | None] = {
+    Variables.KEEP: None,
+    Variables.INPUTS: lambda copies, read: copies.add_input(read.outputs[0]),
+    Variables.READ: lambda copies, read: trace.read_variable(copies.target, read.attrs["variable"]),
+}
 # what is done with an operation of a type, in the place of copying it
 _HANDLERS: dict[Variables, dict[str, Callable[[Copies, Operation], None]]] = {
     Variables.KEEP: {"Const": _copy_constant},
-    Variables.INPUTS: {"Const": _copy_constant, "ReadVariableOp": _take_input, "AssignVariableOp": _give_value},
+    Variables.INPUTS: {"Const": _copy_constant, "ReadVariableOp": _use_value, "AssignVariableOp": _give_value},
     Variables.READ: {"Const": _close_over, "ReadVariableOp": _use_value, "AssignVariableOp": _assign},
 }
 
@@ -213,22 +267,15 @@ _HANDLERS: dict[Variables, dict[str, Callable[[Copies, Operation], None]]] = {
 # -- whole graphs -----------------------------------------------------------------------------------------------------
 
 
-def extract(
-    operations: Sequence[Operation], inputs: Iterable[GraphTensor], into: Graph, variables: Variables = Variables.KEEP
-) -> Copies:
-    """`transplant` into a graph of its own, which gets inputs that stand for some tensors, in their order."""
-    return transplant(operations, into, {t: input_for(into, t) for t in inputs}, variables)
+def copy_graph(graph: GraphBase, own: bool = False, made_for: Operation | None = None) -> Graph:
+    """A graph with the same program, subgraphs copied too; it can be edited and added to like the first.
 
-
-def input_for(graph: Graph, tensor: GraphTensor) -> GraphTensor:
-    """A new input of a graph that stands for a tensor of another one."""
-    return graph.placeholder(tensor.spec, tensor.op.name)
-
-
-def copy_graph(graph: GraphBase) -> Graph:
-    """A graph of its own with the same program, subgraphs copied too; it can be edited and added to like the first."""
+    Args:
+        graph: is not changed.
+        own, made_for: as in `Copies`.
+    """
     copy = provided.new_graph(graph.name)
-    copies = extract(graph.operations, graph.inputs, copy)
+    copies = Copies(copy, {}, own, made_for).add_inputs(graph.inputs).add(graph.operations)
     copy.outputs = copies.of(graph.outputs)
     copy.state = graph.state.copied(copies.tensors)
     return copy

@@ -96,7 +96,7 @@ def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
             if given in refined or type(given) is TensorSpec:
                 news |= _refine(own, given.shape)
             elif given.op.type == "Const" and own.is_used:
-                with inner.insert_after(own.op):
+                with inner.insert_after(own.op), inner.made_for(given.op):
                     inner.rewire(own, inner.constant(given.op.attrs["value"]))
                 changes += 1
         changes += propagate(inner, news) if news else 0

@@ -318,7 +318,7 @@ class Function(Generic[P, R]):
             >>> len(double.graph(dt.ops.constant([1., 2.])))
             2
         """
-        return copy_graph(self.concrete(*args, **kwargs).graph)
+        return copy_graph(self.concrete(*args, **kwargs).graph, own=True)
 
     # copies
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core.engine import Engine
-from dovetail.core.errors import conventional, op_error
 from dovetail.core.locks import join
 from dovetail.core.state import Buffer, held_by, put
 from dovetail.core.tensor import Tensor
@@ -133,8 +132,7 @@ class Plan:
             operation = failed_operation(error)
             if operation is None or getattr(error, "dovetail", False):
                 raise
-            problem = f"{self.engine.name} says: {error}."
-            raise op_error(conventional(error), operation.type, problem, where=operation.where) from error
+            raise operation.failure(error, self.engine.name) from error
 
 
 def _shows(graph: Graph) -> bool:
