@@ -68,8 +68,8 @@ def test_what_is_given_at_the_start_is_not_needed():
     graph = dt.Graph()
     x = graph.placeholder(dt.spec(()), "x")
     y = ops.tanh(x)
-    assert reach([y, x], given={y, x}) == []
-    assert reach([x.op], given={x}) == []
+    assert reach([y, x], given=[y, x]) == []
+    assert reach([x.op], given=(y, x)) == []
     assert reach([y.op], given={y, x}) == [y.op]  # somebody asks for the operation, not for its result
 
 

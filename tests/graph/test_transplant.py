@@ -203,7 +203,7 @@ def test_what_becomes_of_variables(mode):
         made.v.assign(ops.exp(x))
     mapped = {source.inputs[0]: x}
     with target.gradient_override_map({"Tanh": "Around"}):
-        copies = transplant(source.operations, target, mapped, mode)
+        copies = transplant(source.operations, target, mapped, variables=mode)
     assert mapped == {source.inputs[0]: x}  # what was given is not changed
     reads = {op.attr("variable"): op.outputs[0] for op in source.operations if op.type == "ReadVariableOp"}
     writes = {op.attr("variable"): op.outputs[0] for op in source.operations if op.type == "AssignVariableOp"}
@@ -233,7 +233,7 @@ def test_what_is_copied_has_all_that_its_original_has(mode):
     tape = dt.GradientTape()
     with target.name_scope("scope"), tape:
         tape.watch(x)
-        copies = transplant(source.operations, target, {source.inputs[0]: x}, mode)
+        copies = transplant(source.operations, target, {source.inputs[0]: x}, variables=mode)
     old = source.get_operation("layer/Softplus")
     new = copies.operations[old]
     assert new.name == "scope/layer/Softplus"

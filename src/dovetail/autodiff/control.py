@@ -8,7 +8,6 @@ ahead; its gradient, the op WhileGrad, finds the states again.  A branch is comp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from dovetail.autodiff.vjp import gradient_graph, split
@@ -43,13 +42,6 @@ def _captured(tensors: Iterable[Any]) -> tuple[Graph, list[GraphTensor]]:
     return current, [trace.capture(current, t) for t in tensors]
 
 
-@contextmanager
-def _building(graph: Graph, op: Operation) -> Iterator[None]:
-    """What is made inside the `with` block goes into a graph, for the gradient of an operation."""
-    with graph.as_default(), graph.made_for(op):
-        yield
-
-
 def _placeholders(graph: Graph, tensors: Iterable[GraphTensor]) -> list[GraphTensor]:
     return [_placeholder(graph, t) for t in tensors]
 
@@ -70,7 +62,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     reached = sorted({i for _, numbers in gradients for i in numbers})
     for graph, numbers in gradients:
         found: dict[int, Any] = dict(zip(numbers, graph.outputs, strict=True))
-        with _building(graph, op):
+        with graph.as_default(), graph.made_for(op):
             departing: Any = [found[i] if i in found else zeros_like(graph.inputs[i]) for i in reached]
         graph.outputs = departing
     given = [*inputs, *(arriving[i] for i in targets)]
@@ -143,7 +135,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
         y: arriving[i] for y, i in zip(ys, stacked, strict=True)
     }
     new = [t for t in dict.fromkeys(there.values()) if t not in stacks]
-    with _building(backward, op):
+    with backward.as_default(), backward.made_for(op):
         backward.outputs = [*_round(found, around, carry, summed, totals), *(found[i] for i in sliced), *new]
     results = scan_op(
         _carry(op, arriving, around, summed),
@@ -238,7 +230,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     totals = _placeholders(backward, [body.inputs[i] for i in summed])
     state = _placeholders(backward, body.inputs)
     found = dict(zip(reached, copy_into(step, backward, [*state, *carry]), strict=True))
-    with _building(backward, op):
+    with backward.as_default(), backward.made_for(op):
         backward.outputs = _round(found, around, carry, summed, totals)
     first = _carry(op, arriving, around, summed)
     return _placed(op, [*around, *summed], while_gradient(init, constants, first, condition, body, backward, limit))

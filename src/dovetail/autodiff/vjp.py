@@ -13,7 +13,7 @@ from dovetail.autodiff.graph_gradients import gradients
 from dovetail.core.recording import record_on
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
-from dovetail.graph.transplant import copy_graph, extract
+from dovetail.graph.transplant import copy_graph, transplant
 
 
 @dataclass
@@ -100,5 +100,6 @@ def _cut(found: _Whole) -> tuple[list[GraphTensor], Graph]:
     taken = [t for t in needed if t.op in found.forward]
     constants = list(dict.fromkeys(t.op for t in taken if t.op.type == "Const"))
     kept = [t for t in taken if t.op.type != "Const"]
-    backward.outputs = extract([*constants, *later], [*kept, *found.arriving], backward).of(found.departing)
+    copies = transplant([*constants, *later], backward, inputs=[*kept, *found.arriving])
+    backward.outputs = copies.of(found.departing)
     return kept, backward

@@ -20,7 +20,7 @@ from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
-from dovetail.graph.transplant import Copies, extract
+from dovetail.graph.transplant import Copies, transplant
 from dovetail.plan.function import Concrete
 
 
@@ -48,12 +48,12 @@ class Program:
         wanted: Sequence[GraphTensor] = (),
         name: str = "function",
     ) -> None:
-        targets, given = [*outputs, *wanted], set(inputs)
-        counts = graph.counts_in(reach(targets, given=given))
-        needed = reach([*targets, *counts.values()], given=given)
+        targets = [*outputs, *wanted]
+        counts = graph.counts_in(reach(targets, given=inputs))
+        needed = reach([*targets, *counts.values()], given=inputs)
         _check_fed(needed)
         part = Graph(name)
-        copies = extract(needed, inputs, part)
+        copies = transplant(needed, part, inputs=inputs)
         part.outputs = copies.of(outputs)
         with record_on(()), part.as_default():
             counted = {variable: copies[value] for variable, value in counts.items()}

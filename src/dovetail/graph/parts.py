@@ -11,7 +11,7 @@ from dovetail.graph.inference import infer_from, set_shape
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
-from dovetail.graph.transplant import Variables, extract, transplant
+from dovetail.graph.transplant import Variables, transplant
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class Parts(Editing):
         part = cast("type[Graph]", type(self))(f"{self.name}_part")
         for tensor in (*outputs, *inputs):
             self.check_tensor(tensor)
-        needed = reach(outputs, given=set(inputs))
+        needed = reach(outputs, given=inputs)
         missing = [op.name for op in needed if op.type == "Placeholder"]
         if missing:
             raise ValueError(f"the outputs need {', '.join(map(repr, missing))}: add what they need to the inputs.")
-        part.outputs = extract(needed, inputs, part, own=True).of(outputs)
+        part.outputs = transplant(needed, part, inputs=inputs, own=True).of(outputs)
         return part
 
     def import_graph(
@@ -90,7 +90,7 @@ class Parts(Editing):
             target.state.keep_for_undo()
             inputs = [*given.values(), *(self.placeholder(t.spec, t.op.name) for t in open_inputs)]
             mapped = dict(zip(part.inputs, inputs, strict=True))
-            copies = transplant(part.operations, target, mapped, Variables.READ, own=True)
+            copies = transplant(part.operations, target, mapped, variables=Variables.READ, own=True)
             return copies.of(part.outputs[: len(graph.outputs)])
 
     def _input_map(self, graph: Graph, input_map: Mapping[Any, GraphTensor]) -> dict[GraphTensor, GraphTensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
 from dovetail.graph.operation import GraphTensor, Operation
@@ -16,7 +16,7 @@ def reach(
     *,
     forward: bool = False,
     control: bool = True,
-    given: Collection[GraphTensor] = (),
+    given: Iterable[GraphTensor] = (),
     outside: Callable[[Operation], bool] | None = None,
 ) -> list[Operation]:
     """The operations that some tensors or operations need; forward, those that need them.
@@ -31,12 +31,13 @@ def reach(
     Returns:
         The operations in program order, each once.
     """
-    stops = {t.op for t in given if t.op.type == "Placeholder"}
+    known = set(given)
+    stops = {t.op for t in known if t.op.type == "Placeholder"}
 
     def beyond(tensors: Iterable[GraphTensor]) -> list[Operation]:
         if forward:
-            return [user for t in tensors if t not in given for user in t._uses]
-        return [t.op for t in tensors if t not in given] if given else [t.op for t in tensors]
+            return [user for t in tensors if t not in known for user in t._uses]
+        return [t.op for t in tensors if t not in known]
 
     def inside(operations: list[Operation]) -> list[Operation]:
         if stops:

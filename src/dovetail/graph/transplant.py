@@ -52,11 +52,7 @@ class Copies:
     """
 
     def __init__(
-        self,
-        target: Graph,
-        tensors: Mapping[GraphTensor, GraphTensor],
-        own: bool = False,
-        made_for: Operation | None = None,
+        self, target: Graph, tensors: Mapping[GraphTensor, GraphTensor], own: bool, made_for: Operation | None
     ) -> None:
         self.target = target
         self.tensors = dict(tensors)
@@ -91,23 +87,7 @@ class Copies:
         self._hand_on_origin(tensor.op, new.op)
         return new
 
-    def add_inputs(self, tensors: Iterable[GraphTensor]) -> Copies:
-        """`add_input` for several tensors, in their order."""
-        for tensor in tensors:
-            self.add_input(tensor)
-        return self
-
-    def add(self, operations: Sequence[Operation], variables: Variables = Variables.KEEP) -> Copies:
-        """Adds what becomes of operations; see `transplant`."""
-        operations = [op for op in operations if op.inputs or not all(t in self.tensors for t in op.outputs)]
-        if operations:
-            self._begin(operations, variables)
-            handlers = _HANDLERS[variables]
-            for operation in operations:
-                handlers.get(operation.type, Copies.copy)(self, operation)
-        return self
-
-    def _begin(self, operations: Sequence[Operation], variables: Variables) -> None:
+    def begin(self, operations: Sequence[Operation], variables: Variables) -> None:
         """Looks up what the operations refer to, as it is before the first one."""
         source, target = operations[0].graph, self.target
         self.closures = {constant.op: tensor for tensor, constant in source.closures.items()}
@@ -186,9 +166,12 @@ class Copies:
 def transplant(
     operations: Sequence[Operation],
     into: Graph,
-    mapped: Mapping[GraphTensor, GraphTensor],
+    mapped: Mapping[GraphTensor, GraphTensor] | None = None,
+    *,
+    inputs: Iterable[GraphTensor] = (),
     variables: Variables = Variables.KEEP,
     own: bool = False,
+    made_for: Operation | None = None,
 ) -> Copies:
     """Copies operations into another graph, to its end or where its `insert_before` says.
 
@@ -196,8 +179,9 @@ def transplant(
         operations: of one graph, in program order; one without inputs is left out where its results are given.
         into: the other graph.
         mapped: tensors of the first graph → those of the other that stand for them.
+        inputs: tensors of the first graph for which the other gets inputs, in this order.
         variables: what becomes of reads and assignments of variables.
-        own: whether the copies are the user's from now on, and so their own origins.
+        own, made_for: as in `Copies`.
 
     Returns:
         What stands for what.
@@ -205,18 +189,16 @@ def transplant(
     Raises:
         ValueError: an input of an operation is neither given nor a result of one before it.
     """
-    return Copies(into, mapped, own).add(operations, variables)
-
-
-def extract(
-    operations: Sequence[Operation],
-    inputs: Iterable[GraphTensor],
-    into: Graph,
-    variables: Variables = Variables.KEEP,
-    own: bool = False,
-) -> Copies:
-    """`transplant` into a graph of its own, which gets inputs that stand for some tensors, in their order."""
-    return Copies(into, {}, own).add_inputs(inputs).add(operations, variables)
+    copies = Copies(into, mapped or {}, own, made_for)
+    for tensor in inputs:
+        copies.add_input(tensor)
+    operations = [op for op in operations if op.inputs or not all(t in copies.tensors for t in op.outputs)]
+    if operations:
+        copies.begin(operations, variables)
+        handlers = _HANDLERS[variables]
+        for operation in operations:
+            handlers.get(operation.type, Copies.copy)(copies, operation)
+    return copies
 
 
 # -- variables, and eager Tensors -------------------------------------------------------------------------------------
@@ -275,7 +257,7 @@ def copy_graph(graph: GraphBase, own: bool = False, made_for: Operation | None =
         own, made_for: as in `Copies`.
     """
     copy = provided.new_graph(graph.name)
-    copies = Copies(copy, {}, own, made_for).add_inputs(graph.inputs).add(graph.operations)
+    copies = transplant(graph.operations, copy, inputs=graph.inputs, own=own, made_for=made_for)
     copy.outputs = copies.of(graph.outputs)
     copy.state = graph.state.copied(copies.tensors)
     return copy
@@ -324,7 +306,7 @@ def replay(graph: Graph, *inputs: Any) -> Any:
         mapped[tensor] = new = trace.to_graph(value, tensor.dtype, current, OPS["Identity"])
         if not fits(new.shape, tensor.shape):
             raise op_error(ValueError, graph.name, f"{new!r} does not fit the input {tensor!r}.")
-    results = tuple(transplant(graph.operations, current, mapped, Variables.READ).of(graph.outputs))
+    results = tuple(transplant(graph.operations, current, mapped, variables=Variables.READ).of(graph.outputs))
     return results[0] if len(results) == 1 else results
 
 

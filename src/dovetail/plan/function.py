@@ -36,7 +36,7 @@ from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph
 from dovetail.graph.results import collect
-from dovetail.graph.transplant import Variables, copy_graph, extract, replay
+from dovetail.graph.transplant import Variables, copy_graph, replay, transplant
 from dovetail.plan.optimize import no_garbage_collection
 from dovetail.plan.plan import Plan
 
@@ -135,7 +135,7 @@ class Functional:
     def __init__(self, graph: Graph, closures: tuple[Tensor, ...]) -> None:
         self._pure = pure = Graph(graph.name)
         given = [*graph.inputs, *(graph.closures[t] for t in closures)]
-        copies = extract(graph.operations, given, pure, Variables.INPUTS)
+        copies = transplant(graph.operations, pure, inputs=given, variables=Variables.INPUTS)
         self.variables: list[Variable] = list(copies.read)
         self.assigned: list[Variable] = list(copies.assigned)
         self.only_read = [v for v in self.variables if v not in copies.assigned]
