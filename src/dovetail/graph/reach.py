@@ -40,9 +40,7 @@ def reach(
         return [t.op for t in tensors if t not in known]
 
     def inside(operations: list[Operation]) -> list[Operation]:
-        if stops:
-            operations = [op for op in operations if op not in stops]
-        return operations if outside is None else [op for op in operations if not outside(op)]
+        return [op for op in operations if op not in stops and (outside is None or not outside(op))]
 
     def following(operation: Operation) -> list[Operation]:
         near = beyond(operation.outputs if forward else operation.inputs)
