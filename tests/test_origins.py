@@ -185,6 +185,17 @@ def test_what_a_gradient_adds_is_for_what_it_is_the_gradient_of():
         assert list(dict.fromkeys(op.origin.name for op in added)) == ["outer", "inner"]
 
 
+def test_a_gradient_that_begins_a_branch():
+    """Its first operations go into a graph that is still empty."""
+
+    def f(x):
+        y = ops.tanh(x, name="y")
+        return ops.cond(ops.sum(x) > 0.0, lambda: dt.gradients(y, x)[0], lambda: x)
+
+    (branch, _) = traced(f, SQUARE).outputs[0].op.subgraphs()
+    assert {op.origin.name for op in branch.operations if op.type != "Placeholder"} == {"y"}
+
+
 def test_a_function_that_calls_another():
     """A function takes part in the trace; a graph is replayed in it, and its operations are told from the caller's."""
     graph = traced(lambda x: ops.tanh(x, name="y"), SQUARE)

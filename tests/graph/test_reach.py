@@ -7,7 +7,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.graph.operation import GraphTensor
-from dovetail.graph.reach import reach, walk
+from dovetail.graph.reach import reach, waited_for, walk
 
 
 def random_graph(rng, size=24):
@@ -98,3 +98,21 @@ def test_a_walk_over_anything():
     """Each after what follows it, also in a long chain, and it comes to an end in a circle."""
     assert walk([10_000], lambda n: range(n - 1, max(n - 3, -1), -1)) == list(range(10_001))
     assert sorted(walk("a", {"a": "bc", "b": "c", "c": "a"}.__getitem__)) == ["a", "b", "c"]
+
+
+def test_what_an_assignment_waits_for_in_order():
+    """In the place of an earlier assignment of any variable, what that waits for; of what else waits, all it does."""
+    v = dt.Variable(1.0, name="v")
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec(()), "x")
+    first, second, third, fourth = (f(x) for f in (ops.tanh, ops.exp, ops.sin, ops.cos))
+    with graph.as_default():
+        with graph.control_dependencies([first.op, second.op, third.op]):
+            v.assign(x)
+        before = graph.state.last[v]
+        with graph.control_dependencies([fourth.op, before, first.op]):
+            v.assign(x * 2.0)
+            y = x + 1.0
+    assert waited_for(before) == [first.op, second.op, third.op]
+    assert waited_for(graph.state.last[v]) == [fourth.op, first.op, second.op, third.op]
+    assert waited_for(y.op) == [fourth.op, before, first.op]

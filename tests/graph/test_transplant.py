@@ -30,7 +30,7 @@ def program(graph=None):
 
 def imported(graph):
     target = dt.Graph("target")
-    target.outputs = target.import_graph(graph, {"x": target.placeholder(dt.spec((2,)), "x")})
+    target.outputs = target.import_graph(graph, {graph.inputs[0]: target.placeholder(dt.spec((2,)), "x")})
     return target
 
 
@@ -263,6 +263,18 @@ def test_a_constant_that_was_taken_out_is_made_again(way):
     graph.outputs = [x * c]
     assert dt.function(graph)(ops.constant([2.0, 2.0])).numpy().tolist() == [2.0, 4.0]
     graph.validate()
+
+
+@pytest.mark.parametrize("way", ["copy_graph", "subgraph", "import_graph"])
+def test_what_was_computed_of_eager_tensors_is_handed_on(way):
+    """A tape finds the way from the constant of a copy to what the constant was computed from."""
+    c = ops.constant([1.0, 2.0])
+    graph = dt.function(lambda x: x * ops.square(c)).graph(dt.spec((2,)))
+    run = dt.function(WAYS[way](graph))
+    with dt.GradientTape() as tape:
+        tape.watch(c)
+        y = run(ops.constant([3.0, 5.0]))
+    assert tape.gradient(y, c).numpy().tolist() == [6.0, 20.0]
 
 
 # -- what is waited for, and what stands for what is not copied --------------------------------------------------------

@@ -22,6 +22,8 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.trace import current_graph
 
+_NOTHING = nullcontext()
+
 
 def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Sequence[Any]) -> list[Any]:
     """The gradients of the seeds' tensors with respect to the sources.
@@ -120,7 +122,10 @@ def arguments(node: Any) -> list[Any]:
 def _made_for(node: Any) -> AbstractContextManager[Any]:
     """What its gradient adds to a graph has the origin of a node, or of a tensor, if it is of a graph itself."""
     operation = node.op if type(node) is GraphTensor else node
-    return (current_graph() or node.graph).made_for(operation) if type(operation) is Operation else nullcontext()
+    if type(operation) is not Operation:
+        return _NOTHING
+    current = current_graph()
+    return (operation.graph if current is None else current).made_for(operation)
 
 
 def _run(function: Callable[..., Any], node: Any, arriving: list[Any]) -> Sequence[Any]:
