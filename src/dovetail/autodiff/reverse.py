@@ -22,8 +22,6 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.trace import current_graph
 
-_NOTHING = nullcontext()
-
 
 def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Sequence[Any]) -> list[Any]:
     """The gradients of the seeds' tensors with respect to the sources.
@@ -48,13 +46,11 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
         function = gradient_function(node)
         if function is None:
             continue
-        with _made_for(node):
-            if node.op.fills_gradients:
-                arriving = or_zeros(arriving, node.outputs)
-            departing = _run(function, node, arriving)
-            for tensor, gradient in zip(arguments(node), departing, strict=True):
-                if gradient is not None and tensor.dtype.is_differentiable:
-                    _add(found, tensor, gradient)
+        if type(node) is Operation:
+            with _made_for(node):
+                _step(function, node, arriving, found)
+        else:
+            _step(function, node, arriving, found)
     return [found.get(id(source)) for source in sources]
 
 
@@ -123,12 +119,15 @@ def _made_for(node: Any) -> AbstractContextManager[Any]:
     """What its gradient adds to a graph has the origin of a node, or of a tensor, if it is of a graph itself."""
     operation = node.op if type(node) is GraphTensor else node
     if type(operation) is not Operation:
-        return _NOTHING
+        return nullcontext()
     current = current_graph()
     return (operation.graph if current is None else current).made_for(operation)
 
 
-def _run(function: Callable[..., Any], node: Any, arriving: list[Any]) -> Sequence[Any]:
+def _step(function: Callable[..., Any], node: Any, arriving: list[Any], found: dict[int, Any]) -> None:
+    """Adds the gradients that a node's function makes of those that arrive."""
+    if node.op.fills_gradients:
+        arriving = or_zeros(arriving, node.outputs)
     first = node.outputs[0]
     token = push_engine(first._engine) if type(first) is Tensor else None
     try:
@@ -136,11 +135,13 @@ def _run(function: Callable[..., Any], node: Any, arriving: list[Any]) -> Sequen
     finally:
         if token is not None:
             pop_engine(token)
-    result = result if isinstance(result, (tuple, list)) else (result,)
-    if len(result) != len(arguments(node)):
-        problem = f"its gradient function returned {len(result)} gradients for {len(arguments(node))} inputs."
+    result, sources = result if isinstance(result, (tuple, list)) else (result,), arguments(node)
+    if len(result) != len(sources):
+        problem = f"its gradient function returned {len(result)} gradients for {len(sources)} inputs."
         raise op_error(ValueError, node.op.name, problem, where=node.where)
-    return result
+    for tensor, gradient in zip(sources, result, strict=True):
+        if gradient is not None and tensor.dtype.is_differentiable:
+            _add(found, tensor, gradient)
 
 
 def or_zeros(gradients: Iterable[Any], tensors: Iterable[Any]) -> list[Any]:
