@@ -296,6 +296,24 @@ def test_assignments_are_imported_as_they_are():
     target.validate()
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_what_an_assignment_alone_waits_for(mode):
+    """Where it is not copied, its value is given on by what waits, which is for the assignment."""
+    v = dt.Variable([1.0, 2.0], name="v")
+    source, target = dt.Graph("source"), dt.Graph("target")
+    x = source.placeholder(dt.spec((2,)), "x")
+    shown, y = ops.print_tensor(x), ops.tanh(x)
+    with source.as_default(), source.control_dependencies([shown.op]):
+        v.assign(y)
+    assignment = source.state.last[v]
+    copies = transplant(source.operations, target, inputs=source.inputs, variables=mode)
+    stands = copies[assignment.outputs[0]].op
+    assert stands.type == ("AssignVariableOp" if mode is Variables.KEEP else "Identity")
+    assert stands.control_inputs == (copies.operations[shown.op],)
+    assert (stands.inputs, stands.origin, stands.where) == ([copies[y]], assignment, assignment.where)
+    target.validate()
+
+
 def test_what_waits_for_an_assignment_or_a_read_waits_for_what_stands_for_it():
     v = dt.Variable([1.0, 2.0], name="v")
     source = dt.Graph("source")
