@@ -296,6 +296,17 @@ def test_assignments_are_imported_as_they_are():
     target.validate()
 
 
+def test_what_is_waited_for_and_does_not_come_along_is_left_out():
+    source, target = dt.Graph("source"), dt.Graph("target")
+    x = source.placeholder(dt.spec((2,)), "x")
+    shown = ops.print_tensor(x)
+    with source.control_dependencies([shown.op]):
+        y = ops.tanh(x)
+    copies = transplant([y.op], target, inputs=[x])
+    assert (copies[y].op.control_inputs, len(target)) == ((), 2)
+    target.validate()
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_what_an_assignment_alone_waits_for(mode):
     """Where it is not copied, its value is given on by what waits, which is for the assignment."""
