@@ -296,6 +296,23 @@ def test_assignments_are_imported_as_they_are():
     target.validate()
 
 
+def test_what_is_put_in_the_place_of_an_operation_has_its_line_and_origin():
+    """Also inside of loops, whose operations have those of their originals else."""
+    body, graph = Stateful().graph, dt.Graph("graph")
+    x = graph.placeholder(dt.spec((2,)), "x")
+    y = ops.tanh(x)
+    with graph.replacing(y.op):
+        replaced = transplant(body.operations, graph, {body.inputs[0]: x})
+    plain = transplant(body.operations, dt.Graph(), inputs=body.inputs)
+    scan = body.outputs[0].op
+    originals = scan.attr("body").operations
+    for copies, origins in ((replaced, [y.op] * len(originals)), (plain, originals)):
+        inner = copies.operations[scan].attr("body").operations
+        assert [op.origin for op in inner] == origins
+        assert [op.where for op in inner] == [op.where for op in origins]
+    assert {(op.origin, op.where) for op in replaced.operations.values()} == {(y.op, y.op.where)}
+
+
 def test_what_is_waited_for_and_does_not_come_along_is_left_out():
     source, target = dt.Graph("source"), dt.Graph("target")
     x = source.placeholder(dt.spec((2,)), "x")

@@ -317,9 +317,8 @@ def _check_count(graph: Graph, inputs: Sequence[Any]) -> None:
 
 def override_gradients(operation: Operation, overrides: Mapping[str, str]) -> None:
     """Gives an operation, and those of the graphs that it holds, a gradient override map over the one it has."""
-    if overrides:
-        operation.overrides = {**operation.overrides, **overrides}
-        for value in operation.attrs.values():
-            if isinstance(value, GraphBase):
-                for inner in value.operations:
-                    override_gradients(inner, overrides)
+    operation.overrides = {**operation.overrides, **overrides}
+    for value in operation.attrs.values():
+        if isinstance(value, GraphBase):
+            for inner in value.operations:
+                override_gradients(inner, overrides)
