@@ -7,7 +7,7 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.graph.copying import copy_into
+from dovetail.graph.transplant import copy_into
 from dovetail.passes.cse import merge_common
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify

@@ -118,7 +118,6 @@ def test_what_tensors_need_is_found_once():
     y = graph.placeholder(dt.spec(()), "x")
     for _ in range(60):
         y = y + y
-    assert graph_gradients.ancestors([y, y]) == graph.operations
     assert [op.name for op in graph_gradients.between([y], [graph.operations[30].outputs[0]])] == [
         op.name for op in graph.operations[31:]
     ]

@@ -14,7 +14,7 @@ from dovetail.core import dispatch
 from dovetail.core.arguments import as_tensor, dtype_of
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.recording import not_building
-from dovetail.graph.ir import Graph
+from dovetail.graph.ir import Graph, Operation
 
 ROWS, COLUMNS = 2, 3
 
@@ -137,6 +137,17 @@ def _scan(init: Any, xs: Any, constants: Any, body: Graph, length: Any, reverse:
 
 
 CONTROL_FLOW = {"If": _if, "While": _while, "Scan": _scan}
+
+
+def everything(graph: Graph) -> list[Operation]:
+    """The operations of a graph, and of those inside of it."""
+    return [op for part in (*graph.subgraphs(), graph) for op in part.operations]
+
+
+def check_origins(made: Graph, graph: Graph) -> None:
+    """All that was made of a user's graph refers to operations of that one."""
+    strange = [(op, op.origin) for op in everything(made) if op.origin.graph.outermost is not graph]
+    assert strange == []
 
 
 def check_same(found: Any, expected: Any) -> None:

@@ -112,7 +112,7 @@ def test_replacing_one_of_many_uses_does_not_look_at_all(graph, x):
         y = ops.tanh(y)
     first = x.consumers()[0]
     looked_at = graph._check_acyclic(x.op, [first])
-    assert looked_at == set()
+    assert looked_at == []
 
 
 def test_normalising_a_tensor_where_it_stands_b(graph, x):

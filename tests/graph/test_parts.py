@@ -42,15 +42,6 @@ def test_an_output_that_is_given_needs_nothing(graph, x):
     part = graph.subgraph([y, x], [y, x])
     assert part.outputs == part.inputs
     assert (part.name, len(part)) == ("test_part", 2)
-    assert graph.needed([y, x], {y, x}) == []
-
-
-def test_what_is_needed_is_in_program_order_each_once(graph, x):
-    y = x
-    for _ in range(40):
-        y = y + y
-    needed = graph.needed([y, y.op.inputs[0]], {x})
-    assert needed == graph.operations[1:]
 
 
 def test_strangers_in_a_part(graph, x):

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given, settings
 
 import dovetail as dt
-from dovetail.graph.copying import copy_graph
 from dovetail.graph.ir import Graph
-from tests.graph.random_graphs import arguments, check_same, graphs, interpret
+from dovetail.graph.transplant import copy_graph
+from tests.graph.random_graphs import arguments, check_origins, check_same, graphs, interpret
 
 
 def traced(function: Callable[..., Any], *specs: Any) -> Graph:
@@ -55,6 +55,7 @@ def keeps_random_graphs(apply: Callable[[Graph], int]) -> Callable[[], None]:
             if not changes:
                 break
         assert not changes
+        check_origins(copy, graph)
         check_same(interpret(copy, arguments()), interpret(graph, arguments()))
 
     return test

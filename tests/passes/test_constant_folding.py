@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.graph.copying import copy_graph
+from dovetail.graph.transplant import copy_graph
 from dovetail.passes.base import run
 from dovetail.passes.constant_folding import LARGEST, fold_constants
 from dovetail.passes.prune import prune

@@ -11,7 +11,7 @@ from dovetail import ops
 from dovetail.core import engine_registry
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import UnknownEngine
-from dovetail.graph.copying import copy_graph
+from dovetail.graph.transplant import copy_graph
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import cut
 from dovetail.plan.plan import Plan

@@ -7,10 +7,9 @@ ahead; its gradient, the op WhileGrad, finds the states again.  A branch is comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from dovetail.autodiff.graph_gradients import descendants
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.core.kinds import Eachs
 from dovetail.core.op import composite
@@ -18,8 +17,9 @@ from dovetail.core.recording import recording
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.graph import trace
-from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.reach import reach
+from dovetail.graph.transplant import copy_into, transplant
 from dovetail.ops.control.control import cond, scan, while_loop
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op
 from dovetail.ops.linalg.products import matmul
@@ -31,14 +31,24 @@ Gradient = Any  # a tensor, or None
 
 def call(graph: Graph, *groups: Sequence[Any]) -> list[GraphTensor]:
     """Adds the operations of a subgraph to the graph that is being built; its outputs."""
+    current, inputs = _captured(t for group in groups for t in group)
+    return copy_into(graph, current, inputs)
+
+
+def _captured(tensors: Iterable[Any]) -> tuple[Graph, list[GraphTensor]]:
+    """The graph that is being built, and tensors in it."""
     current = trace.current_graph()
     assert current is not None  # gradients of graphs are built in one
-    inputs = [trace.capture(current, t) for group in groups for t in group]
-    return copy_into(graph, current, inputs, trace.record_on_tapes)
+    return current, [trace.capture(current, t) for t in tensors]
 
 
-def _placeholders(graph: Graph, tensors: Sequence[Any]) -> list[GraphTensor]:
-    return [graph.placeholder(t.spec, t.op.name.rpartition("/")[2]) for t in tensors]
+def _placeholders(graph: Graph, tensors: Iterable[GraphTensor]) -> list[GraphTensor]:
+    return [_placeholder(graph, t) for t in tensors]
+
+
+def _placeholder(graph: Graph, tensor: GraphTensor) -> GraphTensor:
+    with graph.made_for(tensor.op):
+        return graph.placeholder(tensor.spec, tensor.op.name.rpartition("/")[2])
 
 
 # -- branches ---------------------------------------------------------------------------------------------------------
@@ -52,7 +62,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     reached = sorted({i for _, numbers in gradients for i in numbers})
     for graph, numbers in gradients:
         found: dict[int, Any] = dict(zip(numbers, graph.outputs, strict=True))
-        with graph.as_default():
+        with graph.as_default(), graph.made_for(op):
             departing: Any = [found[i] if i in found else zeros_like(graph.inputs[i]) for i in reached]
         graph.outputs = departing
     given = [*inputs, *(arriving[i] for i in targets)]
@@ -125,7 +135,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
         y: arriving[i] for y, i in zip(ys, stacked, strict=True)
     }
     new = [t for t in dict.fromkeys(there.values()) if t not in stacks]
-    with backward.as_default():
+    with backward.as_default(), backward.made_for(op):
         backward.outputs = [*_round(found, around, carry, summed, totals), *(found[i] for i in sliced), *new]
     results = scan_op(
         _carry(op, arriving, around, summed),
@@ -182,14 +192,16 @@ def _keep(op: Operation, forward: Graph, kept: list[GraphTensor]) -> tuple[dict[
     slices = dict(zip(forward.inputs[carried:varying], xs, strict=True))
     slices |= dict(zip(forward.outputs[carried : len(body.outputs)], op.outputs[carried:], strict=True))
     fixed = dict(zip(forward.inputs[varying:], constants, strict=True))
-    changing = descendants(forward.inputs[:varying])
+    changing = set(reach(forward.inputs[:varying], forward=True, control=False))
     starts = set(forward.inputs[:carried])
     new = [t for t in kept if t not in slices and (t in starts or t.op in changing)]
     if new:
         forward.outputs = [*forward.outputs[: len(body.outputs)], *new]
         slices |= dict(zip(new, _extend(op, forward), strict=True))
     same = [t for t in kept if t not in slices and t not in fixed]
-    fixed |= dict(zip(same, call(forward.subgraph(same, forward.inputs[varying:]), constants), strict=True))
+    current, given = _captured(constants)
+    mapped = dict(zip(forward.inputs[varying:], given, strict=True))
+    fixed |= dict(zip(same, transplant(reach(same, given=mapped), current, mapped).of(same), strict=True))
     return {t: slices[t] for t in kept if t in slices}, {t: fixed[t] for t in kept if t not in slices}
 
 
@@ -218,7 +230,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     totals = _placeholders(backward, [body.inputs[i] for i in summed])
     state = _placeholders(backward, body.inputs)
     found = dict(zip(reached, copy_into(step, backward, [*state, *carry]), strict=True))
-    with backward.as_default():
+    with backward.as_default(), backward.made_for(op):
         backward.outputs = _round(found, around, carry, summed, totals)
     first = _carry(op, arriving, around, summed)
     return _placed(op, [*around, *summed], while_gradient(init, constants, first, condition, body, backward, limit))

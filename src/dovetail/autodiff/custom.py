@@ -30,8 +30,8 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, highest, is_tensor, kind_of
 from dovetail.core.variable import Variable
 from dovetail.graph import trace
-from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.transplant import copy_into
 
 Rule = Callable[..., list[Any]]  # gradients of the results → those of the tensors and variables that were used
 
@@ -237,7 +237,7 @@ class _TracedGradient:
         gradients: list[Any] = [None] * len(node.inputs)
         with target.as_default():
             inputs = [trace.to_graph(t, t.dtype, target, node.op) for t in tensors]
-            found = copy_into(self.graph, target, inputs, trace.record_on_tapes)
+            found = copy_into(self.graph, target, inputs)
             for i, tensor in zip(self.departing, found, strict=True):
                 gradients[i] = tensor
         return gradients

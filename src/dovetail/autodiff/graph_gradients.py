@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail import ops
 from dovetail.autodiff import reverse
 from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.tensor import Tensor
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.reach import reach
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
@@ -47,11 +47,11 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
         if not tensor.dtype.is_differentiable:
             raise op_error(TypeError, "gradients", f"{tensor!r} has no gradient; cast it to a float.")
     points = [_point(graph, x) for x in sources]
-    seeds = list(zip(targets, flatten_like(structure, grad_ys), strict=True))
+    given = flatten_like(structure, grad_ys)
     with graph.as_default():
         nodes = between(targets, [p for p in points if p is not None])
-        pairs = [(y, ops.ones_like(y) if s is None else ops.convert(s, y.dtype)) for y, s in seeds]
-        return reverse.backward(reversed(nodes), pairs, points)
+        seeds = [(y, reverse.seed(y, g)) for y, g in zip(targets, given, strict=True)]
+        return reverse.backward(reversed(nodes), seeds, points)
 
 
 def _point(graph: Graph, source: Any) -> Any:
@@ -73,34 +73,6 @@ def _read_of(graph: Graph, variable: Any) -> Any:
 
 
 def between(targets: list[Any], sources: list[Any]) -> list[Operation]:
-    """The operations that lie on a path from a source to a target, in topological order."""
-    reached = descendants(sources)
-    return [op for op in ancestors(targets) if op in reached]
-
-
-def ancestors(targets: list[Any]) -> list[Operation]:
-    """The operations that the targets need, inputs first."""
-    order: list[Operation] = []
-    seen: set[Operation] = set()
-    todo = [(t.op, False) for t in reversed(targets)]
-    while todo:
-        op, done = todo.pop()
-        if done:
-            order.append(op)
-        elif op not in seen:
-            seen.add(op)
-            todo.append((op, True))
-            todo += [(t.op, False) for t in reversed(op.inputs) if t.op not in seen]
-    return order
-
-
-def descendants(sources: list[Any]) -> set[Operation]:
-    """The operations that depend on the sources."""
-    found: set[Operation] = set()
-    todo = list(sources)
-    while todo:
-        for consumer in todo.pop().consumers():
-            if consumer not in found:
-                found.add(consumer)
-                todo += consumer.outputs
-    return found
+    """The operations that lie on a path from a source to a target, in program order."""
+    behind = set(reach(sources, forward=True, control=False))
+    return reach(targets, control=False, outside=lambda op: op not in behind)

@@ -9,6 +9,7 @@ compute is recorded or taped in turn, and gradients of gradients come free.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from dovetail import ops
@@ -18,6 +19,8 @@ from dovetail.core.engine_registry import pop_engine, push_engine
 from dovetail.core.errors import op_error
 from dovetail.core.recording import tensors_in
 from dovetail.core.tensor import Tensor
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.trace import current_graph
 
 
 def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Sequence[Any]) -> list[Any]:
@@ -34,7 +37,8 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
     wanted = {id(source) for source in sources}
     found: dict[int, Any] = {}  # id of a tensor → its gradient; only tensors that nodes and sources hold are looked up
     for tensor, gradient in seeds:
-        _add(found, tensor, gradient)
+        with _made_for(tensor):
+            _add(found, tensor, gradient)
     for node in nodes:
         arriving = [found.get(id(t)) if id(t) in wanted else found.pop(id(t), None) for t in node.outputs]
         if all(g is None for g in arriving):
@@ -42,13 +46,18 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
         function = gradient_function(node)
         if function is None:
             continue
-        if node.op.fills_gradients:
-            arriving = or_zeros(arriving, node.outputs)
-        departing = _run(function, node, arriving)
-        for tensor, gradient in zip(arguments(node), departing, strict=True):
-            if gradient is not None and tensor.dtype.is_differentiable:
-                _add(found, tensor, gradient)
+        if type(node) is Operation:
+            with _made_for(node):
+                _step(function, node, arriving, found)
+        else:
+            _step(function, node, arriving, found)
     return [found.get(id(source)) for source in sources]
+
+
+def seed(target: Any, given: Any) -> Any:
+    """The gradient that arrives at a target: ones, if none is given."""
+    with _made_for(target):
+        return ops.ones_like(target) if given is None else ops.convert(given, target.dtype)
 
 
 def gradient_function(node: Any) -> Callable[..., Any] | None:
@@ -106,22 +115,33 @@ def arguments(node: Any) -> list[Any]:
     return tensors_in([args[index] for index, _ in node.op.tensor_positions])
 
 
-def _run(function: Callable[..., Any], node: Any, arriving: list[Any]) -> Sequence[Any]:
-    first = node.outputs[0]  # its gradient is computed where it is computed itself
-    if type(first) is Tensor:
-        token = push_engine(first._engine)
-        try:
-            result = function(node, *arriving)
-        finally:
+def _made_for(node: Any) -> AbstractContextManager[Any]:
+    """What its gradient adds to a graph has the origin of a node, or of a tensor, if it is of a graph itself."""
+    operation = node.op if type(node) is GraphTensor else node
+    if type(operation) is not Operation:
+        return nullcontext()
+    current = current_graph()
+    return (operation.graph if current is None else current).made_for(operation)
+
+
+def _step(function: Callable[..., Any], node: Any, arriving: list[Any], found: dict[int, Any]) -> None:
+    """Adds the gradients that a node's function makes of those that arrive."""
+    if node.op.fills_gradients:
+        arriving = or_zeros(arriving, node.outputs)
+    first = node.outputs[0]
+    token = push_engine(first._engine) if type(first) is Tensor else None
+    try:
+        result = function(node, *arriving)
+    finally:
+        if token is not None:
             pop_engine(token)
-    else:
-        with first.op.graph.pinned(*first.op.pin):
-            result = function(node, *arriving)
-    result = result if isinstance(result, (tuple, list)) else (result,)
-    if len(result) != len(arguments(node)):
-        problem = f"its gradient function returned {len(result)} gradients for {len(arguments(node))} inputs."
+    result, sources = result if isinstance(result, (tuple, list)) else (result,), arguments(node)
+    if len(result) != len(sources):
+        problem = f"its gradient function returned {len(result)} gradients for {len(sources)} inputs."
         raise op_error(ValueError, node.op.name, problem, where=node.where)
-    return result
+    for tensor, gradient in zip(sources, result, strict=True):
+        if gradient is not None and tensor.dtype.is_differentiable:
+            _add(found, tensor, gradient)
 
 
 def or_zeros(gradients: Iterable[Any], tensors: Iterable[Any]) -> list[Any]:

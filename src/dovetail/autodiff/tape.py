@@ -101,11 +101,7 @@ class GradientTape(Recorder):
             _check_kind(each, "GradientTape.gradient")
         flat, structure = self._question("gradient", sources, unconnected_gradients)
         given = flatten_like(form, output_gradients)
-        seeds = [
-            (t, ops.ones_like(t) if g is None else ops.convert(g, t.dtype))
-            for t, g in zip(targets, given, strict=True)
-            if self.follows(t)
-        ]
+        seeds = [(t, reverse.seed(t, g)) for t, g in zip(targets, given, strict=True) if self.follows(t)]
         found = reverse.backward(self._playback(), seeds, flat)
         if unconnected_gradients == "zero":
             found = reverse.or_zeros(found, flat)

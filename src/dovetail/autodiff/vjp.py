@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.core.recording import record_on
-from dovetail.graph.copying import Copies, copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.reach import reach
+from dovetail.graph.transplant import copy_graph, transplant
 
 
 @dataclass
@@ -48,14 +49,16 @@ class _Whole:
 
 
 def _differentiate(graph: Graph, targets: list[int] | None) -> _Whole:
-    whole = Graph(graph.name)
-    inputs = [whole.placeholder(t.spec, t.op.name) for t in graph.inputs]
-    results = copy_into(graph, whole, inputs)
+    whole = copy_graph(graph)
+    inputs, results = list(whole.inputs), list(whole.outputs)
     sources = [i for i, t in enumerate(inputs) if t.dtype.is_differentiable]
     if targets is None:
         targets = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
     forward = set(whole.operations)
-    arriving = [whole.placeholder(results[i].spec, f"gradient{i}") for i in targets]
+    arriving = []
+    for i in targets:
+        with whole.made_for(results[i].op):
+            arriving.append(whole.placeholder(results[i].spec, f"gradient{i}"))
     with record_on(()), whole.as_default():
         found = gradients([results[i] for i in targets], [inputs[i] for i in sources], arriving)
     reached = [i for i, g in zip(sources, found, strict=True) if g is not None]
@@ -92,32 +95,11 @@ def split(graph: Graph, targets: list[int] | None = None) -> Split:
 def _cut(found: _Whole) -> tuple[list[GraphTensor], Graph]:
     """The forward tensors that the gradient uses, and the gradient's operations as a graph of their own."""
     backward = Graph(f"{found.graph.name}_backward")
-    copies = Copies(backward)
-    kept: list[GraphTensor] = []
-    later = _needed(found.departing, found.forward)
-    for tensor in dict.fromkeys([t for op in later for t in op.inputs] + found.departing):
-        if tensor.op not in found.forward:
-            continue
-        if tensor.op.type == "Const":
-            copies.tensors[tensor] = backward.constant(tensor.op.attrs["value"])
-        else:
-            copies.tensors[tensor] = backward.placeholder(tensor.spec, tensor.op.name.replace("/", "_"))
-            kept.append(tensor)
-    for tensor in found.arriving:
-        copies.tensors[tensor] = backward.placeholder(tensor.spec, tensor.op.name)
-    copies.all(op for op in later if op.outputs[0] not in copies.tensors)
+    later = reach(found.departing, outside=found.forward.__contains__)
+    needed = dict.fromkeys([t for op in later for t in op.inputs] + found.departing)
+    taken = [t for t in needed if t.op in found.forward]
+    constants = list(dict.fromkeys(t.op for t in taken if t.op.type == "Const"))
+    kept = [t for t in taken if t.op.type != "Const"]
+    copies = transplant([*constants, *later], backward, inputs=[*kept, *found.arriving])
     backward.outputs = copies.of(found.departing)
     return kept, backward
-
-
-def _needed(tensors: list[GraphTensor], forward: set[Operation]) -> list[Operation]:
-    """The operations outside of the forward part that these tensors need, in program order."""
-    found: set[Operation] = set()
-    todo = [t.op for t in tensors]
-    while todo:
-        op = todo.pop()
-        if op not in found and op not in forward:
-            found.add(op)
-            todo += [t.op for t in op.inputs]
-            todo += op.control_inputs
-    return [op for op in (tensors[0].graph.operations if tensors else []) if op in found]

@@ -19,8 +19,9 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of
 from dovetail.core.variable import Variable
 from dovetail.graph import trace
-from dovetail.graph.copying import Copies
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.reach import reach
+from dovetail.graph.transplant import Copies, transplant
 from dovetail.plan.concrete import Concrete
 
 
@@ -48,18 +49,16 @@ class Program:
         wanted: Sequence[GraphTensor] = (),
         name: str = "function",
     ) -> None:
-        targets, given = [*outputs, *wanted], set(inputs)
-        counts = graph.counts_in(graph.needed(targets, given))
-        needed = graph.needed([*targets, *counts.values()], given)
+        targets = [*outputs, *wanted]
+        counts = graph.counts_in(reach(targets, given=inputs))
+        needed = reach([*targets, *counts.values()], given=inputs)
         _check_fed(needed)
         part = Graph(name)
-        copies = Copies(part, {t: part.placeholder(t.spec, t.op.name) for t in inputs})
-        copies.all(needed)
-        mapped = copies.tensors
+        copies = transplant(needed, part, inputs=inputs)
         part.outputs = copies.of(outputs)
         with record_on(()), part.as_default():
-            counted = {variable: mapped[value] for variable, value in counts.items()}
-            for variable, value in (counted | _updated(graph, needed, mapped)).items():
+            counted = {variable: copies[value] for variable, value in counts.items()}
+            for variable, value in (counted | _updated(graph, needed, copies)).items():
                 trace.assign_variable(part, variable, value)
         self._concrete = Concrete(part)
 
@@ -118,15 +117,13 @@ def _check_value(tensor: GraphTensor, value: Any) -> None:
         raise ValueError(f"the input {name!r} is {tensor.spec!r}: a value of shape {tuple(shape)} does not fit.")
 
 
-def _updated(
-    graph: DefaultGraph, operations: Iterable[Operation], mapped: dict[GraphTensor, GraphTensor]
-) -> dict[Variable, GraphTensor]:
+def _updated(graph: DefaultGraph, operations: Iterable[Operation], copies: Copies) -> dict[Variable, GraphTensor]:
     """The variables that the updates of a program change, and their new values.
 
     Args:
         graph: what the program is cut out of.
         operations: what it consists of, in program order.
-        mapped: the graph's tensors → the program's.
+        copies: what stands for it in the program.
     """
     found: dict[Variable, GraphTensor] = {}
     for tensor in [t for op in operations for t in op.outputs]:
@@ -134,8 +131,8 @@ def _updated(
         if update is not None:
             before = found.get(update.variable)
             if before is None or update.step is None:
-                found[update.variable] = mapped[tensor]
+                found[update.variable] = copies[tensor]
             else:
                 op, operand = update.step
-                found[update.variable] = op(before, mapped[operand])
+                found[update.variable] = op(before, copies[operand])
     return found

@@ -19,8 +19,9 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph.cursor import Cursor, scope_of
 from dovetail.graph.journal import journal, note
 from dovetail.graph.operation import NOT_PINNED, SINGLE, GraphTensor, Operation
-from dovetail.graph.order import NOWHERE, Order
+from dovetail.graph.order import NOWHERE, Order, stands_before
 from dovetail.graph.outputs import Outputs
+from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class GraphBase:
         self.inputs: list[GraphTensor] = []
         self._outputs = Outputs(self)
         self.closures: dict[Tensor, GraphTensor] = {}
-        self.origins: list[Any] = []
+        self.closure_nodes: list[Any] = []
         self.is_traced = False
         self.captures: dict[GraphTensor | Tensor, GraphTensor] = {}
         self.state = State()
@@ -102,6 +103,7 @@ class GraphBase:
         self._holders: dict[Operation, None] = {}
         self._cursors: list[Cursor] = []  # the last one says where new operations are put; none: at the end
         self._like: Operation | None = None  # what new operations take after
+        self._made_for: Operation | None = None if outer is None else outer._made_for
         self._counts: dict[str, int] = {}
         self._scope: str | None = ""  # None: that of what new operations take after
         self._overrides: dict[str, str] = {}
@@ -145,9 +147,12 @@ class GraphBase:
         operation = Operation(cast("Graph", self), op, name, inputs, layout, attrs, where)
         operation.outputs = [GraphTensor(operation, i, spec) for i, spec in enumerate(specs)]
         if like is not None:
-            operation._pin, operation.overrides = like._pin, like.overrides
+            operation.take_after(like)
         else:
             operation._pin = self._pin
+        made_for = self._made_for if like is None else like
+        if made_for is not None:
+            operation._origin = made_for.origin
         if inputs and (self._control or like is not None):
             waits = (*self._control, *(() if like is None else like.control_inputs), *waits)
         if waits:
@@ -187,7 +192,7 @@ class GraphBase:
         self._order.remove(operation)
         self.edited(lambda: self._attach(operation, following))
 
-    def placeholder(self, spec: TensorSpec, name: str | None = None) -> GraphTensor:
+    def placeholder(self, spec: TensorSpec, name: str | None = None, where: Where = None) -> GraphTensor:
         """A new input.
 
         Raises:
@@ -195,7 +200,7 @@ class GraphBase:
         """
         self._check_own_inputs()
         attrs = {"dtype": spec.dtype, "shape": spec.shape}
-        operation = self.add(OPS["Placeholder"], [], attrs, [spec], (None, None), name)
+        operation = self.add(OPS["Placeholder"], [], attrs, [spec], (None, None), name, where)
         self.inputs.append(operation.outputs[0])
         note(self.inputs.pop)
         return operation.outputs[0]
@@ -214,6 +219,16 @@ class GraphBase:
             yield cast("Graph", self)
         finally:
             building.graphs = outside
+
+    @contextmanager
+    def made_for(self, operation: Operation) -> Iterator[None]:
+        """Operations added in the `with` block, and those of their subgraphs, have its origin, engine and device."""
+        outside = self._made_for, self._pin
+        self._made_for, self._pin = operation, operation.pin
+        try:
+            yield
+        finally:
+            self._made_for, self._pin = outside
 
     @contextmanager
     def name_scope(self, name: str) -> Iterator[str]:
@@ -441,24 +456,6 @@ class GraphBase:
         """The operations whose subgraph it is."""
         return [op for op in self._holders if not op.is_removed and any(part is self for part in op.subgraphs())]
 
-    def ancestors(self, operations: Iterable[Operation], since: Operation | None = None) -> set[Operation]:
-        """The operations that these need, through inputs and control inputs, with themselves.
-
-        Args:
-            operations: where to start.
-            since: what stands before this one is left out.
-        """
-        earliest = NOWHERE if since is None else since._position
-        found: set[Operation] = set()
-        todo = [op for op in operations if op._position >= earliest]
-        while todo:
-            operation = todo.pop()
-            if operation not in found:
-                found.add(operation)
-                todo += [t.op for t in operation.inputs if t.op._position >= earliest]
-                todo += [op for op in operation.control_inputs if op._position >= earliest]
-        return found
-
     def depends_on(self, operation: Operation, other: Operation) -> bool:
         """Whether `operation` needs `other`, through inputs and control inputs."""
-        return other in self.ancestors([operation], since=other)
+        return other in reach([operation], outside=stands_before(other))

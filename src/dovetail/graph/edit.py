@@ -17,8 +17,9 @@ from dovetail.graph.cursor import Cursor
 from dovetail.graph.inference import infer_from, is_told
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.order import position
+from dovetail.graph.order import position, stands_before
 from dovetail.graph.patterns import matches, rewrite
+from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Editing(GraphBase):
         self._check_replacement(old, new)
         if old is new:
             return
-        needed = self.ancestors([new.op], since=old.op)
+        needed = set(reach([new], outside=stands_before(old.op)))
         with all_or_nothing():
             self.replace_uses(old, new, [use for use in old.uses() if use[0] not in needed])
             self.outputs.replace(old, new)
@@ -217,21 +218,20 @@ class Editing(GraphBase):
             self._check_member(op)
         self._move(self._check_acyclic(operation, users), users)
 
-    def _check_acyclic(self, operation: Operation, users: Sequence[Operation]) -> set[Operation]:
-        """What has to be moved so that an operation stands before its users; nothing, as a rule."""
+    def _check_acyclic(self, operation: Operation, users: Sequence[Operation]) -> list[Operation]:
+        """What has to be moved so that an operation stands before its users, in order; nothing, as a rule."""
         first = min(users, key=position, default=None)
         if first is None or operation._position < first._position:
-            return set()
-        behind = self.ancestors([operation], since=first)
-        for user in users:
-            if user in behind:
-                raise ValueError(f"{operation.name!r} depends on {user.name!r}: to use it there would make a cycle.")
+            return []
+        behind = reach([operation], outside=stands_before(first))
+        for user in set(behind).intersection(users):
+            raise ValueError(f"{operation.name!r} depends on {user.name!r}: to use it there would make a cycle.")
         return behind
 
-    def _move(self, operations: set[Operation], users: Sequence[Operation]) -> None:
+    def _move(self, operations: Sequence[Operation], users: Sequence[Operation]) -> None:
         if operations:
             first = min(users, key=position)
-            for operation in sorted(operations, key=position):
+            for operation in operations:
                 following = operation._next
                 self._order.move(operation, first)
                 note(partial(self._order.move, operation, following))
@@ -281,10 +281,9 @@ class Editing(GraphBase):
             with all_or_nothing():
                 self.outputs = outputs
                 self._tell_holders()
-        roots = [t.op for t in (*self.outputs, *self.inputs)]
-        if outputs is None:
-            roots += [op for op in self._order if op.type in EFFECTS]
-        needed = self.ancestors(roots)
+        effects = [op for op in self._order if op.type in EFFECTS] if outputs is None else []
+        roots = [*self.outputs, *self.inputs, *effects]
+        needed = set(reach(roots))
         dead = [op for op in self._order if op not in needed]
         self.discard(dead)
         return len(dead)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.errors import op_error
 from dovetail.core.infer import CARRIES_NAN, size_of
 from dovetail.core.spec import Shape, TensorSpec
-from dovetail.graph.copying import copy_graph
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.partial import LARGEST, PartialInts
 from dovetail.graph.trace import infer_specs
+from dovetail.graph.transplant import copy_graph
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, join_specs
 
 if TYPE_CHECKING:

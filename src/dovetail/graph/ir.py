@@ -17,11 +17,11 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.graph.base import State
-from dovetail.graph.copying import copy_graph
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.parts import Parts
 from dovetail.graph.pickling import described, rebuilt
 from dovetail.graph.printing import graph_text
+from dovetail.graph.transplant import copy_graph
 from dovetail.graph.validate import problems
 
 __all__ = ["SINGLE", "Graph", "GraphTensor", "Operation", "State"]
@@ -36,7 +36,7 @@ class Graph(Parts):
         outer: for a subgraph, the graph it is traced in.
         state: the variables it reads and assigns.
         closures: eager Tensors that were used while it was traced → the constants that stand for them.
-        origins: what was computed of eager Tensors for these while a function was traced, as nodes for tapes.
+        closure_nodes: what was computed of eager Tensors for these while a function was traced, as nodes for tapes.
         is_traced: whether its tracing is over: then a function's graph is complete, and a subgraph captures no more.
         captures: for a subgraph, tensors of the outer graph and eager Tensors → the placeholders that stand for them.
         version: another number after each edit of what was there; adding operations is none, unless they have effects.
@@ -61,7 +61,7 @@ class Graph(Parts):
             raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
 
     def __copy__(self) -> Graph:
-        return copy_graph(self)
+        return copy_graph(self, own=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuilt, described(self)

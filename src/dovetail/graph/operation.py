@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dovetail.core.errors import Where, called_library, op_error
+from dovetail.core.errors import Where, called_library, conventional, op_error, place
 from dovetail.core.op import Op
 from dovetail.core.recording import building
 from dovetail.core.spec import Shape, TensorSpec
@@ -175,8 +175,8 @@ class Operation:
     """
 
     __slots__ = (
-        "__weakref__", "_control_inputs", "_control_outputs", "_next", "_pin", "_position", "_previous", "attrs",
-        "gradient_function", "graph", "inputs", "layout", "name", "op", "outputs", "overrides", "where",
+        "__weakref__", "_control_inputs", "_control_outputs", "_next", "_origin", "_pin", "_position", "_previous",
+        "attrs", "gradient_function", "graph", "inputs", "layout", "name", "op", "outputs", "overrides", "where",
     )  # fmt: skip
 
     def __init__(
@@ -195,6 +195,7 @@ class Operation:
         self.gradient_function: Callable[..., Any] | None = None
         self.overrides: Mapping[str, str] = graph.gradient_overrides
         self.where = where
+        self._origin: Operation | None = None
         self._position = NOWHERE
         self._previous: Operation | None = None
         self._next: Operation | None = None
@@ -230,6 +231,15 @@ class Operation:
     @device.setter
     def device(self, name: str | None) -> None:
         self.pin = (self._pin[0], name)
+
+    @property
+    def origin(self) -> Operation:
+        """The operation of the user's graph that it is a copy of, or that a pass or a gradient made it for.
+
+        An operation of the user's is its own: in a graph that was built or traced, or that `copy`, `subgraph`,
+        `import_graph` or a compiled function's `graph` gave.
+        """
+        return self if self._origin is None else self._origin
 
     @property
     def control_inputs(self) -> tuple[Operation, ...]:
@@ -283,6 +293,23 @@ class Operation:
     def input_at(self, index: int) -> int:
         """The number of the first input that belongs to parameter `index`."""
         return sum(1 if count == SINGLE else count or 0 for count in self.layout[:index])
+
+    def take_after(self, other: Operation) -> None:
+        """Hands on to it what another operation has besides what that computes."""
+        self._pin, self.overrides = other.pin, other.overrides
+
+    def failure(self, error: Exception, engine: str) -> Exception:
+        """The exception to raise where an engine failed to compute it; it names what the user wrote.
+
+        Args:
+            error: what the engine raised.
+            engine: its name.
+        """
+        origin, made = self.origin, ""
+        if (self.type, self.where) != (origin.type, origin.where):
+            at = "" if self.where == origin.where else f" at {place(self.where)}"
+            made = f" of {self.type}, which was made{at} for {origin.name!r}"
+        return op_error(conventional(error), origin.type, f"{engine} says{made}: {error}.", where=origin.where)
 
     # editing; see also graph.edit
 

@@ -9,7 +9,7 @@ Source: Bender et al. 2002, "Two simplified algorithms for maintaining order in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +23,12 @@ NOWHERE = -1  # the position of an operation that is in no graph
 def position(operation: Operation) -> int:
     """Where it stands in its graph: for sorting."""
     return operation._position
+
+
+def stands_before(operation: Operation) -> Callable[[Operation], bool]:
+    """Says of operations of its graph whether they stand before this one now."""
+    earliest = operation._position
+    return lambda other: other._position < earliest
 
 
 class Order:

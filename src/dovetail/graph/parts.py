@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
-from dovetail.graph.copying import Copies
 from dovetail.graph.edit import Editing
 from dovetail.graph.inference import infer_from, set_shape
 from dovetail.graph.journal import all_or_nothing
-from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.order import position
-from dovetail.graph.replay import transfer
+from dovetail.graph.operation import GraphTensor
+from dovetail.graph.reach import reach
+from dovetail.graph.transplant import Variables, transplant
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
@@ -44,28 +43,12 @@ class Parts(Editing):
         part = cast("type[Graph]", type(self))(f"{self.name}_part")
         for tensor in (*outputs, *inputs):
             self.check_tensor(tensor)
-        copies = Copies(part, {t: part.placeholder(t.spec, t.op.name) for t in inputs})
-        needed = self.needed(outputs, copies.tensors)
+        needed = reach(outputs, given=inputs)
         missing = [op.name for op in needed if op.type == "Placeholder"]
         if missing:
             raise ValueError(f"the outputs need {', '.join(map(repr, missing))}: add what they need to the inputs.")
-        copies.all(needed)
-        copies.hand_on_closures(cast("Graph", self))
-        part.outputs = copies.of(outputs)
+        part.outputs = transplant(needed, part, inputs=inputs, own=True).of(outputs)
         return part
-
-    def needed(self, outputs: Iterable[GraphTensor], given: Collection[GraphTensor]) -> list[Operation]:
-        """The operations that the outputs need if some tensors are given, in program order."""
-        found: set[Operation] = set()
-        todo = [t.op for t in outputs if t not in given]
-        placeholders = {t.op for t in given if t.op.type == "Placeholder"}
-        while todo:
-            operation = todo.pop()
-            if operation not in found and operation not in placeholders:
-                found.add(operation)
-                todo += [t.op for t in operation.inputs if t not in given]
-                todo += operation.control_inputs
-        return sorted(found, key=position)
 
     def import_graph(
         self, graph: Graph, input_map: Mapping[Any, GraphTensor] | None = None, name: str = ""
@@ -105,11 +88,9 @@ class Parts(Editing):
         target = cast("Graph", self)
         with all_or_nothing(), self.name_scope(name) if name else nullcontext():
             target.state.keep_for_undo()
-            target.origins = [*target.origins, *part.origins]
             inputs = [*given.values(), *(self.placeholder(t.spec, t.op.name) for t in open_inputs)]
-            copies = Copies(target, dict(zip(part.inputs, inputs, strict=True)))
-            placeholders = {t.op for t in part.inputs}
-            transfer(part, copies, [op for op in part.operations if op not in placeholders])
+            mapped = dict(zip(part.inputs, inputs, strict=True))
+            copies = transplant(part.operations, target, mapped, variables=Variables.READ, own=True)
             return copies.of(part.outputs[: len(graph.outputs)])
 
     def _input_map(self, graph: Graph, input_map: Mapping[Any, GraphTensor]) -> dict[GraphTensor, GraphTensor]:

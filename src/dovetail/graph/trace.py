@@ -220,7 +220,7 @@ def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
         found = capture(graph, tensor)
     else:
         found = graph.closures.get(tensor)
-        if found is None:
+        if found is None or found.op.is_removed:
             found = graph.closures[tensor] = graph.constant(np.asarray(tensor._engine.to_numpy(tensor._value)))
     for tape in recording.tapes:
         tape.record_move(tensor, found)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from dovetail import ops
-from dovetail.graph.copying import copy_into
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.trace import body_graph
+from dovetail.graph.transplant import transplant
 
 
 def inline_composites(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
@@ -36,15 +36,16 @@ def _is_open(op: Operation, claimed: Callable[[Operation], Collection[str]]) -> 
 
 def _expand(graph: Graph, node: Operation) -> list[Operation]:
     """Puts the body of a composite in its place; its operations, which are in the name scope that the composite was."""
-    added: list[Operation] = []
+    body = body_graph(node.op, node.args)
     with graph.replacing(node, f"{node.name}/"):
-        outputs = copy_into(body_graph(node.op, node.args), graph, node.inputs, added.append)
+        copies = transplant(body.operations, graph, dict(zip(body.inputs, node.inputs, strict=True)))
+        outputs = copies.of(body.outputs)
         if node.control_inputs:  # an output that is an input does not wait as the operations do
             given = set(node.inputs)
             outputs = [_identity(t) if t in given else t for t in outputs]
     graph.supersede(node, outputs)
     graph.discard([node])
-    return added
+    return list(copies.operations.values())
 
 
 def _identity(tensor: GraphTensor) -> GraphTensor:

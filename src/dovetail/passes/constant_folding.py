@@ -17,10 +17,10 @@ from dovetail.core.infer import CARRIES_NAN, size_of
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.graph.copying import copy_graph
 from dovetail.graph.inference import infer_again
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
+from dovetail.graph.transplant import copy_graph
 from dovetail.ops.control.plumbing import NOT_COMPUTED, SHOWN
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import sweep
@@ -96,7 +96,7 @@ def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
             if given in refined or type(given) is TensorSpec:
                 news |= _refine(own, given.shape)
             elif given.op.type == "Const" and own.is_used:
-                with inner.insert_after(own.op):
+                with inner.insert_after(own.op), inner.made_for(given.op):
                     inner.rewire(own, inner.constant(given.op.attrs["value"]))
                 changes += 1
         changes += propagate(inner, news) if news else 0

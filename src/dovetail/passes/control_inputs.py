@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.graph.copying import waited_for
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.order import position
+from dovetail.graph.reach import waited_for
 
 
 def control_inputs_to_data(graph: Graph) -> int:
@@ -38,7 +38,7 @@ def _wait(graph: Graph, op: Operation, before: list[GraphTensor]) -> None:
         for number in range(len(op.inputs)):
             op.set_input(number, behind[number])
     else:  # it may run first, but who uses it may not
-        with graph.insert_after(max([op, *(t.op for t in before)], key=position)):
+        with graph.insert_after(max([op, *(t.op for t in before)], key=position)), graph.made_for(op):
             behind = _barrier(op.outputs, before)
         for old, new in zip(op.outputs, behind, strict=True):
             for user, number in old.uses():

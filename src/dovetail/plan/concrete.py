@@ -19,8 +19,8 @@ from dovetail.core.state import Buffer, put
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
-from dovetail.graph.copying import Copies
-from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.graph.ir import Graph
+from dovetail.graph.transplant import Variables, transplant
 from dovetail.plan.placement import pinned_engines
 from dovetail.plan.plan import Plan
 
@@ -66,7 +66,7 @@ class Concrete:
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
         for tape in recording.tapes:
-            tape.record_nodes(self.graph.origins)
+            tape.record_nodes(self.graph.closure_nodes)
         closures = tuple(t for t in self.graph.closures if any(tape.follows(t) for tape in recording.tapes))
         functional = self._functionals.get(closures) or holding(self._lock, self._functional, closures)
         given = [*tensors, *(arguments.move(t, engine) for t in closures)]
@@ -119,22 +119,12 @@ class Functional:
     def __init__(self, graph: Graph, closures: tuple[Tensor, ...]) -> None:
         self._pure = pure = Graph(graph.name)
         given = [*graph.inputs, *(graph.closures[t] for t in closures)]
-        copies = Copies(pure, {t: pure.placeholder(t.spec, t.op.name) for t in given})
-        done = {t.op for t in given}
-        self.variables: list[Variable] = []
-        writes: dict[Variable, GraphTensor] = {}
-        for op in graph.operations:
-            if op.type == "ReadVariableOp":
-                self.variables.append(op.attrs["variable"])
-                copies.stand_in(op, pure.placeholder(op.outputs[0].spec, op.name))
-            elif op.type == "AssignVariableOp":
-                writes[op.attrs["variable"]] = copies.stand_in(op, copies[op.inputs[0]])
-            elif op not in done:
-                copies.copy(op)
-        self.assigned = list(writes)
-        self.only_read = [v for v in self.variables if v not in writes]
+        copies = transplant(graph.operations, pure, inputs=given, variables=Variables.INPUTS)
+        self.variables: list[Variable] = list(copies.read)
+        self.assigned: list[Variable] = list(copies.assigned)
+        self.only_read = [v for v in self.variables if v not in copies.assigned]
         self.guard = join(v.guard for v in self.assigned) if self.assigned else None
-        pure.outputs = [*copies.of(graph.outputs), *writes.values()]
+        pure.outputs = [*copies.of(graph.outputs), *copies.assigned.values()]
         self._split = split(pure)
         self.forward = Concrete(self._split.forward)
         self._backward = Concrete(self._split.backward)

@@ -30,10 +30,9 @@ from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.graph import trace
-from dovetail.graph.copying import copy_graph
 from dovetail.graph.ir import Graph
-from dovetail.graph.replay import replay
 from dovetail.graph.results import collect
+from dovetail.graph.transplant import copy_graph, replay
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.optimize import no_garbage_collection
 from dovetail.plan.plan import Plan
@@ -150,7 +149,7 @@ class Function(Generic[P, R]):
             raise self._too_deep() from error
         finally:
             graph.is_traced = True
-        graph.origins = closures.leading_to(graph.closures)
+        graph.closure_nodes = closures.leading_to(graph.closures)
         found = self._traces[key] = Concrete(graph), rebuild
         return found
 
@@ -193,7 +192,7 @@ class Function(Generic[P, R]):
             >>> len(double.graph(dt.ops.constant([1., 2.])))
             2
         """
-        return copy_graph(self.concrete(*args, **kwargs).graph)
+        return copy_graph(self.concrete(*args, **kwargs).graph, own=True)
 
     def plan(self, *args: Any, **kwargs: Any) -> Plan:
         """What a call with these arguments runs: segments on engines, and the transfers between them.

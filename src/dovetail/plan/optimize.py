@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 
 from dovetail.core.engine import Engine
-from dovetail.graph.copying import copy_graph
 from dovetail.graph.ir import Graph, Operation
+from dovetail.graph.transplant import copy_graph
 from dovetail.passes import base
 from dovetail.passes.composites import inline_composites
 from dovetail.passes.constant_folding import fold_constants

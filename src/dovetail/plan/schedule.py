@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from dovetail.core.engine import Engine
-from dovetail.graph.copying import Copies
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.transplant import transplant
 from dovetail.ops.control.plumbing import NOT_COMPUTED
 from dovetail.plan.placement import cut
 from dovetail.plan.segment import Segment
@@ -245,12 +245,10 @@ def _taken(operations: list[Operation]) -> list[GraphTensor]:
 def _pure(name: str, region: Region) -> Graph:
     """A region as a graph of its own, with the constants that it takes."""
     graph = Graph(name)
-    copies = Copies(graph, {t: graph.placeholder(t.spec, t.op.name) for t in region.takes})
-    for tensor, given in copies.tensors.items():
-        given.op.where = tensor.op.where
     needed = [t for op in region.operations for t in op.inputs]
     constants = dict.fromkeys(t.op for t in (*needed, *region.gives) if t.op.type == "Const")
-    copies.all([*constants, *(op for op in region.operations if op not in constants)])
+    operations = [*constants, *(op for op in region.operations if op not in constants)]
+    copies = transplant(operations, graph, inputs=region.takes)
     graph.outputs = copies.of(region.gives)
     return graph
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from dovetail.core.engine import Engine
-from dovetail.core.errors import conventional, op_error
+from dovetail.core.errors import op_error
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.ops.control.plumbing import NOT_COMPUTED
 from dovetail.passes.specialize import check_static
@@ -85,8 +85,7 @@ class Segment:
             operation = failed_operation(error)
             if operation is None or getattr(error, "dovetail", False):
                 raise
-            problem = f"{self.engine.name} says: {error}."
-            raise op_error(conventional(error), operation.type, problem, where=operation.where) from error
+            raise operation.failure(error, self.engine.name) from error
 
 
 def _check_claimed(graph: Graph, engine: Engine) -> None:

@@ -11,6 +11,7 @@ import keras
 
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.spec import TensorSpec
+from dovetail.graph.reach import walk
 from dovetail.interop.keras.tensors import spec_of
 
 # -- cutting ----------------------------------------------------------------------------------------------------------
@@ -32,26 +33,19 @@ def cut(outputs: Iterable[Any], is_outside: Callable[[Any], bool]) -> tuple[list
     Returns:
         The nodes inside in the order of computation, and the values that they and the outputs take from outside.
     """
-    nodes: dict[Any, None] = {}
-    taken: dict[int, Any] = {}
-    reached: set[int] = set()
-    waiting = list(outputs)
-    while waiting:
-        value = waiting[-1]
-        inside = isinstance(value, keras.KerasTensor) and not is_outside(value)
-        node = node_of(value) if inside else None
-        before = [t for t in node.input_tensors if id(t) not in reached] if node else []
-        if before and id(value) not in reached:
-            waiting += before
-            continue
-        waiting.pop()
-        if id(value) not in reached:
-            reached.add(id(value))
-            if node is None or node.is_input:
-                taken[id(value)] = value
-            else:
-                nodes[node] = None
-    return list(nodes), list(taken.values())
+
+    def inside(value: Any) -> Any:
+        """The node that computes a value in the part; None for one from outside."""
+        node = node_of(value) if isinstance(value, keras.KerasTensor) and not is_outside(value) else None
+        return None if node is None or node.is_input else node
+
+    def makers(values: Iterable[Any]) -> list[Any]:
+        return [node for node in map(inside, values) if node is not None]
+
+    outputs = list(outputs)
+    nodes = walk(makers(outputs), lambda node: makers(node.input_tensors))
+    used = [*(t for node in nodes for t in node.input_tensors), *outputs]
+    return nodes, list({id(value): value for value in used if inside(value) is None}.values())
 
 
 def model_of(

@@ -1,0 +1,324 @@
+"""Transplanting: the one way by which operations come from one graph into another.
+
+A copy has all that its original has: op, arguments, name, the user's line, device, engine, gradient function, gradient
+overrides, origin, what it waits for, and subgraphs of its own.  What is copied into the place of an operation
+(`replacing`) has that one's line, device, engine, overrides and origin.  The target's constants stand for the eager
+Tensors that the originals stand for.  What becomes of variables, `Variables` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from dovetail.core.errors import op_error
+from dovetail.core.infer import fits
+from dovetail.core.provided import provided
+from dovetail.core.recording import recording
+from dovetail.core.table import OPS
+from dovetail.graph import trace
+from dovetail.graph.base import GraphBase
+from dovetail.graph.journal import note
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.reach import waited_for
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
+
+
+class Variables(Enum):
+    """What becomes of the reads and assignments of variables among the operations."""
+
+    KEEP = "They are copied like the others."
+    INPUTS = "A read becomes an input of the target; what is assigned is a result like others."
+    READ = (
+        "The target reads and assigns the variables itself, from their values at this point of its program on, as if "
+        "the ops were called there: eager Tensors are used there, too, and gradient overrides in force count."
+    )
+
+
+class Copies:
+    """What stands in a graph for tensors and operations of another; made by `transplant`.
+
+    Attributes:
+        target: the graph.
+        tensors: tensors of the other → those of the target that stand for them.
+        operations: operations of the other → their copies.
+        own: whether the copies are the user's, and so their own origins.
+        made_for: an operation whose line and origin they have, instead of those of their originals; or None.
+        read: where variables do not stay as they are: each that is read → what stands for its value at the start.
+        assigned: likewise, each that is assigned → the target's tensor for its new value.
+    """
+
+    def __init__(
+        self, target: Graph, tensors: Mapping[GraphTensor, GraphTensor], own: bool, made_for: Operation | None
+    ) -> None:
+        self.target = target
+        self.tensors = dict(tensors)
+        self.own = own
+        self.made_for = target._like if made_for is None else made_for
+        self.operations: dict[Operation, Operation] = {}
+        self.read: dict[Any, GraphTensor] = {}
+        self.assigned: dict[Any, GraphTensor] = {}
+        self.closures: dict[Operation, Any] = {}  # the other's constants that stand for eager Tensors → these
+        self.overrides: Mapping[str, str] = {}  # what copies get over their own
+
+    def __getitem__(self, tensor: GraphTensor) -> GraphTensor:
+        """The target's tensor for one of the other graph.
+
+        Raises:
+            ValueError: there is none, since its operation is not in that graph any more.
+        """
+        found = self.tensors.get(tensor)
+        if found is None:
+            state = "was removed from" if tensor.op.is_removed else "is not known in"
+            raise ValueError(f"{tensor!r} {state} the graph {tensor.graph.name!r}, so it has no value.")
+        return found
+
+    def of(self, tensors: Iterable[GraphTensor]) -> list[GraphTensor]:
+        """The target's tensors for some of the other graph."""
+        return [self[t] for t in tensors]
+
+    def add_input(self, tensor: GraphTensor) -> GraphTensor:
+        """Adds an input to the target that stands for a tensor of the other graph."""
+        where = self._model(tensor.op).where
+        self.tensors[tensor] = new = self.target.placeholder(tensor.spec, tensor.op.name, where)
+        self._hand_on_origin(tensor.op, new.op)
+        return new
+
+    def begin(self, operations: Sequence[Operation], variables: Variables) -> None:
+        """Looks up what the operations refer to, as it is before the first one."""
+        source, target = operations[0].graph, self.target
+        self.closures = {constant.op: tensor for tensor, constant in source.closures.items()}
+        if source.closure_nodes:
+            before, target.closure_nodes = target.closure_nodes, [*target.closure_nodes, *source.closure_nodes]
+            note(lambda: setattr(target, "closure_nodes", before))
+        if variables is Variables.READ:
+            for tape in recording.tapes:
+                tape.record_nodes(source.closure_nodes)
+            self.overrides = target.gradient_overrides
+        start = _VALUES[variables]
+        for op in operations:
+            if start is not None and op.type == "ReadVariableOp" and op.attrs["variable"] not in self.read:
+                self.read[op.attrs["variable"]] = start(self, op)
+
+    def copy(self, operation: Operation) -> None:
+        """Adds a copy of an operation, whose inputs must be known; what stands for its outputs already stays so."""
+        target, known = self.target, self.tensors
+        attrs = {name: self._attr(value) for name, value in operation.attrs.items()}
+        specs = [t.spec for t in operation.outputs]
+        try:
+            inputs = [known[t] for t in operation.inputs]
+        except KeyError:
+            inputs = self.of(operation.inputs)  # which says what is wrong
+        waits = self._found(operation.control_inputs)
+        where = self._model(operation).where
+        copy = target.add(operation.op, inputs, attrs, specs, operation.layout, operation.name, where, waits)
+        copy.gradient_function = operation.gradient_function
+        if target._like is None:
+            copy.take_after(operation)
+        self._hand_on_origin(operation, copy)
+        if self.overrides:
+            override_gradients(copy, self.overrides)
+        self.operations[operation] = copy
+        for tensor, new in zip(operation.outputs, copy.outputs, strict=True):
+            known.setdefault(tensor, new)
+        trace.record_on_tapes(copy)
+
+    def stand_in(self, operation: Operation, tensor: GraphTensor) -> GraphTensor:
+        """Lets a tensor of the target stand for the result of an operation that is not copied, and returns it.
+
+        Where the operation waits for others, the tensor is given on by one that does.
+        """
+        waits = self._found(waited_for(operation))
+        if waits:
+            identity, specs = OPS["Identity"], [tensor.spec]
+            waiting = self.target.add(identity, [tensor], {}, specs, where=self._model(operation).where, waits=waits)
+            self._hand_on_origin(operation, waiting)
+            tensor = waiting.outputs[0]
+        self.tensors[operation.outputs[0]] = tensor
+        return tensor
+
+    def _attr(self, value: Any) -> Any:
+        return copy_graph(value, self.own, self.made_for) if isinstance(value, GraphBase) else value
+
+    def _model(self, operation: Operation) -> Operation:
+        """The operation whose line and origin the copy of one has."""
+        return operation if self.made_for is None else self.made_for
+
+    def _hand_on_origin(self, operation: Operation, new: Operation) -> None:
+        if not self.own:
+            new._origin = self._model(operation).origin
+
+    def _found(self, operations: Iterable[Operation]) -> list[Operation]:
+        """What stands in the target for operations; those are left out that come before all that is there."""
+        found = []
+        for operation in operations:
+            copy = self.operations.get(operation)
+            if copy is None and operation.outputs and operation.outputs[0] in self.tensors:
+                copy = self.tensors[operation.outputs[0]].op
+            if copy is not None:
+                found.append(copy)
+        return found
+
+
+def transplant(
+    operations: Sequence[Operation],
+    into: Graph,
+    mapped: Mapping[GraphTensor, GraphTensor] | None = None,
+    *,
+    inputs: Iterable[GraphTensor] = (),
+    variables: Variables = Variables.KEEP,
+    own: bool = False,
+    made_for: Operation | None = None,
+) -> Copies:
+    """Copies operations into another graph, to its end or where its `insert_before` says.
+
+    Args:
+        operations: of one graph, in program order; one without inputs is left out where its results are given.
+        into: the other graph.
+        mapped: tensors of the first graph → those of the other that stand for them.
+        inputs: tensors of the first graph for which the other gets inputs, in this order.
+        variables: what becomes of reads and assignments of variables.
+        own, made_for: as in `Copies`.
+
+    Returns:
+        What stands for what.
+
+    Raises:
+        ValueError: an input of an operation is neither given nor a result of one before it.
+    """
+    copies = Copies(into, mapped or {}, own, made_for)
+    for tensor in inputs:
+        copies.add_input(tensor)
+    operations = [op for op in operations if op.inputs or not all(t in copies.tensors for t in op.outputs)]
+    if operations:
+        copies.begin(operations, variables)
+        handlers = _HANDLERS[variables]
+        for operation in operations:
+            handlers.get(operation.type, Copies.copy)(copies, operation)
+    return copies
+
+
+# -- variables, and eager Tensors -------------------------------------------------------------------------------------
+
+
+def _use_value(copies: Copies, operation: Operation) -> None:
+    copies.stand_in(operation, copies.read[operation.attrs["variable"]])
+
+
+def _give_value(copies: Copies, operation: Operation) -> None:
+    copies.assigned[operation.attrs["variable"]] = copies.stand_in(operation, copies[operation.inputs[0]])
+
+
+def _assign(copies: Copies, operation: Operation) -> None:
+    _give_value(copies, operation)
+    variable = operation.attrs["variable"]
+    trace.assign_variable(copies.target, variable, copies.assigned[variable])
+
+
+def _copy_constant(copies: Copies, operation: Operation) -> None:
+    copies.copy(operation)
+    if operation in copies.closures:
+        copies.target.closures.setdefault(copies.closures[operation], copies[operation.outputs[0]])
+
+
+def _close_over(copies: Copies, operation: Operation) -> None:
+    if operation in copies.closures:
+        dtype, eager = operation.outputs[0].dtype, copies.closures[operation]
+        copies.stand_in(operation, trace.to_graph(eager, dtype, copies.target, OPS["Identity"]))
+    else:
+        copies.copy(operation)
+
+
+# where variables do not stay as they are: (copies, a read) → what stands for its variable's value at the start
+_VALUES: dict[Variables, Callable[[Copies, Operation], GraphTensor] | None] = {
+    Variables.KEEP: None,
+    Variables.INPUTS: lambda copies, read: copies.add_input(read.outputs[0]),
+    Variables.READ: lambda copies, read: trace.read_variable(copies.target, read.attrs["variable"]),
+}
+# what is done with an operation of a type, in the place of copying it
+_HANDLERS: dict[Variables, dict[str, Callable[[Copies, Operation], None]]] = {
+    Variables.KEEP: {"Const": _copy_constant},
+    Variables.INPUTS: {"Const": _copy_constant, "ReadVariableOp": _use_value, "AssignVariableOp": _give_value},
+    Variables.READ: {"Const": _close_over, "ReadVariableOp": _use_value, "AssignVariableOp": _assign},
+}
+
+
+# -- whole graphs -----------------------------------------------------------------------------------------------------
+
+
+def copy_graph(graph: GraphBase, own: bool = False, made_for: Operation | None = None) -> Graph:
+    """A graph with the same program, subgraphs copied too; it can be edited and added to like the first.
+
+    Args:
+        graph: is not changed.
+        own, made_for: as in `Copies`.
+    """
+    copy = provided.new_graph(graph.name)
+    copies = transplant(graph.operations, copy, inputs=graph.inputs, own=own, made_for=made_for)
+    copy.outputs = copies.of(graph.outputs)
+    copy.state = graph.state.copied(copies.tensors)
+    return copy
+
+
+def copy_into(source: Graph, target: Graph, inputs: Sequence[GraphTensor]) -> list[GraphTensor]:
+    """Copies the operations of one graph into another.
+
+    Args:
+        source: what is copied; its placeholders are not.
+        target: where to.
+        inputs: tensors of the target for the source's inputs.
+
+    Returns:
+        The target's tensors for the source's outputs.
+
+    Raises:
+        TypeError: there are more or fewer inputs.
+    """
+    _check_count(source, inputs)
+    return transplant(source.operations, target, dict(zip(source.inputs, inputs, strict=True))).of(source.outputs)
+
+
+def replay(graph: Graph, *inputs: Any) -> Any:
+    """Adds what a graph does to the graph that is being built, as if its ops were called there.
+
+    Args:
+        graph: is not changed.
+        inputs: a value for each of its inputs.
+
+    Returns:
+        Its output; a tuple of them, if there is not one but none or several.
+
+    Raises:
+        TypeError: there are more or fewer inputs; or no graph is being built.
+        ValueError: a shape does not fit, or an output was removed from the graph.
+    """
+    current = trace.current_graph()
+    if current is None:
+        raise op_error(TypeError, graph.name, "a graph runs on Tensors, not on an engine's own values.")
+    _check_count(graph, inputs)
+    for tensor in graph.outputs:
+        graph.check_tensor(tensor)
+    mapped: dict[GraphTensor, GraphTensor] = {}
+    for tensor, value in zip(graph.inputs, inputs, strict=True):
+        mapped[tensor] = new = trace.to_graph(value, tensor.dtype, current, OPS["Identity"])
+        if not fits(new.shape, tensor.shape):
+            raise op_error(ValueError, graph.name, f"{new!r} does not fit the input {tensor!r}.")
+    results = tuple(transplant(graph.operations, current, mapped, variables=Variables.READ).of(graph.outputs))
+    return results[0] if len(results) == 1 else results
+
+
+def _check_count(graph: Graph, inputs: Sequence[Any]) -> None:
+    if len(inputs) != len(graph.inputs):
+        raise op_error(TypeError, graph.name, f"the graph has {len(graph.inputs)} inputs, not {len(inputs)}.")
+
+
+def override_gradients(operation: Operation, overrides: Mapping[str, str]) -> None:
+    """Gives an operation, and those of the graphs that it holds, a gradient override map over the one it has."""
+    operation.overrides = {**operation.overrides, **overrides}
+    for value in operation.attrs.values():
+        if isinstance(value, GraphBase):
+            for inner in value.operations:
+                override_gradients(inner, overrides)

@@ -1,0 +1,547 @@
+"""Copying operations: whatever takes them from one graph to another, they keep all that they have."""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.autodiff.vjp import gradient_graph, split
+from dovetail.backend.program import Program
+from dovetail.backend.symbolic import DefaultGraph
+from dovetail.graph.journal import all_or_nothing
+from dovetail.graph.transplant import Variables, copy_graph, copy_into, override_gradients, replay, transplant
+from dovetail.passes.composites import inline_composites
+from dovetail.plan.concrete import Functional
+
+
+def program(graph=None):
+    """A graph whose operation `layer/Softplus` waits for a print, and has all that an operation can have."""
+    graph = dt.Graph("source") if graph is None else graph
+    with graph.as_default():
+        x = graph.placeholder(dt.spec((2,)), "x")
+        first = ops.print_tensor(ops.square(x), "first")
+        with graph.name_scope("layer"), graph.control_dependencies([first.op]):
+            y = ops.softplus(x)
+        y.op.device, y.op.engine, y.op.overrides = "cpu:0", "numpy", {"Softplus": "Registered"}
+        y.op.gradient_function = lambda node, g: g
+        graph.outputs = [y * 2.0]
+    return graph
+
+
+def imported(graph):
+    target = dt.Graph("target")
+    target.outputs = target.import_graph(graph, {graph.inputs[0]: target.placeholder(dt.spec((2,)), "x")})
+    return target
+
+
+def replayed(graph):
+    target = dt.Graph("target")
+    with target.as_default():
+        target.outputs = [replay(graph, target.placeholder(dt.spec((2,)), "x"))]
+    return target
+
+
+WAYS = {
+    "copy_graph": copy_graph,
+    "subgraph": lambda graph: graph.subgraph(graph.outputs, graph.inputs),
+    "import_graph": imported,
+    "replay": replayed,
+    "gradient_graph": lambda graph: gradient_graph(graph)[0],
+    "split": lambda graph: split(graph).forward,
+    "function of variables": lambda graph: Functional(graph, ())._pure,
+    "function.graph": lambda graph: dt.function(graph).graph(dt.spec((2,))),
+}
+
+
+OWN = ["subgraph", "import_graph", "function.graph"]  # they give the user a graph
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_copy_has_all_that_its_original_has_a13(way):
+    graph = program()
+    old = graph.get_operation("layer/Softplus")
+    target = WAYS[way](graph)
+    new = target.get_operation("layer/Softplus")
+    assert (new.device, new.engine, new.where) == (old.device, old.engine, old.where)
+    assert new.gradient_function is old.gradient_function
+    assert new.overrides == old.overrides
+    assert new.origin is (new if way in OWN else old)
+    assert [op.type for op in new.control_inputs] == ["Print"]
+    target.prune()
+    assert ("Print" in [op.type for op in target.operations]) == (new in target)
+    target.validate()
+
+
+def test_a_program_of_the_default_graph_keeps_what_is_waited_for_a13():
+    graph = program(DefaultGraph())
+    part = Program(graph, graph.inputs, graph.outputs)._concrete.graph
+    assert [op.type for op in part.get_operation("layer/Softplus").control_inputs] == ["Print"]
+
+
+def test_the_body_of_a_composite_takes_after_it_a13():
+    graph = program()
+    node = graph.get_operation("layer/Softplus")
+    with graph.control_dependencies([node]):
+        last = ops.exp(graph.inputs[0])
+    graph.outputs = [*graph.outputs, last]
+    waited = node.control_inputs
+    assert inline_composites(graph, lambda op: {"Square", "Print", "Mul", "Exp"})
+    graph.validate()
+    added = [op for op in graph.operations if op.name.startswith("layer/Softplus/")]
+    assert added
+    for op in added:
+        assert (op.device, op.engine, op.overrides, op.where) == ("cpu:0", "numpy", node.overrides, node.where)
+        assert not op.inputs or op.control_inputs == waited
+    assert last.op.control_inputs[0] in added
+
+
+def test_inputs_that_are_given_stay_given_though_others_wait_for_their_operations_a13():
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec(()), "x")
+    h = ops.print_tensor(x)
+    with graph.control_dependencies([h.op]):
+        y = h * 2.0
+    part = graph.subgraph([y], [x, h])
+    assert part.outputs[0].op.inputs[0] is part.inputs[1]
+    part.validate()
+
+
+def test_assignments_that_wait_a13(engine, capsys):
+    """What an assignment waits for is done, also where it is overwritten, or differentiated."""
+    v = dt.Variable([1.0, 2.0], name="v")
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    with graph.as_default():
+        first, second = ops.print_tensor(x, "first"), ops.print_tensor(x, "second")
+        with graph.control_dependencies([first.op]):
+            v.assign(x * 2.0)
+        with graph.control_dependencies([second.op]):
+            v.assign(v.read())
+        graph.outputs = [x + 1.0]
+    run = dt.function(graph)
+    run(ops.constant([1.0, 2.0])).numpy()
+    assert v.numpy().tolist() == [2.0, 4.0]
+    with dt.GradientTape() as tape:
+        x = ops.constant([3.0, 4.0])
+        tape.watch(x)
+        y = run(x)
+    assert tape.gradient(y, x).numpy().tolist() == [1.0, 1.0]
+    assert v.numpy().tolist() == [6.0, 8.0]
+    assert sorted(capsys.readouterr().out.split("\n")) == [
+        "",
+        "first [1 2]",
+        "first [3 4]",
+        "second [1 2]",
+        "second [3 4]",
+    ]
+
+
+def test_what_is_waited_for_in_a_gradient_a13(engine, capsys):
+    """Operations of a gradient that wait for others of it."""
+
+    @dt.custom_gradient
+    def doubled(x):
+        def gradient(g):
+            shown = ops.print_tensor(g, "gradient")
+            graph = shown.op.graph
+            with graph.control_dependencies([shown.op]):
+                return ops.tanh(g) * 2.0
+
+        return x * 2.0, gradient
+
+    run = dt.function(doubled)
+    x = ops.constant([0.0, 0.0])
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = run(x)
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), 2 * np.tanh([1.0, 1.0]), rtol=1e-5)
+    assert capsys.readouterr().out == "gradient [1 1]\n"
+
+
+# -- variables and eager Tensors, by what becomes of them --------------------------------------------------------------
+
+
+@dt.RegisterGradient("Around")
+def _(op, g):
+    return g * 7.0
+
+
+class Stateful:
+    """A graph that reads and assigns variables, closes over a Tensor, and holds a loop."""
+
+    def __init__(self):
+        self.v, self.w = (dt.Variable([1.0, 2.0], name=name) for name in "vw")
+        self.c = ops.constant([5.0, 6.0])
+        self.graph = graph = dt.Graph("source")
+        with graph.as_default():
+            x = graph.placeholder(dt.spec((2,)), "x")
+            self.w.assign(ops.exp(x))
+            y = ops.tanh(self.v.read() * self.w.read() + self.c)
+            self.v.assign(y)
+            graph.outputs = [ops.scan(lambda s, e: (ops.tanh(s * e), None), 1.0, y)[0]]
+
+
+# mode → the variables that `read` and `assigned` name, those that the target's own state knows to be assigned; the ops
+# that stand for the first value of v, for that of w, and for what is assigned to v; what copies have over their own
+# overrides; how many of the target's tensors stand for the eager Tensor, which it used before
+MODES = {
+    Variables.KEEP: ("", "", "", "ReadVariableOp", "ReadVariableOp", "AssignVariableOp", {}, 2),
+    Variables.INPUTS: ("vw", "wv", "", "Placeholder", "Placeholder", "Tanh", {}, 2),
+    Variables.READ: ("vw", "wv", "wv", "IdentityN", "ReadVariableOp", "Tanh", {"Tanh": "Around"}, 1),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_becomes_of_variables(mode):
+    """In a target where v was assigned before: an `IdentityN` gives its value there."""
+    read, assigned, state, first_v, first_w, last_v, overrides, constants = MODES[mode]
+    made = Stateful()
+    source, target = made.graph, dt.Graph("target")
+    x = target.placeholder(dt.spec((2,)), "x")
+    with target.as_default():
+        x + made.c
+        made.v.assign(ops.exp(x))
+    mapped = {source.inputs[0]: x}
+    with target.gradient_override_map({"Tanh": "Around"}):
+        copies = transplant(source.operations, target, mapped, variables=mode)
+    assert mapped == {source.inputs[0]: x}  # what was given is not changed
+    reads = {op.attr("variable"): op.outputs[0] for op in source.operations if op.type == "ReadVariableOp"}
+    writes = {op.attr("variable"): op.outputs[0] for op in source.operations if op.type == "AssignVariableOp"}
+    assert "".join(v.name for v in copies.read) == read
+    assert "".join(v.name for v in copies.assigned) == assigned
+    assert {v.name for v in target.state.assigned} == {"v", *state}
+    assert copies[reads[made.v]].op.type == first_v
+    assert copies[reads[made.w]].op.type == first_w
+    assert copies[writes[made.v]].op.type == last_v
+    assert all(copies[writes[v]] is value for v, value in copies.assigned.items())
+    tanh = source.get_operation("Tanh")
+    loop = copies[source.outputs[0]].op
+    inner = [op for op in loop.attr("body").operations if op.type == "Tanh"]
+    assert [dict(op.overrides) for op in (copies.operations[tanh], *inner)] == [overrides, overrides]
+    assert loop.attr("body") is not source.outputs[0].op.attr("body")
+    closed = [op for op in target.operations if op.type == "Const" and op.outputs[0].shape == (2,)]
+    assert len(closed) == constants
+    assert target.closures == {made.c: closed[0].outputs[0]}
+    target.validate()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_copied_has_all_that_its_original_has(mode):
+    """Whatever becomes of variables; in the scope of the target."""
+    source, target = program(), dt.Graph("target")
+    x = target.placeholder(dt.spec((2,)), "x")
+    tape = dt.GradientTape()
+    with target.name_scope("scope"), tape:
+        tape.watch(x)
+        copies = transplant(source.operations, target, {source.inputs[0]: x}, variables=mode)
+    old = source.get_operation("layer/Softplus")
+    new = copies.operations[old]
+    assert new.name == "scope/layer/Softplus"
+    for attribute in ("op", "layout", "where", "device", "engine", "gradient_function", "overrides", "attrs"):
+        assert getattr(new, attribute) == getattr(old, attribute)
+    assert new.inputs == copies.of(old.inputs)
+    assert new.control_inputs == tuple(copies.operations[op] for op in old.control_inputs)
+    assert [t.spec for t in new.outputs] == [t.spec for t in old.outputs]
+    assert list(copies.operations.values()) == target.operations[1:]
+    assert tape.follows(copies[source.outputs[0]])
+    assert all(copy.origin is original for original, copy in copies.operations.items())
+    target.validate()
+
+
+@pytest.mark.parametrize("way", ["pruned", "undone"])
+def test_a_constant_that_was_taken_out_is_made_again(way):
+    c = ops.constant([1.0, 2.0])
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    if way == "pruned":
+        x + c
+        assert graph.prune() == 2
+    else:
+        with pytest.raises(KeyError), all_or_nothing():
+            x + c
+            raise KeyError
+    graph.outputs = [x * c]
+    assert dt.function(graph)(ops.constant([2.0, 2.0])).numpy().tolist() == [2.0, 4.0]
+    graph.validate()
+
+
+@pytest.mark.parametrize("way", ["copy_graph", "subgraph", "import_graph"])
+def test_what_was_computed_of_eager_tensors_is_handed_on(way):
+    """A tape finds the way from the constant of a copy to what the constant was computed from."""
+    c = ops.constant([1.0, 2.0])
+    graph = dt.function(lambda x: x * ops.square(c)).graph(dt.spec((2,)))
+    run = dt.function(WAYS[way](graph))
+    with dt.GradientTape() as tape:
+        tape.watch(c)
+        y = run(ops.constant([3.0, 5.0]))
+    assert tape.gradient(y, c).numpy().tolist() == [6.0, 20.0]
+
+
+# -- what is waited for, and what stands for what is not copied --------------------------------------------------------
+
+
+def test_assignments_are_imported_as_they_are():
+    """Nothing is added for the sake of an order that assignments have anyway."""
+    v = dt.Variable([1.0, 2.0], name="v")
+    source = dt.Graph("source")
+    with source.as_default():
+        x = source.placeholder(dt.spec((2,)), "x")
+        v.assign(ops.tanh(x))
+        v.assign(ops.exp(x))
+    target = dt.Graph("target")
+    target.import_graph(source)
+    assert [op.type for op in target.operations] == [op.type for op in source.operations]
+    first, second = (op for op in target.operations if op.type == "AssignVariableOp")
+    assert second.control_inputs == (first,)
+    target.validate()
+
+
+def test_what_is_put_in_the_place_of_an_operation_has_its_line_and_origin():
+    """Also inside of loops, whose operations have those of their originals else."""
+    body, graph = Stateful().graph, dt.Graph("graph")
+    x = graph.placeholder(dt.spec((2,)), "x")
+    y = ops.tanh(x)
+    with graph.replacing(y.op):
+        replaced = transplant(body.operations, graph, {body.inputs[0]: x})
+    plain = transplant(body.operations, dt.Graph(), inputs=body.inputs)
+    scan = body.outputs[0].op
+    originals = scan.attr("body").operations
+    for copies, origins in ((replaced, [y.op] * len(originals)), (plain, originals)):
+        inner = copies.operations[scan].attr("body").operations
+        assert [op.origin for op in inner] == origins
+        assert [op.where for op in inner] == [op.where for op in origins]
+    assert {(op.origin, op.where) for op in replaced.operations.values()} == {(y.op, y.op.where)}
+
+
+def test_what_is_waited_for_and_does_not_come_along_is_left_out():
+    source, target = dt.Graph("source"), dt.Graph("target")
+    x = source.placeholder(dt.spec((2,)), "x")
+    shown = ops.print_tensor(x)
+    with source.control_dependencies([shown.op]):
+        y = ops.tanh(x)
+    copies = transplant([y.op], target, inputs=[x])
+    assert (copies[y].op.control_inputs, len(target)) == ((), 2)
+    target.validate()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_an_assignment_alone_waits_for(mode):
+    """Where it is not copied, its value is given on by what waits, which is for the assignment."""
+    v = dt.Variable([1.0, 2.0], name="v")
+    source, target = dt.Graph("source"), dt.Graph("target")
+    x = source.placeholder(dt.spec((2,)), "x")
+    shown, y = ops.print_tensor(x), ops.tanh(x)
+    with source.as_default(), source.control_dependencies([shown.op]):
+        v.assign(y)
+    assignment = source.state.last[v]
+    copies = transplant(source.operations, target, inputs=source.inputs, variables=mode)
+    stands = copies[assignment.outputs[0]].op
+    assert stands.type == ("AssignVariableOp" if mode is Variables.KEEP else "Identity")
+    assert stands.control_inputs == (copies.operations[shown.op],)
+    assert (stands.inputs, stands.origin, stands.where) == ([copies[y]], assignment, assignment.where)
+    target.validate()
+
+
+def test_what_waits_for_an_assignment_or_a_read_waits_for_what_stands_for_it():
+    v = dt.Variable([1.0, 2.0], name="v")
+    source = dt.Graph("source")
+    with source.as_default():
+        x = source.placeholder(dt.spec((2,)), "x")
+        read = v.read()
+        v.assign(ops.tanh(x))
+        assigned = source.operations[-1]
+        with source.control_dependencies([assigned, read.op]):
+            source.outputs = [ops.exp(x)]
+    target = dt.Graph("target")
+    (y,) = target.import_graph(source)
+    assert [op.type for op in y.op.control_inputs] == ["Tanh", "ReadVariableOp"]
+    target.validate()
+
+
+def test_a_part_holds_what_is_waited_for_in_it():
+    """Of an input that is given, its operation too, if it is more than an input."""
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    first = ops.tanh(x)
+    with graph.control_dependencies([first.op, x.op]):
+        y = ops.exp(x)
+    part = graph.subgraph([y], [x, first])
+    (new,) = part.outputs
+    assert [op.type for op in new.op.control_inputs] == ["Tanh", "Placeholder"]
+    assert new.op.control_inputs[1] is part.inputs[0].op
+    part.validate()
+
+
+@pytest.mark.parametrize("way", ["copy_graph", "import_graph"])
+def test_outputs_that_were_removed_are_named(way):
+    graph = dt.Graph("source")
+    x = graph.placeholder(dt.spec((2,)), "x")
+    y = ops.tanh(x)
+    graph.outputs = [x]
+    graph.remove(y.op)
+    graph.outputs = [y]
+    with pytest.raises(ValueError, match=r"Tanh:0.* was removed from the graph 'source'"):
+        WAYS[way](graph)
+
+
+def test_outputs_of_another_graph_are_named():
+    graph, other = dt.Graph("graph"), dt.Graph("other")
+    graph.outputs = [other.placeholder(dt.spec((2,)), "y")]
+    with pytest.raises(ValueError, match=r"y:0.* is not known in the graph 'other', so it has no value"):
+        copy_graph(graph)
+
+
+def test_a_copy_stands_for_the_same_eager_tensors_and_has_subgraphs_of_its_own():
+    c = ops.constant([1.0, 2.0])
+    graph = dt.Graph("source")
+    x = graph.placeholder(dt.spec((2,)), "x")
+    graph.outputs = [ops.scan(lambda s, e: (s + e * c[0], None), 0.0, x + c)[0]]
+    again = copy_graph(graph)
+    assert str(again) == str(graph)
+    assert [t.op.name for t in again.closures.values()] == [t.op.name for t in graph.closures.values()]
+    assert all(t.graph is again for t in again.closures.values())
+    old, new = (g.outputs[0].op.attr("body") for g in (graph, again))
+    assert old is not new
+    again.validate()
+    with again.as_default():
+        before = len(again)
+        again.inputs[0] + c
+    assert len(again) == before + 1  # the constant is there
+
+
+def test_the_eager_tensors_of_what_is_not_copied_are_left_out():
+    c, d = ops.constant([1.0, 2.0]), ops.constant([3.0, 4.0])
+    graph = dt.Graph("source")
+    x = graph.placeholder(dt.spec((2,)), "x")
+    y = x + c
+    z = y * d
+    part = graph.subgraph([z], [y])
+    assert list(part.closures) == [d]
+
+
+def test_a_copy_takes_its_inputs_in_order():
+    graph = dt.Graph()
+    x, y = (graph.placeholder(dt.spec((2,)), name) for name in "xy")
+    graph.outputs = [x - y]
+    target = dt.Graph()
+    a, b = (target.placeholder(dt.spec((2,)), name) for name in "ab")
+    (found,) = copy_into(graph, target, [b, a])
+    assert found.op.inputs == [b, a]
+    assert len(target) == 3
+    with pytest.raises(TypeError, match="has 2 inputs, not 1"):
+        copy_into(graph, target, [a])
+
+
+def test_override_gradients_reaches_the_bodies_of_loops():
+    @dt.RegisterGradient("CopiesOwn")
+    def _(op, g):
+        return g * 5.0
+
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec(()), "x")
+    with graph.gradient_override_map({"Exp": "CopiesOwn"}):
+        y = ops.scan(lambda s, _: (ops.tanh(s), None), x, length=2)[0]
+    override_gradients(y.op, {"Tanh": "CopiesOwn"})
+    expected = {"Tanh": "CopiesOwn", "Exp": "CopiesOwn"}
+    inner = [dict(op.overrides) for op in y.op.attr("body").operations if op.type == "Tanh"]
+    assert (dict(y.op.overrides), inner) == (expected, [expected])
+    override_gradients(y.op, {})
+    assert dict(y.op.overrides) == expected
+
+
+# -- replaying a graph inside of another: what it does happens to the variables and tapes of the place of the call -----
+
+
+@pytest.fixture
+def source():
+    graph = dt.Graph("source")
+    x = graph.placeholder(dt.spec((None,)), "x")
+    graph.outputs = [ops.tanh(x) * 2.0]
+    return graph
+
+
+def test_one_result_or_several(source):
+    target = dt.Graph("target")
+    y = target.placeholder(dt.spec((3,)), "y")
+    with target.as_default():
+        one = replay(source, y)
+        source.outputs = [*source.outputs, source.inputs[0]]
+        two = replay(source, y)
+        source.outputs = []
+        none = replay(source, y)
+    assert one.graph is target and one.op.inputs[0].op.inputs[0] is y
+    assert type(two) is tuple and two[1] is y
+    assert none == ()
+    target.validate()
+
+
+def test_what_does_not_fit_is_refused(source):
+    source.inputs[0].set_shape((3,))
+    target = dt.Graph("target")
+    y = target.placeholder(dt.spec((2,)), "y")
+    with target.as_default():
+        with pytest.raises(TypeError, match="the graph has 1 inputs, not 2"):
+            replay(source, y, y)
+        with pytest.raises(
+            ValueError, match=r"y:0 float32\[2\]> does not fit the input <graph tensor x:0 float32\[3\]>"
+        ):
+            replay(source, y)
+        tanh = source.outputs[0].op.inputs[0]
+        source.outputs = [source.inputs[0]]
+        source.prune()
+        source.outputs = [tanh]
+        with pytest.raises(ValueError, match="was removed"):
+            replay(source, target.placeholder(dt.spec((3,))))
+    with pytest.raises(TypeError, match="a graph runs on Tensors"):
+        replay(source, np.ones(3))
+
+
+def test_inputs_are_cast(source):
+    target = dt.Graph("target")
+    with target.as_default():
+        found = replay(source, target.placeholder(dt.spec((3,), "int32"), "y"))
+    assert found.dtype == "float32"
+    assert "Cast" in [op.type for op in target.operations]
+
+
+def test_variables_are_read_before_they_are_assigned(engine):
+    """Reads of the graph give the values that variables had when it was called, as often as it is."""
+    v = dt.Variable(1.0, name="v")
+    graph = dt.Graph("count")
+    with graph.as_default():
+        x = graph.placeholder(dt.spec(()), "x")
+        before = v.read()
+        v.assign(before + x)
+        graph.outputs = [before, v.read()]
+    run = dt.function(graph)
+    twice = dt.function(lambda x: (run(x), run(x * 10.0)))
+    found = [[float(t) for t in pair] for pair in twice(np.float32(2.0))]
+    assert found == [[1, 3], [3, 23]]
+    assert float(v) == 23
+
+
+def test_eager_tensors_of_a_graph_are_followed_by_tapes(engine):
+    c = ops.constant([1.0, 2.0])
+    graph = dt.Graph("source")
+    x = graph.placeholder(dt.spec((2,)), "x")
+    graph.outputs = [x * c]
+    run = dt.function(graph)
+    with dt.GradientTape() as tape:
+        tape.watch(c)
+        y = dt.function(lambda x: run(x) * 3.0)(ops.constant([5.0, 7.0]))
+    assert tape.gradient(y, c).numpy().tolist() == [15, 21]
+
+
+def test_overrides_around_a_call_apply_to_what_it_adds():
+    @dt.RegisterGradient("ReplaysOwn")
+    def _(op, g):
+        return g * 100.0
+
+    graph = dt.Graph("source")
+    x = graph.placeholder(dt.spec(()), "x")
+    graph.outputs = [ops.tanh(x)]
+    target = dt.Graph("target")
+    with target.as_default(), target.gradient_override_map({"Tanh": "ReplaysOwn"}):
+        y = replay(graph, target.placeholder(dt.spec(()), "y"))
+    assert dict(y.op.overrides) == {"Tanh": "ReplaysOwn"}
+    assert dict(graph.outputs[0].op.overrides) == {}
