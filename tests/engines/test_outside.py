@@ -11,7 +11,8 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core import engine_registry as engines
 from dovetail.core import worlds
-from dovetail.core.engine import Engine, Rules
+from dovetail.core.engine import Engine
+from dovetail.core.rules import Rules
 from dovetail.engines import numpy as living
 from tests.ops.table import CASES, draw, identifier, leaves
 from tests.ops.test_table import check_close

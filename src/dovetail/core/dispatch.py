@@ -34,8 +34,9 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.worlds import GRAPH, HOST, NATIVE, STATE, unwrapped, world_of
 
 if TYPE_CHECKING:
-    from dovetail.core.engine import Engine, Rule
+    from dovetail.core.engine import Engine
     from dovetail.core.op import Op
+    from dovetail.core.rules import Rule
 
 
 class Resolved(NamedTuple):

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 import torch.utils.checkpoint
 
-from dovetail.core.accumulation import HALVES, PRODUCTS
+from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.dtypes import FLOAT8S, DType
-from dovetail.core.engine import Engine, Rule
-from dovetail.engines.torch.tables import for_floats
+from dovetail.core.engine import Engine
 
 _NOT_NUMPYS = ("bfloat16", *FLOAT8S)  # torch does not read the types of ml_dtypes
 
@@ -67,6 +66,8 @@ class TorchEngine(Engine):
     def shape(self, value: Any) -> tuple[int, ...]:
         return tuple(value.shape)
 
+    truth = bool  # type: ignore[assignment]  # no frame in a loop
+
     def unstack(self, value: Any) -> Any:
         return value.unbind()
 
@@ -85,12 +86,6 @@ class TorchEngine(Engine):
         if _runs_backwards(value):  # torch would not raise an exception but end the process
             raise BufferError("torch has no negative strides.")
         return torch.from_dlpack(value)
-
-    def rule_for(self, operation: Any, out: bool) -> Rule | None:
-        rule = super().rule_for(operation, out)
-        if rule is not None and all(t.dtype.is_floating and t.dtype not in HALVES for t in operation.inputs):
-            return for_floats.get(operation.type, rule)
-        return rule
 
     def compile(self, function: Callable[..., Any], donate: tuple[int, ...], graph: Any) -> Callable[..., Any]:
         unrecorded = torch.no_grad()(function)
