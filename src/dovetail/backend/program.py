@@ -112,7 +112,7 @@ def _check_value(tensor: GraphTensor, value: Any) -> None:
     name = tensor.op.name
     if value is None or type(value) is GraphTensor:
         raise TypeError(f"the input {name!r} needs a value, a number or an array, not {value!r}.")
-    shape = value.shape if hasattr(value, "shape") else np.shape(value)
+    shape = arguments.static_shape(value)
     if not fits(tuple(shape), tensor.shape):
         raise ValueError(f"the input {name!r} is {tensor.spec!r}: a value of shape {tuple(shape)} does not fit.")
 

@@ -14,9 +14,7 @@ from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import own
 from dovetail.core import arguments
 from dovetail.core.dtypes import promote
-from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.kinds import TensorLike
-from dovetail.core.worlds import NATIVE, world_of
 from dovetail.ops.shapes.shape import dims_of, shaped
 
 __all__ = [
@@ -81,9 +79,7 @@ def int_shape(x: TensorLike) -> Any:
         >>> K.int_shape(K.ones((2, 3)))
         (2, 3)
     """
-    if world_of(x) is NATIVE:
-        return owner_of_type(type(x)).native.shape(x)
-    known = x.shape if hasattr(x, "shape") else arguments.host_array(x).shape
+    known = arguments.static_shape(x)
     return None if known is None else tuple(known)
 
 

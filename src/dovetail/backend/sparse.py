@@ -11,7 +11,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import known_value, own
-from dovetail.core.arguments import dtype_of
+from dovetail.core.arguments import dtype_of, seen
 from dovetail.core.errors import describe, op_error
 from dovetail.core.infer import fits, normalize_axes, normalize_axis
 from dovetail.core.op import Op
@@ -81,7 +81,7 @@ class SparseTensor(_Parts):
         return self
 
     def _fits(self) -> bool:
-        indices, values = (getattr(part, "shape", None) for part in self[:2])
+        indices, values = (getattr(seen(part), "shape", None) for part in self[:2])
         rank = None if self.dims is None else len(self.dims)
         return fits(indices, (None, rank)) and fits(values, (None if indices is None else indices[0],))
 

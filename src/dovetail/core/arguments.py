@@ -16,6 +16,7 @@ from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import current_engine, owner_of_type
 from dovetail.core.errors import describe, describe_call, op_error
 from dovetail.core.kinds import Kind
+from dovetail.core.provided import provided
 from dovetail.core.recording import recording
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
@@ -169,6 +170,20 @@ def move(tensor: Tensor, engine: Engine) -> Tensor:
     return moved
 
 
+def seen(value: Any) -> Any:
+    """What says the shape and dtype of a value: a Tensor for an engine's own array, the value itself for others."""
+    return Tensor(value, owner_of_type(type(value)).native) if world_of(value) is NATIVE else value
+
+
+provided.seen = seen
+
+
+def static_shape(value: Any) -> Any:
+    """The shape of any value, with None for unknown dimensions; None if the rank is unknown."""
+    value = seen(value)
+    return value.shape if hasattr(value, "shape") else host_array(value).shape
+
+
 def static_ints(op: Op, value: Any) -> Any:
     """A shape-like argument as a tuple of ints; None, where the op allows it, is kept.
 
@@ -229,6 +244,8 @@ def natives(values: list[Any]) -> list[Any]:
 
 def dtype_of(value: Any) -> Any:
     """The dtype of any value; for Python numbers and lists of them their weak Python type."""
+    if type(value) is Tensor:
+        return value.dtype
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         return weak_type(value)
     if isinstance(value, (list, tuple)) and not hasattr(value, "dtype"):
@@ -236,9 +253,9 @@ def dtype_of(value: Any) -> Any:
         if not leaves:
             return float
         return promote(dtype_of(leaf) for leaf in leaves)
+    if not isinstance(value, (np.ndarray, np.generic)) and world_of(value) is NATIVE:
+        return owner_of_type(type(value)).native.dtype(value)
     dtype = getattr(value, "dtype", None)
-    if dtype is None and world_of(value) is NATIVE:
-        return owner_of_type(type(value)).dtype(value)
     if dtype is None:
         dtype = (np.from_dlpack(value) if _is_foreign(value) else host_array(value)).dtype
     if isinstance(value, np.ma.MaskedArray):

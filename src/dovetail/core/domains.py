@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 import numpy as np
 
 from dovetail.core.errors import describe
+from dovetail.core.provided import provided
 from dovetail.core.worlds import HOST, world_of
 
 INFINITY = float("inf")
@@ -167,15 +168,17 @@ def _each(tests: Any) -> Callable[[Any], bool]:
 
 
 def _is_iterable(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and getattr(value, "shape", None) != ()
+    is_scalar = getattr(provided.seen(value), "shape", None) == ()
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and not is_scalar
 
 
 def _is_sequence(value: Any) -> bool:
     """Whether it is a list, or an array or tensor of one axis, or of a shape that is not known yet."""
     if isinstance(value, (list, tuple)):
         return True
+    value = provided.seen(value)
     return hasattr(value, "shape") and (value.shape is None or len(value.shape) == 1)
 
 
 def _shown(value: Any) -> str:
-    return describe(value) if not hasattr(value, "dtype") else f"the tensor {describe(value)}"
+    return describe(value) if not hasattr(provided.seen(value), "dtype") else f"the tensor {describe(value)}"

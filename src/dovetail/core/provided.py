@@ -1,4 +1,4 @@
-"""What packages above the core do for it; each says so once, when it is imported."""
+"""What packages above the core, and modules above others in it, do for them; each says so once, when imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class _Provided:
-    """Functions of packages that the core does not import.
+    """Functions of packages and modules that are not imported by those that need them.
 
     Attributes:
         new_graph: (name, the graph around it or None) → an empty Graph; of `graph`.
@@ -19,6 +19,7 @@ class _Provided:
         control: branches and loops in graphs; of `graph`.
         stacked_specs: (body, init, xs) → the specs of what a scan's body gives to be stacked; of `graph`.
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
+        seen: (value) → a Tensor in the place of an engine's own array, else the value; of `core.arguments`.
     """
 
     new_graph: Callable[..., Any]
@@ -27,6 +28,7 @@ class _Provided:
     control: Control
     stacked_specs: Callable[..., list[Any]]
     run_body: Callable[..., Any]
+    seen: Callable[[Any], Any]
 
 
 provided = _Provided()

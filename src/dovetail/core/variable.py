@@ -215,7 +215,7 @@ class Variable(Operators):
 
     def check_shape(self, value: Any) -> None:
         """Raises ValueError where a value's shape is not the variable's."""
-        shape = value.shape if hasattr(value, "shape") else np.shape(value)
+        shape = arguments.static_shape(value)
         if shape is None or not fits(shape, self.shape):
             given = tuple(shape or ())
             problem = f"the variable {self.name!r} has the shape {self.shape}: a value of shape {given} does not fit."

@@ -9,6 +9,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core import arguments
+from dovetail.core.arguments import seen
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import op_error
 from dovetail.core.structure import LEAF, flatten, unflatten
@@ -56,7 +57,7 @@ def collect(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
 
 def _is_tensor(leaf: Any) -> bool:
     return not isinstance(leaf, (str, bytes)) and (
-        hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float, complex))
+        hasattr(seen(leaf), "dtype") or isinstance(leaf, (bool, int, float, complex))
     )
 
 

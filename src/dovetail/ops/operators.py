@@ -77,7 +77,8 @@ def _reflected_product(op: Op) -> Callable[[Any, Any], Any]:
 
 
 def _rank(value: Any) -> int | None:
-    return arguments.host_array(value).ndim if isinstance(value, (list, tuple)) else getattr(value, "ndim", 0)
+    shape = arguments.static_shape(value)
+    return None if shape is None else len(shape)
 
 
 def _power(op: Op) -> Callable[[Any, Any], Any]:

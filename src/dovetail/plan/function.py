@@ -255,7 +255,7 @@ class Function(Generic[P, R]):
             problem = f"the arguments must have the structure of the input signature {wanted}, not {structure}."
             raise op_error(TypeError, self._name, problem)
         for leaf, spec in zip(leaves, specs, strict=True):
-            if not fits(np.shape(leaf) if not hasattr(leaf, "shape") else leaf.shape, spec.shape):
+            if not fits(arguments.static_shape(leaf), spec.shape):
                 problem = f"{describe(leaf)} does not fit the input signature {spec!r}."
                 raise op_error(ValueError, self._name, problem)
         given = [(v, s) for v, s in zip(leaves, specs, strict=True) if type(v) is not TensorSpec]

@@ -27,11 +27,9 @@ class Dimensions(Operators):
     """An integer array of which some elements are symbolic dimensions.
 
     Attributes:
-        library: whose values it is one of.
         array: the elements, as ints and symbolic dimensions.
     """
 
-    library = "jax"
     dtype = np.dtype("int32")
 
     def __init__(self, elements: Any) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from dovetail.core import arguments, worlds
+from dovetail.core.arguments import static_shape
 from dovetail.core.checked import checked
 from dovetail.core.control import Control, HostControl, Values
 from dovetail.core.domains import Count
@@ -157,13 +158,6 @@ def _scalar(op: str, condition: Any) -> Any:
     if static_shape(condition):
         raise op_error(ValueError, op, "the condition must be a scalar; reduce it with `all` or `any` first.")
     return worlds.unwrapped(condition)
-
-
-def static_shape(value: Any) -> Any:
-    """The shape as a tuple, with None for unknown dimensions; None if the rank is unknown."""
-    if worlds.world_of(value) is worlds.NATIVE:
-        return owner_of_type(type(value)).shape(value)
-    return value.shape if hasattr(value, "shape") else arguments.host_array(value).shape
 
 
 @checked

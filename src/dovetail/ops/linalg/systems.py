@@ -149,7 +149,7 @@ def solve(matrix: Any, rhs: Any) -> Any:
         >>> solve([[2., 0.], [0., 4.]], [2., 8.]).numpy()
         array([1., 2.], dtype=float32)
     """
-    if len(getattr(rhs, "shape", None) or arguments.host_array(rhs).shape) == 1:
+    if len(arguments.static_shape(rhs)) == 1:
         return squeeze(_solve(matrix, expand_dims(rhs, -1)), -1)
     return _solve(matrix, rhs)
 

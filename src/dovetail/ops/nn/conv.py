@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dovetail.core import infer
+from dovetail.core.arguments import seen, static_shape
 from dovetail.core.checked import checked
 from dovetail.core.kinds import Float, Ints
 from dovetail.core.op import Op, primitive
@@ -150,15 +151,16 @@ _FAMILIES = {rank: _family(rank) for rank in RANKS}
 
 
 def _rank_of(kernel: Any) -> int:
-    rank = len(kernel.shape) - 2
+    shape = static_shape(kernel)
+    rank = len(shape) - 2
     if rank not in RANKS:
-        problem = f"a kernel must have rank 3, 4 or 5 (spatial..., in, out), but its shape is {tuple(kernel.shape)}."
+        problem = f"a kernel must have rank 3, 4 or 5 (spatial..., in, out), but its shape is {tuple(shape)}."
         raise ValueError(problem)
     return rank
 
 
 def _known(kernel: Any) -> tuple[int, ...]:
-    shape = tuple(kernel.shape)
+    shape = tuple(static_shape(kernel))
     if None in shape:
         raise ValueError(f"the shape of the kernel must be known here, but it is {shape}.")
     return shape
@@ -255,7 +257,7 @@ def conv_transpose(
     window = _window(kernel, strides, padding, dilation_rate, data_format)
     if output_shape is None:
         steps, padding, dilations, layout = window
-        _require_rank("input", x, len(steps))
+        _require_rank("input", seen(x), len(steps))
         batch, sizes, _ = split_shape(dims_of(x), layout)
         *size, filters, _ = _known(kernel)
         extra = (None,) * len(size) if output_padding is None else per_axis(output_padding, len(size))
@@ -338,8 +340,8 @@ def separable_conv(
         array([[[210.]]], dtype=float32)
     """
     pointwise_kernel = shaped(pointwise_kernel)
-    if any(size not in (1, None) for size in pointwise_kernel.shape[:-2]):
-        size = tuple(pointwise_kernel.shape)
+    if any(size not in (1, None) for size in static_shape(pointwise_kernel)[:-2]):
+        size = tuple(static_shape(pointwise_kernel))
         raise ValueError(f"the pointwise kernel must have the shape (1..., in, out), but it is {size}.")
     mapped = depthwise_conv(x, depthwise_kernel, strides, padding, data_format, dilation_rate)
     return conv(mapped, pointwise_kernel, 1, "same", data_format, 1, name)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core import infer
+from dovetail.core.arguments import static_shape
 from dovetail.core.checked import checked
 from dovetail.core.kinds import Number
 from dovetail.core.op import composite
@@ -109,14 +110,14 @@ def local_conv(
                 [30.]]], dtype=float32)
     """
     x, kernel = shaped(x), shaped(kernel)
-    rank = len(x.shape) - 2
+    rank = len(static_shape(x)) - 2
     if rank < 1:
-        raise ValueError(f"the input must have a batch, spatial axes and channels, but its shape is {x.shape}.")
+        raise ValueError(f"the input must have a batch, spatial axes and channels, but its shape is {static_shape(x)}.")
     size, strides = per_axis(kernel_size, rank), per_axis(strides, rank)
     data_format = data_format_of(data_format)
     counts: Any = output_shape
     if counts is None:
-        counts = output_sizes(split_shape(x.shape, data_format)[1], size, strides, (1,) * rank, "valid")
+        counts = output_sizes(split_shape(static_shape(x), data_format)[1], size, strides, (1,) * rank, "valid")
         if None in counts:
-            raise ValueError(f"the output_shape must be given for an input of the shape {x.shape}.")
+            raise ValueError(f"the output_shape must be given for an input of the shape {static_shape(x)}.")
     return _local_conv(x, kernel, size, strides, per_axis(counts, rank), data_format, name=name)

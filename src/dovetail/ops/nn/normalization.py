@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dovetail.core.arguments import static_shape
 from dovetail.core.checked import checked
 from dovetail.core.domains import NotNegative
 from dovetail.core.infer import elementwise, normalize_axes, normalize_axis, reduced_shape, require_shape
@@ -325,7 +326,7 @@ def group_normalization(
         array([[-1.,  1., -1.,  1.]], dtype=float32)
     """
     x = shaped(x)
-    channel = normalize_axis(axis, len(x.shape))
+    channel = normalize_axis(axis, len(static_shape(x)))
     dims = dims_of(x)
     if isinstance(dims[channel], int) and dims[channel] % groups:
         raise ValueError(f"{dims[channel]} channels cannot be split into {groups} groups.")

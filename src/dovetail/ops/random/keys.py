@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.arguments import static_shape
 from dovetail.core.checked import checked
 from dovetail.core.domains import Count
 from dovetail.core.dtypes import ALL
@@ -107,7 +108,7 @@ def as_key(key_or_seed: Any) -> Any:
     """A key itself, the key of a seed, or the next key of a Generator."""
     if hasattr(key_or_seed, "next_key"):
         return key_or_seed.next_key()
-    if isinstance(key_or_seed, (int, np.integer)) or getattr(key_or_seed, "shape", None) == ():
+    if isinstance(key_or_seed, (int, np.integer)) or static_shape(key_or_seed) == ():
         return key(key_or_seed)
     return key_or_seed
 

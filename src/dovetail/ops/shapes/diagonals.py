@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail.core.arguments import static_shape
 from dovetail.core.checked import checked
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
@@ -193,7 +194,7 @@ def diag(x: Any, k: int = 0) -> Any:
         array([1, 4], dtype=int32)
     """
     x = shaped(x)
-    return matrix_diag(x, k) if len(x.shape) == 1 else diagonal(x, k)
+    return matrix_diag(x, k) if len(static_shape(x)) == 1 else diagonal(x, k)
 
 
 @checked

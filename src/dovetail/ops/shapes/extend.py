@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from dovetail.core import arguments
+from dovetail.core.arguments import dtype_of, static_shape
 from dovetail.core.checked import checked
 from dovetail.core.domains import at_least
 from dovetail.core.dtypes import DType
@@ -103,7 +104,7 @@ def repeat(x: Any, repeats: Annotated[Any, at_least(0)], axis: int | None = None
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     x = shaped(x)
-    axis = normalize_axis(axis, len(x.shape))
+    axis = normalize_axis(axis, len(static_shape(x)))
     dims = dims_of(x)
     if isinstance(repeats, int):
         copies = broadcast_to(expand_dims(x, axis + 1), [*dims[: axis + 1], repeats, *dims[axis + 1 :]])
@@ -210,16 +211,16 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
     x = shaped(x)
     if isinstance(pad_width, int):
         pad_width = (pad_width, pad_width)
-    if len(pad_width) == 2 and not any(isinstance(n, (list, tuple)) or getattr(n, "shape", ()) for n in pad_width):
-        pad_width = [pad_width] * len(x.shape)
+    if len(pad_width) == 2 and not any(isinstance(n, (list, tuple)) or static_shape(n) for n in pad_width):
+        pad_width = [pad_width] * len(static_shape(x))
     if mode != "constant":
         return _mirror_pad(x, pad_width, mode)
     low, high = ([pair[i] for pair in pad_width] for i in (0, 1))
     if world_of(constant_values) is HOST:
-        return _pad(x, low, high, _border(constant_values, native_to_dtype(x.dtype)))
-    if constant_values.shape:
+        return _pad(x, low, high, _border(constant_values, native_to_dtype(dtype_of(x))))
+    if static_shape(constant_values):
         raise op_error(ValueError, "PadV2", f"constant_values must be one number, not {constant_values!r}.")
-    return where(_pad(ones_like(x, "bool"), low, high), _pad(x, low, high), cast(constant_values, x.dtype))
+    return where(_pad(ones_like(x, "bool"), low, high), _pad(x, low, high), cast(constant_values, dtype_of(x)))
 
 
 def _border(value: Any, dtype: DType) -> Any:

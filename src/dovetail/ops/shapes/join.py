@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from dovetail.core.arguments import static_shape
 from dovetail.core.checked import checked
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
@@ -175,7 +176,8 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Any]:
 
 
 def _known_dim(x: Any, axis: int, op_name: str, argument: str) -> int:
-    dim = x.shape[normalize_axis(axis, len(x.shape))]
+    known = static_shape(x)
+    dim = known[normalize_axis(axis, len(known))]
     if dim is None:
         raise op_error(ValueError, op_name, f"the size of axis {axis} is not known, so {argument} must be given.")
     return dim
@@ -229,7 +231,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """
     x = shaped(x)
     dims = dims_of(x)
-    at = normalize_axis(axis, len(x.shape))
+    at = normalize_axis(axis, len(static_shape(x)))
     dim = dims[at]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
@@ -271,6 +273,6 @@ def split_sizes(x: Any, sizes: Sequence[Any], axis: int = 0) -> list[Any]:
     if len(open_) > 1:
         raise op_error(ValueError, "SplitV", f"only one size can be -1, but they are {sizes}.")
     if open_:
-        dim = dims_of(x)[normalize_axis(axis, len(x.shape))]
+        dim = dims_of(x)[normalize_axis(axis, len(static_shape(x)))]
         sizes[open_[0]] = dim - sum(size for i, size in enumerate(sizes) if i != open_[0])
     return list(_split(x, sizes, axis))

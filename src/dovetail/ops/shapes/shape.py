@@ -109,7 +109,7 @@ def _(op: Any, g: Any) -> Any:
 
 def shape_of(x: Any) -> Any:
     """The shape for use in other ops' shape arguments: a tuple where it is known, else what `shape` gives."""
-    known = x.shape
+    known = arguments.static_shape(x)
     return shape(x) if known is None or None in known else known
 
 
@@ -308,7 +308,7 @@ def ndim(x: Any) -> int:
         >>> ndim([[1, 2]])
         2
     """
-    return len(shaped(x).shape)
+    return len(arguments.static_shape(shaped(x)))
 
 
 @checked
@@ -329,10 +329,11 @@ def size(x: Any) -> Any:
 
 def dims_of(x: Any) -> list[Any]:
     """The dimensions: ints where known, scalar tensors where not."""
-    if None not in x.shape:
-        return list(x.shape)
+    known = arguments.static_shape(x)
+    if None not in known:
+        return list(known)
     whole = shape(x)
-    return [whole[i] if dim is None else dim for i, dim in enumerate(x.shape)]
+    return [whole[i] if dim is None else dim for i, dim in enumerate(known)]
 
 
 @checked
