@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dovetail.core.devices import require_device
 from dovetail.core.dtypes import ALL, DType, promote, weak_type
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import current_engine, owner_of_type
@@ -182,6 +183,22 @@ def static_shape(value: Any) -> Any:
     """The shape of any value, with None for unknown dimensions; None if the rank is unknown."""
     value = seen(value)
     return value.shape if hasattr(value, "shape") else host_array(value).shape
+
+
+def place(tensor: Tensor, device: str) -> Tensor:
+    """The tensor on a device of its engine; gradients find their way back."""
+    engine = tensor._engine
+    require_device(engine, device)
+    moved = Tensor(engine.to_device(tensor._value, device), engine)
+    for tape in recording.tapes:
+        tape.record_move(tensor, moved)
+    return moved
+
+
+def beside(tensor: Tensor, other: Tensor) -> Tensor:
+    """The tensor on the engine and the device of another one."""
+    moved = move(tensor, other._engine)
+    return moved if moved.device == other.device else place(moved, other.device)
 
 
 def static_ints(op: Op, value: Any) -> Any:

@@ -6,8 +6,10 @@ and the few methods below.  Everything else (promotion, checks, gradients, graph
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy as np
 from dovetail.core import dtypes
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
 from dovetail.core.control import Control, HostControl, Values
+from dovetail.core.devices import nowhere
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import LIBRARIES
 from dovetail.core.rules import EAGER, NATIVE, OUT, PROGRAM, Rule, Rules
@@ -108,6 +111,19 @@ class Engine:
 
     def device_of(self, value: Any) -> str:
         return "cpu:0"
+
+    @functools.cached_property
+    def has_devices(self) -> bool:
+        """Whether there are several."""
+        return len(self.devices()) > 1
+
+    def on_device(self, device: str) -> AbstractContextManager[Any]:
+        """A `with` block in which the library makes new values on a device; `asarray` asks `current_device`, too."""
+        return nullcontext()
+
+    def to_device(self, value: Any, device: str) -> Any:
+        """A native array on one of the devices, where it stays."""
+        return value
 
     def owns_type(self, kind: type) -> bool:
         """Whether values of this Python type are the library's arrays."""
@@ -321,7 +337,8 @@ class Engine:
         found = self._numbers.get(key)
         if found is None:
             try:
-                found = self.asarray(value, native_to_dtype(native_dtype))
+                with nowhere():
+                    found = self.asarray(value, native_to_dtype(native_dtype))
             except OverflowError:
                 return None
             if len(self._numbers) >= _NUMBERS_LIMIT:

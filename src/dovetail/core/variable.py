@@ -188,6 +188,8 @@ class Variable(Operators):
             raise op_error(ValueError, "AssignVariableOp", f"{problem} {advice}")
         else:
             tensor = self._tensor_of(value)
+            if tensor._engine.has_devices:
+                tensor = self._on_its_device(tensor)
             self.guard.holding(put, [self], [Buffer(tensor._value, tensor._engine)])
         return self
 
@@ -212,6 +214,14 @@ class Variable(Operators):
         if worlds.world_of(value) is worlds.NATIVE:
             return Tensor(tensor._engine.copy(tensor._value), tensor._engine)
         return Tensor(tensor._value, tensor._engine)
+
+    def _on_its_device(self, tensor: Tensor) -> Tensor:
+        """A new value where the one before is, if it is of the same engine."""
+        buffer, engine = self._buffer, tensor._engine
+        if buffer is None or buffer.engine is not engine or engine.is_deleted(buffer.value):
+            return tensor
+        device = engine.device_of(buffer.value)
+        return tensor if tensor.device == device else Tensor(engine.to_device(tensor._value, device), engine)
 
     def check_shape(self, value: Any) -> None:
         """Raises ValueError where a value's shape is not the variable's."""

@@ -10,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from dovetail.core.devices import NOWHERE, scope
 from dovetail.core.dtypes import DType
 from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
 from dovetail.engines import slices
+from dovetail.engines.jax.devices import placed
 from dovetail.engines.jax.dimensions import Dimension, shape_of
 from dovetail.engines.jax.tables import rules
 
@@ -63,7 +65,8 @@ rules["Squeeze"] = jnp.squeeze
 
 @rules("Iota")
 def _(size: tuple[int], dtype: DType) -> Any:
-    return lax.iota(dtype.numpy, size[0])
+    numbers = lax.iota(dtype.numpy, size[0])
+    return numbers if scope.get() is NOWHERE else placed(numbers)
 
 
 @rules("Slice")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -13,10 +14,12 @@ import numpy as np
 
 from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.control import Control
+from dovetail.core.devices import NOWHERE, scope
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, native_to_dtype, print_array
 from dovetail.core.rules import Rule, Rules
 from dovetail.engines.jax.control import LaxControl
+from dovetail.engines.jax.devices import devices, name_of, named, placed, told
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
 from dovetail.engines.jax.program import Program, with_64_bits
 
@@ -49,11 +52,17 @@ class JaxEngine(Engine):
         return jax.__version__
 
     def devices(self) -> list[str]:
-        return [f"{'gpu' if d.platform in ('gpu', 'cuda', 'rocm') else d.platform}:{d.id}" for d in jax.devices()]
+        return list(map(name_of, devices()))
 
     def device_of(self, value: Any) -> str:
-        device = next(iter(value.devices()))
-        return f"{'gpu' if device.platform in ('gpu', 'cuda', 'rocm') else device.platform}:{device.id}"
+        return name_of(next(iter(value.devices())))
+
+    def on_device(self, device: str) -> AbstractContextManager[Any]:
+        return jax.default_device(named(device))
+
+    @with_64_bits
+    def to_device(self, value: Any, device: str) -> Any:
+        return jax.device_put(value, named(device))
 
     def owns_type(self, kind: type) -> bool:
         return issubclass(kind, jax.Array | jax.core.Tracer | Dimensions | Dimension)
@@ -65,7 +74,7 @@ class JaxEngine(Engine):
         if isinstance(made, jax.core.Tracer):  # a value of its own, which does not end with what is being traced
             with jax.ensure_compile_time_eval():
                 made = jnp.array(array)
-        return made
+        return made if scope.get() is NOWHERE else placed(made)
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
@@ -82,13 +91,17 @@ class JaxEngine(Engine):
 
     @with_64_bits
     def from_dlpack(self, value: Any) -> Any:
-        return jnp.from_dlpack(value)
+        array = jnp.from_dlpack(value)
+        return array if scope.get() is NOWHERE else placed(array)
 
     def eager_rule(self, rule: Rule) -> Rule:
         @with_64_bits
         @functools.wraps(rule)
         def wide(*args: Any) -> Any:
-            result = rule(*args)
+            try:
+                result = rule(*args)
+            except ValueError as error:
+                raise told(error) from error
             if not _is_traced(result) or _is_traced(args):
                 return result
             with jax.ensure_compile_time_eval():  # what Dovetail computes now has a value, also inside `jit`

@@ -11,6 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dovetail.engines.jax.devices import current, told
+
 
 def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: JAX has 64-bit types inside.
@@ -57,9 +59,26 @@ class Program:
     @with_64_bits
     def _first(self, args: tuple[Any, ...], found: list[Any]) -> None:
         args = tuple(jnp.array(arg, copy=True) if i in self._donate else arg for i, arg in enumerate(args))
+        device = current()
+        if device is not None or len(jax.devices()) > 1:  # the next call's arguments may be on another one
+            sharding = None if device is None else jax.sharding.SingleDeviceSharding(device)
+            jitted = jax.jit(self._function, donate_argnums=self._donate, out_shardings=sharding)
+            self._run = with_64_bits(_told(jitted))
+            found.append(self._run(*args))
+            return
         compiled = jax.jit(self._function, donate_argnums=self._donate).lower(*args).compile()
         found.append(compiled(*args))
         run = getattr(compiled, "_call", None)  # what its `__call__` calls
         if run is None or isinstance(run, FunctionType):  # Python code, in programs that call back
             run = with_64_bits(compiled)
         self._run = run
+
+
+def _told(jitted: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        try:
+            return jitted(*args)
+        except ValueError as error:
+            raise told(error) from error
+
+    return run

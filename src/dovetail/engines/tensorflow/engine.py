@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,13 @@ class TensorFlowEngine(Engine):
 
     def device_of(self, value: Any) -> str:
         return value.device.rpartition("device:")[2].lower() or "cpu:0"
+
+    def on_device(self, device: str) -> AbstractContextManager[Any]:
+        return tf.device(device)
+
+    def to_device(self, value: Any, device: str) -> Any:
+        with tf.device(device):
+            return tf.identity(value)
 
     def owns_type(self, kind: type) -> bool:
         return issubclass(kind, tf.Tensor | tf.Variable)

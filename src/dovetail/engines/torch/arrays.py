@@ -10,7 +10,7 @@ import torch
 from dovetail.core.dtypes import DType
 from dovetail.core.rules import WITH_OUT, Rule
 from dovetail.engines import slices
-from dovetail.engines.torch.tables import or_numpy, rules
+from dovetail.engines.torch.tables import new_device, or_numpy, rules
 
 # -- shape ------------------------------------------------------------------------------------------------------------
 
@@ -51,7 +51,7 @@ def _(x: Any, axis: Any) -> Any:
 
 @rules("Iota")
 def _(size: tuple[int], dtype: DType) -> Any:
-    return torch.arange(size[0]).to(getattr(torch, dtype))
+    return torch.arange(size[0], device=new_device()).to(getattr(torch, dtype))
 
 
 # -- joining and moving -----------------------------------------------------------------------------------------------

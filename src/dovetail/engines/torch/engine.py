@@ -11,8 +11,10 @@ import torch
 import torch.utils.checkpoint
 
 from dovetail.core.accumulation import PRODUCTS
+from dovetail.core.devices import NOWHERE, scope
 from dovetail.core.dtypes import FLOAT8S, DType
 from dovetail.core.engine import Engine
+from dovetail.engines.torch.tables import native_device, new_device
 
 _NOT_NUMPYS = ("bfloat16", *FLOAT8S)  # torch does not read the types of ml_dtypes
 
@@ -41,6 +43,9 @@ class TorchEngine(Engine):
     def device_of(self, value: Any) -> str:
         return f"gpu:{value.device.index or 0}" if value.is_cuda else "cpu:0"
 
+    def to_device(self, value: Any, device: str) -> Any:
+        return value.to(native_device(device))
+
     def owns_type(self, kind: type) -> bool:
         return issubclass(kind, torch.Tensor)
 
@@ -50,8 +55,10 @@ class TorchEngine(Engine):
     def asarray(self, value: Any, dtype: DType) -> Any:
         array = np.array(value, dtype.numpy, order="C")  # a copy, whose memory torch shares
         if dtype in _NOT_NUMPYS:
-            return torch.from_numpy(array.view(f"u{dtype.itemsize}")).view(getattr(torch, dtype))
-        return torch.from_numpy(array)
+            made = torch.from_numpy(array.view(f"u{dtype.itemsize}")).view(getattr(torch, dtype))
+        else:
+            made = torch.from_numpy(array)
+        return made if scope.get() is NOWHERE else made.to(device=new_device())
 
     def to_numpy(self, value: Any) -> np.ndarray:
         value = value.detach().cpu()
@@ -61,7 +68,7 @@ class TorchEngine(Engine):
         return value.numpy()
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        return torch.empty(shape, dtype=getattr(torch, dtype))
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device())
 
     def shape(self, value: Any) -> tuple[int, ...]:
         return tuple(value.shape)

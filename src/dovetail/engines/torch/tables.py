@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from dovetail.core.accumulation import HALVES
+from dovetail.core.devices import current_device
 from dovetail.core.rules import CALLS, OUT, PROGRAM, Rule, Rules
 from dovetail.engines import slices
 from dovetail.engines.bodies import body_rule
@@ -19,6 +20,18 @@ rules = Rules()
 rules.fresh |= {*FRESH, *slices.COPIES}
 
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch can hold them, but hardly compute with them
+
+
+def native_device(name: str) -> torch.device:
+    """torch's device, by Dovetail's name."""
+    kind, _, number = name.partition(":")
+    return torch.device("cuda", int(number)) if kind == "gpu" else torch.device("cpu")
+
+
+def new_device() -> torch.device | None:
+    """Where new arrays are made: on the device of the scope around, if there is one."""
+    name = current_device("torch")
+    return None if name is None else native_device(name)
 
 
 def of_floats(operation: Any) -> bool:

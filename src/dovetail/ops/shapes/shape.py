@@ -337,16 +337,20 @@ def dims_of(x: Any) -> list[Any]:
 
 
 @checked
-def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
+def convert(x: Any, dtype: Any = None, engine: str | None = None, device: str | None = None) -> Tensor:
     """Anything as a Tensor.
 
     Args:
         x: a Tensor, a Variable, an engine's own array, a NumPy array, a Python number or nested lists of them.
         dtype: the dtype to cast to; Python floats become `floatx`, ints int32, if it is not given.
         engine: the engine to move to, without a copy where DLPack allows it.
+        device: the device of the engine to move to; see `dovetail.device`.
 
     Returns:
         A Tensor; a graph Tensor for a graph Tensor.
+
+    Raises:
+        ValueError: the engine has no such device here.
 
     Source: `tf.convert_to_tensor`.
 
@@ -362,7 +366,8 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
     else:
         arguments.require_numbers(x)
         wanted = as_dtype(dtype)
-    return arguments.as_tensor(x, wanted, get_engine(engine) if engine else arguments.engine_for(x))
+    tensor = arguments.as_tensor(x, wanted, get_engine(engine) if engine else arguments.engine_for(x))
+    return tensor if device is None else arguments.place(tensor, device)
 
 
 def shaped(x: Any) -> Any:
