@@ -169,7 +169,7 @@ def _converted(values: list[Any], resolved: Resolved) -> list[Any]:
             values[index] = Tensor(engine.asarray(value, dtype), engine)
         elif dtype is None:
             values[index] = Tensor(value, engine)
-        elif dtype == ():
+        elif type(dtype) is tuple:  # a list whose members fit
             values[index] = tuple(value)
         elif type(dtype) is list:
             values[index] = tuple([as_tensor(v, d, engine) for v, d in zip(value, dtype, strict=True)])
