@@ -21,6 +21,9 @@ SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
 ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(dt.list_engines())).split(",")
 RULE_BY_RULE = [name for name in ENGINES if name not in ("jax", "tensorflow")]  # which compile programs as wholes
+OUTSIDE = str(Path(__file__).parent / "engines" / "installed")  # where a package with an engine, "boxed", is installed
+if "boxed" in ENGINES:
+    sys.path.append(OUTSIDE)
 
 # On CI the same random programs in each run; elsewhere new ones, of which a failing one is printed.
 hypothesis.settings.register_profile("ci", derandomize=True)

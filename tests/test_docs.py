@@ -24,6 +24,7 @@ require("torch", "the pages show every engine")
 require("jax", "the pages show every engine")
 
 from dovetail.core.table import OPS
+from tests.packages import install
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -76,15 +77,3 @@ def shell(code: str, folder: Path) -> str:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
     return subprocess.run(["bash", "-c", code], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True).stdout
-
-
-def install(pyproject: dict, folder: Path) -> None:
-    """Makes a package known to importlib.metadata, as pip would."""
-    project = pyproject["project"]
-    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    lines = []
-    for group, points in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines))

@@ -9,7 +9,9 @@ import pytest
 
 import dovetail as dt
 
-OF_LIBRARIES = ("dovetail.engines.torch", "dovetail.engines.tensorflow", "dovetail.interop.keras")
+OF_LIBRARIES = tuple(
+    f"dovetail.{name}" for name in ("engines.torch", "engines.jax", "engines.tensorflow", "interop.keras")
+)
 SOURCE = Path(dt.__file__).parent
 PACKAGES = [
     name

@@ -11,6 +11,7 @@ from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.registry import RegisterGradient, gradient_override_map
 from dovetail.autodiff.tape import GradientTape
 from dovetail.core import config, dtypes, errors
+from dovetail.core.devices import device
 from dovetail.core.engine_registry import engine, list_engines, set_engine
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.tensor import Tensor

@@ -108,9 +108,9 @@ def test_unknown_engine():
 
 
 def test_engine_not_installed(monkeypatch):
-    from dovetail.core.engine_registry import BUILT_IN
+    from dovetail.core.engine_registry import BUILT_IN, BuiltIn
 
-    monkeypatch.setitem(BUILT_IN, "ghost", ("dovetail.engines.ghost", ("no_such_library",), "pip install ghost"))
+    monkeypatch.setitem(BUILT_IN, "ghost", BuiltIn("dovetail.engines.ghost", "no_such_library", "pip install ghost"))
     assert "ghost" not in dt.list_engines()
     with pytest.raises(EngineNotInstalled, match="pip install ghost"), dt.engine("ghost"):
         pass

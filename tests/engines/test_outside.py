@@ -1,120 +1,227 @@
-"""An engine of another distribution, whose arrays are of a type of its own, without attributes."""
+"""An engine of another package, whose arrays are of a type of its own that says nothing of itself.
 
-import importlib.metadata
+The generated suite runs on it; here a sample of it, all with DOVETAIL_TEST_WHOLE=1.  With DOVETAIL_TEST_ENGINES=boxed
+other tests run on it, too.
+"""
+
 import sys
-import types
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail import backend as K
 from dovetail import ops
-from dovetail.core import engine_registry as engines
-from dovetail.core import value_kinds
-from dovetail.core.engine import Engine, Rules
-from dovetail.engines import numpy as living
-from tests.ops.table import CASES, draw, identifier, leaves
-from tests.ops.test_table import check_close
-
-
-class Box:
-    """An array of a library that says nothing about its arrays but by functions."""
-
-    __slots__ = ("_held",)
-
-    def __init__(self, held):
-        self._held = held
-
-
-def open_box(value):
-    if isinstance(value, (tuple, list)):
-        return type(value)(map(open_box, value)) if type(value) in (tuple, list) else value
-    return value._held if isinstance(value, Box) else value
-
-
-def boxed(rule):
-    def run(*args):
-        with np.errstate(all="ignore"):
-            found = rule(*map(open_box, args))
-        return tuple(map(Box, found)) if isinstance(found, (tuple, list)) else Box(found)
-
-    return run
-
-
-class BoxEngine(Engine):
-    name = "boxed"
-
-    def owns_type(self, kind):
-        return issubclass(kind, Box)
-
-    def shape(self, value):
-        return value._held.shape
-
-    def dtype(self, value):
-        return dt.dtypes.as_dtype(value._held.dtype)
-
-    def asarray(self, value, dtype):
-        return Box(np.array(open_box(value), dtype.numpy))
-
-    def to_numpy(self, value):
-        return value._held
+from dovetail.core import engine_registry, value_kinds
+from tests.conftest import OUTSIDE, WHOLE
+from tests.engines import boxed
+from tests.engines.boxed import Box
+from tests.ops import test_table, test_table_gradients
+from tests.ops.table import CASES, draw, float_arrays, identifier, leaves, replace_arrays
+from tests.packages import install
 
 
 @pytest.fixture
-def installed(monkeypatch):
-    """The engine is installed, and not loaded yet."""
-    module = types.ModuleType("boxes")
-    module.engine = BoxEngine(Rules({name: boxed(rule) for name, rule in living.rules.items()}))
-    monkeypatch.setitem(sys.modules, "boxes", module)
-    point = importlib.metadata.EntryPoint("boxed", "boxes:engine", engines.ENTRY_POINTS)
-    monkeypatch.setattr(engines, "entry_points", lambda group: [point])
-    monkeypatch.setattr(engines, "_loaded", dict(engines._loaded))
-    monkeypatch.setattr(Box, "__module__", "boxes")
+def unknown(monkeypatch):
+    """What is known of engines and their types is afterwards as it was."""
+    monkeypatch.setattr(engine_registry, "_loaded", dict(engine_registry._loaded))
+    monkeypatch.setattr(engine_registry, "_owners", dict(engine_registry._owners))
     monkeypatch.setattr(value_kinds, "_kinds", dict(value_kinds._kinds))
-    engines._outside_engines.cache_clear()
-    yield
-    engines._outside_engines.cache_clear()
 
 
-def test_its_values_are_known_before_it_is_loaded(installed):
-    assert "boxed" in dt.list_engines() and "boxed" not in engines._loaded
-    for _ in range(2):
-        found = ops.add(Box(np.float32([1, 2])), 1.0)
-        assert isinstance(found, Box) and found._held.tolist() == [2, 3]
+@pytest.fixture
+def installed(unknown, monkeypatch):
+    """The engine is installed, and not loaded yet."""
+    monkeypatch.syspath_prepend(OUTSIDE)
 
 
-def test_a_type_that_nothing_knows_may_be_known_later(installed, monkeypatch):
-    class Later(Box):
-        __slots__ = ()
-
-    monkeypatch.setattr(Later, "__module__", "another_library")
-    assert not dt.backend.is_tensor(Later(np.float32([1])))
-    engines.get_engine("boxed")
-    assert dt.backend.is_tensor(Later(np.float32([1])))
-
-
-def test_calls_of_tensors_without_attributes(installed):
+@pytest.fixture
+def current(installed, monkeypatch):
+    """The engine is current, and the only one that is tested."""
+    monkeypatch.setattr(test_table_gradients, "ENGINES", ["boxed"])
     with dt.engine("boxed"):
-        x = ops.convert([1.0, -2.0])
-        for _ in range(4):  # the third is a program
-            assert (x + 1).tolist() == [2, -1] and (1 - x).tolist() == [0, 3] and (-x).tolist() == [-1, 2]
-            assert (x + x).tolist() == [2, -4] and ops.add(x, ops.convert([1, 2])).tolist() == [2, 0]
-            assert ops.softmax(x).shape == (2,) and ops.mean(x).tolist() == -0.5
-        assert x.dtype == "float32" and [row.tolist() for row in x] == [1, -2]
-        with dt.GradientTape() as tape:
-            tape.watch(x)
-            y = ops.sum(ops.square(x) * x)
-        assert tape.gradient(y, x).tolist() == [3, 12]
-        assert dt.function(lambda x: ops.map_fn(lambda row: row * 2, x))(x).tolist() == [2, -4]
+        yield
+
+
+# -- the generated suite ----------------------------------------------------------------------------------------------
+
+DIFFERENTIABLE, COMPLEX = test_table_gradients.DIFFERENTIABLE, test_table_gradients.COMPLEX
+SUITE = {  # test → its module, and its cases
+    "test_value_and_type": (test_table, CASES),
+    "test_compiled_is_eager": (test_table, CASES),
+    "test_gradient": (test_table, DIFFERENTIABLE),
+    "test_second_order": (test_table_gradients, DIFFERENTIABLE),
+    "test_complex_numbers": (test_table_gradients, COMPLEX),
+    "test_halves": (test_table_gradients, DIFFERENTIABLE),
+}
+ROUNDS = [
+    (check, op, number)
+    for check, (_, cases) in SUITE.items()
+    for op, number in cases
+    if WHOLE or zlib.crc32(f"{check}-{op.name}-{number}".encode()) % 10 == 0
+]
+
+
+@pytest.mark.parametrize(("check", "op", "number"), ROUNDS, ids=identifier)
+def test_generated_suite(current, check, op, number, rng):
+    module, _ = SUITE[check]
+    given = ("boxed", op, number) if module is test_table else (op, number, True)
+    getattr(module, check)(*given, rng)
+
+
+# -- its own values ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("op", "number"), [case for case in CASES if case[1] == 0], ids=identifier)
-def test_values_of_every_op(installed, op, number, rng):
+def test_every_op_takes_its_values_and_gives_them(installed, op, number, rng):
     args, kwargs = draw(op.samples[number], rng)
-    with dt.engine("boxed"):
-        found = leaves(op(*args, **kwargs))
+    given = float_arrays(args, kwargs)
+    moved, named = replace_arrays(args, kwargs, [Box(x) for x in given])
+    found = leaves(op(*moved, **named))
     with dt.engine("numpy"):
         expected = leaves(op(*args, **kwargs))
     for f, e in zip(found, expected, strict=True):
-        assert f.engine == "boxed"
-        check_close(f.numpy(), e.numpy(), op.samples[number].tolerance)
+        assert not given or type(f) is Box
+        test_table.check_close(f.held if given else f.numpy(), e.numpy(), op.samples[number].tolerance)
+
+
+def image(x):
+    return ops.reshape(x, (1, 2, 2, 1))
+
+
+def rows(x):
+    return ops.reshape(x, (1, 2, 2))
+
+
+FUNCTIONS = {
+    "diag": lambda x: ops.diag(x),
+    "trace": lambda x: ops.trace(x),
+    "norm": lambda x: ops.norm(x, 1, 0),
+    "moveaxis": lambda x: ops.moveaxis(x, 0, 1),
+    "swapaxes": lambda x: ops.swapaxes(x, 0, 1),
+    "split": lambda x: ops.split(x, 2)[1],
+    "unstack": lambda x: ops.unstack(x)[1],
+    "repeat": lambda x: ops.repeat(x, 2, axis=0),
+    "pad": lambda x: ops.pad(x, 1),
+    "take": lambda x: ops.take(x, [1, 0], axis=0),
+    "gather": lambda x: ops.gather(x, [1]),
+    "getitem": lambda x: ops.getitem(x, (slice(None), 0)),
+    "mask": lambda x: ops.boolean_mask(x, [True, False]),
+    "tensordot": lambda x: ops.tensordot(x, x, 1),
+    "solve": lambda x: ops.solve(x, x),
+    "matrix_power": lambda x: ops.matrix_power(x, 2),
+    "size": lambda x: ops.size(x),
+    "ndim": lambda x: ops.ndim(x),
+    "ravel": lambda x: ops.ravel(x),
+    "outer": lambda x: ops.outer(x, x),
+    "inner": lambda x: ops.inner(x, x),
+    "dot": lambda x: ops.dot(x, x),
+    "vdot": lambda x: ops.vdot(x, x),
+    "einsum": lambda x: ops.einsum("ij,jk->ik", x, x),
+    "matrix_transpose": lambda x: ops.matrix_transpose(x),
+    "lstsq": lambda x: ops.lstsq(x, x),
+    "cholesky_inverse": lambda x: ops.cholesky_inverse(x),
+    "eigh": lambda x: ops.eigh(x)[0],
+    "svd": lambda x: ops.svd(x)[1],
+    "sort": lambda x: ops.sort(x),
+    "argsort": lambda x: ops.argsort(x),
+    "tril": lambda x: ops.tril(x),
+    "nonzero": lambda x: ops.nonzero(x)[0],
+    "meshgrid": lambda x: ops.meshgrid(ops.ravel(x), ops.ravel(x))[0],
+    "multi_hot": lambda x: ops.multi_hot(ops.cast(x, "int32"), 5),
+    "scatter_nd": lambda x: ops.scatter_nd([[0], [2]], x, (4, 2)),
+    "slice": lambda x: ops.slice(x, (0, 1), (2, 1)),
+    "slice_update": lambda x: ops.slice_update(x, (0, 0), ops.multiply(x, 2)),
+    "take_along_axis": lambda x: ops.take_along_axis(x, ops.cast(ops.multiply(x, 0), "int32"), 1),
+    "switch": lambda x: ops.switch(ops.greater(x, 1), x, ops.negative(x)),
+    "relu": lambda x: ops.relu(x, 0.1, 3.0, 1.0),
+    "gelu": lambda x: ops.gelu(x),
+    "batch_normalization": lambda x: ops.batch_normalization(x, ops.ones(2), ops.ones(2)),
+    "group_normalization": lambda x: ops.group_normalization(x, 1),
+    "max_pool": lambda x: ops.max_pool(image(x), 2),
+    "average_pool": lambda x: ops.average_pool(image(x), 1),
+    "global_max_pool": lambda x: ops.global_max_pool(image(x)),
+    "global_average_pool": lambda x: ops.global_average_pool(image(x)),
+    "conv": lambda x: ops.conv(image(x), ops.reshape(x, (2, 2, 1, 1))),
+    "conv_transpose": lambda x: ops.conv_transpose(image(x), ops.reshape(x, (2, 2, 1, 1))),
+    "depthwise_conv": lambda x: ops.depthwise_conv(image(x), ops.reshape(x, (2, 2, 1, 1))),
+    "separable_conv": lambda x: ops.separable_conv(
+        image(x), ops.reshape(x, (2, 2, 1, 1)), ops.reshape(ops.sum(x), (1, 1, 1, 1))
+    ),
+    "resize": lambda x: ops.resize(image(x), (3, 3)),
+    "rnn": lambda x: ops.rnn(lambda row, states: (row, [ops.add(states[0], row)]), rows(x), [ops.zeros((1, 2))])[0],
+    "categorical": lambda x: ops.random.categorical(0, x, (2,)),
+    "bernoulli": lambda x: ops.random.bernoulli(0, (2, 2), ops.divide(x, 4)),
+    "foldl": lambda x: ops.foldl(lambda total, row: ops.add(total, row), x),
+    "associative_scan": lambda x: ops.associative_scan(ops.add, x),
+    "vectorized_map": lambda x: ops.vectorized_map(lambda row: ops.multiply(row, 2), x),
+    "shuffle": lambda x: ops.random.shuffle(0, x),
+    "dropout": lambda x: ops.random.dropout(0, x, 0.5),
+    "cond": lambda x: ops.cond(ops.greater(ops.sum(x), 0), lambda: x, lambda: ops.negative(x)),
+    "while_loop": lambda x: ops.while_loop(lambda y: ops.less(ops.sum(y), 50), lambda y: (ops.add(y, 9),), (x,))[0],
+    "scan": lambda x: ops.scan(lambda c, row: (ops.add(c, row), row), ops.zeros((2,)), x)[0],
+    "map_fn": lambda x: ops.map_fn(lambda row: ops.multiply(row, 2), x),
+    "K.dot": lambda x: K.dot(x, x),
+    "K.int_shape": lambda x: K.int_shape(x),
+    "K.dtype": lambda x: K.dtype(x),
+    "K.mean": lambda x: K.mean(x, -1),
+    "K.get_value": lambda x: K.get_value(x),
+    "K.flatten": lambda x: K.flatten(x),
+    "K.categorical_crossentropy": lambda x: K.categorical_crossentropy(x, x),
+    "K.map_fn": lambda x: K.map_fn(lambda row: K.square(row), x),
+    "K.function": lambda x: K.function([y := K.placeholder((2, 2))], y * 2)(x),
+    "variable": lambda x: dt.Variable(x).numpy(),
+    "function": lambda x: dt.function(lambda y: ops.multiply(y, 2))(x),
+    "signature": lambda x: dt.function(lambda y: ops.multiply(y, 2), input_signature=[dt.spec((2, 2))])(x),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_take_its_values(installed, name):
+    x = np.array([[2.0, 1.0], [0.5, 4.0]], "float32")
+
+    def plain(value):
+        return value.held if type(value) is Box else np.asarray(value)
+
+    found, expected = FUNCTIONS[name](Box(x)), FUNCTIONS[name](ops.convert(x))
+    np.testing.assert_allclose(plain(found), plain(expected), rtol=1e-6) if name != "K.dtype" else None
+
+
+def test_errors_describe_its_values(installed):
+    with pytest.raises(ValueError, match=r"MatMul.*Given: .*float32\[2,3\]"):
+        ops.matmul(Box(np.zeros((2, 3), "float32")), Box(np.zeros((2, 3), "float32")))
+
+
+# -- before it is loaded ----------------------------------------------------------------------------------------------
+
+
+def test_values_are_known_before_the_engine_is_loaded(unknown, monkeypatch, tmp_path):
+    source = Path(boxed.__file__).read_text()
+    array = source[source.index("class Box:") : source.index("def opened")]
+    (tmp_path / "toy_lib.py").write_text(array)
+    source = source.replace(array, "from toy_lib import Box\n").replace('"boxed"', '"toy"')
+    (tmp_path / "toy_engine.py").write_text(source)
+    points = {"dovetail.engines": {"toy": "toy_engine:engine"}, "dovetail.arrays": {"toy": "toy_lib:Box"}}
+    install({"project": {"name": "toy", "version": "1.0", "entry-points": points}}, tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    import toy_lib
+
+    assert not K.is_tensor(object()) and "toy" in dt.list_engines()
+    assert "toy" not in engine_registry._loaded and "toy_engine" not in sys.modules
+    for kind in (toy_lib.Box, type("Special", (toy_lib.Box,), {})):
+        found = ops.add(kind(np.float32([1, 2])), 1.0)
+        assert type(found) is toy_lib.Box and found.held.tolist() == [2, 3]
+    assert "toy" in engine_registry._loaded
+
+
+def test_a_type_that_nothing_says_is_known_once_its_engine_is_loaded(unknown, monkeypatch):
+    class Later(Box):
+        pass
+
+    monkeypatch.setattr(engine_registry, "_arrays", lambda path: {})
+    monkeypatch.setattr(Later, "__module__", "another_library")
+    assert not K.is_tensor(Later(np.float32([1])))
+    monkeypatch.setitem(engine_registry._loaded, "boxed", boxed.engine)
+    assert K.is_tensor(Later(np.float32([1])))

@@ -11,6 +11,7 @@ from dovetail import ops
 from dovetail.core import engine_registry
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import UnknownEngine
+from dovetail.core.rules import Rules
 from dovetail.graph.transplant import copy_graph
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import cut
@@ -78,7 +79,9 @@ def test_an_unknown_engine_names_the_operation_and_the_line(name):
 def test_an_engine_that_is_not_installed_names_the_operation(monkeypatch):
     from dovetail.core.errors import EngineNotInstalled
 
-    monkeypatch.setitem(engine_registry.BUILT_IN, "other", ("other", ("library_that_nobody_has",), "pip install it"))
+    monkeypatch.setitem(
+        engine_registry.BUILT_IN, "other", engine_registry.BuiltIn("other", "library_that_nobody_has", "pip install it")
+    )
     with pytest.raises(
         EngineNotInstalled, match=r"Exp at test_placement.py:\d+: .* which is not installed: pip install"
     ):
@@ -142,7 +145,8 @@ def test_pins_survive_copies_and_passes():
 
 def test_composites_are_inlined_where_their_engine_does_not_claim_them(monkeypatch):
     graph = graph_of(lambda x: (ops.softmax(x), ops.softmax(x * 2.0)), Softmax="torch")
-    monkeypatch.delitem(get_engine("torch").rules, "Softmax")
+    torch = get_engine("torch")
+    monkeypatch.setattr(torch, "rules", Rules({n: r for n, r in torch.rules.items() if n != "Softmax"}))
     optimized = optimized_copy(graph, NUMPY)
     own = [op.type for op in optimized.operations if op.engine == "torch"]
     assert "Softmax" not in own and "Exp" in own
@@ -150,8 +154,9 @@ def test_composites_are_inlined_where_their_engine_does_not_claim_them(monkeypat
 
 @pytest.mark.parametrize("pinned", ["torch", "numpy"])
 def test_composites_in_a_loop_are_claimed_by_the_engine_of_the_loop(monkeypatch, pinned):
-    monkeypatch.setitem(NUMPY.rules, "Softmax", None)
-    monkeypatch.delitem(get_engine("torch").rules, "Softmax")
+    torch = get_engine("torch")
+    monkeypatch.setattr(NUMPY, "rules", Rules({**NUMPY.rules, "Softmax": torch.rules["Softmax"]}))
+    monkeypatch.setattr(torch, "rules", Rules({n: r for n, r in torch.rules.items() if n != "Softmax"}))
     graph = graph_of(lambda x: ops.scan(lambda s, row: (ops.softmax(s + row), s), x[0], x)[1])
     next(op for op in graph.operations if op.type == "Scan").engine = pinned
     (body,) = optimized_copy(graph, get_engine("torch" if pinned == "numpy" else "numpy")).subgraphs()

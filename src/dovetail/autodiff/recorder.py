@@ -26,10 +26,10 @@ class _Link:
 
     @staticmethod
     def gradient_function(node: Any, gradient: Any) -> Any:
-        """The same gradient, on the engine of a moved tensor's origin."""
+        """The same gradient, on the engine and the device of a moved tensor's origin."""
         source = node.inputs[0]
         if type(source) is Tensor and type(gradient) is Tensor:
-            return arguments.move(gradient, source._engine)
+            return arguments.beside(gradient, source)
         return gradient
 
 

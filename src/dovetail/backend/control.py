@@ -11,6 +11,7 @@ from dovetail.backend.table import k_error, k_function
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 from dovetail.core.structure import alike, flatten, map_structure, show, unflatten
+from dovetail.core.value_kinds import seen
 
 __all__ = ["foldl", "foldr", "map_fn", "switch"]
 
@@ -117,7 +118,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype:
             raise k_error(ValueError, "map_fn", problem)
         keep = dtype is None
         pairs = zip(leaves, dtypes, strict=True)
-        return unflatten(found, [x if keep and hasattr(x, "dtype") else ops.cast(x, d) for x, d in pairs])
+        return unflatten(found, [x if keep and hasattr(seen(x), "dtype") else ops.cast(x, d) for x, d in pairs])
 
     with K.name_scope(name or "map"):
         return ops.map_fn(step if callable(fn) else fn, elems)

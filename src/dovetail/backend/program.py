@@ -16,7 +16,7 @@ from dovetail.core.infer import fits
 from dovetail.core.recording import record_on
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
@@ -112,7 +112,7 @@ def _check_value(tensor: GraphTensor, value: Any) -> None:
     name = tensor.op.name
     if value is None or type(value) is GraphTensor:
         raise TypeError(f"the input {name!r} needs a value, a number or an array, not {value!r}.")
-    shape = value.shape if hasattr(value, "shape") else np.shape(value)
+    shape = static_shape(value)
     if not fits(tuple(shape), tensor.shape):
         raise ValueError(f"the input {name!r} is {tensor.spec!r}: a value of shape {tuple(shape)} does not fit.")
 

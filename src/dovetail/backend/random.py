@@ -23,6 +23,7 @@ from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe
 from dovetail.core.kinds import TensorLike
 from dovetail.core.recording import not_building
+from dovetail.core.value_kinds import seen
 from dovetail.ops.shapes.shape import shaped
 
 __all__ = [
@@ -394,7 +395,7 @@ def _shape(function: str, shape: Any, nones: bool = False) -> Any:
         problem = f"the shape {tuple(shape)} has a dimension that is not known; K.shape(x)[i] gives it as a tensor"
         raise k_error(ValueError, function, f"{problem}.")
     for dim in shape:
-        if not (dim is None or hasattr(dim, "dtype") or isinstance(dim, int)):
+        if not (dim is None or hasattr(seen(dim), "dtype") or isinstance(dim, int)):
             raise k_error(ValueError, function, f"the dimensions of a shape are integers, not {dim!r}.")
     return shape
 
@@ -411,6 +412,6 @@ def _check_range(minval: Any, maxval: Any) -> None:
     if maxval is None:
         raise k_error(ValueError, "random_uniform", "for integers, maxval must be given.")
     for bound in (minval, maxval):
-        if not as_dtype(np.asarray(bound).dtype if not hasattr(bound, "dtype") else K.dtype(bound)).is_integer:
+        if not as_dtype(K.dtype(bound) if hasattr(seen(bound), "dtype") else np.asarray(bound).dtype).is_integer:
             problem = f"for integers, minval and maxval must be integers, not {describe(bound)}."
             raise k_error(TypeError, "random_uniform", problem)

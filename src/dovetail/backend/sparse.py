@@ -11,14 +11,13 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import known_value, own
-from dovetail.core.arguments import dtype_of
 from dovetail.core.errors import describe, op_error
 from dovetail.core.infer import fits, normalize_axes, normalize_axis
 from dovetail.core.op import Op
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.tensor_shape import TensorShape
-from dovetail.core.value_kinds import ValueKind, register
+from dovetail.core.value_kinds import ValueKind, dtype_of, register, seen
 from dovetail.graph.ir import GraphTensor
 from dovetail.graph.partial import PartialInts
 from dovetail.ops.shapes.shape import dims_of, shaped
@@ -81,7 +80,7 @@ class SparseTensor(_Parts):
         return self
 
     def _fits(self) -> bool:
-        indices, values = (getattr(part, "shape", None) for part in self[:2])
+        indices, values = (getattr(seen(part), "shape", None) for part in self[:2])
         rank = None if self.dims is None else len(self.dims)
         return fits(indices, (None, rank)) and fits(values, (None if indices is None else indices[0],))
 

@@ -23,7 +23,7 @@ def report() -> str:
 
 def _row(name: str) -> list[str]:
     if not is_installed(name):
-        return [name, "-", "-", f"not installed: {BUILT_IN[name][2]}"]
+        return [name, "-", "-", f"not installed: {BUILT_IN[name].install}"]
     try:
         engine = get_engine(name)
         return [name, engine.version(), ", ".join(engine.devices()), "ready"]

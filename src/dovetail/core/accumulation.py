@@ -9,7 +9,7 @@ composite's body and for an engine's rule; of the rules that accumulate in float
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from dovetail.core.windows import CONVOLUTIONS, POOLS
@@ -42,40 +42,48 @@ ACCUMULATING = frozenset(
 
 
 def in_float32(
-    function: Callable[..., Any], cast: Callable[[Any, Any], Any], halves: Collection[Any], float32: Any
+    function: Callable[..., Any],
+    tensors: Sequence[tuple[int, bool]],
+    dtype_of: Callable[[Any], Any],
+    cast: Callable[[Any, Any], Any],
+    halves: Collection[Any],
+    float32: Any,
+    write: Callable[[Any, Any], Any] | None = None,
 ) -> Callable[..., Any]:
     """A rule or a body that computes halves in float32.
 
     Args:
-        function: of tensors, lists of them, and other values; with `out=`, if it can write to a given array.
+        function: takes all arguments of an op in order; with `out=`, if it can write to a given array.
+        tensors: (position, whether it is a list) of the arguments that are tensors.
+        dtype_of: (tensor) → its dtype.
         cast: (tensor, dtype) → the tensor in that dtype.
         halves: the dtypes of the 16-bit floats, as tensors carry them.
         float32: that of float32.
+        write: (array, values) → the array, with these values in it.
     """
 
-    def has(dtypes: Collection[Any], value: Any) -> bool:
-        return getattr(value, "dtype", None) in dtypes
-
     def widened(value: Any) -> Any:
-        if type(value) in (list, tuple):
-            return type(value)(map(widened, value))
-        return cast(value, float32) if has(halves, value) else value
+        return cast(value, float32) if value is not None and dtype_of(value) in halves else value
+
+    def narrowed(value: Any, half: Any) -> Any:
+        return cast(value, half) if dtype_of(value) == float32 else value
 
     @functools.wraps(function)
     def wide(*args: Any, out: Any = None, **options: Any) -> Any:
-        for value in args:
-            first = value[0] if type(value) in (list, tuple) and value else value
-            if getattr(first, "dtype", None) in halves:
+        for at, is_list in tensors:
+            first = args[at]
+            if is_list:
+                first = first[0] if first else None
+            if first is not None and dtype_of(first) in halves:
                 break
         else:
             return function(*args, **options) if out is None else function(*args, out=out, **options)
-        results = function(*map(widened, args), **options)
-        half = first.dtype
+        given, half = list(args), dtype_of(first)
+        for at, is_list in tensors:
+            given[at] = type(given[at])(map(widened, given[at])) if is_list else widened(given[at])
+        results = function(*given, **options)
         if isinstance(results, (list, tuple)):
-            return tuple(cast(y, half) if has((float32,), y) else y for y in results)
-        if out is None:
-            return cast(results, half) if has((float32,), results) else results
-        out[...] = results
-        return out
+            return tuple([narrowed(y, half) for y in results])
+        return narrowed(results, half) if out is None else write(out, results)  # type: ignore[misc]
 
     return wide

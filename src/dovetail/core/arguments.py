@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail.core import host
+from dovetail.core.devices import require_device
 from dovetail.core.dtypes import DType, promote
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import describe, describe_call, op_error
@@ -150,6 +151,22 @@ def move(tensor: Tensor, engine: Engine) -> Tensor:
     for tape in recording.tapes:
         tape.record_move(tensor, moved)
     return moved
+
+
+def place(tensor: Tensor, device: str) -> Tensor:
+    """The tensor on a device of its engine; gradients find their way back."""
+    engine = tensor._engine
+    require_device(engine, device)
+    moved = Tensor(engine.to_device(tensor._value, device), engine)
+    for tape in recording.tapes:
+        tape.record_move(tensor, moved)
+    return moved
+
+
+def beside(tensor: Tensor, other: Tensor) -> Tensor:
+    """The tensor on the engine and the device of another one."""
+    moved = move(tensor, other._engine)
+    return moved if moved.device == other.device else place(moved, other.device)
 
 
 def static_ints(value: Any) -> Any:

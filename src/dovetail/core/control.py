@@ -76,6 +76,7 @@ class HostControl(Control):
         unstack: the slices of a value along its first axis.
         stack: values stacked along a new first axis.
         stack_nothing: (body, init, xs) → the stacked ys of a scan without steps, from the shapes alone.
+        truth: a scalar as a bool.
     """
 
     def __init__(
@@ -83,17 +84,19 @@ class HostControl(Control):
         unstack: Callable[[Any], Values],
         stack: Callable[[Values], Any],
         stack_nothing: Callable[[Callable[..., Any], Values, Values], Values],
+        truth: Callable[[Any], bool] = bool,
     ) -> None:
         self._unstack = unstack
         self._stack = stack
         self._stack_nothing = stack_nothing
+        self._truth = truth
 
     def cond(self, condition: Any, then_branch: Program, else_branch: Program) -> Values:
-        return then_branch() if condition else else_branch()
+        return then_branch() if self._truth(condition) else else_branch()
 
     def while_loop(self, condition: Callable[..., Any], body: Program, state: Values, limit: int | None) -> Values:
-        count = 0
-        while (limit is None or count < limit) and condition(*state):
+        count, truth = 0, self._truth
+        while (limit is None or count < limit) and truth(condition(*state)):
             state = body(*state)
             count += 1
         return state
@@ -113,22 +116,22 @@ class HostControl(Control):
         return carry, [self._stack(column) for column in zip(*rows, strict=True)]
 
     def rules(self) -> dict[str, Callable[..., Any]]:
-        return {**super().rules(), "WhileGrad": _while_gradient}
+        return {**super().rules(), "WhileGrad": self._while_gradient}
 
-
-def _while_gradient(
-    init: Values,
-    constants: Values,
-    carry: Values,
-    condition: Program,
-    body: Program,
-    backward: Program,
-    limit: int | None,
-) -> Values:
-    """Keeps the states of the loop in a list, and walks back over it."""
-    states = [init]
-    while (limit is None or len(states) <= limit) and condition(*states[-1], *constants)[0]:
-        states.append(body(*states[-1], *constants))
-    for state in states[-2::-1]:
-        carry = backward(*carry, *state, *constants)
-    return carry
+    def _while_gradient(
+        self,
+        init: Values,
+        constants: Values,
+        carry: Values,
+        condition: Program,
+        body: Program,
+        backward: Program,
+        limit: int | None,
+    ) -> Values:
+        """Keeps the states of the loop in a list, and walks back over it."""
+        states = [init]
+        while (limit is None or len(states) <= limit) and self._truth(condition(*states[-1], *constants)[0]):
+            states.append(body(*states[-1], *constants))
+        for state in states[-2::-1]:
+            carry = backward(*carry, *state, *constants)
+        return carry

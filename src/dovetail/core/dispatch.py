@@ -35,8 +35,9 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import NATIVE, highest, kind_of
 
 if TYPE_CHECKING:
-    from dovetail.core.engine import Engine, Rule
+    from dovetail.core.engine import Engine
     from dovetail.core.op import Op
+    from dovetail.core.rules import Rule
 
 
 class Resolved(NamedTuple):
@@ -180,7 +181,7 @@ def _converted(values: list[Any], resolved: Resolved) -> list[Any]:
             values[index] = Tensor(engine.asarray(value, dtype), engine)
         elif dtype is None:
             values[index] = Tensor(value, engine)
-        elif type(dtype) is tuple:
+        elif type(dtype) is tuple:  # a list whose members fit
             values[index] = tuple(value)
         elif type(dtype) is list:
             values[index] = tuple([as_tensor(v, d, engine) for v, d in zip(value, dtype, strict=True)])

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 import numpy as np
 
 from dovetail.core.errors import describe
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.value_kinds import is_tensor, seen
 
 INFINITY = float("inf")
 
@@ -167,15 +167,17 @@ def _each(tests: Any) -> Callable[[Any], bool]:
 
 
 def _is_iterable(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and getattr(value, "shape", None) != ()
+    is_scalar = getattr(seen(value), "shape", None) == ()
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and not is_scalar
 
 
 def _is_sequence(value: Any) -> bool:
     """Whether it is a list, or an array or tensor of one axis, or of a shape that is not known yet."""
     if isinstance(value, (list, tuple)):
         return True
+    value = seen(value)
     return hasattr(value, "shape") and (value.shape is None or len(value.shape) == 1)
 
 
 def _shown(value: Any) -> str:
-    return describe(value) if not hasattr(value, "dtype") else f"the tensor {describe(value)}"
+    return describe(value) if not hasattr(seen(value), "dtype") else f"the tensor {describe(value)}"

@@ -8,9 +8,10 @@ above.
 
 from __future__ import annotations
 
-import copy
+import functools
 import operator
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,11 +19,11 @@ import numpy as np
 from dovetail.core import dtypes
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
 from dovetail.core.control import Control, HostControl, Values
+from dovetail.core.devices import nowhere
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import LIBRARIES
-
-Rule = Callable[..., Any]
-
+from dovetail.core.rules import EAGER, NATIVE, OUT, PROGRAM, Rule, Rules
+from dovetail.core.table import OPS
 
 # Of the programs that an engine compiles: the file name of their text, and where in their globals the operation of each
 # line stands, by the line's number.
@@ -54,35 +55,17 @@ class Segment(Protocol):
     def function(self) -> Callable[..., Any]: ...
 
 
-class Rules(dict[str, Rule]):
-    """A table of rules.
-
-    rules = Rules({"Tanh": np.tanh})      the library's function fits as it is
-
-    @rules("Sum", "Mean")                 it does not: a function with the op's parameters
-    def _(x, axis, keepdims): ...
-    """
-
-    def __call__(self, *names: str) -> Callable[[Rule], Rule]:
-        def add(rule: Rule) -> Rule:
-            for name in names:
-                self[name] = rule
-            return rule
-
-        return add
-
-
 class Engine:
     """One library that computes.
 
     Attributes:
         name: what users call it.
-        rules: how it computes each op, by op name.  Composites without a rule run by their body.
-        out_rules: rules that can write to a given array, called as rule(*args, out=array); used by planned buffers.
+        rules: its table of rules.  Composites without a rule run by their body.
+        eager_rules: from the table, what single calls from Python use.
+        out_rules: from the table, what can write to a given array, called as rule(*args, out=array).
         fresh: ops, besides those with an out rule, whose rules never return a view of an argument.
-        eager_rules: the rules as single calls from Python use them (see `eager_rule`).
         direct: per accepted kind, the native dtypes that need no conversion; what the short ways of calls check.
-        native: the same engine for its users' own values: rules without Dovetail's settings around them.
+        native: the same engine for its users' own values: a view of the same table.
         control: how it runs branches and loops.
         specializes: a program is compiled for the shapes that its inputs have, and once more for others.
         static_shapes: every shape in a compiled program must be known before it runs.
@@ -104,15 +87,17 @@ class Engine:
     forks: ClassVar[bool] = True
     errors: ClassVar[tuple[type[Exception], ...]] = LIBRARIES
 
-    def __init__(self, rules: Rules, out_rules: dict[str, Rule] | None = None, fresh: Iterable[str] = ()) -> None:
-        self.control = self.make_control()
-        own = Rules({"XlaOptimizationBarrier": tuple, "Print": self.print_value})
-        self.rules = Rules(self.with_wide_sums({**own, **self.control.rules(), **rules}))
-        self.out_rules = self.with_wide_sums(out_rules or {})
-        self.fresh = frozenset(fresh)
+    def __init__(self, rules: Rules) -> None:
         if type(self).dtype is not Engine.dtype and type(self).native_dtype_of is Engine.native_dtype_of:
             self.native_dtype_of = lambda value: self.native_dtype(self.dtype(value))
-        self.eager_rules = {name: self.eager_rule(rule) for name, rule in self.rules.items()}
+        self.control = self.make_control()
+        if not rules.is_native:
+            own: dict[str, Rule] = {"XlaOptimizationBarrier": tuple, "Print": self.print_value, **self.control.rules()}
+            rules = rules.completed(own, self._finished)
+        self.rules = rules
+        self.eager_rules = rules.layer(EAGER)
+        self.out_rules = rules.layer(OUT)
+        self.fresh = frozenset(rules.fresh)
         native_types = {name: self.native_dtype(d) for name, d in dtypes.ALL.items() if self.has_dtype(d)}
         self.direct = {
             accepts: frozenset(native_types[name] for name in names if name in native_types)
@@ -123,25 +108,22 @@ class Engine:
         }
         self._numbers: dict[Any, Any] = {}
         self.refused: Callable[[], Any] | None = None  # raises, where it cannot be used
-        self.native = copy.copy(self)
-        self.native.eager_rules = self.rules
-        self.native.native = self.native
+        self.native = self if rules.is_native else self.make_native(rules.on_native_values())
 
-    def with_wide_sums(self, rules: dict[str, Rule]) -> dict[str, Rule]:
-        """A table of rules, of which those that accumulate get halves in float32."""
-        float32, *halves = found = {
-            self.native_dtype(dtypes.ALL[name]): dtypes.ALL[name] for name in ("float32", *HALVES)
-        }
+    def make_native(self, rules: Rules) -> Engine:
+        """The engine for its users' own values; to be told where `__init__` takes more than the rules."""
+        return type(self)(rules)
 
-        def cast(x: Any, native_dtype: Any) -> Any:
-            return self.rules["Cast"](x, found[native_dtype])
-
-        wide = {
-            name: in_float32(rule, cast, halves, float32)
-            for name, rule in rules.items()
-            if name in ACCUMULATING and name not in self.accumulates
-        }
-        return {**rules, **wide}
+    def _finished(self, layer: str, name: str, rule: Rule) -> Rule:
+        """A rule as it is called in a layer."""
+        if name in ACCUMULATING and name not in self.accumulates:
+            halves = {self.native_dtype(d): d for d in map(dtypes.as_dtype, ("float32", *HALVES)) if self.has_dtype(d)}
+            float32, *narrow = halves
+            cast = lambda x, native_dtype: self.rules["Cast"](x, halves[native_dtype])  # noqa: E731
+            rule = in_float32(rule, OPS[name].tensor_places, self.native_dtype_of, cast, narrow, float32, self.write)
+        if layer == EAGER:
+            return self.eager_rule(rule)
+        return self.native_rule(name, rule) if layer == NATIVE else rule
 
     # programs
 
@@ -163,13 +145,16 @@ class Engine:
         return segment.function
 
     def rule_for(self, operation: Any, out: bool) -> Rule | None:
-        """The rule for an operation of a program; its dtypes are known, so it may be a quicker one than for any call.
+        """The rule for an operation of a program: the first that fits it, None if there is none.
 
         Args:
             operation: of the graph that is lowered.
             out: whether it is to write to a given array.
         """
-        return (self.out_rules if out else self.rules).get(operation.type)
+        for variant in self.rules.variants(operation.type, OUT if out else PROGRAM):
+            if variant.when is None or variant.when(operation):
+                return variant.rule
+        return None
 
     # what a library differs in
 
@@ -183,6 +168,19 @@ class Engine:
 
     def device_of(self, value: Any) -> str:
         return "cpu:0"
+
+    @functools.cached_property
+    def has_devices(self) -> bool:
+        """Whether there are several."""
+        return len(self.devices()) > 1
+
+    def on_device(self, device: str) -> AbstractContextManager[Any]:
+        """A `with` block in which the library makes new values on a device; `asarray` asks `current_device`, too."""
+        return nullcontext()
+
+    def to_device(self, value: Any, device: str) -> Any:
+        """A native array on one of the devices, where it stays."""
+        return value
 
     def owns_type(self, kind: type) -> bool:
         """Whether values of this Python type are the library's arrays."""
@@ -213,6 +211,11 @@ class Engine:
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
         """A native array whose contents do not matter; what buffers are made of."""
         raise NotImplementedError
+
+    def write(self, array: Any, values: Any) -> Any:
+        """The array, after values were written into it; only rules with `out=` need it."""
+        array[...] = values
+        return array
 
     def to_ints(self, value: Any) -> tuple[int, ...]:
         """An integer array as a shape, for ops whose shape is known only when they run."""
@@ -253,6 +256,10 @@ class Engine:
         """A rule, or a program of several, as it runs when called from Python by itself."""
         return rule
 
+    def native_rule(self, name: str, rule: Rule) -> Rule:
+        """The rule of an op, as it runs on values of the library's own users."""
+        return rule
+
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         """Prints a value, also where a program computes it; returns it."""
         print_array(self.to_numpy(value), message, summarize)
@@ -262,12 +269,16 @@ class Engine:
 
     def make_control(self) -> Control:
         """How it runs branches and loops: as Python does, unless the library has control flow of its own."""
-        return HostControl(self.unstack, self.stack, self._stack_nothing)
+        return HostControl(self.unstack, self.stack, self._stack_nothing, self.truth)
 
     def unstack(self, value: Any) -> Values:
         """The slices along the first axis."""
         take = self.rules["StridedSlice"]
         return [take(value, (i,), (i + 1,), (1,), 0, 0, 1) for i in range(self.shape(value)[0])]
+
+    def truth(self, value: Any) -> bool:
+        """A scalar as a bool."""
+        return bool(self.to_numpy(value))
 
     def stack(self, values: Values) -> Any:
         """Arrays of one shape along a new first axis."""
@@ -361,7 +372,8 @@ class Engine:
         found = self._numbers.get(key)
         if found is None:
             try:
-                found = self.asarray(value, native_to_dtype(native_dtype))
+                with nowhere():
+                    found = self.asarray(value, native_to_dtype(native_dtype))
             except OverflowError:
                 return None
             if len(self._numbers) >= _NUMBERS_LIMIT:

@@ -1,7 +1,9 @@
 """The engines: which there are, which is current, which owns a value.
 
 An engine is a module or package beside this one, or one of another distribution, found through the entry-point group
-`dovetail.engines`.  Its library is imported when the engine is first used, never before.
+`dovetail.engines`.  Its library is imported when the engine is first used, never before.  An entry point of the same
+name in the group `dovetail.arrays` refers to the class of its arrays; it is compared by its text, so arrays are
+recognised before the engine is loaded.
 """
 
 from __future__ import annotations
@@ -9,14 +11,13 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from importlib.metadata import entry_points, packages_distributions
+from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,14 +27,37 @@ from dovetail.core.locks import holding, make_lock
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
 
-# name: (module that defines `engine`, the library's import names, how to install it)
+
+class BuiltIn(NamedTuple):
+    """What is known of an engine of Dovetail's own before it is loaded.
+
+    Attributes:
+        module: defines `engine`.
+        library: its import name.
+        install: how to install it.
+        arrays: whose types its arrays may be: libraries by their import names, or `module:class`.
+    """
+
+    module: str
+    library: str
+    install: str
+    arrays: tuple[str, ...] = ()
+
+
 BUILT_IN = {
-    "numpy": ("dovetail.engines.numpy", ("numpy",), "pip install numpy"),
-    "torch": ("dovetail.engines.torch", ("torch",), 'pip install "dovetail[torch]"'),
-    "jax": ("dovetail.engines.jax", ("jax", "jaxlib"), 'pip install "dovetail[jax]"'),
-    "tensorflow": ("dovetail.engines.tensorflow", ("tensorflow",), 'pip install "dovetail[tensorflow]"'),
+    "numpy": BuiltIn("dovetail.engines.numpy", "numpy", "pip install numpy"),
+    "torch": BuiltIn("dovetail.engines.torch", "torch", 'pip install "dovetail[torch]"', ("torch", "torch:Tensor")),
+    "jax": BuiltIn(
+        "dovetail.engines.jax",
+        "jax",
+        'pip install "dovetail[jax]"',
+        ("jax", "jaxlib", "dovetail.engines.jax.dimensions:Dimensions"),
+    ),
+    "tensorflow": BuiltIn(
+        "dovetail.engines.tensorflow", "tensorflow", 'pip install "dovetail[tensorflow]"', ("tensorflow",)
+    ),
 }
-ENTRY_POINTS = "dovetail.engines"
+ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry points
 
 _loaded: dict[str, Engine] = {}
 _loading = make_lock()
@@ -46,7 +70,7 @@ _chosen = False  # whether the default is one that `set_engine` was told
 
 def known_engines() -> list[str]:
     """The names of all engines that could be used, installed or not."""
-    return [*BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN)]
+    return [*BUILT_IN, *(point.name for point in entry_points(group=ENGINES) if point.name not in BUILT_IN)]
 
 
 def list_engines() -> list[str]:
@@ -63,7 +87,7 @@ def is_installed(name: str) -> bool:
     """Whether an engine's library can be imported; it is not imported to find out."""
     if name not in BUILT_IN:
         return True  # a package that registers an engine brings its library
-    return find_spec(BUILT_IN[name][1][0]) is not None
+    return find_spec(BUILT_IN[name].library) is not None
 
 
 def get_engine(name: str) -> Engine:
@@ -93,11 +117,11 @@ def _load(name: str) -> Engine:
     if name in _forked:
         raise RuntimeError(_forked[name])
     if name in BUILT_IN:
-        module, libraries, install = BUILT_IN[name]
-        if find_spec(libraries[0]) is None:
-            raise EngineNotInstalled(f"the engine {name!r} needs {libraries[0]}, which is not installed: {install}")
+        module, library, install, _ = BUILT_IN[name]
+        if find_spec(library) is None:
+            raise EngineNotInstalled(f"the engine {name!r} needs {library}, which is not installed: {install}")
         return importlib.import_module(module).engine
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in entry_points(group=ENGINES):
         if point.name == name:
             return point.load()
     known = known_engines()
@@ -168,9 +192,10 @@ def tracing_engine() -> Engine | None:
 
 
 def owner_of_type(kind: type) -> Any:
-    """The engine whose own arrays are of this Python type; None for Dovetail's, NumPy's and Python's types.
+    """The engine whose own arrays are of this Python type; None for all other types, NumPy's and Python's among them.
 
-    An engine of another distribution is loaded now, if the type is of that distribution or of one that it requires.
+    An engine that is not in use yet is loaded now, if it says that arrays of this type are its own.  One that does not
+    say so is asked once it is loaded.
     """
     found = _owners.get(kind)
     if found is None:
@@ -181,36 +206,29 @@ def owner_of_type(kind: type) -> Any:
 
 
 def _find_owner(kind: type) -> Any:
-    root = getattr(kind, "library", None) or kind.__module__.partition(".")[0]
-    for name, (_, libraries, _) in BUILT_IN.items():
-        if root in libraries and name != "numpy" and root in sys.modules:
-            found = get_engine(name)
-            return found if found.owns_type(kind) else None
-    for name in _outside_engines(root):
-        get_engine(name)
+    root = kind.__module__.partition(".")[0]
+    said = _arrays(tuple(sys.path))
+    names = [said.get(f"{base.__module__}:{base.__qualname__}") for base in kind.__mro__]
+    if root in sys.modules:  # and not a part of a library that something else took the place of
+        names.append(said.get(root))
+    for name in dict.fromkeys(filter(None, names)):
+        found = get_engine(name)
+        if found.owns_type(kind):
+            return found
+    if root in ("builtins", "numpy"):
+        return None
     return next((e for e in list(_loaded.values()) if e.name not in BUILT_IN and e.owns_type(kind)), None)
 
 
-@functools.cache
-def _outside_engines(root: str) -> list[str]:
-    """The engines of other distributions that may own types of a library, by the root of its modules' names."""
-    if root in sys.stdlib_module_names or root in ("dovetail", "numpy", "__main__"):
-        return []
-    points = [point for point in entry_points(group=ENTRY_POINTS) if point.name not in BUILT_IN]
-    return [point.name for point in points if point.module.partition(".")[0] == root or _requires(point.dist, root)]
+@functools.lru_cache(1)
+def _arrays(path: tuple[str, ...]) -> dict[str, str]:
+    """What the types of arrays are called → the engine that says so; for a whole library, its import name.
 
-
-def _requires(distribution: Any, root: str) -> bool:
-    """Whether a library is of a distribution, or of one that it requires."""
-    if distribution is None:
-        return False
-    names = [distribution.name, *(re.split(r"[^\w.-]", text)[0] for text in distribution.requires or ())]
-    libraries = packages_distributions().get(root, ())
-    return bool(set(map(_normalized, names)) & set(map(_normalized, libraries)))
-
-
-def _normalized(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+    Args:
+        path: where packages are found.
+    """
+    outside = {point.value.replace(" ", ""): point.name for point in entry_points(group=ARRAYS)}
+    return {**outside, **{text: name for name, found in BUILT_IN.items() for text in found.arrays}}
 
 
 def _refuse_in_child() -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+from dovetail.core.provided import provided
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _inside: dict[CodeType, bool] = {}
 _LIBRARIES = {  # whose frames are no user's: the root of a module's name → what messages call it
@@ -107,11 +109,12 @@ def describe(value: Any) -> str:
         >>> describe(np.zeros((2, 3), "float32")), describe("same")
         ('float32[2,3]', "'same'")
     """
+    value = provided.seen(value)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is not None and dtype is not None and not isinstance(value, type):
         dims = ",".join("?" if dim is None else str(dim) for dim in shape)
         return f"{str(dtype).removeprefix('torch.')}[{dims}]"
-    if isinstance(value, (list, tuple)) and any(hasattr(item, "dtype") for item in value):
+    if isinstance(value, (list, tuple)) and any(hasattr(provided.seen(item), "dtype") for item in value):
         return "[" + ", ".join(describe(item) for item in value) + "]"
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."

@@ -24,6 +24,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 
 import numpy as np
@@ -108,6 +109,7 @@ class Op(Generic[P, R]):
         self.resolved: Cache[Any, dispatch.Resolved] = Cache(RESOLVED)
         self.static = [(i, p.name) for i, p in enumerate(self.params) if p.kind is None]
         self.tensor_positions = [(i, p.kind) for i, p in enumerate(self.params) if isinstance(p.kind, Kind)]
+        self.tensor_places = [(i, kind.many) for i, kind in self.tensor_positions]
         self.ints_positions = [i for i, p in enumerate(self.params) if isinstance(p.kind, IntsKind)]
         self.tensors_alone = not self.ints_positions and not any(kind.many for _, kind in self.tensor_positions)
         self._static = [
@@ -278,9 +280,10 @@ def composite(name: str, **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]
 def _register(name: str, function: Callable[P, R], **options: Any) -> Op[P, R]:
     if name in OPS:
         raise ValueError(f"the op {name!r} is already in the table, as {OPS[name].function_name}.")
-    if name in ACCUMULATING and "body" in options:
-        options["body"] = in_float32(function, lambda x, dtype: OPS["Cast"](x, dtype), HALVES, "float32")
     op = Op(name, function, **options)
+    if name in ACCUMULATING and op.body is not None:
+        cast = lambda x, dtype: OPS["Cast"](x, dtype)  # noqa: E731
+        op.body = in_float32(op.body, op.tensor_places, attrgetter("dtype"), cast, HALVES, "float32")
     plain = len(op.tensor_positions) == len(op.params) and not any(k.many or k.optional for _, k in op.tensor_positions)
     if plain and op.is_elementwise and len(op.params) <= 2:
         op.__class__ = (UnaryOp, BinaryOp)[len(op.params) - 1]  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""What packages above the core do for it; each says so once, when it is imported."""
+"""What packages above the core, and modules above others in it, do for them; each says so once, when imported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class _Provided:
-    """Functions of packages that the core does not import.
+    """Functions of packages and modules that are not imported by those that need them.
 
     Attributes:
         new_graph: (name, the graph around it or None) → an empty Graph; of `graph`.
@@ -23,6 +23,7 @@ class _Provided:
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
         reads: engine → (variable → what reads it in each run of what the engine's library traces now); of `interop`.
         array_result: (a result of a call that was given NumPy arrays) → what the caller gets; of `interop`.
+        seen: (value) → a Tensor in the place of an engine's own array, else the value; of `core.value_kinds`.
     """
 
     new_graph: Callable[..., Any]
@@ -32,6 +33,7 @@ class _Provided:
     stacked_specs: Callable[..., list[Any]]
     graph_kind: ValueKind
     run_body: Callable[..., Any]
+    seen: Callable[[Any], Any]
     reads: dict[str, Callable[[Any], Any]]
     array_result: Callable[[Any], Any] | None = None
 

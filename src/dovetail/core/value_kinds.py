@@ -23,6 +23,7 @@ from dovetail.core import host
 from dovetail.core.dtypes import DType, promote, weak_type
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import owner_of_type
+from dovetail.core.provided import provided
 from dovetail.core.recording import building, recording
 from dovetail.core.tensor import Tensor
 
@@ -222,7 +223,7 @@ class _Native(ValueKind):
         return _describe_array(value, owner_of_type(type(value)).native, key)
 
     def dtype(self, value: Any) -> Any:
-        return owner_of_type(type(value)).dtype(value)
+        return owner_of_type(type(value)).native.dtype(value)
 
     def shape(self, value: Any) -> Any:
         return owner_of_type(type(value)).native.shape(value)
@@ -327,6 +328,15 @@ def static_shape(value: Any) -> Any:
 def engine_of(value: Any) -> Engine | None:
     """The engine that holds a value; None if none does, as it holds no number."""
     return value._engine if type(value) is Tensor else kind_of(value).engine_of(value)
+
+
+def seen(value: Any) -> Any:
+    """What says the shape and dtype of a value: a Tensor for an engine's own array, the value itself for others."""
+    engine = kind_of(value).autodiff(value)
+    return value if engine is None else Tensor(value, engine.native)
+
+
+provided.seen = seen
 
 
 def unwrapped(value: Any) -> Any:

@@ -196,6 +196,8 @@ class Variable(Operators):
             raise op_error(ValueError, "AssignVariableOp", f"{problem} {advice}")
         else:
             tensor = self._tensor_of(value)
+            if tensor._engine.has_devices:
+                tensor = self._on_its_device(tensor)
             self.guard.holding(put, [self], [Buffer(tensor._value, tensor._engine)])
         return self
 
@@ -219,6 +221,14 @@ class Variable(Operators):
         tensor = arguments.as_tensor(value, self.dtype, arguments.engine_for(value))
         is_others = kind_of(value).autodiff(value) is not None  # an array that the giver may write to
         return Tensor(tensor._engine.copy(tensor._value) if is_others else tensor._value, tensor._engine)
+
+    def _on_its_device(self, tensor: Tensor) -> Tensor:
+        """A new value where the one before is, if it is of the same engine."""
+        buffer, engine = self._buffer, tensor._engine
+        if buffer is None or buffer.engine is not engine or engine.is_deleted(buffer.value):
+            return tensor
+        device = engine.device_of(buffer.value)
+        return tensor if tensor.device == device else Tensor(engine.to_device(tensor._value, device), engine)
 
     def check_shape(self, value: Any) -> None:
         """Raises ValueError where a value's shape is not the variable's."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.engine import Engine, Rule
+from dovetail.core.engine_registry import get_engine
 from dovetail.core.provided import provided
+from dovetail.core.rules import Rule
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 
@@ -13,16 +14,17 @@ from dovetail.core.tensor import Tensor
 DECODERS = ("CTCGreedyDecoder", "CTCBeamSearchDecoder")
 
 
-def body_rule(name: str, engine: Engine) -> Rule:
+def body_rule(name: str, engine_name: str) -> Rule:
     """The body of a composite as a function of native arrays, to be traced by the engine's library.
 
     Args:
         name: of the composite; the engine has no rule for it.
-        engine: the native one.
+        engine_name: of the engine whose library traces it.
     """
     op = OPS[name]
 
     def rule(*args: Any) -> Any:
+        engine = get_engine(engine_name).native
         values = [Tensor(value, engine) if engine.owns_type(type(value)) else value for value in args]
         results = provided.run_body(op, engine, *values)
         return tuple(t._value for t in results) if op.returns_tuple else results._value

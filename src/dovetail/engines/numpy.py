@@ -11,7 +11,8 @@ import ml_dtypes
 import numpy as np
 
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Engine, Rule, Rules, Segment, native_to_dtype
+from dovetail.core.engine import Engine, Segment, native_to_dtype
+from dovetail.core.rules import CALLS, WITH_OUT, Rule, Rules
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
 from dovetail.engines import matrices, slices, threefry
 from dovetail.engines.numpy_like import (
@@ -26,10 +27,13 @@ from dovetail.engines.numpy_like import (
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
-rules = Rules({**by_name(np), "Equal": np.equal, "Rint": np.rint})
-out_rules: dict[str, Rule] = {name: rule for name, rule in rules.items() if isinstance(rule, np.ufunc)}
+rules = Rules()
+rules.fresh |= {*FRESH, *slices.COPIES, "OverlapAdd", *(name for names in CONVOLUTIONS.values() for name in names)}
+_FUNCTIONS: dict[str, Rule] = {**by_name(np), "Equal": np.equal, "Rint": np.rint}
+for _name, _function in _FUNCTIONS.items():
+    rules(_name, layers=WITH_OUT if isinstance(_function, np.ufunc) else CALLS)(_function)
+rules("Relu", layers=WITH_OUT)(lambda x, **out: np.maximum(x, 0, **out))
 rules["Real"] = np.real
-rules["Relu"] = out_rules["Relu"] = lambda x, **out: np.maximum(x, 0, **out)
 
 
 @rules("Pow")
@@ -151,8 +155,8 @@ def _(g: Any, like: Any) -> Any:
 
 # -- joining, slicing, indexing ---------------------------------------------------------------------------------------
 
-rules["ConcatV2"] = out_rules["ConcatV2"] = np.concatenate
-rules["Pack"] = out_rules["Pack"] = np.stack
+rules("ConcatV2", layers=WITH_OUT)(np.concatenate)
+rules("Pack", layers=WITH_OUT)(np.stack)
 rules["ExpandDims"] = lambda x, axis: x[..., None] if axis == -1 else np.expand_dims(x, axis)  # which is slower
 rules["Squeeze"] = np.squeeze
 
@@ -345,13 +349,10 @@ def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: 
 # -- linear algebra ---------------------------------------------------------------------------------------------------
 
 
-@rules("MatMul")
+@rules("MatMul", layers=WITH_OUT)
 def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> Any:
     x, y = x.swapaxes(-1, -2) if transpose_a else x, y.swapaxes(-1, -2) if transpose_b else y
     return np.matmul(x, y, out)
-
-
-out_rules["MatMul"] = rules["MatMul"]
 
 
 @rules("Einsum")
@@ -465,6 +466,8 @@ class NumPyEngine(Engine):
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
         return np.empty(shape, dtype.numpy)
 
+    truth = bool  # type: ignore[assignment]  # no frame in a loop
+
     def unstack(self, value: Any) -> Any:
         return [value[i, ...] for i in range(len(value))]
 
@@ -481,5 +484,4 @@ class NumPyEngine(Engine):
         return np.errstate(all="ignore")(segment.function)
 
 
-fresh = (*FRESH, *slices.COPIES, "OverlapAdd", *(name for names in CONVOLUTIONS.values() for name in names))
-engine = NumPyEngine(rules, out_rules, fresh)
+engine = NumPyEngine(rules)

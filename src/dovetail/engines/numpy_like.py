@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Rule
+from dovetail.core.rules import Rule
 
 NAMES = {
     "AddV2": "add",
@@ -77,9 +78,9 @@ FRESH = (
 )
 
 
-def by_name(library: Any) -> dict[str, Rule]:
-    """The rules that are functions of the library as they are."""
-    return {op: getattr(library, name) for op, name in NAMES.items()}
+def by_name(library: Any, but: Collection[str] = ()) -> dict[str, Rule]:
+    """The rules that are functions of the library as they are; all `but` those of some ops."""
+    return {op: getattr(library, name) for op, name in NAMES.items() if op not in but}
 
 
 def drops_imaginary(from_complex: bool, dtype: DType) -> bool:

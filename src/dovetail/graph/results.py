@@ -13,7 +13,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.structure import LEAF, flatten, unflatten
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.value_kinds import dtype_of, seen
 from dovetail.graph import trace
 from dovetail.graph.operation import GraphTensor
 
@@ -56,7 +56,7 @@ def collect(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
 
 def _is_tensor(leaf: Any) -> bool:
     return not isinstance(leaf, (str, bytes)) and (
-        hasattr(leaf, "dtype") or isinstance(leaf, (bool, int, float, complex))
+        hasattr(seen(leaf), "dtype") or isinstance(leaf, (bool, int, float, complex))
     )
 
 

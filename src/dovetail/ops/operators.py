@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dovetail.core import host
 from dovetail.core.op import Op
 from dovetail.core.recording import building
 from dovetail.core.tensor import Operators, Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops import numpy_calls
 from dovetail.ops.linalg import products
 from dovetail.ops.math import arithmetic as math
@@ -77,7 +77,8 @@ def _reflected_product(op: Op) -> Callable[[Any, Any], Any]:
 
 
 def _rank(value: Any) -> int | None:
-    return host.host_array(value).ndim if isinstance(value, (list, tuple)) else getattr(value, "ndim", 0)
+    shape = static_shape(value)
+    return None if shape is None else len(shape)
 
 
 def _power(op: Op) -> Callable[[Any, Any], Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core import config
-from dovetail.core.arguments import dtype_of
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import engine as engine_context
 from dovetail.core.op import Op
@@ -18,6 +17,7 @@ from dovetail.core.recording import record_on
 from dovetail.core.signature import is_plain, static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.trace import to_graph
 from dovetail.plan.optimize import optimized_copy

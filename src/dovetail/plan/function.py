@@ -28,7 +28,7 @@ from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, kind_of
+from dovetail.core.value_kinds import dtype_of, kind_of, static_shape
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph
 from dovetail.graph.results import collect
@@ -118,7 +118,7 @@ class Function(Generic[P, R]):
             problem = f"the arguments must have the structure of the input signature {wanted}, not {structure}."
             raise op_error(TypeError, self._name, problem)
         for leaf, spec in zip(leaves, specs, strict=True):
-            if not fits(np.shape(leaf) if not hasattr(leaf, "shape") else leaf.shape, spec.shape):
+            if not fits(static_shape(leaf), spec.shape):
                 problem = f"{describe(leaf)} does not fit the input signature {spec!r}."
                 raise op_error(ValueError, self._name, problem)
         given = [(v, s) for v, s in zip(leaves, specs, strict=True) if type(v) is not TensorSpec]

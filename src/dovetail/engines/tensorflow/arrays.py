@@ -9,8 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Rule, native_to_dtype
+from dovetail.core.engine import native_to_dtype
 from dovetail.core.infer import normalize_axes
+from dovetail.core.rules import Rule
 from dovetail.engines import slices
 from dovetail.engines.numpy_like import infinite_bounds
 from dovetail.engines.tensorflow.tables import HALVES, cast, dims, ints, kernel, rules, widened

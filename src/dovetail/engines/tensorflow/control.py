@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from dovetail.core.control import Control, HostControl, Values
-from dovetail.core.engine import Rule
+from dovetail.core.rules import Rule
 from dovetail.engines.tensorflow.tables import dims
 
 

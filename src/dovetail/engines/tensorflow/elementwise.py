@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Rule
+from dovetail.core.rules import Rule
 from dovetail.engines.numpy_like import integer_power
 from dovetail.engines.tensorflow.tables import HALVES, UNSIGNED, cast, kernel, rules, widened
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,9 @@ import tensorflow as tf
 from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.control import Control
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Engine, Rule, Segment, print_array
-from dovetail.core.engine_registry import pop_engine, push_engine
+from dovetail.core.engine import Engine, Segment, print_array
 from dovetail.core.errors import LIBRARIES
-from dovetail.core.recording import Record
-from dovetail.core.table import OPS
-from dovetail.core.tensor import Tensor
+from dovetail.core.rules import Rule
 from dovetail.engines.tensorflow.control import GraphControl
 from dovetail.engines.tensorflow.program import Program, as_program
 
@@ -45,6 +43,13 @@ class TensorFlowEngine(Engine):
     def device_of(self, value: Any) -> str:
         return value.device.rpartition("device:")[2].lower() or "cpu:0"
 
+    def on_device(self, device: str) -> AbstractContextManager[Any]:
+        return tf.device(device)
+
+    def to_device(self, value: Any, device: str) -> Any:
+        with tf.device(device):
+            return tf.identity(value)
+
     def owns_type(self, kind: type) -> bool:
         return issubclass(kind, tf.Tensor | tf.Variable)
 
@@ -72,7 +77,9 @@ class TensorFlowEngine(Engine):
         return tuple(known.reshape(-1).tolist())
 
     def make_control(self) -> Control:
-        return GraphControl(self.unstack, self.stack, self._stack_nothing)
+        return GraphControl(self.unstack, self.stack, self._stack_nothing, self.truth)
+
+    truth = bool  # type: ignore[assignment]  # no frame in a loop
 
     def unstack(self, value: Any) -> Any:
         return tf.unstack(value)
@@ -139,30 +146,6 @@ class TensorFlowEngine(Engine):
             return tuple(results), rule
 
         return tf.custom_gradient(with_rule)(*map(tf.convert_to_tensor, args))
-
-    def with_gradient_of_table(self, name: str) -> Rule:
-        """The rule of an op that TensorFlow cannot differentiate, with the gradient that the op has in the table."""
-        op, rule = OPS[name], self.rules[name]
-        table: Any = op.gradient_function
-
-        def differentiable(x: Any, *static: Any) -> Any:
-            def function(x: Any) -> Any:
-                results = rule(x, *static)
-
-                def gradient(*arriving: Any) -> list[Any]:
-                    given, outputs = [Tensor(x, self.native), *static], [Tensor(y, self.native) for y in results]
-                    gradients = [None if g is None else Tensor(g, self.native) for g in arriving]
-                    token = push_engine(self.native)
-                    try:
-                        return [table(Record(op, given, outputs), *gradients)._value]
-                    finally:
-                        pop_engine(token)
-
-                return results, gradient
-
-            return self.custom_gradient(function, [x])
-
-        return differentiable
 
     def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         return tf.recompute_grad(function)(*args)

@@ -6,10 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.core.engine import Engine, Rule, Rules
+from dovetail.core.rules import EAGER, PROGRAM, Rule
 from dovetail.engines.bodies import body_rule
 from dovetail.engines.tensorflow.program import as_program
-from dovetail.engines.tensorflow.tables import cast, dims, ints
+from dovetail.engines.tensorflow.tables import cast, dims, ints, rules
 
 _CENTERS: dict[str, Any] = {"align_corners": False, "half_pixel_centers": True}
 _HALVES_AND_SINGLES = (tf.float32, tf.float16, tf.bfloat16)
@@ -49,15 +49,6 @@ _KERNELS: dict[str, tuple[Rule, tuple[Any, ...], tuple[str, ...]]] = {  # the dt
 }
 
 
-def resizes(engine: Engine) -> Rules:
-    """The rules.
-
-    Args:
-        engine: the native one, which runs the bodies where a kernel does not fit.
-    """
-    return Rules({name: _or_body(*fit, as_program(body_rule(name, engine))) for name, fit in _KERNELS.items()})
-
-
 def _or_body(kernel: Rule, dtypes: tuple[Any, ...], layouts: tuple[str, ...], body: Rule) -> Rule:
     def rule(x: Any, size: Any, data_format: str) -> Any:
         if x.dtype not in dtypes or data_format not in layouts or 0 in x.shape.as_list():
@@ -68,3 +59,8 @@ def _or_body(kernel: Rule, dtypes: tuple[Any, ...], layouts: tuple[str, ...], bo
         return tf.raw_ops.Transpose(x=cast(y, x.dtype), perm=[0, 3, 1, 2])
 
     return rule
+
+
+# Not natively: TensorFlow has no gradient of the gradient of these kernels.
+for _name, _fit in _KERNELS.items():
+    rules(_name, layers=(EAGER, PROGRAM))(_or_body(*_fit, as_program(body_rule(_name, "tensorflow"))))

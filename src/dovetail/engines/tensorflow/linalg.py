@@ -10,9 +10,10 @@ from typing import Any
 import tensorflow as tf
 import tensorflow.experimental.numpy as tnp
 
-from dovetail.core.engine import Rule
+from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
 from dovetail.engines import matrices
 from dovetail.engines.numpy import engine as numpy_engine
+from dovetail.engines.tensorflow.gradients import with_gradient_of_table
 from dovetail.engines.tensorflow.tables import SMALL, cast, dims, ints, kernel, rules, widened
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -154,8 +155,8 @@ def _(x: Any, compute_v: bool) -> Any:
     return (tf.math.real(w), v * matrices.phases(tnp, v)) if compute_v else [tf.math.real(w)]
 
 
-@rules("Eig")
-def _(x: Any) -> Any:
+@rules("Eig", layers=(EAGER, PROGRAM))
+def _eig(x: Any) -> Any:
     """NumPy's: TensorFlow's kernel gives the eigenvalues in another order than LAPACK."""
     dtype = tf.complex128 if x.dtype in (tf.float64, tf.complex128) else tf.complex64
     w, v = tf.numpy_function(numpy_engine.eager_rules["Eig"], [x], [dtype, dtype], stateful=False)
@@ -172,10 +173,14 @@ def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
     return matrices.aligned(tnp, u, s, _adjoint(v)) if compute_uv else [s]
 
 
-@rules("Lu")
-def _(x: Any) -> Any:
+@rules("Lu", layers=(EAGER, PROGRAM))
+def _lu(x: Any) -> Any:
     """NumPy's: TensorFlow's kernel refuses singular matrices, and gives a permutation for LAPACK's pivots."""
     lu, pivots = tf.numpy_function(numpy_engine.eager_rules["Lu"], [x], [x.dtype, tf.int32], stateful=False)
     lu.set_shape(x.shape)
     pivots.set_shape((*x.shape[:-2], min(x.shape[-2:], key=lambda dim: (dim is not None, dim))))
     return lu, pivots
+
+
+rules("Eig", layers=(NATIVE,))(with_gradient_of_table("Eig", _eig))
+rules("Lu", layers=(NATIVE,))(with_gradient_of_table("Lu", _lu))

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.core.engine import Rule
+from dovetail.core.rules import Rule
 from dovetail.engines.tensorflow.tables import kernel, rules
 
 rules |= {

@@ -12,8 +12,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.core.engine import FILE, OPERATIONS, Rule, Segment
+from dovetail.core.engine import FILE, OPERATIONS, Segment
 from dovetail.core.errors import op_error
+from dovetail.core.rules import Rule
 from dovetail.core.windows import CONVOLUTIONS, POOLS
 
 OFTEN = 100  # calls

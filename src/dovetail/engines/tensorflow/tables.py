@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from dovetail.core.engine import Rule, Rules
+from dovetail.core.rules import Rule, Rules
 
 rules = Rules()
 

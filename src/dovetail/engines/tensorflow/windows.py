@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.core.engine import Rule
+from dovetail.core.rules import Rule
 from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes
 from dovetail.engines.tensorflow.tables import cast, dims, ints, kernel, rules
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Rule
+from dovetail.core.rules import WITH_OUT, Rule
 from dovetail.engines import slices
-from dovetail.engines.torch.tables import or_numpy, out_rules, rules
+from dovetail.engines.torch.tables import new_device, or_numpy, rules
 
 # -- shape ------------------------------------------------------------------------------------------------------------
 
@@ -51,13 +51,13 @@ def _(x: Any, axis: Any) -> Any:
 
 @rules("Iota")
 def _(size: tuple[int], dtype: DType) -> Any:
-    return torch.arange(size[0]).to(getattr(torch, dtype))
+    return torch.arange(size[0], device=new_device()).to(getattr(torch, dtype))
 
 
 # -- joining and moving -----------------------------------------------------------------------------------------------
 
-rules["ConcatV2"] = out_rules["ConcatV2"] = torch.cat
-rules["Pack"] = out_rules["Pack"] = torch.stack
+rules("ConcatV2", layers=WITH_OUT)(torch.cat)
+rules("Pack", layers=WITH_OUT)(torch.stack)
 rules["Tile"] = torch.tile
 rules["Roll"] = lambda x, shift, axis: x.roll(shift, () if axis is None else axis)
 rules["Bitcast"] = lambda x, dtype: x.view(getattr(torch, dtype))
@@ -89,7 +89,7 @@ def _(x: Any, start: Any, updates: Any) -> Any:
     return written
 
 
-@rules("StridedSlice")
+@or_numpy("StridedSlice")
 def _(x: Any, *where: Any) -> Any:
     index, flipped = slices.located(x.shape, *where)
     part = x[index]
@@ -104,7 +104,7 @@ def _(g: Any, shape: Any, *where: Any) -> Any:
     return whole
 
 
-@rules("GatherV2")
+@or_numpy("GatherV2")
 def _(x: Any, indices: Any, axis: int) -> Any:
     axis = axis % x.ndim
     positions = _wrapped(indices, x.shape[axis]).reshape(-1)
@@ -116,7 +116,7 @@ def _(x: Any, indices: Any, axis: int) -> Any:
     return found.reshape((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
-@rules("TakeAlongAxis")
+@or_numpy("TakeAlongAxis")
 def _(x: Any, indices: Any, axis: int) -> Any:
     positions = _wrapped(indices, x.shape[axis])
     if not positions.is_cuda:  # where it would mean to wait; and CUDA checks by itself
@@ -129,12 +129,12 @@ def _wrapped(indices: Any, dim: int) -> Any:
     return torch.where(indices < 0, indices + dim, indices)
 
 
-@rules("GatherNd")
+@or_numpy("GatherNd")
 def _(x: Any, indices: Any) -> Any:
     return x[indices.long().unbind(-1)]
 
 
-@rules("TensorScatterUpdate")
+@or_numpy("TensorScatterUpdate")
 def _(x: Any, indices: Any, updates: Any) -> Any:
     return x.index_put(indices.long().unbind(-1), updates)
 
@@ -153,25 +153,19 @@ def _scatter_extreme(reduce: str) -> Rule:
     return _scatter(lambda x, rows, updates: x.scatter_reduce(0, rows[:, None].expand_as(updates), updates, reduce))
 
 
-rules |= {
-    "TensorScatterAdd": _scatter(lambda x, rows, updates: x.index_add(0, rows, updates)),
-    "TensorScatterMax": _scatter_extreme("amax"),
-    "TensorScatterMin": _scatter_extreme("amin"),
-}
-or_numpy(
-    *("StridedSlice", "GatherV2", "GatherNd", "TakeAlongAxis"),
-    *("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin"),
-)
+or_numpy("TensorScatterAdd")(_scatter(lambda x, rows, updates: x.index_add(0, rows, updates)))
+or_numpy("TensorScatterMax")(_scatter_extreme("amax"))
+or_numpy("TensorScatterMin")(_scatter_extreme("amin"))
 
 
 # -- sorting and searching --------------------------------------------------------------------------------------------
 
-rules["Where"] = lambda x: torch.argwhere(x).int()
+or_numpy("Where")(lambda x: torch.argwhere(x).int())
 rules["Sort"] = lambda x, axis: torch.sort(x, axis).values
 rules["ArgSort"] = lambda x, axis: torch.argsort(x, dim=axis, stable=True).int()
 
 
-@rules("SearchSorted")
+@or_numpy("SearchSorted")
 def _(sequence: Any, values: Any, side: str) -> Any:
     if sequence.dtype == torch.bool:
         sequence, values = sequence.byte(), values.byte()
@@ -192,6 +186,3 @@ def _has_ties(x: Any, largest: Any) -> bool:
     """Whether the order of the largest elements is not settled by their values alone."""
     repeated = (x == largest[..., -1:]).sum(-1) != 1  # none is equal to NaN
     return bool(repeated.any() or (largest[..., 1:] == largest[..., :-1]).any() or largest.isnan().any())
-
-
-or_numpy("Where", "SearchSorted")

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes, overlap_add
-from dovetail.engines.torch.tables import fresh, rules
+from dovetail.engines.torch.tables import rules
 
-fresh |= {name for names in CONVOLUTIONS.values() for name in names}
-fresh |= {"OverlapAdd", *(f"{name}{part}" for names in POOLS.values() for name in names for part in ("", "Grad"))}
+rules.fresh |= {name for names in CONVOLUTIONS.values() for name in names}
+rules.fresh |= {"OverlapAdd", *(f"{name}{part}" for names in POOLS.values() for name in names for part in ("", "Grad"))}
 
 
 # -- convolution ------------------------------------------------------------------------------------------------------

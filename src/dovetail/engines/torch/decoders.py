@@ -6,23 +6,18 @@ from typing import Any
 
 import torch
 
-from dovetail.core.engine import Engine, Rule
+from dovetail.core.rules import Rule
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.engines.bodies import DECODERS, body_rule
 from dovetail.engines.numpy import engine as numpy_engine
+from dovetail.engines.torch.tables import rules
 
 
-def decoders(engine: Engine) -> dict[str, Rule]:
-    """The rules, which on the CPU are calls on the NumPy engine, and elsewhere the bodies of the ops.
+def _decoder(name: str) -> Rule:
+    """On the CPU a call on the NumPy engine, elsewhere the body of the op."""
+    elsewhere = body_rule(name, "torch")
 
-    Args:
-        engine: the native one.
-    """
-    return {name: _decoder(name, body_rule(name, engine)) for name in DECODERS}
-
-
-def _decoder(name: str, elsewhere: Rule) -> Rule:
     def rule(inputs: Any, lengths: Any, *static: Any) -> Any:
         if inputs.device.type != "cpu" or inputs.dtype is torch.bfloat16:
             return elsewhere(inputs, lengths, *static)
@@ -30,3 +25,6 @@ def _decoder(name: str, elsewhere: Rule) -> Rule:
         return tuple(torch.from_numpy(result.numpy()) for result in OPS[name](*arrays, *static))
 
     return rule
+
+
+rules |= {name: _decoder(name) for name in DECODERS}

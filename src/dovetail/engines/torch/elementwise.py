@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Rule
+from dovetail.core.rules import CALLS, WITH_OUT, Rule
 from dovetail.engines.numpy_like import by_name, drops_imaginary
-from dovetail.engines.torch.tables import fresh, or_numpy, out_rules, rules
+from dovetail.engines.torch.tables import or_numpy, rules
 
 _FUNCTIONS: dict[str, Rule] = {
-    **by_name(torch),
+    **by_name(torch, but=("Sign", "FloorDiv", "FloorMod")),  # torch's sign of NaN is 0
     "Equal": torch.eq,
     "Pow": torch.pow,
     "Rint": torch.round,
@@ -23,20 +23,25 @@ _FUNCTIONS: dict[str, Rule] = {
     "Erfinv": torch.erfinv,
     "Lgamma": torch.lgamma,
 }
-del _FUNCTIONS["Sign"]  # torch's gives 0 for NaN
-_NO_OUT = {"IsNan", "IsInf", "IsFinite", "FloorDiv", "FloorMod"}
+_NO_OUT = {"IsNan", "IsInf", "IsFinite"}
+_NOT_FOR_WIDE_UNSIGNED = {
+    *("AddV2", "Sub", "Pow", "Neg", "Abs", "Square", "Maximum", "Minimum", "Invert", "LeftShift", "RightShift"),
+    *("Less", "LessEqual", "Greater", "GreaterEqual"),
+}
 
-rules |= {**_FUNCTIONS, "Polygamma": torch.polygamma, "Real": torch.real}
-out_rules |= {name: rule for name, rule in _FUNCTIONS.items() if name not in _NO_OUT}
-fresh |= _NO_OUT
+for _name, _function in _FUNCTIONS.items():
+    _declared = or_numpy if _name in _NOT_FOR_WIDE_UNSIGNED else rules
+    _declared(_name, layers=CALLS if _name in _NO_OUT else WITH_OUT)(_function)
+rules |= {"Polygamma": torch.polygamma, "Real": torch.real}
+rules.fresh |= {*_NO_OUT, "FloorDiv", "FloorMod"}
 
 
-@rules("FloorDiv")
+@or_numpy("FloorDiv")
 def _(x: Any, y: Any) -> Any:
     return torch.floor_divide(x, y) if x.is_floating_point() else _unless_zero(torch.floor_divide, x, y)
 
 
-@rules("FloorMod")
+@or_numpy("FloorMod")
 def _(x: Any, y: Any) -> Any:
     return torch.remainder(x, y) if x.is_floating_point() else _unless_zero(torch.remainder, x, y)
 
@@ -50,12 +55,6 @@ def _unless_zero(divide: Rule, x: Any, y: Any) -> Any:
 @rules("Imag")
 def _(x: Any) -> Any:
     return x.imag if x.is_complex() else torch.zeros_like(x)
-
-
-or_numpy(
-    *("AddV2", "Sub", "FloorDiv", "FloorMod", "Pow", "Neg", "Abs", "Square", "Maximum", "Minimum"),
-    *("Less", "LessEqual", "Greater", "GreaterEqual", "Invert", "LeftShift", "RightShift"),
-)
 
 
 @rules("Cast")

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 import torch.utils.checkpoint
 
-from dovetail.core.accumulation import HALVES, PRODUCTS
+from dovetail.core.accumulation import PRODUCTS
+from dovetail.core.devices import NOWHERE, scope
 from dovetail.core.dtypes import FLOAT8S, DType
-from dovetail.core.engine import Engine, Rule, Segment
-from dovetail.engines.torch.tables import for_floats
+from dovetail.core.engine import Engine, Segment
+from dovetail.engines.torch.tables import native_device, new_device
 
 _NOT_NUMPYS = ("bfloat16", *FLOAT8S)  # torch does not read the types of ml_dtypes
 
@@ -42,6 +43,9 @@ class TorchEngine(Engine):
     def device_of(self, value: Any) -> str:
         return f"gpu:{value.device.index or 0}" if value.is_cuda else "cpu:0"
 
+    def to_device(self, value: Any, device: str) -> Any:
+        return value.to(native_device(device))
+
     def owns_type(self, kind: type) -> bool:
         return issubclass(kind, torch.Tensor)
 
@@ -51,8 +55,10 @@ class TorchEngine(Engine):
     def asarray(self, value: Any, dtype: DType) -> Any:
         array = np.array(value, dtype.numpy, order="C")  # a copy, whose memory torch shares
         if dtype in _NOT_NUMPYS:
-            return torch.from_numpy(array.view(f"u{dtype.itemsize}")).view(getattr(torch, dtype))
-        return torch.from_numpy(array)
+            made = torch.from_numpy(array.view(f"u{dtype.itemsize}")).view(getattr(torch, dtype))
+        else:
+            made = torch.from_numpy(array)
+        return made if scope.get() is NOWHERE else made.to(device=new_device())
 
     def to_numpy(self, value: Any) -> np.ndarray:
         value = value.detach().cpu()
@@ -62,10 +68,12 @@ class TorchEngine(Engine):
         return value.numpy()
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        return torch.empty(shape, dtype=getattr(torch, dtype))
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device())
 
     def shape(self, value: Any) -> tuple[int, ...]:
         return tuple(value.shape)
+
+    truth = bool  # type: ignore[assignment]  # no frame in a loop
 
     def unstack(self, value: Any) -> Any:
         return value.unbind()
@@ -85,12 +93,6 @@ class TorchEngine(Engine):
         if _runs_backwards(value):  # torch would not raise an exception but end the process
             raise BufferError("torch has no negative strides.")
         return torch.from_dlpack(value)
-
-    def rule_for(self, operation: Any, out: bool) -> Rule | None:
-        rule = super().rule_for(operation, out)
-        if rule is not None and all(t.dtype.is_floating and t.dtype not in HALVES for t in operation.inputs):
-            return for_floats.get(operation.type, rule)
-        return rule
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
         function = segment.function

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from dovetail.core.engine import Rule
-from dovetail.engines.torch.tables import fresh, rules
+from dovetail.core.rules import Rule
+from dovetail.engines.torch.tables import rules
 
-fresh |= {"ResizeBilinear", "ResizeBilinearGrad"}
+rules.fresh |= {"ResizeBilinear", "ResizeBilinearGrad"}
 _spread = torch.ops.aten.upsample_bilinear2d_backward.default
 
 

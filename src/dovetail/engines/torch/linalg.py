@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from dovetail.core.engine import Rule
+from dovetail.core.rules import OUT, PROGRAM, WITH_OUT, Rule
 from dovetail.engines import matrices
-from dovetail.engines.torch.tables import WIDE_UNSIGNED, for_floats, out_rules, rules
+from dovetail.engines.torch.tables import WIDE_UNSIGNED, of_floats, rules
 
 # -- products ---------------------------------------------------------------------------------------------------------
 
@@ -22,6 +22,7 @@ def _has_products(x: Any) -> bool:
 _FEW = 16  # columns, for which a matrix times many others takes torch up to ten times as long as their transposes
 
 
+@rules("MatMul", layers=(PROGRAM, OUT), variant="floats", when=of_floats)
 def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> Any:
     x, y = x.mT if transpose_a else x, y.mT if transpose_b else y
     if x.ndim == 2 < y.ndim and y.shape[-1] < _FEW and not y.is_cuda:
@@ -30,7 +31,7 @@ def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = Non
     return torch.matmul(x, y, out=out)
 
 
-@rules("MatMul")
+@rules("MatMul", layers=WITH_OUT)
 def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> Any:
     if _has_products(x):
         return _matmul(x, y, transpose_a, transpose_b, out)
@@ -39,20 +40,14 @@ def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> 
     return product if out is None else out.copy_(product)
 
 
-for_floats["MatMul"] = _matmul
-
-
-@rules("FusedMatMul")
+@rules("FusedMatMul", layers=WITH_OUT)
 def _(bias: Any, x: Any, y: Any, transpose_a: bool, transpose_b: bool, **out: Any) -> Any:
     return torch.addmm(bias, x.mT if transpose_a else x, y.mT if transpose_b else y, **out)
 
 
-@rules("AddScaled")
+@rules("AddScaled", layers=WITH_OUT)
 def _(x: Any, y: Any, scale: float, **out: Any) -> Any:
     return torch.add(x, y, alpha=scale, **out)
-
-
-out_rules |= {name: rules[name] for name in ("MatMul", "FusedMatMul", "AddScaled")}
 
 
 @rules("Einsum")

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from dovetail.core.engine import Rule
 from dovetail.core.infer import normalize_axes
-from dovetail.engines.torch.tables import covered, fresh, out_rules, rules
+from dovetail.core.rules import EAGER, OUT, PROGRAM, WITH_OUT, Rule
+from dovetail.engines.torch.tables import covered, rules
 
-fresh |= {"SoftmaxGrad", "LogSoftmaxGrad", "BatchNormalization", "LayerNormalization", "LayerNormalizationGrad"}
+rules.fresh |= {"SoftmaxGrad", "LogSoftmaxGrad", "BatchNormalization", "LayerNormalization", "LayerNormalizationGrad"}
 
 
 def _gradient_kernel(name: str, *last: Any) -> Rule:
@@ -27,8 +27,7 @@ _nn = torch._C._nn
 _leaky_relu_grad = _gradient_kernel("leaky_relu_backward")
 _elu_grad = _gradient_kernel("elu_backward")
 _ACTIVATIONS: dict[str, Rule] = {
-    "Relu": lambda x, **out: torch.clamp_min(x, 0, **out),
-    "Relu6": lambda x, **out: torch.clamp(x, 0, 6, **out),
+    "Relu6": covered("Relu6", lambda x, **out: torch.clamp(x, 0, 6, **out)),
     "LeakyRelu": _nn.leaky_relu,
     "Elu": _nn.elu,
     "Softplus": lambda x, **out: _nn.softplus(x, 1, 40, **out),
@@ -40,13 +39,14 @@ _ACTIVATIONS: dict[str, Rule] = {
     "LeakyReluGrad": lambda g, x, slope, **out: _leaky_relu_grad(g, x, slope, False, **out),
     "EluGrad": lambda g, x, alpha, **out: _elu_grad(g, alpha, 1, 1, False, x, **out),
     "SigmoidGrad": _gradient_kernel("sigmoid_backward"),
-    "SiluGrad": _gradient_kernel("silu_backward"),
     "GeluGrad": _gradient_kernel("gelu_backward"),
 }
-out_rules |= _ACTIVATIONS
-rules |= {**_ACTIVATIONS, "Relu": torch.relu}  # the quickest, but it takes no `out`
-for _table in (rules, out_rules):
-    _table |= {name: covered(name, _table[name]) for name in ("Relu", "Relu6")}
+for _name, _rule in _ACTIVATIONS.items():
+    rules(_name, layers=WITH_OUT)(_rule)
+rules["Relu"] = covered("Relu", torch.relu)  # the quickest, but it takes no `out`
+rules("Relu", layers=(OUT,))(covered("Relu", lambda x, **out: torch.clamp_min(x, 0, **out)))
+# Torch cannot differentiate this kernel, but can what the op's body consists of.
+rules("SiluGrad", layers=(EAGER, PROGRAM, OUT))(_gradient_kernel("silu_backward"))
 
 
 def _of_one_axis(kernel: Rule) -> Rule:
@@ -65,9 +65,8 @@ def _of_one_axis(kernel: Rule) -> Rule:
     return rule
 
 
-_softmaxes = {"Softmax": _of_one_axis(torch.softmax), "LogSoftmax": _of_one_axis(torch.log_softmax)}
-rules |= _softmaxes
-out_rules |= _softmaxes
+rules("Softmax", layers=WITH_OUT)(_of_one_axis(torch.softmax))
+rules("LogSoftmax", layers=WITH_OUT)(_of_one_axis(torch.log_softmax))
 
 
 def _softmax_gradient(name: str) -> Rule:

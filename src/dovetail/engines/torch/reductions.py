@@ -9,10 +9,11 @@ from typing import Any
 import torch
 
 from dovetail.core.dtypes import DType
-from dovetail.core.engine import Rule, native_to_dtype
+from dovetail.core.engine import native_to_dtype
 from dovetail.core.infer import normalize_axes
+from dovetail.core.rules import Rule
 from dovetail.engines.numpy_like import infinite_bounds, running
-from dovetail.engines.torch.tables import fresh, or_numpy, rules
+from dovetail.engines.torch.tables import or_numpy, rules
 
 
 def _reduce(reduce: Rule, start: Callable[[DType], Any] | None = None) -> Rule:
@@ -39,19 +40,22 @@ def _prod(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
 
 
 rules |= {
-    "Sum": _reduce(lambda x, axes, keepdims: torch.sum(x, axes, keepdims, dtype=x.dtype)),
-    "Prod": _reduce(_prod),
     "Mean": _reduce(torch.mean),
     "LogSumExp": _reduce(torch.logsumexp, lambda dtype: -math.inf),
     "Any": _reduce(torch.any),
     "All": _reduce(torch.all),
+    "CumulativeLogsumexp": running(torch, torch.logcumsumexp, -math.inf),
+}
+rules.fresh.add("LogSumExp")
+for _name, _rule in {
+    "Sum": _reduce(lambda x, axes, keepdims: torch.sum(x, axes, keepdims, dtype=x.dtype)),
+    "Prod": _reduce(_prod),
     "Max": _reduce(torch.amax, lambda dtype: infinite_bounds(dtype)[0]),
     "Min": _reduce(torch.amin, lambda dtype: infinite_bounds(dtype)[1]),
     "Cumsum": running(torch, lambda x, axis: torch.cumsum(x, axis, dtype=x.dtype), 0),
     "Cumprod": running(torch, lambda x, axis: torch.cumprod(x, axis, dtype=x.dtype), 1),
-    "CumulativeLogsumexp": running(torch, torch.logcumsumexp, -math.inf),
-}
-fresh.add("LogSumExp")
+}.items():
+    or_numpy(_name)(_rule)
 
 
 def _position(find: Rule) -> Rule:
@@ -63,10 +67,8 @@ def _position(find: Rule) -> Rule:
     return rule
 
 
-rules["ArgMax"] = _position(torch.argmax)
-rules["ArgMin"] = _position(torch.argmin)
-
-or_numpy("Sum", "Prod", "Max", "Min", "ArgMax", "ArgMin", "Cumsum", "Cumprod")
+or_numpy("ArgMax")(_position(torch.argmax))
+or_numpy("ArgMin")(_position(torch.argmin))
 
 
 @rules("SumLike")

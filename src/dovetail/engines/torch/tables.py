@@ -1,34 +1,57 @@
-"""The tables of rules, which the modules of the families fill, and the types that need NumPy's rules."""
+"""The table of rules, which the modules of the families fill, and the types that need NumPy's rules."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
-from dovetail.core.engine import Rule, Rules
+from dovetail.core.accumulation import HALVES
+from dovetail.core.devices import current_device
+from dovetail.core.rules import CALLS, OUT, PROGRAM, Rule, Rules
 from dovetail.engines import slices
 from dovetail.engines.bodies import body_rule
 from dovetail.engines.numpy import engine as numpy_engine
 from dovetail.engines.numpy_like import FRESH
 
 rules = Rules()
-out_rules: dict[str, Rule] = {}
-fresh: set[str] = {*FRESH, *slices.COPIES}
-# Quicker rules for programs in which all arguments are floats; those of ops with an out rule take `out=` too.
-for_floats: dict[str, Rule] = {}
+rules.fresh |= {*FRESH, *slices.COPIES}
 
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch can hold them, but hardly compute with them
 
 
-def or_numpy(*names: str) -> None:
-    """Puts NumPy's rule in for the wide unsigned types, wherever torch refuses them."""
-    for name in names:
-        for_floats[name] = rules[name]
-        rules[name] = covered(name, rules[name])
-        if name in out_rules:
-            out_rules[name] = rules[name]
+def native_device(name: str) -> torch.device:
+    """torch's device, by Dovetail's name."""
+    kind, _, number = name.partition(":")
+    return torch.device("cuda", int(number)) if kind == "gpu" else torch.device("cpu")
+
+
+def new_device() -> torch.device | None:
+    """Where new arrays are made: on the device of the scope around, if there is one."""
+    name = current_device("torch")
+    return None if name is None else native_device(name)
+
+
+def of_floats(operation: Any) -> bool:
+    """Whether all that an operation is given are floats of 32 or 64 bits."""
+    return all(t.dtype.is_floating and t.dtype not in HALVES for t in operation.inputs)
+
+
+def or_numpy(*names: str, layers: tuple[str, ...] = CALLS) -> Callable[[Rule], Rule]:
+    """Decorator: declares a rule, with NumPy's in its place for the wide unsigned types, wherever torch refuses them.
+
+    Programs call it as it is where all arguments are floats.
+    """
+
+    def declare(rule: Rule) -> Rule:
+        for name in names:
+            rules(name, layers=(PROGRAM, OUT) if OUT in layers else (PROGRAM,), variant="floats", when=of_floats)(rule)
+            rules(name, layers=layers)(covered(name, rule))
+        return rule
+
+    return declare
 
 
 def covered(name: str, rule: Rule) -> Rule:
@@ -41,7 +64,7 @@ def covered(name: str, rule: Rule) -> Rule:
             if x.dtype not in WIDE_UNSIGNED:
                 raise
             arrays = [a.numpy(force=True) if isinstance(a, torch.Tensor) else a for a in (x, *args)]
-            of_numpy = numpy_engine.eager_rules.get(name) or body_rule(name, numpy_engine.native)
+            of_numpy = numpy_engine.eager_rules.get(name) or body_rule(name, "numpy")
             result = torch.from_numpy(np.array(of_numpy(*arrays))).to(x.device)
             return out["out"].copy_(result) if out else result
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from dovetail.core.checked import checked
@@ -145,9 +144,12 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
     count = static_shape(leaves[0])[axis]
     if count is None:
         raise op_error(ValueError, "Scan", f"the length of axis {axis} must be known; use scan where it is not.")
-    along = partial(_along, axis)
+
+    def part(xs: list[Any], *bounds: int | None) -> list[Any]:
+        return [getitem(x, _along(axis, *bounds)) for x in xs]
+
     if reverse:
-        leaves = [x[along(None, None, -1)] for x in leaves]
+        leaves = part(leaves, None, None, -1)
 
     def combine(first: list[Any], second: list[Any]) -> list[Any]:
         return flatten(f(unflatten(structure, first), unflatten(structure, second)))[0]
@@ -156,14 +158,14 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
         if n < 2:
             return xs
         half = n // 2
-        pairs = combine([x[along(0, 2 * half, 2)] for x in xs], [x[along(1, None, 2)] for x in xs])
+        pairs = combine(part(xs, 0, 2 * half, 2), part(xs, 1, None, 2))
         odd = scanned(pairs, half)
-        later = combine([x[along(0, (n - 1) // 2, 1)] for x in odd], [x[along(2, None, 2)] for x in xs])
-        even = [concatenate([x[along(0, 1, 1)], y], axis) for x, y in zip(xs, later, strict=True)]
+        later = combine(part(odd, 0, (n - 1) // 2, 1), part(xs, 2, None, 2))
+        even = [concatenate([x, y], axis) for x, y in zip(part(xs, 0, 1, 1), later, strict=True)]
         return [_interleaved(a, b, n, axis) for a, b in zip(even, odd, strict=True)]
 
     found = scanned(leaves, count)
-    return unflatten(structure, [x[along(None, None, -1)] for x in found] if reverse else found)
+    return unflatten(structure, part(found, None, None, -1) if reverse else found)
 
 
 def _along(axis: int, *bounds: int | None) -> tuple[slice, ...]:
@@ -173,8 +175,8 @@ def _along(axis: int, *bounds: int | None) -> tuple[slice, ...]:
 def _interleaved(even: Any, odd: Any, n: int, axis: int) -> Any:
     """The slices of two tensors in turn, n in all; `even` may have one more."""
     if n % 2:
-        last = even[_along(axis, n // 2, None)]
-        even = even[_along(axis, 0, n // 2)]
+        last = getitem(even, _along(axis, n // 2, None))
+        even = getitem(even, _along(axis, 0, n // 2))
         return concatenate([_interleaved(even, odd, n - 1, axis), last], axis)
     both = stack([even, odd], axis + 1)
     dims = dims_of(both)

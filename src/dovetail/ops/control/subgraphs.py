@@ -14,6 +14,7 @@ from dovetail.core.kinds import Bool, Eachs
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 
 
 def join_specs(first: TensorSpec, second: TensorSpec, what: str) -> TensorSpec:
@@ -91,9 +92,10 @@ def scan_length(xs: Sequence[Any], length: int | None) -> int | None:
     """
     if not xs and length is None:
         raise ValueError("without xs, the length must be given.")
-    if any(x.shape == () for x in xs):
+    shapes = list(map(static_shape, xs))
+    if () in shapes:
         raise ValueError("a scalar cannot be scanned: each of the xs needs a first axis, along which it is sliced.")
-    lengths = sorted({n for n in (length, *(x.shape[0] for x in xs if x.shape is not None)) if n is not None})
+    lengths = sorted({n for n in (length, *(shape[0] for shape in shapes if shape is not None)) if n is not None})
     if len(lengths) > 1:
         raise ValueError(f"the xs and `length` must agree on the number of steps, but it is {lengths}.")
     return lengths[0] if lengths else None

@@ -23,6 +23,7 @@ from dovetail.core.kinds import Anything, Float, Inexact, Ints
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.core.windows import data_format_of, join_shape, split_shape
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.arithmetic import absolute
@@ -387,7 +388,7 @@ def resize(
         problem = f"interpolation must be one of {', '.join(INTERPOLATIONS)}; got {interpolation!r}."
         raise op_error(ValueError, "resize", problem)
     x, data_format = shaped(x), data_format_of(data_format)
-    if len(x.shape) == 3:
+    if len(static_shape(x)) == 3:
         return squeeze(resize(expand_dims(x, 0), size, interpolation, antialias, data_format, name), 0)
     if interpolation in _PLAIN and not (antialias and interpolation in _SMOOTH):
         return _PLAIN[interpolation](x, size, data_format, name=name)

@@ -12,6 +12,7 @@ from dovetail.core.kinds import Inexact
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.control.control import cond
 from dovetail.ops.linalg.decompositions import svd
 from dovetail.ops.linalg.products import matmul, matrix_transpose, matvec
@@ -99,8 +100,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if ord is None:
         return euclidean_norm(x, axis, keepdims)
     x = shaped(x)
-    axes = range(len(x.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
-    axes = tuple(normalize_axis(a, len(x.shape)) for a in axes)
+    axes = range(len(static_shape(x))) if axis is None else (axis,) if isinstance(axis, int) else axis
+    axes = tuple(normalize_axis(a, len(static_shape(x))) for a in axes)
     if len(axes) == 1 and not isinstance(ord, str):
         return _vector_norm(x, ord, axes[0], keepdims)
     if len(axes) == 2 and ord in _MATRIX_NORMS:
@@ -262,7 +263,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
         array([2.], dtype=float32)
     """
     b = shaped(b)
-    return (matvec if len(b.shape) == 1 else matmul)(pinv(a, rcond), b)
+    return (matvec if len(static_shape(b)) == 1 else matmul)(pinv(a, rcond), b)
 
 
 # -- determinants ---------------------------------------------------------------------------------------------------
@@ -341,7 +342,7 @@ def matrix_power(x: Any, n: int) -> Any:
     if n < 0:
         return matrix_power(inv(x), -n)
     x = shaped(x)
-    result = broadcast_to(eye(dims_of(x)[-1], dtype=x.dtype), shape_of(x)) if n == 0 else None
+    result = broadcast_to(eye(dims_of(x)[-1], dtype=dtype_of(x)), shape_of(x)) if n == 0 else None
     while n:
         if n & 1:
             result = x if result is None else matmul(result, x)
@@ -366,5 +367,5 @@ def cholesky_inverse(x: Any, upper: bool = False) -> Any:
                [0.  , 1.  ]], dtype=float32)
     """
     x = shaped(x)
-    whole = triangular_solve(x, eye(dims_of(x)[-1], dtype=x.dtype), not upper)
+    whole = triangular_solve(x, eye(dims_of(x)[-1], dtype=dtype_of(x)), not upper)
     return matmul(whole, whole, not upper, upper)

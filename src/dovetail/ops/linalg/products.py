@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
-from dovetail.core import host, infer
+from dovetail.core import infer
 from dovetail.core.checked import checked
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
@@ -14,6 +14,7 @@ from dovetail.core.kinds import Number, Numbers
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.math.arithmetic import multiply
 from dovetail.ops.math.complex import adjoint, conj
 from dovetail.ops.samples import array, ints, sample
@@ -93,7 +94,7 @@ def matrix_transpose(x: Any) -> Any:
         >>> matrix_transpose([[1, 2]]).shape
         (2, 1)
     """
-    rank = len(_shape(x))
+    rank = len(static_shape(x))
     return transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
@@ -232,7 +233,7 @@ def _batch_first(term: str, x: Any) -> tuple[str, Any]:
     front, dots, back = term.partition("...")
     if not dots or not front:
         return term, x
-    rank = len(_shape(x))
+    rank = len(static_shape(x))
     if rank < len(front + back):
         raise op_error(ValueError, "Einsum", f"{term!r} names {len(front + back)} axes, but its operand has {rank}.")
     batch = range(len(front), rank - len(back))
@@ -260,7 +261,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
         >>> tensordot([[1, 2], [3, 4]], [1, 10], axes=1).numpy()
         array([21, 43], dtype=int32)
     """
-    ranks = len(_shape(x)), len(_shape(y))
+    ranks = len(static_shape(x)), len(static_shape(y))
     if isinstance(axes, int):
         axes = range(ranks[0] - axes, ranks[0]), range(axes)
     lists = [[a] if isinstance(a, int) else list(a) for a in axes]
@@ -291,7 +292,7 @@ def dot(x: Any, y: Any) -> Any:
         >>> float(dot([1., 2.], [3., 4.]))
         11.0
     """
-    ranks = len(_shape(x)), len(_shape(y))
+    ranks = len(static_shape(x)), len(static_shape(y))
     if 0 in ranks:
         return multiply(x, y)
     return tensordot(x, y, axes=(-1, max(ranks[1] - 2, 0)))
@@ -307,7 +308,7 @@ def inner(x: Any, y: Any) -> Any:
         >>> inner([[1, 2], [3, 4]], [1, 10]).numpy()
         array([21, 43], dtype=int32)
     """
-    if not _shape(x) or not _shape(y):
+    if not static_shape(x) or not static_shape(y):
         return multiply(x, y)
     return tensordot(x, y, axes=(-1, -1))
 
@@ -337,7 +338,3 @@ def vdot(x: Any, y: Any) -> Any:
         11.0
     """
     return tensordot(conj(reshape(x, (-1,))), reshape(y, (-1,)), axes=1)
-
-
-def _shape(x: Any) -> Any:
-    return x.shape if hasattr(x, "shape") else host.host_array(x).shape

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core import host
 from dovetail.core.checked import checked
 from dovetail.core.dtypes import ALL, DType
 from dovetail.core.infer import Dims, broadcast
@@ -16,6 +15,7 @@ from dovetail.core.kinds import Inexact
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.linalg.products import matmul, matrix_transpose
 from dovetail.ops.math.complex import PARTS, complex, imag
 from dovetail.ops.math.complex import adjoint as conjugate
@@ -149,7 +149,7 @@ def solve(matrix: Any, rhs: Any) -> Any:
         >>> solve([[2., 0.], [0., 4.]], [2., 8.]).numpy()
         array([1., 2.], dtype=float32)
     """
-    if len(getattr(rhs, "shape", None) or host.host_array(rhs).shape) == 1:
+    if len(static_shape(rhs)) == 1:
         return squeeze(_solve(matrix, expand_dims(rhs, -1)), -1)
     return _solve(matrix, rhs)
 

@@ -19,6 +19,7 @@ from dovetail.core.kinds import Float, Ints
 from dovetail.core.op import Op, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import seen, static_shape
 from dovetail.core.windows import data_format_of, join_shape, output_sizes, per_axis, split_shape
 from dovetail.ops.samples import Sample, array, sample
 from dovetail.ops.shapes.shape import dims_of, reshape, shape_of, shaped
@@ -151,15 +152,16 @@ _FAMILIES = {rank: _family(rank) for rank in RANKS}
 
 
 def _rank_of(kernel: Any) -> int:
-    rank = len(kernel.shape) - 2
+    shape = static_shape(kernel)
+    rank = len(shape) - 2
     if rank not in RANKS:
-        problem = f"a kernel must have rank 3, 4 or 5 (spatial..., in, out), but its shape is {tuple(kernel.shape)}."
+        problem = f"a kernel must have rank 3, 4 or 5 (spatial..., in, out), but its shape is {tuple(shape)}."
         raise ValueError(problem)
     return rank
 
 
 def _known(kernel: Any) -> tuple[int, ...]:
-    shape = tuple(kernel.shape)
+    shape = tuple(static_shape(kernel))
     if None in shape:
         raise ValueError(f"the shape of the kernel must be known here, but it is {shape}.")
     return shape
@@ -256,7 +258,7 @@ def conv_transpose(
     window = _window(kernel, strides, padding, dilation_rate, data_format)
     if output_shape is None:
         steps, padding, dilations, layout = window
-        _require_rank("input", x, len(steps))
+        _require_rank("input", seen(x), len(steps))
         batch, sizes, _ = split_shape(dims_of(x), layout)
         *size, filters, _ = _known(kernel)
         extra = (None,) * len(size) if output_padding is None else per_axis(output_padding, len(size))
@@ -339,8 +341,8 @@ def separable_conv(
         array([[[210.]]], dtype=float32)
     """
     pointwise_kernel = shaped(pointwise_kernel)
-    if any(size not in (1, None) for size in pointwise_kernel.shape[:-2]):
-        size = tuple(pointwise_kernel.shape)
+    if any(size not in (1, None) for size in static_shape(pointwise_kernel)[:-2]):
+        size = tuple(static_shape(pointwise_kernel))
         raise ValueError(f"the pointwise kernel must have the shape (1..., in, out), but it is {size}.")
     mapped = depthwise_conv(x, depthwise_kernel, strides, padding, data_format, dilation_rate)
     return conv(mapped, pointwise_kernel, 1, "same", data_format, 1, name)

@@ -12,6 +12,7 @@ from dovetail.core.kinds import Number
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.core.windows import data_format_of, join_shape, output_sizes, per_axis, split_shape
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.nn.pool import sliding_windows
@@ -109,14 +110,14 @@ def local_conv(
                 [30.]]], dtype=float32)
     """
     x, kernel = shaped(x), shaped(kernel)
-    rank = len(x.shape) - 2
+    rank = len(static_shape(x)) - 2
     if rank < 1:
-        raise ValueError(f"the input must have a batch, spatial axes and channels, but its shape is {x.shape}.")
+        raise ValueError(f"the input must have a batch, spatial axes and channels, but its shape is {static_shape(x)}.")
     size, strides = per_axis(kernel_size, rank), per_axis(strides, rank)
     data_format = data_format_of(data_format)
     counts: Any = output_shape
     if counts is None:
-        counts = output_sizes(split_shape(x.shape, data_format)[1], size, strides, (1,) * rank, "valid")
+        counts = output_sizes(split_shape(static_shape(x), data_format)[1], size, strides, (1,) * rank, "valid")
         if None in counts:
-            raise ValueError(f"the output_shape must be given for an input of the shape {x.shape}.")
+            raise ValueError(f"the output_shape must be given for an input of the shape {static_shape(x)}.")
     return _local_conv(x, kernel, size, strides, per_axis(counts, rank), data_format, name=name)

@@ -18,6 +18,7 @@ from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math.arithmetic import absolute, squared_difference
 from dovetail.ops.math.bitwise import logical_or
 from dovetail.ops.math.compare import clip, equal, where
@@ -55,7 +56,7 @@ def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = float) -> A
                [0., 1., 0.]], dtype=float32)
     """
     x = shaped(x)
-    return max(one_hot(x, num_classes, axis, dtype), 1 if len(x.shape) > 1 else 0)
+    return max(one_hot(x, num_classes, axis, dtype), 1 if len(static_shape(x)) > 1 else 0)
 
 
 # -- cross-entropy from scores ----------------------------------------------------------------------------------------
@@ -223,12 +224,12 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
         array([0.2876821], dtype=float32)
     """
     target, output = shaped(target), shaped(output)
-    if native_to_dtype(target.dtype).is_differentiable:
+    if native_to_dtype(dtype_of(target)).is_differentiable:
         raise TypeError(
-            f'the target must be the numbers of classes, integers, not {target.dtype}; see cast(x, "int32").'
+            f'the target must be the numbers of classes, integers, not {dtype_of(target)}; see cast(x, "int32").'
         )
     target = cast(target, "int32")
-    if len(target.shape) == len(output.shape):
+    if len(static_shape(target)) == len(static_shape(output)):
         target = squeeze(target, axis)
     if from_logits:
         return sparse_softmax_cross_entropy_with_logits(target, output, axis)

@@ -12,6 +12,7 @@ from dovetail.core.kinds import Float, MaybeFloat, Number
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.core.windows import data_format_of
 from dovetail.ops.math.arithmetic import square
 from dovetail.ops.math.compare import maximum
@@ -325,7 +326,7 @@ def group_normalization(
         array([[-1.,  1., -1.,  1.]], dtype=float32)
     """
     x = shaped(x)
-    channel = normalize_axis(axis, len(x.shape))
+    channel = normalize_axis(axis, len(static_shape(x)))
     dims = dims_of(x)
     if isinstance(dims[channel], int) and dims[channel] % groups:
         raise ValueError(f"{dims[channel]} channels cannot be split into {groups} groups.")

@@ -17,6 +17,7 @@ from dovetail.core.kinds import Float, Inexact, Ints, Number
 from dovetail.core.op import Op, composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.core.windows import PADDINGS, POOLS, data_format_of, join_shape, output_sizes, per_axis, split_shape
 from dovetail.ops.math.compare import equal, where
 from dovetail.ops.math.reduce import argmax, max, mean, sum
@@ -312,9 +313,11 @@ def average_pool(
 
 def _pool(which: int, x: Any, size: Any, strides: Any, padding: str, data_format: str | None, name: str | None) -> Any:
     x = shaped(x)
-    rank = len(x.shape) - 2
+    rank = len(static_shape(x)) - 2
     if rank not in _FAMILIES:
-        raise ValueError(f"x must have rank 3, 4 or 5 (batch, spatial..., channels), but its shape is {x.shape}.")
+        raise ValueError(
+            f"x must have rank 3, 4 or 5 (batch, spatial..., channels), but its shape is {static_shape(x)}."
+        )
     size = per_axis(size, rank)
     strides = size if strides is None else per_axis(strides, rank)
     return _FAMILIES[rank][which](x, size, strides, padding.lower(), data_format_of(data_format), name=name)
@@ -358,4 +361,4 @@ def global_average_pool(x: Any, data_format: str | None = None, keepdims: bool =
 
 def _spatial_axes(x: Any, data_format: str | None) -> tuple[int, ...]:
     first = 1 if data_format_of(data_format) == "channels_last" else 2
-    return tuple(range(first, first + len(x.shape) - 2))
+    return tuple(range(first, first + len(static_shape(x)) - 2))

@@ -10,7 +10,8 @@ from dovetail.core.checked import checked
 from dovetail.core.domains import Domain, at_least, within
 from dovetail.core.dtypes import ALL, as_dtype
 from dovetail.core.infer import normalize_axis
-from dovetail.ops.math.arithmetic import mod
+from dovetail.core.value_kinds import dtype_of, static_shape
+from dovetail.ops.math.arithmetic import divide, mod
 from dovetail.ops.math.bitwise import bitwise_and
 from dovetail.ops.math.compare import less, where
 from dovetail.ops.math.exponential import log
@@ -70,7 +71,7 @@ def bernoulli(key: Any, shape: Any = (), p: Annotated[Any, within(0, 1)] = 0.5) 
         array([ True,  True,  True])
     """
     if not isinstance(p, (int, float)):
-        dtype = p.dtype if getattr(p, "dtype", None) == "float64" else ALL["float32"]
+        dtype = ALL["float64" if dtype_of(p) == "float64" else "float32"]
         return less(random_uniform(as_key(key), shape, dtype), parameter(p, shape, dtype))
     words = round(p * 2**32) - 2**31  # compared with the words as they are, which is faster
     return less(random_bits(as_key(key), shape), words) if words < 2**31 else full(shape, True)
@@ -97,11 +98,11 @@ def categorical(key: Any, logits: Any, shape: Sequence[Any] = (), dtype: Any = "
                [1, 1]], dtype=int32)
     """
     logits = shaped(logits)
-    if not len(logits.shape):
+    if not len(static_shape(logits)):
         raise ValueError("logits must have a last axis, with a score for each class.")
     *batch, classes = dims_of(logits)
     rows = reshape(logits, [*batch, *(1 for _ in shape), classes])
-    noise = unit_exponential(as_key(key), [*batch, *shape, classes], logits.dtype)
+    noise = unit_exponential(as_key(key), [*batch, *shape, classes], dtype_of(logits))
     return cast(argmax(rows - log(noise), -1), dtype)
 
 
@@ -134,7 +135,7 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
         [1, 2, 3]
     """
     x = shaped(x)
-    return take(x, permutation(key, dims_of(x)[normalize_axis(axis, len(x.shape))]), axis)
+    return take(x, permutation(key, dims_of(x)[normalize_axis(axis, len(static_shape(x)))]), axis)
 
 
 @checked
@@ -157,6 +158,6 @@ def dropout(key: Any, x: Any, rate: Annotated[Any, Domain(0, 1, without_high=Tru
     x = shaped(x)
     if noise_shape is None:
         noise_shape = shape_of(x)
-    elif isinstance(noise_shape, (list, tuple)) and len(noise_shape) == len(x.shape):
+    elif isinstance(noise_shape, (list, tuple)) and len(noise_shape) == len(static_shape(x)):
         noise_shape = [dim if size is None else size for size, dim in zip(noise_shape, dims_of(x), strict=True)]
-    return where(bernoulli(key, noise_shape, 1 - rate), x / (1 - rate), 0)
+    return where(bernoulli(key, noise_shape, 1 - rate), divide(x, 1 - rate), 0)

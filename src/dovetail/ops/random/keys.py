@@ -14,6 +14,7 @@ from dovetail.core.kinds import Integer, Ints, MaybeEach
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.math.bitwise import right_shift
 from dovetail.ops.samples import ints, sample
 from dovetail.ops.shapes.join import stack
@@ -107,7 +108,7 @@ def as_key(key_or_seed: Any) -> Any:
     """A key itself, the key of a seed, or the next key of a Generator."""
     if hasattr(key_or_seed, "next_key"):
         return key_or_seed.next_key()
-    if isinstance(key_or_seed, (int, np.integer)) or getattr(key_or_seed, "shape", None) == ():
+    if isinstance(key_or_seed, (int, np.integer)) or static_shape(key_or_seed) == ():
         return key(key_or_seed)
     return key_or_seed
 

@@ -11,6 +11,7 @@ from dovetail.core.checked import checked
 from dovetail.core.errors import describe, op_error
 from dovetail.core.infer import fits
 from dovetail.core.structure import alike, flatten, map_structure, show, unflatten
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.control.control import check_functions, scan
 from dovetail.ops.math.compare import where
 from dovetail.ops.math.reduce import max
@@ -18,6 +19,7 @@ from dovetail.ops.shapes.create import arange, zeros_like
 from dovetail.ops.shapes.join import stack
 from dovetail.ops.shapes.rearrange import flip
 from dovetail.ops.shapes.shape import cast, dims_of, expand_dims, shaped, transpose
+from dovetail.ops.shapes.subscript import getitem
 
 
 @checked
@@ -97,16 +99,16 @@ def rnn(
 
     previous = None
     if repeats:
-        output, _ = step_function(map_structure(lambda x: x[0], inputs), (*initial_states, *constants))
+        output, _ = step_function(map_structure(lambda x: getitem(x, 0), inputs), (*initial_states, *constants))
         previous = map_structure(zeros_like, output)
     loop = _unrolled if unroll else scan
     (last, states), outputs = loop(step, (previous, initial_states), (inputs, mask), reverse=go_backwards)
     end = 0 if go_backwards else -1
     if not repeats and position is not None:
         last = flatten(states)[0][position]
-        last = last if mask is None else _where(mask[end], last, None)
+        last = last if mask is None else _where(getitem(mask, end), last, None)
     elif not repeats:
-        last = map_structure(lambda y: y[end], outputs)
+        last = map_structure(lambda y: getitem(y, end), outputs)
     if not return_all_outputs:
         outputs = map_structure(lambda y: expand_dims(y, 0), last)
     elif go_backwards:
@@ -115,15 +117,15 @@ def rnn(
 
 
 def _swap_batch_and_time(x: Any) -> Any:
-    return transpose(x, (1, 0, *range(2, len(_sequence(x).shape))))
+    return transpose(x, (1, 0, *range(2, _sequence_rank(x))))
 
 
-def _sequence(x: Any) -> Any:
+def _sequence_rank(x: Any) -> int:
     """Raises ValueError where a tensor has no axes of batch and time."""
-    x = shaped(x)
-    if x.shape is not None and len(x.shape) < 2:
-        raise ValueError(f"inputs and mask have the axes batch and time, which a tensor of shape {x.shape} has not.")
-    return x
+    shape = static_shape(shaped(x))
+    if shape is not None and len(shape) < 2:
+        raise ValueError(f"inputs and mask have the axes batch and time, which a tensor of shape {shape} has not.")
+    return len(shape)
 
 
 def _number_of_steps(tensors: list[Any], known: bool) -> Any:
@@ -135,7 +137,7 @@ def _number_of_steps(tensors: list[Any], known: bool) -> Any:
     Raises:
         ValueError: there are several, there is none, or it is 0.
     """
-    steps = {dim for x in tensors for dim in x.shape[:1]} - {None}
+    steps = {dim for x in tensors for dim in static_shape(x)[:1]} - {None}
     if len(steps) > 1:
         raise op_error(ValueError, "RNN", f"inputs and mask must have one number of steps, but it is {sorted(steps)}.")
     if known and not steps:
@@ -148,7 +150,7 @@ def _number_of_steps(tensors: list[Any], known: bool) -> Any:
 def _mask_of_lengths(lengths: Any, steps: Any, go_backwards: bool) -> Any:
     """The mask (time, batch) of how many steps count."""
     lengths = shaped(lengths)
-    if len(lengths.shape) > 1:
+    if len(static_shape(lengths)) > 1:
         raise op_error(ValueError, "RNN", f"input_length must be one number for each sample, not {describe(lengths)}.")
     if go_backwards:
         lengths = lengths + (steps - max(lengths))
@@ -162,7 +164,7 @@ def _check_states(before: Any, after: Any, shapes: bool) -> None:
         problem = f"the states must keep their structure, but {show(old_structure)} becomes {show(new_structure)}."
         raise op_error(ValueError, "RNN", problem)
     for i, (a, b) in enumerate(zip(map(shaped, old), map(shaped, new), strict=True)):
-        if shapes and not fits(b.shape, a.shape):
+        if shapes and not fits(static_shape(b), static_shape(a)):
             problem = f"state {i} must keep its shape, but {describe(a)} becomes {describe(b)}."
             raise op_error(ValueError, "RNN", problem)
 
@@ -176,12 +178,12 @@ def _where(mask: Any, new: Any, old: Any) -> Any:
 
 def _to_rank(mask: Any, like: Any) -> Any:
     like = shaped(like)
-    missing = len(like.shape) - len(mask.shape)
+    missing = len(static_shape(like)) - len(static_shape(mask))
     if missing >= 0:
         return expand_dims(mask, tuple(range(-missing, 0))) if missing else mask
-    if not like.shape:
+    if not static_shape(like):
         raise op_error(ValueError, "RNN", f"with a mask, states and outputs need a batch axis, not {describe(like)}.")
-    return mask[:, 0]
+    return getitem(mask, (slice(None), 0))
 
 
 def _unrolled(step: Callable[[Any, Any], Any], carry: Any, xs: Any, reverse: bool) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from dovetail.core.checked import checked
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.math.compare import equal, less_equal, maximum, minimum, where
 from dovetail.ops.math.reduce import sum
 from dovetail.ops.samples import array, sample
@@ -193,7 +194,7 @@ def diag(x: Any, k: int = 0) -> Any:
         array([1, 4], dtype=int32)
     """
     x = shaped(x)
-    return matrix_diag(x, k) if len(x.shape) == 1 else diagonal(x, k)
+    return matrix_diag(x, k) if len(static_shape(x)) == 1 else diagonal(x, k)
 
 
 @checked

@@ -18,7 +18,7 @@ from dovetail.core.kinds import Anything, Ints
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.math.compare import where
 from dovetail.ops.math.cumulative import cumsum
 from dovetail.ops.math.reduce import sum
@@ -103,7 +103,7 @@ def repeat(x: Any, repeats: Annotated[Any, at_least(0)], axis: int | None = None
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     x = shaped(x)
-    axis = normalize_axis(axis, len(x.shape))
+    axis = normalize_axis(axis, len(static_shape(x)))
     dims = dims_of(x)
     if isinstance(repeats, int):
         copies = broadcast_to(expand_dims(x, axis + 1), [*dims[: axis + 1], repeats, *dims[axis + 1 :]])
@@ -210,16 +210,16 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
     x = shaped(x)
     if isinstance(pad_width, int):
         pad_width = (pad_width, pad_width)
-    if len(pad_width) == 2 and not any(isinstance(n, (list, tuple)) or getattr(n, "shape", ()) for n in pad_width):
-        pad_width = [pad_width] * len(x.shape)
+    if len(pad_width) == 2 and not any(isinstance(n, (list, tuple)) or static_shape(n) for n in pad_width):
+        pad_width = [pad_width] * len(static_shape(x))
     if mode != "constant":
         return _mirror_pad(x, pad_width, mode)
     low, high = ([pair[i] for pair in pad_width] for i in (0, 1))
     if not is_tensor(constant_values):
-        return _pad(x, low, high, _border(constant_values, native_to_dtype(x.dtype)))
-    if constant_values.shape:
+        return _pad(x, low, high, _border(constant_values, native_to_dtype(dtype_of(x))))
+    if static_shape(constant_values):
         raise op_error(ValueError, "PadV2", f"constant_values must be one number, not {constant_values!r}.")
-    return where(_pad(ones_like(x, "bool"), low, high), _pad(x, low, high), cast(constant_values, x.dtype))
+    return where(_pad(ones_like(x, "bool"), low, high), _pad(x, low, high), cast(constant_values, dtype_of(x)))
 
 
 def _border(value: Any, dtype: DType) -> Any:

@@ -16,6 +16,7 @@ from dovetail.core.kinds import Anything, Index, Number, Real
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math import compare
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.create import full, iota, zeros_like
@@ -84,8 +85,8 @@ def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
     if not batch_dims:
         return _gather(x, indices, axis)
     x, indices = shaped(x), shaped(indices)
-    axis = normalize_axis(axis, len(x.shape))
-    rank, count = len(x.shape), len(indices.shape) - batch_dims
+    axis = normalize_axis(axis, len(static_shape(x)))
+    rank, count = len(static_shape(x)), len(static_shape(indices)) - batch_dims
     if axis < batch_dims:
         raise ValueError(f"the axis {axis} must not be one of the {batch_dims} batch axes.")
     x = reorder(x, [*range(batch_dims), axis, *(i for i in range(batch_dims, rank) if i != axis)])
@@ -363,4 +364,4 @@ def scatter_nd(indices: Any, values: Any, shape: Any) -> Any:
         array([  0, 110,   0], dtype=int32)
     """
     values = shaped(values)
-    return tensor_scatter_add(full(shape, 0, values.dtype), indices, values)
+    return tensor_scatter_add(full(shape, 0, dtype_of(values)), indices, values)

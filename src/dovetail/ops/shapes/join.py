@@ -13,6 +13,7 @@ from dovetail.core.kinds import Anything, Anythings, Ints
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.shape import dims_of, expand_dims, reshape, shaped
 from dovetail.ops.shapes.slicing import along
@@ -175,7 +176,8 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Any]:
 
 
 def _known_dim(x: Any, axis: int, op_name: str, argument: str) -> int:
-    dim = x.shape[normalize_axis(axis, len(x.shape))]
+    known = static_shape(x)
+    dim = known[normalize_axis(axis, len(known))]
     if dim is None:
         raise op_error(ValueError, op_name, f"the size of axis {axis} is not known, so {argument} must be given.")
     return dim
@@ -229,7 +231,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """
     x = shaped(x)
     dims = dims_of(x)
-    at = normalize_axis(axis, len(x.shape))
+    at = normalize_axis(axis, len(static_shape(x)))
     dim = dims[at]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
@@ -271,6 +273,6 @@ def split_sizes(x: Any, sizes: Sequence[Any], axis: int = 0) -> list[Any]:
     if len(open_) > 1:
         raise op_error(ValueError, "SplitV", f"only one size can be -1, but they are {sizes}.")
     if open_:
-        dim = dims_of(x)[normalize_axis(axis, len(x.shape))]
+        dim = dims_of(x)[normalize_axis(axis, len(static_shape(x)))]
         sizes[open_[0]] = dim - sum(size for i, size in enumerate(sizes) if i != open_[0])
     return list(_split(x, sizes, axis))

@@ -10,6 +10,7 @@ from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.join import concatenate
 from dovetail.ops.shapes.shape import dims_of, reorder, reshape, shape_of, shaped
@@ -27,7 +28,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
         (3, 1, 1)
     """
     x = shaped(x)
-    rank = len(x.shape)
+    rank = len(static_shape(x))
     moved, places = (
         [normalize_axis(i, rank) for i in ([a] if isinstance(a, int) else a)] for a in (source, destination)
     )
@@ -52,7 +53,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
         (3, 1)
     """
     x = shaped(x)
-    order = list(range(len(x.shape)))
+    order = list(range(len(static_shape(x))))
     a, b = normalize_axis(axis1, len(order)), normalize_axis(axis2, len(order))
     order[a], order[b] = b, a
     return reorder(x, order)

@@ -15,6 +15,7 @@ from dovetail.core.kinds import Each, Integer, Ints, Real
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math import compare, reduce
 from dovetail.ops.math.bitwise import logical_and
 from dovetail.ops.samples import array, bools, ints, sample
@@ -139,10 +140,10 @@ def bincount(x: Any, weights: Any = None, minlength: Count = 0, length: Count | 
     weights = ones_like(x, "int32") if weights is None else shaped(weights)
     size: Any = length
     if length is None:
-        highest = reduce.max(concatenate([reshape(x, (-1,)), cast([0], x.dtype)]))
+        highest = reduce.max(concatenate([reshape(x, (-1,)), cast([0], dtype_of(x))]))
         size = compare.maximum(cast(highest, "int32") + 1, minlength) if dims_of(x)[-1] != 0 else minlength
     counted = logical_and(x >= 0, x < size)
-    rows = len(x.shape) - 1
+    rows = len(static_shape(x)) - 1
     counts = full([*dims_of(x)[:rows], size], 0, weights.dtype)
     where = stack([*coordinates(x, rows), compare.where(counted, x, 0)], -1)
     return tensor_scatter_add(counts, where, compare.where(counted, weights, 0))

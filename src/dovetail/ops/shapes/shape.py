@@ -13,7 +13,7 @@ from dovetail.core.kinds import Anything, Each, Ints
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor, require_numbers, unwrapped
+from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor, require_numbers, static_shape, unwrapped
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.identity import identity
 
@@ -109,7 +109,7 @@ def _(op: Any, g: Any) -> Any:
 
 def shape_of(x: Any) -> Any:
     """The shape for use in other ops' shape arguments: a tuple where it is known, else what `shape` gives."""
-    known = x.shape
+    known = static_shape(x)
     return shape(x) if known is None or None in known else known
 
 
@@ -308,7 +308,7 @@ def ndim(x: Any) -> int:
         >>> ndim([[1, 2]])
         2
     """
-    return len(shaped(x).shape)
+    return len(static_shape(shaped(x)))
 
 
 @checked
@@ -329,23 +329,28 @@ def size(x: Any) -> Any:
 
 def dims_of(x: Any) -> list[Any]:
     """The dimensions: ints where known, scalar tensors where not."""
-    if None not in x.shape:
-        return list(x.shape)
+    known = static_shape(x)
+    if None not in known:
+        return list(known)
     whole = shape(x)
-    return [whole[i] if dim is None else dim for i, dim in enumerate(x.shape)]
+    return [whole[i] if dim is None else dim for i, dim in enumerate(known)]
 
 
 @checked
-def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
+def convert(x: Any, dtype: Any = None, engine: str | None = None, device: str | None = None) -> Tensor:
     """Anything as a Tensor.
 
     Args:
         x: a Tensor, a Variable, an engine's own array, a NumPy array, a Python number or nested lists of them.
         dtype: the dtype to cast to; Python floats become `floatx`, ints int32, if it is not given.
         engine: the engine to move to, without a copy where DLPack allows it.
+        device: the device of the engine to move to; see `dovetail.device`.
 
     Returns:
         A Tensor; a graph Tensor for a graph Tensor.
+
+    Raises:
+        ValueError: the engine has no such device here.
 
     Source: `tf.convert_to_tensor`.
 
@@ -361,7 +366,8 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None) -> Tensor:
     else:
         require_numbers(x)
         wanted = as_dtype(dtype)
-    return arguments.as_tensor(x, wanted, get_engine(engine) if engine else arguments.engine_for(x))
+    tensor = arguments.as_tensor(x, wanted, get_engine(engine) if engine else arguments.engine_for(x))
+    return tensor if device is None else arguments.place(tensor, device)
 
 
 def shaped(x: Any) -> Any:

@@ -18,7 +18,7 @@ from dovetail.core.checked import checked
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import describe, op_error
 from dovetail.core.tensor import Operators
-from dovetail.core.value_kinds import is_tensor
+from dovetail.core.value_kinds import dtype_of, is_tensor, seen, static_shape
 from dovetail.ops.shapes.index import gather, gather_nd
 from dovetail.ops.shapes.join import stack, unstack
 from dovetail.ops.shapes.search import positions
@@ -50,9 +50,9 @@ def getitem(x: Any, index: Any) -> Any:
                [1, 3]], dtype=int32)
     """
     x = shaped(x)
-    if x.shape is None:
+    if static_shape(x) is None:
         raise op_error(ValueError, "StridedSlice", "a tensor of unknown rank cannot be indexed; reshape it first.")
-    entries = _entries(_parts(index), x.shape)
+    entries = _entries(_parts(index), static_shape(x))
     new = tuple(i for i, entry in enumerate(entries) if entry is None)
     if new:
         x = expand_dims(x, new)
@@ -124,7 +124,7 @@ def _entries(index: tuple[Any, ...], shape: tuple[int | None, ...]) -> list[Any]
             axis += missing
         elif _is_mask(item):
             entries += _positions(item, shape[axis:])
-            axis += len(item.shape)
+            axis += len(static_shape(item))
         else:
             entries.append(item)
             axis += item is not None
@@ -146,31 +146,30 @@ def _item(item: Any) -> Any:
             item = item.astype(np.int32)
     else:
         item = shaped(item)
-    dtype = native_to_dtype(item.dtype)
-    if not (dtype.is_integer or (dtype.is_bool and item.shape)):
+    dtype = native_to_dtype(dtype_of(item))
+    if not (dtype.is_integer or (dtype.is_bool and static_shape(item))):
         found = "a single bool" if dtype.is_bool else f"a {dtype} value"
         raise _index_error(f"{found} is no index; {_TAKES}.")
     return item
 
 
 def _is_mask(item: Any) -> bool:
-    return native_to_dtype(item.dtype).is_bool if hasattr(item, "dtype") else False
+    return native_to_dtype(seen(item).dtype).is_bool if hasattr(seen(item), "dtype") else False
 
 
 def _width(item: Any) -> int:
     """How many axes a part of an index speaks of."""
     if item is None or item is Ellipsis:
         return 0
-    return len(item.shape) if _is_mask(item) else 1
+    return len(static_shape(item)) if _is_mask(item) else 1
 
 
 def _positions(mask: Any, shape: tuple[int | None, ...]) -> list[Any]:
     """Where a mask is True: for each of its axes an integer tensor."""
-    for dim, size in zip(shape, mask.shape, strict=False):
+    for dim, size in zip(shape, static_shape(mask), strict=False):
         if None not in (dim, size) and dim != size:
-            raise _index_error(
-                f"a mask of shape {mask.shape} does not fit the axes of shape {shape[: len(mask.shape)]}."
-            )
+            given = static_shape(mask)
+            raise _index_error(f"a mask of shape {given} does not fit the axes of shape {shape[: len(given)]}.")
     return list(np.nonzero(mask)) if isinstance(mask, np.ndarray) else unstack(positions(mask), axis=-1)
 
 

@@ -14,8 +14,8 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-from dovetail.core.engine import Rule
 from dovetail.core.infer import CARRIES_NAN
+from dovetail.core.rules import Rule
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Operators
 from dovetail.engines.numpy import rules as numpy_rules
@@ -27,11 +27,9 @@ class Dimensions(Operators):
     """An integer array of which some elements are symbolic dimensions.
 
     Attributes:
-        library: whose values it is one of.
         array: the elements, as ints and symbolic dimensions.
     """
 
-    library = "jax"
     dtype = np.dtype("int32")
 
     def __init__(self, elements: Any) -> None:

@@ -1,0 +1,70 @@
+"""Devices: where the values are that are made within a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from dovetail.core import config
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.errors import describe, did_you_mean, op_error
+
+NOWHERE = "", ""  # outside of all scopes
+scope: ContextVar[tuple[str, str]] = ContextVar("dovetail_device", default=NOWHERE)  # the names of an engine and device
+config.register_context(scope.get)
+
+
+@contextmanager
+def device(name: str) -> Iterator[None]:
+    """Puts the values that are made in a `with` block on a device of the current engine, in this thread.
+
+    These are constants, converted arrays, variables, random numbers.  A value stays on its device, and so does what is
+    computed of it, in the block and behind it: results of ops and functions, gradients, new values of variables.  What
+    was made outside of all such blocks goes along with the values that it meets; but values that were put on two
+    devices do not mix: a call with both is an error, and `ops.convert(x, device=...)` moves one of them.
+
+    Args:
+        name: one of those that `dovetail engines` lists, as "cpu:0" or "gpu:1".
+
+    Raises:
+        ValueError: the current engine has no such device here.
+
+    Example:
+        >>> from dovetail import ops
+        >>> with device("cpu:0"):
+        ...     ops.constant([1., 2.]).device
+        'cpu:0'
+    """
+    engine = current_engine()
+    require_device(engine, name)
+    token = scope.set((engine.name, name))
+    try:
+        with engine.on_device(name):
+            yield
+    finally:
+        scope.reset(token)
+
+
+def current_device(engine_name: str) -> str | None:
+    """The device on which an engine's new values are to be; None if nothing was said."""
+    engine, name = scope.get()
+    return name if engine == engine_name else None
+
+
+@contextmanager
+def nowhere() -> Iterator[None]:
+    """What is made in a `with` block goes along with the values that it meets, whatever scope is around."""
+    token = scope.set(NOWHERE)
+    try:
+        yield
+    finally:
+        scope.reset(token)
+
+
+def require_device(engine: object, name: str) -> None:
+    """Raises ValueError where an engine does not have a device."""
+    known = engine.devices()  # type: ignore[attr-defined]  # an Engine, whose module stands on this one
+    if name not in known:
+        problem = f"the engine {engine.name!r} has the devices {', '.join(known)} here, not {describe(name)}."  # type: ignore[attr-defined]
+        raise op_error(ValueError, "device", f"{problem} {did_you_mean(str(name), known)}".rstrip())

@@ -1,0 +1,173 @@
+"""Rules: how an engine computes each op, declared once in the engine's files.
+
+A rule is a function of the library's own arrays, with the op's parameters.  Most ops have one, for all the ways in
+which an op comes to be computed; where these differ, a rule says for which layers it is:
+
+    eager    a single call from Python
+    program  an operation of a compiled program
+    out      the same, whose result is written into an array that is given as `out=`
+    native   a call on values of the library's own users
+
+An op may have several rules for a layer, which have names; the first is what calls use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+Rule = Callable[..., Any]
+
+LAYERS = EAGER, PROGRAM, OUT, NATIVE = ("eager", "program", "out", "native")
+CALLS = (EAGER, PROGRAM, NATIVE)  # whose results are arrays of their own
+WITH_OUT = (*CALLS, OUT)
+DEFAULT = "default"
+
+
+class Variant(NamedTuple):
+    """One rule of an op for one layer.
+
+    Attributes:
+        name: which tells it from the others.
+        rule: the function.
+        when: (operation of a graph) → whether it fits this one; None if it fits all.
+    """
+
+    name: str
+    rule: Rule
+    when: Callable[[Any], bool] | None = None
+
+
+class Rules(Mapping[str, Rule]):
+    """A table of rules; as a mapping, what programs call by default.
+
+    rules = Rules({"Tanh": np.tanh})               the library's function fits as it is
+
+    @rules("Sum", "Mean")                          it does not: a function with the op's parameters
+    def _(x, axis, keepdims): ...
+
+    @rules("MatMul", layers=WITH_OUT)              it takes `out=`, too
+    @rules("Conv2D", variant="patches")            a further way to compute the op
+
+    Attributes:
+        fresh: ops, besides those with a rule for `out`, whose rules never return a view of an argument.
+    """
+
+    def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
+        self._variants: dict[str, dict[str, tuple[Variant, ...]]] = {layer: {} for layer in LAYERS}
+        self._defaults: dict[str, dict[str, Rule]] = {layer: {} for layer in LAYERS}
+        self._closed = False
+        self.fresh: set[str] = set()
+        self |= rules or {}
+
+    def __call__(
+        self,
+        *names: str,
+        layers: tuple[str, ...] = CALLS,
+        variant: str = DEFAULT,
+        when: Callable[[Any], bool] | None = None,
+    ) -> Callable[[Rule], Rule]:
+        """Decorator: declares the rule of some ops.
+
+        Args:
+            names: of the ops.
+            layers: what it is for.
+            variant: its name among the op's rules.
+            when: (operation of a graph) → whether the rule fits it; only programs ask.
+
+        Raises:
+            ValueError: the op has a rule of this name for one of the layers.
+            TypeError: the table's engine is made.
+        """
+
+        def declare(rule: Rule) -> Rule:
+            for name in names:
+                for layer in layers:
+                    self._declare(layer, name, Variant(variant, rule, when))
+            return rule
+
+        return declare
+
+    def _declare(self, layer: str, name: str, variant: Variant) -> None:
+        if self._closed:
+            raise TypeError(f"{name}: an engine's rules are declared before it is made, and not changed afterwards.")
+        found = self._variants[layer].get(name, ())
+        if any(variant.name == other.name for other in found):
+            problem = f"{name} has a rule {variant.name!r} for the layer {layer!r} already"
+            raise ValueError(f"{problem}: give a further one another name, as in variant='blocked'.")
+        self._put(layer, name, (*found, variant))
+
+    def _put(self, layer: str, name: str, variants: tuple[Variant, ...]) -> None:
+        self._variants[layer][name] = variants
+        for variant in reversed(variants):
+            if variant.when is None:
+                self._defaults[layer][name] = variant.rule
+
+    def __setitem__(self, name: str, rule: Rule) -> None:
+        self(name)(rule)
+
+    def __ior__(self, rules: Mapping[str, Rule]) -> Rules:
+        for name, rule in rules.items():
+            self[name] = rule
+        return self
+
+    # what there is
+
+    def variants(self, name: str, layer: str = PROGRAM) -> tuple[Variant, ...]:
+        """The rules of an op for a layer; of those that fit an operation, the first is the default.
+
+        Example:
+            >>> import numpy as np
+            >>> rules = Rules({"Tanh": np.tanh})
+            >>> _ = rules("Tanh", variant="by exp")(lambda x: 1 - 2 / (np.exp(2 * x) + 1))
+            >>> [variant.name for variant in rules.variants("Tanh")]
+            ['default', 'by exp']
+        """
+        return self._variants[layer].get(name, ())
+
+    def layer(self, layer: str) -> dict[str, Rule]:
+        """The rule of each op that calls use in a layer: the first that fits whatever it is called with."""
+        return self._defaults[layer]
+
+    def __getitem__(self, name: str) -> Rule:
+        return self._defaults[PROGRAM][name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._defaults[PROGRAM]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._defaults[PROGRAM])
+
+    def __len__(self) -> int:
+        return len(self._defaults[PROGRAM])
+
+    # what engines make of it
+
+    def completed(self, others: Mapping[str, Rule], finish: Callable[[str, str, Rule], Rule]) -> Rules:
+        """The table of an engine; this one stays as it is from now on.
+
+        Args:
+            others: rules for the ops of which it has none.
+            finish: (layer, name of the op, rule) → the rule as it is called.
+        """
+        whole = Rules({name: rule for name, rule in others.items() if name not in self})
+        table = Rules()
+        for layer in LAYERS:
+            for name, variants in (whole._variants[layer] | self._variants[layer]).items():
+                table._put(layer, name, tuple(v._replace(rule=finish(layer, name, v.rule)) for v in variants))
+        table.fresh = self.fresh
+        table._closed = self._closed = True
+        return table
+
+    def on_native_values(self) -> Rules:
+        """The same table where all calls are calls on values of the library's own users."""
+        table = Rules()
+        table._variants = {**dict.fromkeys(CALLS, self._variants[NATIVE]), OUT: {}}
+        table._defaults = {**dict.fromkeys(CALLS, self._defaults[NATIVE]), OUT: {}}
+        table.fresh, table._closed = self.fresh, True
+        return table
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is a table `on_native_values`."""
+        return self._variants[EAGER] is self._variants[NATIVE]

@@ -1,0 +1,13 @@
+"""The JAX engine: XLA, one jitted executable for a whole program.
+
+Dovetail has 64-bit types, which JAX has only under `enable_x64`; so the rules run under that setting, and the setting
+of the user's own JAX code stays as it is.  `tables` holds the rules; each family of ops fills them in a module of its
+own.
+"""
+
+# The families are imported for what they put into the table.
+from dovetail.engines.jax import arrays, bodies, elementwise, linalg, nn, random, reductions, windows  # noqa: F401
+from dovetail.engines.jax.engine import JaxEngine
+from dovetail.engines.jax.tables import rules
+
+engine = JaxEngine(rules)

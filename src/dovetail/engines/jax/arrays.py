@@ -1,0 +1,173 @@
+"""Rules of ops that move elements: shapes, joining, slices, positions, sorting."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from dovetail.core.devices import NOWHERE, scope
+from dovetail.core.dtypes import DType
+from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
+from dovetail.engines import slices
+from dovetail.engines.jax.devices import placed
+from dovetail.engines.jax.dimensions import Dimension, shape_of
+from dovetail.engines.jax.tables import rules
+
+# -- shape ------------------------------------------------------------------------------------------------------------
+
+rules("Shape", layers=(NATIVE,))(shape_of)
+rules["Reshape"] = jnp.reshape
+rules["Identity"] = lambda x: x
+rules["StopGradient"] = lax.stop_gradient
+rules["BroadcastTo"] = jnp.broadcast_to
+rules["Transpose"] = jnp.transpose
+
+
+@rules("Shape", layers=(EAGER, PROGRAM))
+def _(x: Any) -> Any:
+    return jnp.array(x.shape, np.int32)
+
+
+@rules("SumLike")
+def _(g: Any, like: Any) -> Any:
+    extra = g.ndim - like.ndim
+    axes = (*range(extra), *(i + extra for i, dim in enumerate(like.shape) if dim == 1 and g.shape[i + extra] != 1))
+    return jnp.sum(g, axis=axes, dtype=g.dtype).reshape(like.shape) if axes else g
+
+
+# -- joining, slicing, indexing ---------------------------------------------------------------------------------------
+
+rules["ConcatV2"] = jnp.concatenate
+rules["Pack"] = jnp.stack
+rules["ExpandDims"] = jnp.expand_dims
+rules["Tile"] = jnp.tile
+rules["Roll"] = jnp.roll
+rules["Sort"] = jnp.sort
+rules["Where"] = lambda x: jnp.argwhere(x).astype(np.int32)
+rules["ArgSort"] = lambda x, axis: jnp.argsort(x, axis, stable=True).astype(np.int32)
+rules["SearchSorted"] = lambda *args: jnp.searchsorted(*args).astype(np.int32)
+rules["TopKV2"] = lambda x, k: tuple(lax.top_k(x, k))
+rules["Bitcast"] = lambda x, dtype: lax.bitcast_convert_type(x, dtype.numpy)
+
+
+@rules("PadV2")
+def _(x: Any, low: Any, high: Any, value: Any) -> Any:
+    return lax.pad(x, jnp.array(value, x.dtype), [(*pair, 0) for pair in zip(low, high, strict=True)])
+
+
+rules["Squeeze"] = jnp.squeeze
+
+
+@rules("Iota")
+def _(size: tuple[int], dtype: DType) -> Any:
+    numbers = lax.iota(dtype.numpy, size[0])
+    return numbers if scope.get() is NOWHERE else placed(numbers)
+
+
+@rules("Slice")
+@functools.partial(jax.jit, static_argnums=2)
+def _read_block(x: Any, start: Any, size: tuple[int, ...]) -> Any:
+    return lax.dynamic_slice(x, start, size, allow_negative_indices=False)
+
+
+@rules("XlaDynamicUpdateSlice")
+@jax.jit
+def _write_block(x: Any, start: Any, updates: Any) -> Any:
+    return lax.dynamic_update_slice(x, updates, start, allow_negative_indices=False)
+
+
+class _Window(NamedTuple):
+    """A strided slice as XLA takes it: with a number for every axis, and with axes to flip and to remove afterwards."""
+
+    starts: tuple[int, ...]
+    sizes: tuple[int, ...]
+    steps: tuple[int, ...]
+    shape: tuple[int, ...]
+    flipped: tuple[int, ...]
+
+    @classmethod
+    def of(cls, shape: Any, where: Any) -> _Window:
+        index, flipped = slices.forward(slices.entries(*where), shape)
+        index = (*index, *(slice(0, dim, 1) for dim in shape[len(index) :]))
+        ranges = [range(i, i + 1) if isinstance(i, int) else range(i.start, i.stop, i.step) for i in index]
+        return cls(
+            starts=tuple(r.start for r in ranges),
+            sizes=tuple(map(len, ranges)),
+            steps=tuple(r.step for r in ranges),
+            shape=tuple(len(r) for r, i in zip(ranges, index, strict=True) if not isinstance(i, int)),
+            flipped=flipped,
+        )
+
+    def is_block_of(self, x: Any) -> bool:
+        """Whether it is better read by a program that takes the starts as values, so that it fits all starts."""
+        return not (self.flipped or any(s != 1 for s in self.steps) or isinstance(x, jax.core.Tracer))
+
+
+@rules("StridedSlice", layers=(EAGER, PROGRAM))
+def _strided_slice(x: Any, *where: Any) -> Any:
+    window = starts, sizes, steps, shape, flipped = _Window.of(x.shape, where)
+    if window.is_block_of(x):
+        return _read_block(x, np.array(starts), sizes).reshape(shape)
+    stops = [a + (n - 1) * step + 1 if n else a for a, n, step in zip(starts, sizes, steps, strict=True)]
+    return lax.rev(lax.slice(x, starts, stops, steps).reshape(shape), flipped)
+
+
+@rules("StridedSliceGrad")
+def _(g: Any, shape: Any, *where: Any) -> Any:
+    window = starts, sizes, steps, _, flipped = _Window.of(shape, where)
+    if window.is_block_of(g):
+        return _write_block(jnp.zeros(shape, g.dtype), np.array(starts), g.reshape(sizes))
+    parts = zip(starts, sizes, steps, shape, strict=True)
+    padding = [(a, dim - a - (n - 1) * s - 1, s - 1) if n else (0, dim, 0) for a, n, s, dim in parts]
+    return lax.pad(lax.rev(g, flipped).reshape(sizes), jnp.zeros((), g.dtype), padding)
+
+
+def _check_positions(indices: Any, *dims: int) -> None:
+    """Raises IndexError where one is out of range and the values can be seen, which is not so inside `jit`."""
+    if not isinstance(indices, jax.core.Tracer):
+        slices.rows(np.asarray(indices).astype(np.int64).reshape(-1, len(dims)), dims)
+
+
+@rules("GatherV2")
+def _(x: Any, indices: Any, axis: int) -> Any:
+    _check_positions(indices, x.shape[axis])
+    return jnp.take(x, indices, axis, mode="fill")
+
+
+@rules("TakeAlongAxis")
+def _(x: Any, indices: Any, axis: int) -> Any:
+    _check_positions(indices, x.shape[axis])
+    return jnp.take_along_axis(x, indices, axis, mode="fill")
+
+
+def _at(method: str) -> Rule:
+    @jax.jit
+    def compiled(x: Any, indices: Any, *updates: Any) -> Any:
+        positions = tuple(indices[..., i] for i in range(indices.shape[-1]))
+        return getattr(x.at[positions], method)(*updates, mode="drop")  # reads NaN, writes nothing out of range
+
+    def rule(x: Any, indices: Any, *updates: Any) -> Any:
+        _check_positions(indices, *x.shape[: indices.shape[-1]])
+        return compiled(x, indices, *updates)
+
+    return rule
+
+
+rules |= {
+    "GatherNd": _at("get"),
+    "TensorScatterUpdate": _at("set"),
+    "TensorScatterAdd": _at("add"),
+    "TensorScatterMax": _at("max"),
+    "TensorScatterMin": _at("min"),
+}
+
+
+@rules("StridedSlice", layers=(NATIVE,))
+def _(x: Any, *where: Any) -> Any:
+    symbolic = any(isinstance(dim, Dimension) for dim in (*x.shape, *where[0], *where[1]))
+    return x[slices.entries(*where)] if symbolic else _strided_slice(x, *where)

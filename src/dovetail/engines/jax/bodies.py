@@ -1,0 +1,31 @@
+"""Rules that are the bodies of composites, each compiled as a whole: where single kernels take XLA too long."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+
+from dovetail.core.kinds import Kind
+from dovetail.core.rules import EAGER, PROGRAM, Rule
+from dovetail.core.table import OPS
+from dovetail.engines.bodies import DECODERS, body_rule
+from dovetail.engines.jax.tables import rules
+
+_NEAREST = ("ResizeNearestNeighbor", "ResizeNearestNeighborGrad")
+_RESIZES = ("ResizeBilinear", "ResizeBicubic", "ResizeArea", "ScaleAndTranslate")
+_GATHER_COST = 12  # of a resized image's pixels: XLA makes one loop of all that is gathered
+
+
+def _compiled(name: str, body: Any) -> Rule:
+    static = [i for i, param in enumerate(OPS[name].params) if not isinstance(param.kind, Kind)]
+    return jax.jit(body, static_argnums=static)
+
+
+for _name in ("CTCLoss", *DECODERS, *_NEAREST):
+    _layers = (EAGER, PROGRAM) if _name != "CTCLoss" else (EAGER,)  # in a graph, its gradient needs to see the body
+    rules(_name, layers=_layers)(_compiled(_name, body_rule(_name, "jax")))
+for _name in (name for resize in _RESIZES for name in (resize, f"{resize}Grad")):
+    _body: Any = OPS[_name].body
+    rules(_name, layers=(EAGER, PROGRAM))(_compiled(_name, functools.partial(_body, gather_cost=_GATHER_COST)))

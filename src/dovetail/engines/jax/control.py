@@ -1,0 +1,36 @@
+"""XLA's control flow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jax import lax
+
+from dovetail.core.control import Control, Values
+from dovetail.core.rules import Rule
+
+
+class LaxControl(Control):
+    """XLA's control flow."""
+
+    def cond(self, condition: Any, then_branch: Rule, else_branch: Rule) -> Values:
+        return lax.cond(condition, lambda: tuple(then_branch()), lambda: tuple(else_branch()))
+
+    def while_loop(self, condition: Rule, body: Rule, state: Values, limit: int | None) -> Values:
+        def goes_on(counted: Any) -> Any:
+            count, state = counted
+            held = condition(*state)
+            return held if limit is None else (count < limit) & held
+
+        def step(counted: Any) -> Any:
+            return counted[0] + 1, tuple(body(*counted[1]))
+
+        return lax.while_loop(goes_on, step, (0, tuple(state)))[1]
+
+    def scan(self, body: Rule, init: Values, xs: Values, length: int | None, reverse: bool) -> tuple[Values, Values]:
+        def step(carry: Values, slices: Values) -> tuple[Values, Values]:
+            carry, ys = body(carry, slices)
+            return tuple(carry), tuple(ys)
+
+        # The length of slices may be one that JAX does not know yet, but one that is given must be known.
+        return lax.scan(step, tuple(init), tuple(xs), None if xs else length, reverse)

@@ -1,0 +1,73 @@
+"""Rules of elementwise ops: arithmetic, comparisons, special functions, casts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from dovetail.core.dtypes import DType
+from dovetail.engines.jax.tables import rules
+from dovetail.engines.numpy_like import by_name, drops_imaginary, integer_power
+
+
+def _exp2(x: Any) -> Any:
+    """In float32 for halves, for which jax's is wrong in the first digit of large results."""
+    return jnp.exp2(x.astype(jnp.float32)).astype(x.dtype) if x.dtype.itemsize == 2 else jnp.exp2(x)
+
+
+rules |= {
+    **by_name(jnp, but=("FloorDiv",)),
+    "Equal": jnp.equal,
+    "Rint": jnp.rint,
+    "Rsqrt": lax.rsqrt,
+    "Real": jnp.real,
+    "Imag": jnp.imag,
+    "Exp2": _exp2,
+    "Erf": lax.erf,
+    "Erfc": lax.erfc,
+    "Erfinv": lax.erf_inv,
+    "Lgamma": lax.lgamma,
+    "Digamma": lambda x: jnp.where(x == 0, -1 / x, lax.digamma(x)),  # which gives NaN at its pole
+    "Polygamma": jax.scipy.special.polygamma,
+}
+
+
+@rules("FloorDiv")
+def _(x: Any, y: Any) -> Any:
+    quotient = jnp.floor_divide(x, y)
+    return jnp.where(y == 0, 0, quotient) if jnp.issubdtype(x.dtype, jnp.integer) else quotient
+
+
+@rules("Pow")
+def _(x: Any, y: Any) -> Any:
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        return jnp.power(x, y)
+    signed = jnp.issubdtype(x.dtype, jnp.signedinteger)
+    return integer_power(jnp, _power_by_squaring, x, y) if signed else _power_by_squaring(x, y)
+
+
+def _power_by_squaring(x: Any, y: Any) -> Any:
+    """`x ** y` of integers with `y >= 0`; jnp.power reads no more than the six lowest bits of an exponent."""
+
+    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        result, x, y = state
+        return jnp.where(y & 1 == 1, result * x, result), x * x, y >> 1
+
+    x, y = jnp.broadcast_arrays(x, y)
+    return lax.while_loop(lambda state: jnp.any(state[2] > 0), step, (jnp.ones_like(x), x, y))[0]
+
+
+@rules("Complex")
+def _(x: Any, y: Any) -> Any:
+    return lax.complex(*jnp.broadcast_arrays(x, y))
+
+
+@rules("Cast")
+def _(x: Any, dtype: DType) -> Any:
+    return lax.convert_element_type(x.real if drops_imaginary(x.dtype.kind == "c", dtype) else x, dtype.numpy)
+
+
+rules["XlaOptimizationBarrier"] = lambda xs: tuple(lax.optimization_barrier(tuple(xs)))

@@ -1,0 +1,177 @@
+"""JaxEngine: how JAX holds, compiles, moves and differentiates values."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dovetail.core.accumulation import PRODUCTS
+from dovetail.core.control import Control
+from dovetail.core.devices import NOWHERE, scope
+from dovetail.core.dtypes import DType
+from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
+from dovetail.core.rules import Rule, Rules
+from dovetail.engines.jax.control import LaxControl
+from dovetail.engines.jax.devices import devices, name_of, named, placed, told
+from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
+from dovetail.engines.jax.program import Program, with_64_bits
+
+
+def _zero_tangent(x: Any) -> Any:
+    return jnp.zeros_like(x) if jnp.issubdtype(x.dtype, np.inexact) else np.zeros(x.shape, jax.dtypes.float0)
+
+
+def _is_traced(values: Any) -> bool:
+    if type(values) in (tuple, list):
+        return any(map(_is_traced, values))
+    return isinstance(values, jax.core.Tracer)
+
+
+_LOOPS = {"While": (2, 3, 4), "Scan": (3, 4, 5)}  # and which arguments of their rules are no arrays
+
+
+class JaxEngine(Engine):
+    """JAX on its default device."""
+
+    name = "jax"
+    specializes = True
+    static_shapes = True
+    compiles_programs = True
+    consumes = True
+    accumulates = PRODUCTS - {"Einsum"}
+    forks = False
+
+    def version(self) -> str:
+        return jax.__version__
+
+    def devices(self) -> list[str]:
+        return list(map(name_of, devices()))
+
+    def device_of(self, value: Any) -> str:
+        return name_of(next(iter(value.devices())))
+
+    def on_device(self, device: str) -> AbstractContextManager[Any]:
+        return jax.default_device(named(device))
+
+    @with_64_bits
+    def to_device(self, value: Any, device: str) -> Any:
+        return jax.device_put(value, named(device))
+
+    def owns_type(self, kind: type) -> bool:
+        return issubclass(kind, jax.Array | jax.core.Tracer | Dimensions | Dimension)
+
+    @with_64_bits
+    def asarray(self, value: Any, dtype: DType) -> Any:
+        array = np.asarray(value, dtype.numpy)
+        made = jnp.array(array)
+        if isinstance(made, jax.core.Tracer):  # a value of its own, which does not end with what is being traced
+            with jax.ensure_compile_time_eval():
+                made = jnp.array(array)
+        return made if scope.get() is NOWHERE else placed(made)
+
+    def to_numpy(self, value: Any) -> np.ndarray:
+        return np.asarray(value)
+
+    def make_control(self) -> Control:
+        return LaxControl()
+
+    @with_64_bits
+    def copy(self, value: Any) -> Any:
+        return jnp.array(value, copy=True)
+
+    def is_deleted(self, value: Any) -> bool:
+        return value.is_deleted()
+
+    @with_64_bits
+    def from_dlpack(self, value: Any) -> Any:
+        array = jnp.from_dlpack(value)
+        return array if scope.get() is NOWHERE else placed(array)
+
+    def eager_rule(self, rule: Rule) -> Rule:
+        @with_64_bits
+        @functools.wraps(rule)
+        def wide(*args: Any) -> Any:
+            try:
+                result = rule(*args)
+            except ValueError as error:
+                raise told(error) from error
+            if not _is_traced(result) or _is_traced(args):
+                return result
+            with jax.ensure_compile_time_eval():  # what Dovetail computes now has a value, also inside `jit`
+                return rule(*args)
+
+        return wide
+
+    def make_native(self, rules: Rules) -> Engine:
+        return NativeJaxEngine(rules)
+
+    def native_rule(self, name: str, rule: Rule) -> Rule:
+        return rule if name == "Shape" else with_dimensions(name, rule)
+
+    def rule_for(self, operation: Any, out: bool) -> Rule | None:
+        rule = super().rule_for(operation, out)
+        static = _LOOPS.get(operation.type)
+        if rule is None or static is None:
+            return rule
+        compiled = jax.jit(rule, static_argnums=static)  # once; JAX compiles a loop that it runs at once each time
+        return lambda *args: (rule if _is_traced(args) else compiled)(*args)
+
+    def compile(self, segment: Segment) -> Callable[..., Any]:
+        return Program(segment.function, segment.donated)
+
+    def print_value(self, value: Any, message: str, summarize: int) -> Any:
+        jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)
+        return value
+
+    def is_traced(self, value: Any) -> bool:
+        return isinstance(value, jax.core.Tracer)
+
+    def is_tracing(self) -> bool:
+        return isinstance(jnp.zeros((), bool), jax.core.Tracer)  # inside `jit` even a constant is one
+
+    def gradients_of(self, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+        return list(jax.grad(function, tuple(range(len(args))))(*args))
+
+    def custom_gradient(self, function: Callable[..., Any], args: Sequence[Any]) -> Sequence[Any]:
+        def with_rule(*args: Any) -> Any:
+            results, gradient = function(*args)
+
+            def rule(arriving: Any) -> Any:
+                departing = gradient(*[None if g.dtype == jax.dtypes.float0 else g for g in arriving])
+                return tuple(_zero_tangent(x) if g is None else g for x, g in zip(args, departing, strict=True))
+
+            return tuple(results), rule
+
+        return jax.custom_gradient(with_rule)(*args)
+
+    def recompute(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        return jax.checkpoint(function)(*args)
+
+
+class NativeJaxEngine(JaxEngine):
+    """JAX on its users' own values, of whose shapes it may not know all dimensions."""
+
+    static_shapes = False
+    native_dtype_of = staticmethod(operator.attrgetter("dtype"))
+
+    def shape(self, value: Any) -> Any:
+        if isinstance(value, Dimension):
+            return ()
+        shape = value.shape
+        return shape if {*map(type, shape)} <= {int} else known(shape)
+
+    def dtype(self, value: Any) -> DType:
+        return native_to_dtype(as_dimensions(value).dtype)
+
+    def to_ints(self, value: Any) -> Any:
+        value = as_dimensions(value)
+        if not isinstance(value, Dimensions):
+            return super().to_ints(value)
+        return tuple(dim if type(dim) is int else Dimensions(dim) for dim in value.array.reshape(-1).tolist())

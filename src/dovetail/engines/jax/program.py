@@ -1,0 +1,84 @@
+"""Programs: a lowered graph as one executable of XLA."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from itertools import starmap
+from types import FunctionType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from dovetail.engines.jax.devices import current, told
+
+
+def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: JAX has 64-bit types inside.
+
+    `with jax.enable_x64(True)` leaves them on where a signal's handler raises as its `__exit__`, in Python, begins.
+    The setting's own methods are C functions, and Python handles no signal between a result and the call after it.
+    """
+
+    @functools.wraps(function)
+    def in_64_bits(*args: Any) -> Any:
+        before = jax.enable_x64.get_local()
+        try:
+            jax.enable_x64.set_local(True)
+            return function(*args)
+        finally:
+            jax.enable_x64.set_local(before)
+
+    return in_64_bits
+
+
+class Program:
+    """A program as one executable, compiled at the first call for its arguments' dtypes and shapes.
+
+    It is compiled under `enable_x64` and runs without, so the calls that follow go to JAX's C++ code at once: an
+    exception that a signal's handler raises comes before, when nothing is consumed, or after, when the results are in
+    the list.  The first call runs code in Python around the execution, so it consumes copies.  It does so again where
+    settings of JAX's own change between calls, such as its precision of products: an exception in this very moment
+    loses what was consumed.
+    """
+
+    def __init__(self, function: Callable[..., Any], donate: tuple[int, ...]) -> None:
+        self._function = function
+        self._donate = donate
+        self._run: Any = None
+
+    def __call__(self, *args: Any, into: list[Any] | None = None) -> Any:
+        found: list[Any] = [] if into is None else into
+        if self._run is None:
+            self._first(args, found)
+        else:
+            found.extend(starmap(self._run, (args,)))
+        return found[-1]
+
+    @with_64_bits
+    def _first(self, args: tuple[Any, ...], found: list[Any]) -> None:
+        args = tuple(jnp.array(arg, copy=True) if i in self._donate else arg for i, arg in enumerate(args))
+        device = current()
+        if device is not None or len(jax.devices()) > 1:  # the next call's arguments may be on another one
+            sharding = None if device is None else jax.sharding.SingleDeviceSharding(device)
+            jitted = jax.jit(self._function, donate_argnums=self._donate, out_shardings=sharding)
+            self._run = with_64_bits(_told(jitted))
+            found.append(self._run(*args))
+            return
+        compiled = jax.jit(self._function, donate_argnums=self._donate).lower(*args).compile()
+        found.append(compiled(*args))
+        run = getattr(compiled, "_call", None)  # what its `__call__` calls
+        if run is None or isinstance(run, FunctionType):  # Python code, in programs that call back
+            run = with_64_bits(compiled)
+        self._run = run
+
+
+def _told(jitted: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        try:
+            return jitted(*args)
+        except ValueError as error:
+            raise told(error) from error
+
+    return run

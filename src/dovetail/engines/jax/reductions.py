@@ -1,0 +1,43 @@
+"""Rules of reductions, and of running sums and products."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.rules import Rule
+from dovetail.engines.jax.tables import rules
+from dovetail.engines.numpy_like import infinite_bounds, reduction, running
+
+
+def _total(reduce: Rule) -> Rule:
+    return lambda x, axis, keepdims: reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+def _extreme(reduce: Rule, bound: int) -> Rule:
+    def rule(x: Any, axis: Any, keepdims: bool) -> Any:
+        start = np.asarray(infinite_bounds(native_to_dtype(x.dtype))[bound], x.dtype)
+        return reduce(x, axis=axis, keepdims=keepdims, initial=start)
+
+    return rule
+
+
+rules |= {
+    "Sum": _total(jnp.sum),
+    "Prod": _total(jnp.prod),
+    "Max": _extreme(jnp.max, 0),
+    "Min": _extreme(jnp.min, 1),
+    "Mean": reduction(jnp.mean),
+    "ArgMax": reduction(jnp.argmax),
+    "ArgMin": reduction(jnp.argmin),
+    "Any": reduction(jnp.any),
+    "All": reduction(jnp.all),
+    "Cumsum": running(jnp, lax.cumsum, 0),
+    "Cumprod": running(jnp, lax.cumprod, 1),
+    "CumulativeLogsumexp": running(jnp, lax.cumlogsumexp, -math.inf),
+}

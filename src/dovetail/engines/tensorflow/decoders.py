@@ -1,0 +1,10 @@
+"""Rules of labels in time: the bodies of the loss and of its decoders, each as one program."""
+
+from dovetail.core.rules import EAGER, PROGRAM
+from dovetail.engines.bodies import DECODERS, body_rule
+from dovetail.engines.tensorflow.program import as_program
+from dovetail.engines.tensorflow.tables import rules
+
+for _name in ("CTCLoss", *DECODERS):  # in a graph, gradients of the loss need to see its body
+    _layers = (EAGER, PROGRAM) if _name in DECODERS else (EAGER,)
+    rules(_name, layers=_layers)(as_program(body_rule(_name, "tensorflow")))

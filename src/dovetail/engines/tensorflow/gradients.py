@@ -1,0 +1,38 @@
+"""Gradients from the table of ops, of rules that TensorFlow cannot differentiate itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.core.engine_registry import get_engine, pop_engine, push_engine
+from dovetail.core.recording import Record
+from dovetail.core.rules import Rule
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+
+
+def with_gradient_of_table(name: str, rule: Rule) -> Rule:
+    """The rule of an op of one tensor, which TensorFlow differentiates by the gradient that the op has in the table."""
+    op = OPS[name]
+    table: Any = op.gradient_function
+
+    def differentiable(x: Any, *static: Any) -> Any:
+        engine = get_engine("tensorflow").native
+
+        def function(x: Any) -> Any:
+            results = rule(x, *static)
+
+            def gradient(*arriving: Any) -> list[Any]:
+                given, outputs = [Tensor(x, engine), *static], [Tensor(y, engine) for y in results]
+                gradients = [None if g is None else Tensor(g, engine) for g in arriving]
+                token = push_engine(engine)
+                try:
+                    return [table(Record(op, given, outputs), *gradients)._value]
+                finally:
+                    pop_engine(token)
+
+            return results, gradient
+
+        return engine.custom_gradient(function, [x])
+
+    return differentiable

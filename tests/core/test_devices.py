@@ -1,0 +1,44 @@
+"""Devices: scopes, and values that stay where they are."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.devices import NOWHERE, scope
+
+
+def test_values_stay_on_one_of_two_devices():
+    pytest.importorskip("jax")
+    several = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"
+    flags = {"XLA_FLAGS": several, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-m", "tests.core.two_devices"]
+    done = subprocess.run(
+        command, cwd=Path(__file__).parents[2], env={**os.environ, **flags}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_scope(engine):
+    with dt.device("cpu:0"):
+        assert scope.get() == (engine, "cpu:0")
+        x = ops.constant([1.0, 2.0])
+        total = dt.function(lambda x: ops.sum(x) + ops.arange(2))(x)
+    assert scope.get() is NOWHERE
+    assert x.device == total.device == dt.Variable(x).device == "cpu:0" and total.tolist() == [3, 4]
+    assert ops.convert(x, device="cpu:0").device == "cpu:0"
+
+
+@pytest.mark.parametrize("name", ["gpu:77", "", None])
+def test_an_unknown_device(engine, name):
+    problem = rf"device at .*: the engine '{engine}' has the devices .*cpu:0.* here, not"
+    with pytest.raises(ValueError, match=problem), dt.device(name):
+        pass
+    assert scope.get() is NOWHERE
+    if name is not None:
+        with pytest.raises(ValueError, match=problem.replace("device at", "convert: device at")):
+            ops.convert([1.0], device=name)

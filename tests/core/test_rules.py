@@ -1,0 +1,99 @@
+"""Tables of rules: layers, variants, and what engines look up in them."""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.rules import CALLS, EAGER, LAYERS, NATIVE, OUT, PROGRAM, WITH_OUT, Rules
+from dovetail.core.tensor import Tensor
+from dovetail.engines import numpy as living
+
+
+class WrappingEngine(living.NumPyEngine):
+    """NumPy, with rules wrapped differently in each layer."""
+
+    def eager_rule(self, rule):
+        return lambda *args: rule(*args)
+
+    def native_rule(self, name, rule):
+        return lambda *args: rule(*args)
+
+
+def engine_with(*declared):
+    """NumPy without Tanh but for what is declared: (layers, variant, when, rule)."""
+    rules = Rules({name: rule for name, rule in living.rules.items() if name != "Tanh"})
+    for layers, variant, when, rule in declared:
+        rules("Tanh", layers=layers, variant=variant, when=when)(rule)
+    return WrappingEngine(rules)
+
+
+def constant(number):
+    return lambda x, **out: np.full_like(x, number)
+
+
+def test_each_layer_has_its_own_rule():
+    found = engine_with(*(((layer,), "default", None, constant(i)) for i, layer in enumerate(LAYERS)))
+    x = np.zeros(2, "float32")
+    assert found.eager_rules["Tanh"](x)[0] == 0 and found.rules["Tanh"](x)[0] == 1
+    assert found.out_rules["Tanh"](x, out=x)[0] == 2 and found.native.eager_rules["Tanh"](x)[0] == 3
+    assert found.native.rules["Tanh"](x)[0] == 3 and not found.native.out_rules
+    assert ops.tanh(Tensor(x, found)).tolist() == [0, 0]
+
+
+def test_an_op_without_a_rule_in_a_layer_runs_by_its_body():
+    rules = Rules(living.rules)
+    rules("Silu", layers=(PROGRAM,))(constant(7))
+    found = WrappingEngine(rules)
+    assert "Silu" in found.rules and "Silu" not in found.eager_rules and "Silu" not in found.native.rules
+    assert ops.silu(Tensor(np.zeros(1, "float32"), found)).tolist() == [0]
+
+
+def operation(dtype):
+    return dt.function(lambda x: ops.tanh(x)).graph(dt.spec((2,), dtype)).operations[-1]
+
+
+def test_a_program_takes_the_first_rule_that_fits():
+    def wide(operation):
+        return operation.inputs[0].dtype == "float64"
+
+    found = engine_with((CALLS, "wide", wide, constant(1)), (CALLS, "default", None, constant(2)))
+    x = np.zeros(1)
+    assert found.rule_for(operation("float64"), out=False)(x) == 1
+    assert found.rule_for(operation("float32"), out=False)(x) == 2
+    assert found.rule_for(operation("float32"), out=True) is None
+    assert found.eager_rules["Tanh"](x) == found.rules["Tanh"](x) == 2  # calls are not asked what they are given
+
+
+def test_the_first_of_several_is_the_default():
+    found = engine_with((WITH_OUT, "default", None, constant(1)), ((PROGRAM,), "other", None, constant(2)))
+    assert [v.name for v in found.rules.variants("Tanh")] == ["default", "other"]
+    assert [v.name for v in found.rules.variants("Tanh", OUT)] == ["default"]
+    assert found.rules.variants("Tanh")[1].rule(np.zeros(1)) == 2 and found.rules.variants("Nothing") == ()
+    assert found.rules["Tanh"](np.zeros(1)) == found.rule_for(operation("float32"), out=False)(np.zeros(1)) == 1
+
+
+def test_a_rule_is_declared_once():
+    rules = Rules({"Tanh": np.tanh})
+    with pytest.raises(ValueError, match=r"Tanh has a rule 'default' for the layer 'eager' already: .* another name"):
+        rules["Tanh"] = np.cosh
+    with pytest.raises(ValueError, match="'out'"):
+        rules("Sinh", layers=(OUT, OUT))(np.sinh)
+    assert rules["Tanh"] is np.tanh
+
+
+def test_the_table_of_an_engine_stays():
+    rules = Rules(living.rules)
+    found = WrappingEngine(rules)
+    for table in (rules, found.rules, found.native.rules):
+        with pytest.raises(TypeError, match="declared before it is made"):
+            table["Sinc"] = np.sinc
+    assert not hasattr(table, "pop") and not hasattr(table, "update")
+
+
+def test_native_rules_are_those_of_the_table(engine):
+    found = current_engine()
+    assert found.native.native is found.native and found.native.name == found.name
+    assert found.native.rules.layer(PROGRAM) is found.native.eager_rules is found.rules.layer(NATIVE)
+    assert found.eager_rules is found.rules.layer(EAGER) is not found.native.eager_rules
