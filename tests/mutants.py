@@ -59,7 +59,7 @@ _LIMIT = "a limit that saves time or memory; where it stands is arbitrary"
 _ONLY_KEPT = "what is kept only saves time: it is made anew, and is the same"
 # (file, a mutant's description as the table shows it) → why nobody can observe it
 EQUIVALENT: dict[tuple[str, str], str] = {
-    ("autodiff/control.py", "new → True"): "a scan that keeps nothing new gets a copy of its own body",
+    ("autodiff/control_gradients.py", "new → True"): "a scan that keeps nothing new gets a copy of its own body",
     (
         "core/state.py",
         "0 in deque(map(setattr, variables, repeat('_buffer'), buffers), 0) → "

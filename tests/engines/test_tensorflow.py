@@ -13,16 +13,16 @@ from tests.libraries import Library
 from tests.ops.table import draw, float_arrays, identifier, leaves, replace_arrays
 from tests.ops.test_table import check_close
 
-tf, program = map(Library, ("tensorflow", "dovetail.engines.tensorflow.program"))
+tf, executable = map(Library, ("tensorflow", "dovetail.engines.tensorflow.executable"))
 
 
 def run_twice(function, *arrays):
     """What TensorFlow gives for a function's program, and then XLA; None if the program stays with TensorFlow."""
     engine = get_engine("tensorflow")
     graph = optimized_copy(dt.function(function).graph(*arrays), engine)
-    if not program.fits_xla(graph):
+    if not executable.fits_xla(graph):
         return None
-    run = program.Program(Segment(graph, engine))
+    run = executable.Executable(Segment(graph, engine))
     values = [ops.convert(a, engine="tensorflow").value for a in arrays]
     return [[y.numpy() for y in run(*values)] for _ in range(2)]
 
@@ -30,7 +30,7 @@ def run_twice(function, *arrays):
 @pytest.mark.parametrize("op", [op for op in OPS.values() if op.samples], ids=identifier)
 def test_xla(op, monkeypatch, rng):
     """XLA gives what TensorFlow does for every op but those of which the table says that it cannot."""
-    monkeypatch.setattr(program, "OFTEN", 2)
+    monkeypatch.setattr("dovetail.engines.tensorflow.executable.OFTEN", 2)
     args, kwargs = draw(op.samples[0], rng)
     arrays = float_arrays(args, kwargs)
 
@@ -41,14 +41,14 @@ def test_xla(op, monkeypatch, rng):
     with dt.engine("tensorflow"):
         found = run_twice(lambda *new: tuple(leaves(call(*new))), *arrays)
     if found is None:
-        assert op.name in program.WITHOUT_XLA or op.samples[0].dynamic or op.body is not None
+        assert op.name in executable.WITHOUT_XLA or op.samples[0].dynamic or op.body is not None
     else:
         for first, second in zip(*found, strict=True):
             check_close(second, first, 1e-4)
 
 
 def test_a_step_that_runs_often_goes_on_with_xla(monkeypatch):
-    monkeypatch.setattr(program, "OFTEN", 3)
+    monkeypatch.setattr("dovetail.engines.tensorflow.executable.OFTEN", 3)
     with dt.engine("tensorflow"):
         w = dt.Variable(np.ones(3, "float32"))
 

@@ -6,7 +6,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
-from dovetail.backend.program import Program
+from dovetail.backend.cut_program import CutProgram
 from dovetail.backend.symbolic import DefaultGraph
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.transplant import Variables, copy_graph, copy_into, override_gradients, replay, transplant
@@ -74,7 +74,7 @@ def test_a_copy_has_all_that_its_original_has_a13(way):
 
 def test_a_program_of_the_default_graph_keeps_what_is_waited_for_a13():
     graph = program(DefaultGraph())
-    part = Program(graph, graph.inputs, graph.outputs)._concrete.graph
+    part = CutProgram(graph, graph.inputs, graph.outputs)._concrete.graph
     assert [op.type for op in part.get_operation("layer/Softplus").control_inputs] == ["Print"]
 
 

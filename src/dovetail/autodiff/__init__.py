@@ -1,3 +1,3 @@
 """Reverse-mode differentiation: on tapes, in graphs, and of compiled functions."""
 
-from dovetail.autodiff import control as control  # for the gradients of If, While and Scan
+from dovetail.autodiff import control_gradients as control_gradients  # for the gradients of If, While and Scan

@@ -9,8 +9,8 @@ import numpy as np
 
 from dovetail import backend as K
 from dovetail.backend import feeding
+from dovetail.backend.cut_program import CutProgram, tensor_of
 from dovetail.backend.phase import forget_learning_phase
-from dovetail.backend.program import Program, tensor_of
 from dovetail.backend.seeds import restart
 from dovetail.backend.sparse import SparseTensor
 from dovetail.backend.symbolic import (
@@ -99,7 +99,7 @@ class GraphFunction:
         for x, phase in zip(sources, self._phases, strict=True):
             if phase is None and not isinstance(x, (GraphTensor, Variable)):
                 raise TypeError(f"the inputs must be placeholders or other tensors of the default graph, not {x!r}.")
-        self._program = Program(
+        self._program = CutProgram(
             graph,
             [tensor_of(graph, x) for x, phase in zip(sources, self._phases, strict=True) if phase is None],
             [tensor_of(graph, x) for x in results],
@@ -259,7 +259,7 @@ class Session:
 
     def __init__(self, graph: DefaultGraph) -> None:
         self.graph = graph
-        self._programs: dict[Any, tuple[Program, Any]] = {}
+        self._programs: dict[Any, tuple[CutProgram, Any]] = {}
         self._version = graph.version
 
     @named("get_session().run")
@@ -292,7 +292,7 @@ class Session:
             self._version = self.graph.version  # the graph was edited
             self._programs.clear()
         if key not in self._programs:
-            self._programs[key] = Program(self.graph, fed, found, name="run"), (fed, found)  # that keep their ids
+            self._programs[key] = CutProgram(self.graph, fed, found, name="run"), (fed, found)  # that keep their ids
         return unflatten(structure, self._programs[key][0](values))
 
     def _tensor(self, x: Any) -> GraphTensor:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dovetail.core import dtypes
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
-from dovetail.core.control import Control, HostControl, Values
+from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.devices import nowhere
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import LIBRARIES

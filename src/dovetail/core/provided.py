@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dovetail.core.control import Control
+    from dovetail.core.control_flow import Control
     from dovetail.core.value_kinds import ValueKind
 
 

@@ -28,7 +28,7 @@ from dovetail.core.recording import building, recording
 from dovetail.core.tensor import Tensor
 
 if TYPE_CHECKING:
-    from dovetail.core.control import Control
+    from dovetail.core.control_flow import Control
     from dovetail.core.engine import Engine
     from dovetail.core.op import Op
 

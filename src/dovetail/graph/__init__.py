@@ -1,10 +1,10 @@
 """The recorded program: its parts, how it is built by tracing, edited, copied and printed."""
 
 from dovetail.core.provided import provided
-from dovetail.graph.control import GraphControl, stacked_specs
 from dovetail.graph.ir import Graph
+from dovetail.graph.recorded_control import RecordedControl, stacked_specs
 from dovetail.graph.trace import assign_any, read_variable
 
 provided.new_graph = Graph
 provided.read, provided.assign = read_variable, assign_any
-provided.control, provided.stacked_specs = GraphControl(), stacked_specs
+provided.control, provided.stacked_specs = RecordedControl(), stacked_specs

@@ -31,7 +31,7 @@ from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
 
 if TYPE_CHECKING:
-    from dovetail.core.control import Control
+    from dovetail.core.control_flow import Control
     from dovetail.graph.ir import Graph
 
 

@@ -13,15 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from dovetail.core.accumulation import PRODUCTS
-from dovetail.core.control import Control
+from dovetail.core.control_flow import Control
 from dovetail.core.devices import NOWHERE, scope
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
 from dovetail.core.rules import Rule, Rules
-from dovetail.engines.jax.control import LaxControl
 from dovetail.engines.jax.devices import devices, name_of, named, placed, told
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
-from dovetail.engines.jax.program import Program, with_64_bits
+from dovetail.engines.jax.executable import Executable, with_64_bits
+from dovetail.engines.jax.lax_control import LaxControl
 
 
 def _zero_tangent(x: Any) -> Any:
@@ -124,7 +124,7 @@ class JaxEngine(Engine):
         return lambda *args: (rule if _is_traced(args) else compiled)(*args)
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
-        return Program(segment.function, segment.donated)
+        return Executable(segment.function, segment.donated)
 
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)

@@ -2,7 +2,7 @@
 
 from dovetail.core.rules import EAGER, PROGRAM
 from dovetail.engines.bodies import DECODERS, body_rule
-from dovetail.engines.tensorflow.program import as_program
+from dovetail.engines.tensorflow.executable import as_program
 from dovetail.engines.tensorflow.tables import rules
 
 for _name in ("CTCLoss", *DECODERS):  # in a graph, gradients of the loss need to see its body

@@ -10,13 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from dovetail.core.accumulation import PRODUCTS
-from dovetail.core.control import Control
+from dovetail.core.control_flow import Control
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, print_array
 from dovetail.core.errors import LIBRARIES
 from dovetail.core.rules import Rule
-from dovetail.engines.tensorflow.control import GraphControl
-from dovetail.engines.tensorflow.program import Program, as_program
+from dovetail.engines.tensorflow.executable import Executable, as_program
+from dovetail.engines.tensorflow.tf_control import TensorFlowControl
 
 _CPU = 1  # DLPack's number for it
 _ALIGNMENT = 64
@@ -77,7 +77,7 @@ class TensorFlowEngine(Engine):
         return tuple(known.reshape(-1).tolist())
 
     def make_control(self) -> Control:
-        return GraphControl(self.unstack, self.stack, self._stack_nothing, self.truth)
+        return TensorFlowControl(self.unstack, self.stack, self._stack_nothing, self.truth)
 
     truth = bool  # type: ignore[assignment]  # no frame in a loop
 
@@ -109,7 +109,7 @@ class TensorFlowEngine(Engine):
         return as_program(rule) if rule is not None and operation.type in ("While", "Scan") else rule
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
-        return Program(segment)
+        return Executable(segment)
 
     def is_traced(self, value: Any) -> bool:
         return hasattr(value, "op")  # which eager tensors have not

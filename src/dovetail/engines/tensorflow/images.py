@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from dovetail.core.rules import EAGER, PROGRAM, Rule
 from dovetail.engines.bodies import body_rule
-from dovetail.engines.tensorflow.program import as_program
+from dovetail.engines.tensorflow.executable import as_program
 from dovetail.engines.tensorflow.tables import cast, dims, ints, rules
 
 _CENTERS: dict[str, Any] = {"align_corners": False, "half_pixel_centers": True}

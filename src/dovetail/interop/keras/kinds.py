@@ -6,11 +6,11 @@ from typing import Any
 
 import keras
 
-from dovetail.core.control import Control
+from dovetail.core.control_flow import Control
 from dovetail.core.op import Op
 from dovetail.core.value_kinds import ValueKind, register, unwrapped
 from dovetail.interop.keras import calls, random
-from dovetail.interop.keras.control import KerasControl
+from dovetail.interop.keras.control_layers import KerasControl
 
 
 class _OfKeras(ValueKind):

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from dovetail.core.structure import flatten, show, unflatten
-from dovetail.interop.keras.control import Body, promote_outputs, symbolic_or_native, taken_by
+from dovetail.interop.keras.control_layers import Body, promote_outputs, symbolic_or_native, taken_by
 from dovetail.interop.keras.parts import LayerOfParts
 from dovetail.interop.keras.tensors import KerasTensor
 from dovetail.ops.control.subgraphs import join_specs

@@ -10,7 +10,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
 from dovetail.core.structure import flatten, map_structure, unflatten
 from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
-from dovetail.ops.control.control import check_functions, scan, while_loop
+from dovetail.ops.control.flow import check_functions, scan, while_loop
 from dovetail.ops.shapes.create import arange
 from dovetail.ops.shapes.join import concatenate, stack
 from dovetail.ops.shapes.shape import cast, dims_of, reshape, shaped

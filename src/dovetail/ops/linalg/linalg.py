@@ -13,7 +13,7 @@ from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
-from dovetail.ops.control.control import cond
+from dovetail.ops.control.flow import cond
 from dovetail.ops.linalg.decompositions import svd
 from dovetail.ops.linalg.products import matmul, matrix_transpose, matvec
 from dovetail.ops.linalg.systems import (

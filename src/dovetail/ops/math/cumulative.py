@@ -10,7 +10,7 @@ from dovetail.core.kinds import Float, Number
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.ops.control.control import while_loop
+from dovetail.ops.control.flow import while_loop
 from dovetail.ops.math.compare import clip, isfinite, where
 from dovetail.ops.math.complex import adjoint
 from dovetail.ops.math.exponential import exp, logaddexp

@@ -18,7 +18,7 @@ from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Float, Integer, Ints
 from dovetail.core.op import composite
 from dovetail.core.tensor import Tensor
-from dovetail.ops.control.control import while_loop
+from dovetail.ops.control.flow import while_loop
 from dovetail.ops.math.arithmetic import absolute
 from dovetail.ops.math.bitwise import logical_and
 from dovetail.ops.math.compare import greater, greater_equal, less, less_equal, minimum, where

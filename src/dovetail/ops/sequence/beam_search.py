@@ -14,7 +14,7 @@ from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.ops.control.control import scan, while_loop
+from dovetail.ops.control.flow import scan, while_loop
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.bitwise import logical_and, logical_not, logical_or
 from dovetail.ops.math.compare import equal, greater, greater_equal, less, maximum, minimum, not_equal, where

@@ -16,7 +16,7 @@ from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.ops.control.control import scan
+from dovetail.ops.control.flow import scan
 from dovetail.ops.math.bitwise import logical_and, logical_not
 from dovetail.ops.math.compare import equal, less, maximum, not_equal, where
 from dovetail.ops.math.exponential import logaddexp

@@ -12,7 +12,7 @@ from dovetail.core.errors import describe, op_error
 from dovetail.core.infer import fits
 from dovetail.core.structure import alike, flatten, map_structure, show, unflatten
 from dovetail.core.value_kinds import static_shape
-from dovetail.ops.control.control import check_functions, scan
+from dovetail.ops.control.flow import check_functions, scan
 from dovetail.ops.math.compare import where
 from dovetail.ops.math.reduce import max
 from dovetail.ops.shapes.create import arange, zeros_like

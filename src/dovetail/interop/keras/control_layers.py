@@ -14,7 +14,7 @@ from typing import Any
 
 import keras
 
-from dovetail.core.control import Control, Values
+from dovetail.core.control_flow import Control, Values
 from dovetail.core.dtypes import DType, promote
 from dovetail.core.engine_registry import get_engine, owner_of_type
 from dovetail.core.errors import op_error

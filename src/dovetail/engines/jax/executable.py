@@ -33,7 +33,7 @@ def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
     return in_64_bits
 
 
-class Program:
+class Executable:
     """A program as one executable, compiled at the first call for its arguments' dtypes and shapes.
 
     It is compiled under `enable_x64` and runs without, so the calls that follow go to JAX's C++ code at once: an

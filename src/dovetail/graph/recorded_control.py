@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.control import Control, Values
+from dovetail.core.control_flow import Control, Values
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import op_error
 from dovetail.core.provided import provided
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
 
 
-class GraphControl(Control):
+class RecordedControl(Control):
     """Adds an operation to the graph that is being built, or to that of the tensors given."""
 
     def cond(self, condition: Any, then_branch: Callable[[], Values], else_branch: Callable[[], Values]) -> Values:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dovetail.core import arguments
 from dovetail.core.checked import checked
-from dovetail.core.control import Control, HostControl, Values
+from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.domains import Count
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import op_error

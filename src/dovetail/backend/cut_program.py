@@ -25,7 +25,7 @@ from dovetail.graph.transplant import Copies, transplant
 from dovetail.plan.concrete import Concrete
 
 
-class Program:
+class CutProgram:
     """What computes some tensors of a default graph from others, and gives variables their new values.
 
     The variables have their new values once a call is over; all that a call computes, it computes from the old ones.

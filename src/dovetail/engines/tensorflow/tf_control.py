@@ -6,12 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from dovetail.core.control import Control, HostControl, Values
+from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.rules import Rule
 from dovetail.engines.tensorflow.tables import dims
 
 
-class GraphControl(HostControl):
+class TensorFlowControl(HostControl):
     """`tf.cond` and `tf.while_loop`."""
 
     def rules(self) -> dict[str, Rule]:

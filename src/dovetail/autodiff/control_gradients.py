@@ -20,7 +20,7 @@ from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
 from dovetail.graph.transplant import copy_into, transplant
-from dovetail.ops.control.control import cond, scan, while_loop
+from dovetail.ops.control.flow import cond, scan, while_loop
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.shapes.create import zeros_like

@@ -44,7 +44,7 @@ def fits_xla(graph: Any) -> bool:
     )
 
 
-class Program:
+class Executable:
     """A segment whose function is traced at its first call."""
 
     def __init__(self, segment: Segment) -> None:

@@ -2,7 +2,7 @@
 
 There are few ways to do that, and each is a `Control`: Python itself (`HostControl`, for eager Tensors and for engines
 without control flow of their own), an engine's own (`lax`), and adding operations that hold the bodies as subgraphs
-(`graph.control`).  Values come as flat tuples; nesting is the business of the user functions in `ops.control`.
+(`graph.recorded_control`).  Values come as flat tuples; nesting is the business of the user functions in `ops.control`.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 Values = Sequence[Any]
-Program = Callable[..., Values]
+Body = Callable[..., Values]
 
 
 class Control:
     """How branches and loops run."""
 
-    def cond(self, condition: Any, then_branch: Program, else_branch: Program) -> Values:
+    def cond(self, condition: Any, then_branch: Body, else_branch: Body) -> Values:
         """The results of one of two branches, which take no arguments."""
         raise NotImplementedError
 
-    def while_loop(self, condition: Callable[..., Any], body: Program, state: Values, limit: int | None) -> Values:
+    def while_loop(self, condition: Callable[..., Any], body: Body, state: Values, limit: int | None) -> Values:
         """The state after `state = body(*state)` while `condition(*state)` holds, at most `limit` times."""
         raise NotImplementedError
 
@@ -46,18 +46,16 @@ class Control:
         """The rules of the ops If, While and Scan, whose subgraphs come as functions of native arrays."""
         return {"If": self._if_rule, "While": self._while_rule, "Scan": self._scan_rule}
 
-    def _if_rule(self, condition: Any, inputs: Values, then_branch: Program, else_branch: Program) -> Values:
+    def _if_rule(self, condition: Any, inputs: Values, then_branch: Body, else_branch: Body) -> Values:
         return self.cond(condition, lambda: then_branch(*inputs), lambda: else_branch(*inputs))
 
-    def _while_rule(
-        self, init: Values, constants: Values, condition: Program, body: Program, limit: int | None
-    ) -> Values:
+    def _while_rule(self, init: Values, constants: Values, condition: Body, body: Body, limit: int | None) -> Values:
         return self.while_loop(
             lambda *state: condition(*state, *constants)[0], lambda *state: body(*state, *constants), init, limit
         )
 
     def _scan_rule(
-        self, init: Values, xs: Values, constants: Values, body: Program, length: int | None, reverse: bool
+        self, init: Values, xs: Values, constants: Values, body: Body, length: int | None, reverse: bool
     ) -> Values:
         count = len(init)
 
@@ -91,10 +89,10 @@ class HostControl(Control):
         self._stack_nothing = stack_nothing
         self._truth = truth
 
-    def cond(self, condition: Any, then_branch: Program, else_branch: Program) -> Values:
+    def cond(self, condition: Any, then_branch: Body, else_branch: Body) -> Values:
         return then_branch() if self._truth(condition) else else_branch()
 
-    def while_loop(self, condition: Callable[..., Any], body: Program, state: Values, limit: int | None) -> Values:
+    def while_loop(self, condition: Callable[..., Any], body: Body, state: Values, limit: int | None) -> Values:
         count, truth = 0, self._truth
         while (limit is None or count < limit) and truth(condition(*state)):
             state = body(*state)
@@ -123,9 +121,9 @@ class HostControl(Control):
         init: Values,
         constants: Values,
         carry: Values,
-        condition: Program,
-        body: Program,
-        backward: Program,
+        condition: Body,
+        body: Body,
+        backward: Body,
         limit: int | None,
     ) -> Values:
         """Keeps the states of the loop in a list, and walks back over it."""
