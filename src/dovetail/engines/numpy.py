@@ -166,6 +166,14 @@ def _(size: tuple[int], dtype: DType) -> Any:
     return np.arange(size[0]).astype(dtype.numpy)
 
 
+@rules("OneHot")
+def _(x: Any, num_classes: tuple[int], axis: int, dtype: DType) -> Any:
+    x = np.expand_dims(x, axis)
+    axis %= x.ndim
+    classes = np.arange(num_classes[0]).reshape(-1, *(1,) * (x.ndim - axis - 1))
+    return (x == classes).astype(dtype.numpy)
+
+
 @rules("PadV2")
 def _(x: Any, low: Any, high: Any, value: Any) -> Any:
     ends = [before + dim for before, dim in zip(low, x.shape, strict=True)]

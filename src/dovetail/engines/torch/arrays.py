@@ -54,6 +54,14 @@ def _(size: tuple[int], dtype: DType) -> Any:
     return torch.arange(size[0], device=new_device()).to(getattr(torch, dtype))
 
 
+@rules("OneHot")
+def _(x: Any, num_classes: tuple[int], axis: int, dtype: DType) -> Any:
+    x = x.to(torch.int64).unsqueeze(axis)  # which takes any integers
+    axis %= x.ndim
+    classes = torch.arange(num_classes[0], device=x.device).view(-1, *(1,) * (x.ndim - axis - 1))
+    return (x == classes).to(getattr(torch, dtype))
+
+
 # -- joining and moving -----------------------------------------------------------------------------------------------
 
 rules("ConcatV2", layers=WITH_OUT)(torch.cat)

@@ -94,7 +94,12 @@ def boolean_mask(x: Any, mask: Any, axis: int = 0) -> Any:
 @composite(
     "OneHot",
     differentiable=False,
-    samples=[sample(ints(2, 3), 4), sample(ints(2, low=-1, high=3), 2, axis=0, dtype="int32"), sample(ints(), 3)],
+    samples=[
+        sample(ints(2, 3), 4),
+        sample(ints(2, low=-1, high=3), 2, axis=0, dtype="int32"),
+        sample(ints(), 3),
+        sample(ints(3, dtype="uint8"), 300),
+    ],
 )
 def one_hot(x: Integer, num_classes: Annotated[Ints, at_least(0)], axis: int = -1, dtype: Any = float) -> Tensor:
     """Ones at the classes, zeros elsewhere; all zeros for a number that is no class.
@@ -113,6 +118,7 @@ def one_hot(x: Integer, num_classes: Annotated[Ints, at_least(0)], axis: int = -
                [1., 0., 0.]], dtype=float32)
     """
     after = len(x.shape) - normalize_axis(axis, len(x.shape) + 1)
+    x = x if x.dtype.itemsize >= 4 else cast(x, "int32")  # of which there are numbers for all classes
     classes = reshape(iota(num_classes, x.dtype), (-1, *(1,) * after))
     return cast(compare.equal(expand_dims(x, axis), classes), dtype)
 
