@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail.core.recording import building
 
 collect_ignore_glob = ["*/keras3_*.py", "*/keras_checks.py"]  # run by processes of their own, with Keras
 
@@ -47,12 +48,13 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 
 @pytest.fixture(autouse=True)
 def _settings():
-    """Tests leave the settings as they were."""
+    """Tests leave the settings as they were, and no default graph of K's open."""
     before = dt.config.floatx(), dt.config.epsilon(), dt.config.image_data_format()
     yield
     dt.config.set_floatx(before[0])
     dt.config.set_epsilon(before[1])
     dt.config.set_image_data_format(before[2])
+    building.default = None
 
 
 # -- memory -----------------------------------------------------------------------------------------------------------

@@ -373,6 +373,9 @@ class _Pattern(ValueKind):
     rank = 5
     is_symbolic = True
 
+    def shape(self, value: Any) -> Any:
+        return None
+
     def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
         arguments = [_as_argument(op, index, value) for index, value in enumerate(values)]
         return Results(op, arguments, _result_count(op, arguments)) if op.returns_tuple else Call(op, arguments)
