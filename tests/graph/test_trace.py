@@ -6,6 +6,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.graph import trace
+from dovetail.graph.ir import Graph
 
 
 def traced(function, *specs):
@@ -388,3 +389,18 @@ def test_what_was_assigned_and_read_has_the_gradient_of_the_variable(engine):
         y = run(x)
     dx, dv = tape.gradient(y, [x, v])
     assert (float(y), float(dx), float(dv)) == (75, 15, 5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda x: ops.one_hot(x, 4), lambda x: ops.reshape(x, 6), lambda x: ops.sum(x, 1), lambda x: ops.cast(x, float)],
+)
+def test_a_call_that_was_recorded_before_has_the_same_arguments(call):
+    graph = Graph("calls")
+    x = graph.placeholder(dt.spec((2, 3), "int32"))
+    with graph.as_default():
+        first, second = call(x), call(x)
+    assert first.op.attrs == second.op.attrs and first.op.layout == second.op.layout
+    assert {name: type(value) for name, value in first.op.attrs.items()} == {
+        name: type(value) for name, value in second.op.attrs.items()
+    }

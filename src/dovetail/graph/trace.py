@@ -53,13 +53,13 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     known = _calls.get(key)
     if known is None:
         return _record_anew(op, values, name, graph, key)
-    dtypes, specs = known
+    dtypes, statics, specs = known
     inputs: list[GraphTensor] = []
     attrs: dict[str, Any] = {}
     layout: list[int | None] = []
-    for value, dtype, param in zip(values, dtypes, op.params, strict=True):
+    for value, dtype, static, param in zip(values, dtypes, statics, op.params, strict=True):
         if dtype is None:
-            attrs[param.name] = value
+            attrs[param.name] = static
             layout.append(None)
         else:
             plain = type(value) is GraphTensor and value.dtype is dtype and value.op.graph is graph
@@ -80,7 +80,8 @@ def _finish(operation: Operation) -> Any:
     return tuple(operation.outputs) if operation.op.returns_tuple else operation.outputs[0]
 
 
-_calls: dict[Any, tuple[list[DType | None], tuple[TensorSpec, ...]]] = {}  # per call's key: dtypes of the inputs, specs
+# per call's key: dtypes of the inputs, static arguments as operations hold them, specs of the outputs
+_calls: dict[Any, tuple[list[DType | None], list[Any], tuple[TensorSpec, ...]]] = {}
 _CALLS_LIMIT = 20_000
 _PLAIN = frozenset([int, float, bool, str, DType, type(None)])
 
@@ -138,7 +139,8 @@ def _record_anew(op: Op, values: list[Any], name: str | None, graph: Graph, key:
     if key:
         if len(_calls) > _CALLS_LIMIT:
             _calls.clear()
-        _calls[key] = [dtypes.get(i) for i in range(len(values))], tuple(t.spec for t in operation.outputs)
+        statics = [operation.attrs.get(param.name) for param in op.params]
+        _calls[key] = [dtypes.get(i) for i in range(len(values))], statics, tuple(t.spec for t in operation.outputs)
     return _finish(operation)
 
 

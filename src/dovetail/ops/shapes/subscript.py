@@ -17,6 +17,7 @@ from dovetail.core import host, infer
 from dovetail.core.checked import checked
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import describe, op_error
+from dovetail.core.provided import provided
 from dovetail.core.tensor import Operators
 from dovetail.core.value_kinds import dtype_of, is_tensor, seen, static_shape
 from dovetail.ops.shapes.index import gather, gather_nd
@@ -49,7 +50,8 @@ def getitem(x: Any, index: Any) -> Any:
         array([[4, 6],
                [1, 3]], dtype=int32)
     """
-    x = shaped(x)
+    if provided.array_result is None or not isinstance(x, np.ndarray):  # arrays that come back as arrays stay so
+        x = shaped(x)
     if static_shape(x) is None:
         raise op_error(ValueError, "StridedSlice", "a tensor of unknown rank cannot be indexed; reshape it first.")
     entries = _entries(_parts(index), static_shape(x))
