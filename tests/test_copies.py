@@ -1,9 +1,11 @@
 """Copies and pickles of everything that a program holds; processes that get them."""
 
 import copy
+import gc
 import multiprocessing
 import pickle
 import sys
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -245,6 +247,34 @@ def test_a_forked_process(calls):
             check(found, wanted)
         else:
             assert f"the engine '{engine}' was used before this process was forked" in found
+
+
+class Garbage:
+    """Is let go by the garbage collector alone, and says so."""
+
+    told: ClassVar[list] = []
+
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        self.told.append(self)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+def test_a_forked_process_lets_nothing_go_that_was_made_before(calls):
+    """A library that waits for threads of its own, which are not there, would be asked to free an array."""
+    context = multiprocessing.get_context("fork")
+    pipe, end = context.Pipe()
+    gc.collect()
+    Garbage()
+    process = context.Process(target=lambda: end.send((gc.collect(), len(Garbage.told))))
+    process.start()
+    assert pipe.poll(60)
+    frozen = any(not get_engine(engine).forks for engine in calls)
+    assert pipe.recv()[1] == (0 if frozen else 1)
+    process.join(60)
 
 
 def _send_work(end, engine, *rest):

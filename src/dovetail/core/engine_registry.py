@@ -9,6 +9,7 @@ recognised before the engine is loaded.
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import os
 import sys
@@ -233,6 +234,8 @@ def _arrays(path: tuple[str, ...]) -> dict[str, str]:
 
 def _refuse_in_child() -> None:
     """In a forked child: a library would wait for ever for threads of its own, which a fork does not copy."""
+    if not all(found.forks for found in _loaded.values()):
+        gc.freeze()  # what is garbage now would be let go by the library, which waits for these threads, too
     for name, found in list(_loaded.items()):
         if not found.forks:
             del _loaded[name]
