@@ -257,7 +257,7 @@ def separable_conv2d(
 
     Differs: strides and dilation together are refused, as by `conv2d`; what tf.keras makes of them has wrong sizes.
     Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
-    Differs: without elements, the result has the shape that it has with some; tf.keras refuses it.
+    Differs: without elements, the result has the shape that it has with some; tf.keras has none on some processors.
 
     Modern: `keras.ops.separable_conv(x, depthwise_kernel, pointwise_kernel, strides, padding)`.
 
