@@ -4,7 +4,9 @@ import copy
 import gc
 import multiprocessing
 import pickle
+import subprocess
 import sys
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -201,6 +203,10 @@ def work(engine, model, function, x):
 
 @pytest.fixture(scope="module")
 def calls():
+    return all_calls()
+
+
+def all_calls():
     """For each engine arguments for `work`, and what it makes of them; so the engine was used here."""
     found = {}
     for engine in ENGINES:
@@ -233,8 +239,13 @@ def test_joblib(calls):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
-def test_a_forked_process(calls):
+def test_a_forked_process():
     """NumPy and torch work there; of the others an error says that they do not, where they would wait for ever."""
+    program = "from tests.test_copies import check_forked, all_calls; check_forked(all_calls())"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[1])
+
+
+def check_forked(calls):
     context = multiprocessing.get_context("fork")
     for (engine, *rest), wanted in calls.values():
         pipe, end = context.Pipe()
