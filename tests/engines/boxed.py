@@ -33,7 +33,7 @@ class BoxEngine(Engine):
     owns_type = staticmethod(lambda kind: issubclass(kind, Box))
     shape = staticmethod(lambda value: value.held.shape)
     dtype = staticmethod(lambda value: as_dtype(value.held.dtype))
-    asarray = staticmethod(lambda value, dtype: Box(np.array(value, dtype.numpy)))
+    asarray = staticmethod(lambda value, dtype, device=None: Box(np.array(value, dtype.numpy)))
     to_numpy = staticmethod(lambda value: np.asarray(value.held))
     copy = staticmethod(lambda value: Box(np.array(value.held)))
 

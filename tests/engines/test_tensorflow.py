@@ -8,6 +8,7 @@ from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.table import OPS
 from dovetail.plan.optimize import optimized_copy
+from dovetail.plan.placement import Place
 from dovetail.plan.segment import Segment
 from tests.libraries import Library
 from tests.ops.table import draw, float_arrays, identifier, leaves, replace_arrays
@@ -22,7 +23,7 @@ def run_twice(function, *arrays):
     graph = optimized_copy(dt.function(function).graph(*arrays), engine)
     if not executable.fits_xla(graph):
         return None
-    run = executable.Executable(Segment(graph, engine))
+    run = executable.Executable(Segment(graph, Place(engine)))
     values = [ops.convert(a, engine="tensorflow").value for a in arrays]
     return [[y.numpy() for y in run(*values)] for _ in range(2)]
 

@@ -53,7 +53,7 @@ class WholeGraphEngine(Engine):
     def owns_type(self, kind):
         return kind is Box
 
-    def asarray(self, value, dtype):
+    def asarray(self, value, dtype, device=None):
         return Box(np.array(value, dtype.numpy))
 
     def to_numpy(self, value):

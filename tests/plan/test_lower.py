@@ -9,10 +9,11 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.plan.lower import lower
+from dovetail.plan.placement import Place
 
 
 def program_of(graph):
-    return lower(graph, get_engine("numpy"))
+    return lower(graph, Place(get_engine("numpy")))
 
 
 def test_the_text_holds_only_names_made_here():

@@ -14,7 +14,7 @@ from dovetail.core.errors import UnknownEngine
 from dovetail.core.rules import Rules
 from dovetail.graph.transplant import copy_graph
 from dovetail.plan.optimize import optimized_copy
-from dovetail.plan.placement import cut
+from dovetail.plan.placement import Place, cut
 from dovetail.plan.plan import Plan
 from tests.conftest import ENGINES
 from tests.engines import whole_graphs
@@ -108,7 +108,9 @@ def test_devices():
         graph.get_operation("Exp").device = device
         np.testing.assert_allclose(dt.function(graph)(X).numpy(), np.exp(X), rtol=1e-6)
     graph.get_operation("Exp").device = "gpu:7"
-    with pytest.raises(ValueError, match=r"Exp at test_placement.py:\d+: .*the device 'gpu:7', but torch computes on"):
+    with pytest.raises(
+        ValueError, match=r"Exp at test_placement.py:\d+: .*the device 'gpu:7', but torch has the devices"
+    ):
         dt.function(graph)(X)
 
 
@@ -116,20 +118,61 @@ def loop(x):
     return ops.scan(lambda s, row: (ops.tanh(s + row), s), x[0], x)[1]
 
 
-def test_a_loop_is_computed_as_a_whole():
+def test_a_loop_is_computed_where_it_is_pinned():
     graph = graph_of(loop)
     (scan,) = [op for op in graph.operations if op.type == "Scan"]
-    scan.engine = "torch"
+    scan.engine = inner(graph, "Tanh").engine = "torch"
     assert ("torch", ["Scan"]) in described(Plan(graph, NUMPY))
     np.testing.assert_allclose(dt.function(graph)(X).numpy(), dt.function(loop)(X).numpy(), rtol=1e-6)
-    inner = next(op for part in graph.subgraphs() for op in part.operations if op.type == "Tanh")
-    inner.engine = "torch"
-    Plan(graph, NUMPY)
-    scan.engine = None
-    with pytest.raises(
-        ValueError, match=r"Tanh at test_placement.py:\d+: .*inside of 'Scan', which .* on 'numpy' as a"
-    ):
-        Plan(graph, NUMPY)
+
+
+# -- inside of branches and loops -------------------------------------------------------------------------------------
+
+DIVIDED = {
+    "scan": loop,
+    "branch": lambda x: ops.cond(ops.sum(x) < 9, lambda: ops.tanh(x) * x, lambda: x),
+    "while": lambda x: ops.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, ops.tanh(s) * s), (0, x))[1],
+    "bounded while": lambda x: ops.while_loop(lambda s: ops.sum(s) < 9, lambda s: ops.tanh(s) + 1, (x,), 4)[0],
+    "loop in a loop": lambda x: ops.scan(lambda s, row: (loop(x * s)[0], row), x[0], x)[0],
+    "no steps": lambda x: ops.scan(lambda s, row: (ops.tanh(s), row), x, x[:0])[0] + ops.exp(x),
+}
+
+
+def inner(graph, type):
+    return next(op for part in graph.subgraphs() for op in part.operations if op.type == type)
+
+
+@pytest.mark.parametrize("case", DIVIDED)
+def test_parts_of_branches_and_loops_are_computed_elsewhere(engine, case):
+    """With the same numbers and gradients."""
+    graph = graph_of(DIVIDED[case])
+    other = "torch" if engine != "torch" else "numpy"
+    inner(graph, "Tanh").engine = other
+    values = []
+    for f in (dt.function(graph), DIVIDED[case]):
+        x = ops.convert(X)
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        values.append([y.numpy(), tape.gradient(y, x).numpy(), f(x).numpy()])
+    for found, expected in zip(*values, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    if case != "no steps":  # whose tanh is not computed
+        text = str(Plan(graph, get_engine(engine)))
+        assert f"{other} (cpu:0): Tanh" in text and f" to {other}\n" in text
+
+
+def test_a_divided_loop_is_printed_with_its_parts():
+    graph = graph_of(loop)
+    inner(graph, "Tanh").engine = "torch"
+    assert str(Plan(graph, NUMPY)).splitlines()[2:] == [
+        "  numpy (cpu:0): Scan",
+        "    body:",
+        "      numpy (cpu:0): AddV2",
+        "      move AddV2:0 from numpy to torch",
+        "      torch (cpu:0): Tanh",
+        "      move Tanh:0 from torch to numpy",
+    ]
 
 
 # -- passes -----------------------------------------------------------------------------------------------------------
@@ -198,20 +241,20 @@ def chain(length):
 
 def test_segments_are_few():
     """A chain has as many as its pins change; what does not depend on each other takes two, however it is mixed."""
-    assert len(cut(chain(10).operations, NUMPY)) == 10
+    assert len(cut(chain(10).operations, Place(NUMPY))) == 10
     graph = dt.Graph("wide")
     x = graph.placeholder(dt.spec((2, 3)), "x")
     for i in range(20):
         y = ops.exp(x * float(i))
         y.op.engine = y.op.inputs[0].op.engine = ("numpy", "torch")[i % 2]
         graph.outputs = [*graph.outputs, y]
-    assert len(cut(graph.operations, NUMPY)) == 2
+    assert len(cut(graph.operations, Place(NUMPY))) == 2
 
 
 def test_the_order_of_two_engines_is_the_better_one():
     """torch first: two segments; numpy first would need three."""
     graph = graph_of(lambda x, y: ops.exp(y) + ops.exp(ops.tanh(x)), *[dt.spec(())] * 2, Tanh="torch", Exp="torch")
-    assert [engine.name for engine, _ in cut(graph.operations, NUMPY)] == ["torch", "numpy"]
+    assert [part.place.engine.name for part in cut(graph.operations, Place(NUMPY))] == ["torch", "numpy"]
 
 
 def test_segments_need_only_what_earlier_ones_make(rng):
@@ -222,15 +265,15 @@ def test_segments_need_only_what_earlier_ones_make(rng):
         a, b = (tensors[i] for i in rng.integers(0, len(tensors), 2))
         tensors.append(a + b)
         tensors[-1].op.engine = str(rng.choice(engines))
-    parts = cut(graph.operations, NUMPY)
+    parts = cut(graph.operations, Place(NUMPY))
     made = set()
-    for engine, operations in parts:
+    for place, operations, _ in parts:
         for op in operations:
-            assert get_engine(op.engine) is engine
+            assert get_engine(op.engine) is place.engine
             assert all(t.op in made or t.op.type == "Placeholder" for t in op.inputs)
             made.add(op)
     assert len(made) == 60
-    assert all(one[0] is not other[0] for one, other in pairwise(parts))
+    assert all(one.place != other.place for one, other in pairwise(parts))
 
 
 def test_nothing_to_compute(engine):

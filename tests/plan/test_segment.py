@@ -8,12 +8,13 @@ from dovetail import ops
 from dovetail.core.engine_registry import current_engine, get_engine
 from dovetail.core.rules import Rules
 from dovetail.plan.optimize import optimized_copy
+from dovetail.plan.placement import Place
 from dovetail.plan.segment import Segment
 
 
 def segment_of(function, *specs, engine="numpy", **options):
     graph = dt.function(function).graph(*specs)
-    return Segment(optimized_copy(graph, get_engine(engine)), get_engine(engine), **options)
+    return Segment(optimized_copy(graph, get_engine(engine)), Place(get_engine(engine)), **options)
 
 
 @pytest.mark.parametrize("inside", [False, True])

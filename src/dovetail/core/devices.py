@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from dovetail.core import config
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import describe, did_you_mean, op_error
+
+if TYPE_CHECKING:
+    from dovetail.core.engine import Engine
 
 NOWHERE = "", ""  # outside of all scopes
 scope: ContextVar[tuple[str, str]] = ContextVar("dovetail_device", default=NOWHERE)  # the names of an engine and device
@@ -38,6 +42,13 @@ def device(name: str) -> Iterator[None]:
     """
     engine = current_engine()
     require_device(engine, name)
+    with placed_on(engine, name):
+        yield
+
+
+@contextmanager
+def placed_on(engine: Engine, name: str) -> Iterator[None]:
+    """Puts the values that an engine makes in a `with` block on one of its devices."""
     token = scope.set((engine.name, name))
     try:
         with engine.on_device(name):
@@ -46,10 +57,11 @@ def device(name: str) -> Iterator[None]:
         scope.reset(token)
 
 
-def current_device(engine_name: str) -> str | None:
-    """The device on which an engine's new values are to be; None if nothing was said."""
-    engine, name = scope.get()
-    return name if engine == engine_name else None
+def device_for(engine_name: str, given: str | None = None) -> str | None:
+    """The device on which a new value of an engine is to be: the one given, or the scope's; None if neither says."""
+    if given is None and (found := scope.get()) is not NOWHERE and found[0] == engine_name:
+        return found[1]
+    return given
 
 
 @contextmanager
@@ -62,9 +74,9 @@ def nowhere() -> Iterator[None]:
         scope.reset(token)
 
 
-def require_device(engine: object, name: str) -> None:
+def require_device(engine: Engine, name: str) -> None:
     """Raises ValueError where an engine does not have a device."""
-    known = engine.devices()  # type: ignore[attr-defined]  # an Engine, whose module stands on this one
+    known = engine.devices()
     if name not in known:
-        problem = f"the engine {engine.name!r} has the devices {', '.join(known)} here, not {describe(name)}."  # type: ignore[attr-defined]
+        problem = f"the engine {engine.name!r} has the devices {', '.join(known)} here, not {describe(name)}."
         raise op_error(ValueError, "device", f"{problem} {did_you_mean(str(name), known)}".rstrip())

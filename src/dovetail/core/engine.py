@@ -38,6 +38,8 @@ class Segment(Protocol):
     Attributes:
         graph: what it computes.  No operation of it reads or assigns a variable.
         inputs, outputs: the graph's; the new values of variables are the last outputs.
+        device: where its arguments are and its results are to be, what it makes by itself too; None where the engine
+            has but one device, or where it is to compute wherever the arguments are.
         donated: the numbers of the inputs whose arrays may be consumed, their memory reused for the results.
         function: the graph as a straight-line Python function that calls the engine's rules, made when it is first
             asked for.  Where the engine has out rules it takes, after the inputs, arrays to write into.
@@ -49,6 +51,8 @@ class Segment(Protocol):
     def inputs(self) -> Sequence[Any]: ...
     @property
     def outputs(self) -> Sequence[Any]: ...
+    @property
+    def device(self) -> str | None: ...
     @property
     def donated(self) -> tuple[int, ...]: ...
     @property
@@ -169,13 +173,17 @@ class Engine:
     def device_of(self, value: Any) -> str:
         return "cpu:0"
 
+    def put_on(self, value: Any) -> str | None:
+        """The device that an array was put on; None if it goes along with those that it meets."""
+        return self.device_of(value)
+
     @functools.cached_property
     def has_devices(self) -> bool:
         """Whether there are several."""
         return len(self.devices()) > 1
 
     def on_device(self, device: str) -> AbstractContextManager[Any]:
-        """A `with` block in which the library makes new values on a device; `asarray` asks `current_device`, too."""
+        """A `with` block in which the library makes new values on a device; `asarray` asks `device_for`, too."""
         return nullcontext()
 
     def to_device(self, value: Any, device: str) -> Any:
@@ -194,8 +202,8 @@ class Engine:
         """The library's object for a dtype."""
         return dtype.numpy
 
-    def asarray(self, value: Any, dtype: DType) -> Any:
-        """A native array from NumPy arrays, Python numbers or nested lists."""
+    def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
+        """A native array from NumPy arrays, Python numbers or nested lists, on a device if one is given."""
         raise NotImplementedError
 
     def to_numpy(self, value: Any) -> np.ndarray:
@@ -208,8 +216,8 @@ class Engine:
     def dtype(self, value: Any) -> DType:
         return native_to_dtype(self.native_dtype_of(value))
 
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        """A native array whose contents do not matter; what buffers are made of."""
+    def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
+        """A native array whose contents do not matter, on a device if one is given; what buffers are made of."""
         raise NotImplementedError
 
     def write(self, array: Any, values: Any) -> Any:
@@ -269,6 +277,11 @@ class Engine:
 
     def make_control(self) -> Control:
         """How it runs branches and loops: as Python does, unless the library has control flow of its own."""
+        return self.host_control
+
+    @functools.cached_property
+    def host_control(self) -> HostControl:
+        """Python's control flow on its arrays."""
         return HostControl(self.unstack, self.stack, self._stack_nothing, self.truth)
 
     def unstack(self, value: Any) -> Values:
@@ -381,13 +394,22 @@ class Engine:
             self._numbers[key] = found
         return found
 
-    def receive(self, value: Any, sender: Engine) -> Any:
-        """A value of another engine: in the same memory where DLPack can say what it is, else a copy through NumPy."""
+    def receive(self, value: Any, sender: Engine, device: str | None = None) -> Any:
+        """A value from another engine or device: in the same memory where DLPack can say what it is, else a copy.
+
+        Args:
+            value: an array of the sender's.
+            sender: the engine that it comes from; this one, for a value that only changes its device.
+            device: where it is to be; None leaves it to the engine.
+        """
+        if sender is self:
+            return value if device is None else self.to_device(value, device)
         try:
-            return self.from_dlpack(value)
+            received = self.from_dlpack(value)
         except _NOT_EXCHANGED + self.errors + sender.errors:  # a dtype, a layout or a device of one of the two
             array = sender.to_numpy(value)
-            return self.asarray(array, native_to_dtype(array.dtype))
+            return self.asarray(array, native_to_dtype(array.dtype), device)
+        return received if device is None else self.to_device(received, device)
 
     def take(self, source: Any) -> Any:
         """A native array of any object that speaks DLPack, in the same memory where the engine can hold it so."""

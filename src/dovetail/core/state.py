@@ -51,6 +51,11 @@ class Buffer:
         self.wanted = False
 
     @property
+    def device(self) -> str:
+        """Where the array is."""
+        return self.engine.device_of(self.value)
+
+    @property
     def is_private(self) -> bool:
         """Whether nobody knows the array but this buffer: no Tensor, and no plan that runs in another thread."""
         return not self.shared and sys.getrefcount(self.value) <= _ONE

@@ -112,8 +112,7 @@ class Variable(Operators):
 
     @property
     def device(self) -> str:
-        buffer = self._held()
-        return buffer.engine.device_of(buffer.value)
+        return self._held().device
 
     def read(self, engine: Engine | None = None) -> Any:
         """The current value, moved to an engine if one is given."""
@@ -127,34 +126,34 @@ class Variable(Operators):
             tape.record_read(self, tensor)
         return tensor
 
-    def shared_buffer(self, engine: Engine | None) -> Buffer:
-        """The buffer, moved to an engine if one is given, for others to know and to keep."""
-        return self.guard.holding(self._shared, engine)
+    def shared_buffer(self, engine: Engine | None, device: str | None = None) -> Buffer:
+        """The buffer, moved to an engine, and to a device of it, if one is given, for others to know and to keep."""
+        return self.guard.holding(self._shared, engine, device)
 
-    def _shared(self, engine: Engine | None) -> Buffer:
-        buffer = self._held() if engine is None else self.buffer_on(engine)
+    def _shared(self, engine: Engine | None, device: str | None) -> Buffer:
+        buffer = self._held() if engine is None else self.buffer_on(engine, device)
         buffer.shared = True  # with the Tensor that is returned
         if buffer.tensor is None:
             buffer.tensor = Tensor(buffer.value, buffer.engine)
         return buffer
 
-    def buffer_on(self, engine: Engine) -> Buffer:
-        """The buffer, moved to an engine; the guard is held."""
+    def buffer_on(self, engine: Engine, device: str | None = None) -> Buffer:
+        """The buffer, moved to an engine, and to a device of it if one is given; the guard is held."""
         buffer = self._held()
-        if buffer.engine is not engine:  # a new one shares memory with the engine that it comes from, by DLPack
-            buffer.shared = True
-            buffer = self._buffer = Buffer(engine.receive(buffer.value, buffer.engine), engine)
+        if buffer.engine is not engine or (device is not None and buffer.device != device):
+            buffer.shared = True  # a new one may share memory with the one that it comes from
+            buffer = self._buffer = Buffer(engine.receive(buffer.value, buffer.engine, device), engine)
         return buffer
 
-    def array_on(self, engine: Engine) -> Any:
+    def array_on(self, engine: Engine, device: str | None = None) -> Any:
         """The native array for a plan that does not assign the variable; no guard is held."""
         buffer = self._buffer
-        if buffer is not None and buffer.engine is engine:
+        if buffer is not None and buffer.engine is engine and (device is None or buffer.device == device):
             value = buffer.value  # before the look at `wanted`, see `Buffer.taken`
             if not buffer.wanted:
                 return value
             del value
-        return self.guard.holding(lambda: self.buffer_on(engine).value)
+        return self.guard.holding(lambda: self.buffer_on(engine, device).value)
 
     def _held(self) -> Buffer:
         buffer = self._buffer
@@ -227,7 +226,7 @@ class Variable(Operators):
         buffer, engine = self._buffer, tensor._engine
         if buffer is None or buffer.engine is not engine or engine.is_deleted(buffer.value):
             return tensor
-        device = engine.device_of(buffer.value)
+        device = buffer.device
         return tensor if tensor.device == device else Tensor(engine.to_device(tensor._value, device), engine)
 
     def check_shape(self, value: Any) -> None:

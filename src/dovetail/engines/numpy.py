@@ -468,10 +468,10 @@ class NumPyEngine(Engine):
     def owns_type(self, kind: type) -> bool:
         return issubclass(kind, np.ndarray)
 
-    def asarray(self, value: Any, dtype: DType) -> Any:
+    def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
         return np.array(value, dtype.numpy)  # a copy: the array is its owner's to change
 
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return np.empty(shape, dtype.numpy)
 
     truth = bool  # type: ignore[assignment]  # no frame in a loop

@@ -15,9 +15,9 @@ class Aliases:
     of its arguments.  In a program that the engine compiles as a whole, only what is the same value shares memory.
     """
 
-    def __init__(self, operations: Sequence[Operation], engine: Engine) -> None:
+    def __init__(self, operations: Sequence[Operation], engine: Engine, compiled: bool) -> None:
         self._parent: dict[GraphTensor, GraphTensor] = {}
-        if engine.compiles_programs:
+        if compiled:
             return
         for op in operations:
             if op.inputs and op.type not in engine.out_rules and op.type not in engine.fresh:

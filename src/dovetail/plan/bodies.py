@@ -21,6 +21,7 @@ from dovetail.core.value_kinds import dtype_of
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.trace import to_graph
 from dovetail.plan.optimize import optimized_copy
+from dovetail.plan.placement import Place
 from dovetail.plan.segment import Segment
 
 _segments: dict[Any, Segment] = {}
@@ -47,7 +48,7 @@ def run_body(op: Op, engine: Engine, *values: Any) -> Any:
 def _segment(op: Op, engine: Engine, values: tuple[Any, ...], key: Any) -> Segment:
     with engine_context("numpy"):  # where constants keep their numbers
         graph = _traced(op, values)
-    segment = Segment(optimized_copy(graph, engine), engine)
+    segment = Segment(optimized_copy(graph, engine), Place(engine))
     # Where rules write into buffers, which no library that traces lets them, these would be kept, too.
     if not engine.out_rules and not any(part is _UNKNOWN for part in key):
         if len(_segments) >= _LIMIT:

@@ -46,7 +46,7 @@ class BufferPlan:
         """The numbers of the variables whose spare buffers are written into, in order."""
         return sorted(self.spares.values())
 
-    def arena(self, engine: Engine) -> Callable[[], list[Any]]:
+    def arena(self, engine: Engine, device: str | None) -> Callable[[], list[Any]]:
         """A function that gives this thread's buffers, made at its first call."""
         local = threading.local()
 
@@ -54,7 +54,7 @@ class BufferPlan:
             try:
                 return local.buffers
             except AttributeError:
-                local.buffers = [engine.empty(spec.shape, spec.dtype) for spec in self.specs]  # type: ignore[arg-type]  # all are known
+                local.buffers = [engine.empty(s.shape, s.dtype, device) for s in self.specs]  # type: ignore[arg-type]  # all are known
                 return local.buffers
 
         return buffers
@@ -66,6 +66,7 @@ def plan_buffers(
     inputs: Sequence[GraphTensor],
     outputs: Sequence[GraphTensor],
     states: Sequence[GraphTensor] = (),
+    compiled: bool | None = None,
 ) -> BufferPlan:
     """Plans the buffers of a program.
 
@@ -75,9 +76,10 @@ def plan_buffers(
         inputs: the values that are given.
         outputs: the values that are returned.
         states: the new values of variables, returned too.
+        compiled: whether the engine compiles the program as a whole; as `engine.compiles_programs` says, if not given.
     """
     plan = BufferPlan()
-    aliases = Aliases(operations, engine)
+    aliases = Aliases(operations, engine, engine.compiles_programs if compiled is None else compiled)
     known = Counter(aliases.root(t) for t in (*outputs, *states, *inputs))
     constants = {aliases.root(op.outputs[0]) for op in operations if op.type == "Const"}
     plan.owned = [known[aliases.root(t)] == 1 and aliases.root(t) not in constants for t in states]

@@ -12,16 +12,17 @@ from typing import Any
 
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.core import arguments
+from dovetail.core.devices import device_for
 from dovetail.core.engine import Engine
 from dovetail.core.locks import holding, join, make_lock
 from dovetail.core.recording import Record, recording
-from dovetail.core.state import Buffer, put
+from dovetail.core.state import Buffer, held_by, put
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph
 from dovetail.graph.transplant import Variables, transplant
-from dovetail.plan.placement import pinned_engines
+from dovetail.plan.placement import has_pinned_devices, pinned_engines
 from dovetail.plan.plan import Plan
 
 
@@ -40,19 +41,32 @@ class Concrete:
         self._functionals: dict[tuple[Tensor, ...], Functional] = {}
         self._lock = make_lock()
 
-    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None) -> Plan:
-        """The plan for an engine, and for shapes of the inputs, where it is made for certain ones."""
-        key = engine.name, shapes
+    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> Plan:
+        """The plan for an engine, for shapes of the inputs where it is made for certain ones, and for a device."""
+        key = engine.name, shapes, device
         return self._plans.get(key) or holding(self._lock, self._planned, key, engine)
 
     def plan_for(self, arguments: Sequence[Any], engine: Engine) -> Plan:
         """The plan that runs native arrays; engines that compile for certain shapes have one for each."""
         by_shapes = self._is_open and (engine.specializes or self._specializes)
         shapes = tuple(map(engine.shape, arguments)) if by_shapes else None
-        return self._plans.get((engine.name, shapes)) or self.plan(engine, shapes)
+        device = self._device(arguments, engine) if engine.has_devices else None
+        return self._plans.get((engine.name, shapes, device)) or self.plan(engine, shapes, device)
+
+    def _device(self, arguments: Sequence[Any], engine: Engine) -> str | None:
+        """Where a call is computed: on the device that an argument was put on, else a variable, else the scope's."""
+        held = [b.value for b in filter(None, map(held_by, self._deciding)) if b.engine is engine]
+        return next(filter(None, map(engine.put_on, (*arguments, *held))), None) or device_for(engine.name)
+
+    @functools.cached_property
+    def _deciding(self) -> list[Variable]:
+        """The variables whose device decides where a call is computed."""
+        if has_pinned_devices(self.graph):  # which decide where those stay
+            return []
+        return [op.attrs["variable"] for op in self.graph.operations if op.type == "ReadVariableOp"]
 
     def _planned(self, key: Any, engine: Engine) -> Plan:
-        return self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, engine, key[1]))
+        return self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, engine, *key[1:]))
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Runs the plan on native arrays."""
@@ -147,7 +161,7 @@ class Functional:
                 found = self._backward([*kept, *gradients], engine)
             results: list[Any] = [None] * len(node.inputs)
             for index, value in zip(self._split.inputs, found, strict=True):
-                results[index] = value
+                results[index] = arguments.beside(value, node.inputs[index]) if engine.has_devices else value
             return results
 
         return function

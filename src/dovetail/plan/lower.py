@@ -8,12 +8,17 @@ arguments) is passed in by reference, so no graph, wherever it comes from, can s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from dovetail.core.engine import FILE, OPERATIONS, Engine
+from dovetail.core.engine import FILE, OPERATIONS
 from dovetail.core.kinds import IntsKind
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.plan.buffers import BufferPlan, plan_buffers
+from dovetail.plan.placement import Place
+
+BodyFunctions: TypeAlias = Callable[
+    [Graph], Callable[..., tuple[Any, ...]]
+]  # of a branch or a loop's body, its function
 
 
 def failed_operation(error: Exception) -> Operation | None:
@@ -39,27 +44,36 @@ class Lowered(NamedTuple):
     source: str
 
 
-def lower(graph: Graph, engine: Engine, buffers: BufferPlan | None = None) -> Lowered:
+def lower(
+    graph: Graph, place: Place, buffers: BufferPlan | None = None, bodies: BodyFunctions | None = None
+) -> Lowered:
     """Compiles a graph to one function of native arrays.
 
     Args:
         graph: with only ops that the engine has rules for.
-        engine: whose rules are called.
+        place: whose engine's rules are called, and on whose device the constants are.
         buffers: where operations write; planned here if not given.
+        bodies: what makes functions of branches and bodies, which Python runs then; else they are lowered, too, and
+            the engine runs them.
     """
-    buffers = buffers or plan_buffers(graph.operations, engine, graph.inputs, graph.outputs)
+    buffers = buffers or plan_buffers(graph.operations, place.engine, graph.inputs, graph.outputs)
     given = {t.op for t in graph.inputs}
     operations = [op for op in graph.operations if op not in given]
-    return _Writer(operations, engine, buffers).lowered(graph.inputs, graph.outputs)
+    return _Writer(operations, place, buffers, bodies).lowered(graph.inputs, graph.outputs)
 
 
 class _Writer:
     """Writes the text of a program, and gathers what its names stand for."""
 
-    def __init__(self, operations: list[Operation], engine: Engine, buffers: BufferPlan) -> None:
+    def __init__(
+        self, operations: list[Operation], place: Place, buffers: BufferPlan, bodies: BodyFunctions | None
+    ) -> None:
         self.operations = operations
-        self.engine = engine
+        self.place = place
+        self.engine = place.engine
         self.buffers = buffers
+        self.bodies = bodies or (lambda graph: lower(graph, place).function)
+        self.rules = None if bodies is None else place.engine.host_control.rules()
         self.names: dict[GraphTensor, str] = {}
         self.scope: dict[str, Any] = {}
         self.bound: dict[int, str] = {}
@@ -70,7 +84,7 @@ class _Writer:
         parameters = [*(f"a{i}" for i in range(len(inputs))), *(f"s{i}" for i in self.buffers.spare_numbers)]
         lines = [f"def program({', '.join(parameters)}):"]
         if self.buffers.specs:
-            self.scope["arena"] = self.buffers.arena(self.engine)
+            self.scope["arena"] = self.buffers.arena(*self.place)
             lines.append(f" {''.join(f'b{i}, ' for i in range(len(self.buffers.specs)))} = arena()")
         last_uses = self._last_uses(outputs)
         self.scope[OPERATIONS] = written = {}
@@ -88,7 +102,7 @@ class _Writer:
     def _name_values(self) -> None:
         for op in self.operations:
             if op.type == "Const":
-                value = self.engine.asarray(op.attrs["value"], op.outputs[0].dtype)
+                value = self.engine.asarray(op.attrs["value"], op.outputs[0].dtype, self.place.device)
                 self.names[op.outputs[0]] = self._bind(value, "c")
             else:
                 for tensor in op.outputs:
@@ -96,7 +110,7 @@ class _Writer:
 
     def _line(self, op: Operation) -> str:
         target = self._target(op)
-        rule = self.engine.rule_for(op, out=target is not None)
+        rule = self.engine.rule_for(op, target is not None) if self.rules is None else self.rules[op.type]
         arguments = self._arguments(op)
         if target is not None:
             arguments.append(f"out={target}")
@@ -129,7 +143,7 @@ class _Writer:
 
     def _static(self, value: Any) -> str:
         if isinstance(value, Graph):
-            return self._bind(lower(value, self.engine).function, "g")  # a branch, or the body of a loop
+            return self._bind(self.bodies(value), "g")
         return self._bind(value, "k")
 
     def _bind(self, value: Any, prefix: str) -> str:

@@ -20,21 +20,24 @@ from dovetail.passes.fuse import fuse
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import specialize
-from dovetail.plan.placement import engine_of
+from dovetail.plan.placement import Place, is_divided, place_of
 
 ROUNDS = 4  # one pass makes work for another, seldom more often than this
 
 
-def optimized_copy(graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...]] | None = None) -> Graph:
+def optimized_copy(
+    graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...]] | None = None, device: str | None = None
+) -> Graph:
     """A copy of the graph as the engine will run it.
 
     Args:
         graph: it is not changed.
         engine: the plan's.  Composites stay that the engine of their operation claims; the others are inlined.
         shapes: the shapes of the inputs, where they are to be made static.
+        device: the plan's, as in `Place`.
     """
     with no_garbage_collection():
-        return _optimized_copy(graph, engine, shapes)
+        return _optimized_copy(graph, Place(engine, device), shapes)
 
 
 @contextmanager
@@ -49,7 +52,7 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _optimized_copy(graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...]] | None) -> Graph:
+def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]] | None) -> Graph:
     copy = copy_graph(graph)
     prune(copy)
     base.run(copy, [control_inputs_to_data])
@@ -57,7 +60,8 @@ def _optimized_copy(graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ..
         specialize(copy, shapes)
 
     def claimed(operation: Operation) -> Collection[str]:
-        return engine_of(operation, engine).claimed
+        engine = place_of(operation, home).engine
+        return engine.host_control.rules() if is_divided(operation, home) else engine.claimed
 
     inline = partial(inline_composites, claimed=claimed)
     base.run(copy, [fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)

@@ -1,41 +1,68 @@
-"""Placement: which engine computes which operation, and the segments that follow from it.
+"""Placement: at which place each operation is computed, and the segments that follow from it.
 
-`operation.engine` and `operation.device` pin an operation.  What is not pinned is computed on the plan's engine, or,
-in a branch or the body of a loop, where the branch or loop is.
+A place is an engine and, where that has several, one of its devices.  `operation.engine` and `operation.device` pin an
+operation.  What is not pinned is computed at the plan's place, or, in a branch or the body of a loop, where the branch
+or loop is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice, permutations
-from typing import Any
+from typing import Any, NamedTuple
 
-from dovetail.core.dtypes import as_dtype
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, known_engines
-from dovetail.core.errors import EngineNotInstalled, UnknownEngine, did_you_mean, op_error
+from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.graph.ir import Graph, Operation
+from dovetail.graph.operation import NOT_PINNED
 from dovetail.ops.control.plumbing import NOT_COMPUTED
 
-ORDERS = 24  # of the engines that are tried; all there are of four
+ORDERS = 24  # of the places that are tried; all there are of four
 
 
-def engine_of(operation: Operation, engine: Engine) -> Engine:
-    """The engine that computes an operation.
+class Place(NamedTuple):
+    """Where something is computed.
+
+    Attributes:
+        engine: what computes it.
+        device: one of the engine's; None where the engine has but one, or where nobody said which: then values are
+            computed wherever their arguments are.
+    """
+
+    engine: Engine
+    device: str | None = None
+
+    def __str__(self) -> str:
+        return self.engine.name if self.device is None else f"{self.engine.name} ({self.device})"
+
+
+def place_of(operation: Operation, home: Place) -> Place:
+    """The place at which an operation is computed.
 
     Args:
         operation: of the plan's graph, or of one inside of it.
-        engine: the plan's.
+        home: the plan's.
 
     Raises:
         UnknownEngine, EngineNotInstalled: the operation is pinned to an engine that is not there.
+        ValueError: it is pinned to a device that its engine does not have.
     """
-    while operation.engine is None:
-        holders = operation.graph.holders()
-        if not holders:
-            return engine
-        operation = holders[0]
-    return _pinned_to(operation)
+    holders = operation.graph.holders()
+    around = place_of(holders[0], home) if holders else home
+    if operation.pin == NOT_PINNED:
+        return around
+    engine = around.engine if operation.engine is None else _pinned_to(operation)
+    if operation.device is not None:
+        return Place(engine, _pinned_device(operation, engine))
+    if engine is around.engine:
+        return around
+    return home if engine is home.engine else Place(engine, first_device(engine))
+
+
+def first_device(engine: Engine) -> str | None:
+    """The device on which an engine computes where nobody says another; None if it has but one."""
+    return engine.devices()[0] if engine.has_devices else None
 
 
 def _pinned_to(operation: Operation) -> Engine:
@@ -50,77 +77,86 @@ def _pinned_to(operation: Operation) -> Engine:
         raise op_error(type(error), operation.type, problem, where=operation.where) from None
 
 
+def _pinned_device(operation: Operation, engine: Engine) -> str | None:
+    """Of a kind without a number, as "cpu", the first."""
+    name, known = operation.device, engine.devices()
+    found = next((device for device in known if name in (device, device.partition(":")[0])), None)
+    if found is None:
+        problem = (
+            f"{operation.name!r} is to be computed on the device {describe(name)}, but {engine.name} has the devices "
+            f"{', '.join(known)} here; set the operation's device to one of them, or to None."
+        )
+        raise op_error(ValueError, operation.type, problem, where=operation.where)
+    return found if engine.has_devices else None
+
+
 def pinned_engines(graph: Graph) -> list[Engine]:
-    """The engines that operations of a graph are pinned to; errors as of `engine_of`."""
+    """The engines that operations of a graph are pinned to; errors as of `place_of`."""
     return list({_pinned_to(operation): None for operation in graph.operations if operation.engine is not None})
 
 
-def check_pins(graph: Graph, engine: Engine) -> None:
-    """Refuses pins that a plan on an engine cannot follow.
+def has_pinned_devices(graph: Graph) -> bool:
+    """Whether an operation of a graph, or of one inside of it, is pinned to a device."""
+    return any(op.device is not None for part in (graph, *graph.subgraphs()) for op in part.operations)
 
-    Raises:
-        UnknownEngine, EngineNotInstalled: an operation is pinned to an engine that is not there.
-        ValueError: one is pinned to a device that its engine does not compute on, or to another engine than the branch
-            or loop that it is in.
-    """
+
+def check_pins(graph: Graph, home: Place) -> None:
+    """Refuses pins that a plan cannot follow; errors as of `place_of`."""
     for part in (graph, *graph.subgraphs()):
         for operation in part.operations:
-            if operation.device is not None:
-                _check_device(operation, engine_of(operation, engine))
-            if operation.engine is not None and (holders := part.holders()):
-                _check_inside(operation, holders[0], engine_of(holders[0], engine))
+            if operation.pin != NOT_PINNED:
+                place_of(operation, home)
 
 
-def _check_inside(operation: Operation, holder: Operation, engine: Engine) -> None:
-    if _pinned_to(operation) is not engine:
-        problem = (
-            f"{operation.name!r} is to be computed on {operation.engine!r}, but it is inside of {holder.name!r}, which "
-            f"is computed on {engine.name!r} as a whole; set the engine of {holder.name!r}."
-        )
-        raise op_error(ValueError, operation.type, problem, where=operation.where)
+def is_divided(operation: Operation, home: Place) -> bool:
+    """Whether it is a branch or a loop of which something is computed at another place than the rest."""
+    inner = [part for graph in operation.subgraphs() for part in (graph, *graph.subgraphs())]
+    pinned = [op for part in inner for op in part.operations if op.pin != NOT_PINNED and op.type not in NOT_COMPUTED]
+    return bool(pinned) and {place_of(op, home) for op in pinned} != {place_of(operation, home)}
 
 
-def own_device(engine: Engine) -> str:
-    """The device on which an engine puts arrays by itself."""
-    return engine.device_of(engine.asarray(0.0, as_dtype("float32")))
+class Cut(NamedTuple):
+    """The operations of a segment, in program order.
+
+    Attributes:
+        place: where they are computed.
+        operations: none, where there is nothing to compute.
+        is_divided: whether it is one operation, of which parts are computed at other places.
+    """
+
+    place: Place
+    operations: list[Operation]
+    is_divided: bool = False
 
 
-def _check_device(operation: Operation, engine: Engine) -> None:
-    own = own_device(engine)
-    if operation.device not in (own, own.partition(":")[0]):
-        problem = (
-            f"{operation.name!r} is to be computed on the device {operation.device!r}, but {engine.name} computes on "
-            f"{own!r} here; set the operation's device to that, or to None."
-        )
-        raise op_error(ValueError, operation.type, problem, where=operation.where)
+def cut(operations: Iterable[Operation], home: Place) -> list[Cut]:
+    """Divides operations into segments: few, each of operations of one place, that need only what earlier ones make.
 
-
-def cut(operations: Iterable[Operation], engine: Engine) -> list[tuple[Engine, list[Operation]]]:
-    """Divides operations into segments: few, each of operations of one engine, that need only what earlier ones make.
-
-    With the engines in some order, again and again, each operation goes into the first segment of its engine that does
-    not come before what it needs.  Of two engines one of the two orders gives the fewest segments that there can be.
+    With the places in some order, again and again, each operation goes into the first segment of its place that does
+    not come before what it needs.  Of two places one of the two orders gives the fewest segments that there can be.
 
     Args:
         operations: in program order; those that are no computation are left out.
-        engine: the plan's.
-
-    Returns:
-        (engine, operations) for each segment; one without operations, where there is nothing to compute.
+        home: the plan's place.
     """
-    where = {op: engine_of(op, engine) for op in operations if op.type not in NOT_COMPUTED}
-    engines = list(dict.fromkeys(where.values()))
-    if len(engines) < 2:
-        return [(engines[0] if engines else engine, list(where))]
-    return min((_divided(where, order) for order in islice(permutations(engines), ORDERS)), key=len)
+    where = {op: (place_of(op, home), is_divided(op, home)) for op in operations if op.type not in NOT_COMPUTED}
+    keys = list(dict.fromkeys(where.values()))
+    if len(keys) < 2 and not any(divided for _, divided in keys):
+        return [Cut(keys[0][0] if keys else home, list(where))]
+    return min((_divided(where, order) for order in islice(permutations(keys), ORDERS)), key=len)
 
 
-def _divided(where: dict[Operation, Engine], order: Sequence[Engine]) -> list[tuple[Engine, list[Operation]]]:
-    turn = {engine: number for number, engine in enumerate(order)}
+def _divided(where: dict[Operation, tuple[Place, bool]], order: Sequence[tuple[Place, bool]]) -> list[Cut]:
+    turn = {key: number for number, key in enumerate(order)}
     rounds: dict[Operation, int] = {}
     segments: dict[int, list[Operation]] = {}
-    for op, engine in where.items():
+    for op, key in where.items():
         earliest = max((rounds[t.op] for t in op.inputs if t.op in rounds), default=0)
-        rounds[op] = number = earliest + (turn[engine] - earliest) % len(order)
+        rounds[op] = number = earliest + (turn[key] - earliest) % len(order)
         segments.setdefault(number, []).append(op)
-    return [(order[number % len(order)], segments[number]) for number in sorted(segments)]
+    found: list[Cut] = []
+    for number in sorted(segments):
+        place, divided = order[number % len(order)]
+        parts = [[op] for op in segments[number]] if divided else [segments[number]]
+        found += [Cut(place, part, divided) for part in parts]
+    return found

@@ -6,14 +6,15 @@ Calling it hands over the arguments and the variables' arrays, and gives the var
 A run is done as a whole or not at all, whatever exception comes at whatever moment (Ctrl-C, another signal's, memory
 that runs out): the variables that it assigns are all new or all old, and their guard is free.  An engine that consumes
 arrays destroys the old ones before Python hears of the new; but what it returns lands in a list at once, and an
-exception that comes then finds it there.  So arrays are consumed only where one segment is all there is.  What is left:
-an engine that itself fails half-way (its memory runs out in the middle of a program) has consumed the arrays for
-nothing, and reading such a variable raises `StaleValueError`.
+exception that comes then finds it there.  So arrays of variables are consumed in the last step alone, after which
+nothing can fail.  What is left: an engine that itself fails half-way (its memory runs out in the middle of a program)
+has consumed the arrays for nothing, and reading such a variable raises `StaleValueError`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from dovetail.core.engine import Engine
@@ -23,7 +24,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import SHOWN
 from dovetail.plan.optimize import optimized_copy
-from dovetail.plan.placement import check_pins
+from dovetail.plan.placement import Place, check_pins, first_device, has_pinned_devices
 from dovetail.plan.schedule import Schedule
 from dovetail.plan.segment import Segment
 
@@ -35,16 +36,20 @@ class Plan:
         graph: what to run; it is not changed.
         engine: where operations are computed that are pinned to no other, where arguments come from and results go.
         shapes: the shapes of the inputs, where the graph leaves some open and an engine needs to know.
+        device: the device of the engine where that is done; if not given, its first where operations are pinned to
+            devices, else wherever the arguments are.
 
     Attributes:
         engine: as given.
+        device: where arguments are taken and results are made that are pinned to no other; None as in `Place`.
         variables: those it reads, in the order in which their arrays are passed.
         only_read: those it reads and does not assign, the first of them.
         assigned: those it assigns, in the order in which their new values are returned; first those it reads, too.
 
     Raises:
         UnknownEngine, EngineNotInstalled: an operation is pinned to an engine that is not there.
-        ValueError: one is pinned where it cannot be computed; or a value does not fit the variable that it is for.
+        ValueError: one is pinned to a device that its engine does not have; or a value does
+            not fit the variable that it is for.
 
     Example:
         >>> import dovetail as dt
@@ -60,11 +65,22 @@ class Plan:
           numpy (cpu:0): Mul
     """
 
-    def __init__(self, graph: Graph, engine: Engine, shapes: Sequence[tuple[int, ...]] | None = None) -> None:
-        check_pins(graph, engine)
+    def __init__(
+        self,
+        graph: Graph,
+        engine: Engine,
+        shapes: Sequence[tuple[int, ...]] | None = None,
+        device: str | None = None,
+    ) -> None:
+        self._collects = engine.has_devices and has_pinned_devices(graph)
+        if self._collects and device is None:
+            device = first_device(engine)
+        place = Place(engine, device)
+        check_pins(graph, place)
         self.engine = engine
+        self.device = device
         self._name = graph.name
-        optimized = optimized_copy(graph, engine, shapes)
+        optimized = optimized_copy(graph, engine, shapes, device)
         operations = optimized.operations
         read = {op.attrs["variable"]: op.outputs[0] for op in operations if op.type == "ReadVariableOp"}
         written = {op.attrs["variable"]: op.inputs[0] for op in operations if op.type == "AssignVariableOp"}
@@ -79,16 +95,17 @@ class Plan:
         self._result_count = len(optimized.outputs)
         self._changed_count = len(changed)
         inputs = [*optimized.inputs, *(read[v] for v in self.variables)]
-        self._schedule = schedule = Schedule(
-            optimized, engine, inputs, states, len(changed), donates=not self._open and not _shows(optimized)
-        )
-        self._engines = schedule.engines
+        donates = not self._open and not _shows(optimized)
+        self._schedule = schedule = Schedule(optimized, place, inputs, states, len(changed), donates)
+        self._engines = tuple(dict.fromkeys(place.engine for place in schedule.places))
         self._run = schedule.run
-        self._consumes = schedule.donates
+        self._lend = [Buffer.taken if consumed else attrgetter("value") for consumed in schedule.consumed]
+        self._consumes = any(schedule.consumed)
         self._spares = schedule.spares
         self._made = schedule.made
         first, second = len(optimized.inputs), len(optimized.inputs) + len(self.only_read)
-        self._lent = list(zip(self.only_read, schedule.homes[first:second], strict=True))
+        homes = schedule.homes[first:second]
+        self._lent = [(v, place.engine, place.device) for v, place in zip(self.only_read, homes, strict=True)]
         self._leaving_read = [
             lent for lent, leaving in zip(self._lent, schedule.leaves[first:], strict=False) if leaving
         ]
@@ -105,32 +122,47 @@ class Plan:
         for engine in self._engines:
             if engine.refused is not None:
                 engine.refused()
+        if self._collects:
+            arguments = self._collected(arguments)
         if not self.variables and self._guard is None:
             return self._run(arguments)
-        for variable, engine in self._leaving_read:
-            variable.shared_buffer(engine)
+        for variable, engine, device in self._leaving_read:
+            variable.shared_buffer(engine, device)
         # Before it holds a guard: a thread holds one at a time.
-        given = [*arguments, *[v.array_on(engine) for v, engine in self._lent]]
+        given = [*arguments, *[v.array_on(engine, device) for v, engine, device in self._lent]]
         return self._run(given) if self._guard is None else self._guard.holding(self._step, given)
 
+    def _collected(self, arguments: Sequence[Any]) -> list[Any]:
+        """The arguments where the plan takes them; results of such plans are on several devices."""
+        engine, device = self.engine, self.device
+        assert device is not None
+        return [a if engine.device_of(a) == device else engine.to_device(a, device) for a in arguments]
+
     def _step(self, given: list[Any]) -> tuple[Any, ...]:
-        count, made = self._changed_count, self._made
+        made = self._made
         before = list(map(held_by, self.assigned))
         found: list[tuple[Any, ...]] = []
         try:
-            for i in range(count):
-                buffer, engine = before[i], made[i][0]
-                if buffer is None or buffer.engine is not engine or buffer.wanted:  # by a run that failed
-                    before[i] = self.assigned[i].buffer_on(engine)
+            for i in range(self._changed_count):
+                buffer, (engine, device) = before[i], made[i][0]
+                if (
+                    buffer is None
+                    or buffer.engine is not engine
+                    or buffer.wanted  # by a run that failed
+                    or (device is not None and buffer.device != device)
+                ):
+                    before[i] = self.assigned[i].buffer_on(engine, device)
             for i in self._leaving:
                 before[i].shared = True
+            spares = [self._spare(i, before[i]) for i in self._spares]
             if self._consumes:
-                self._run([*given, *[b.taken() for b in before[:count]]], into=found)
+                self._run(
+                    [*given, *[lend(b) for lend, b in zip(self._lend, before, strict=False)], *spares], into=found
+                )
             else:
-                spares = [self._spare(i, before[i]) for i in self._spares]
-                results = self._run([*given, *[b.value for b in before[:count]], *spares])
+                results = self._run([*given, *[b.value for b in before[: self._changed_count]], *spares])
                 for i in self._open:
-                    self.assigned[i].check_shape(Tensor(results[self._result_count + i], made[i][0]))
+                    self.assigned[i].check_shape(Tensor(results[self._result_count + i], made[i][0].engine))
                 found.append(results)
             self._commit(found[0], before)
         except BaseException:
@@ -141,13 +173,14 @@ class Plan:
 
     def _spare(self, number: int, before: Buffer | None) -> Any:
         """An array that the next value of a variable may be written into."""
-        engine, variable = self._made[number][0], self.assigned[number]
+        (engine, device), variable = self._made[number][0], self.assigned[number]
         spare = None if before is None else before.spare_array(engine)
-        return engine.empty(variable.shape, variable.dtype) if spare is None else spare
+        return engine.empty(variable.shape, variable.dtype, device) if spare is None else spare
 
     def _commit(self, results: tuple[Any, ...], before: list[Any]) -> None:
         values = results[self._result_count :]
-        buffers = [Buffer(value, engine, not owned) for value, (engine, owned) in zip(values, self._made, strict=True)]
+        made = zip(values, self._made, strict=True)
+        buffers = [Buffer(value, engine, not owned) for value, ((engine, _), owned) in made]
         for number in self._spares:
             buffers[number].spare = before[number]
         put(self.assigned, buffers)
@@ -159,8 +192,9 @@ class Plan:
         counts = {"segment": len(self.segments), "transfer": len(self._schedule.transfers)}
         parts = [f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items() if count]
         parts += [f"assigns {', '.join(v.name for v in self.assigned)}"] if self.assigned else []
-        first = f"plan of {self._name!r} on {self.engine.name}: {', '.join(parts)}"
-        return "\n  ".join([first, *map(str, self._schedule.steps)])
+        first = f"plan of {self._name!r} on {Place(self.engine, self.device)}: {', '.join(parts)}"
+        lines = [line for step in self._schedule.steps for line in str(step).splitlines()]
+        return "\n  ".join([first, *lines])
 
 
 def _shows(graph: Graph) -> bool:

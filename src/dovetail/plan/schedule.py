@@ -1,39 +1,44 @@
 """Schedule: segments in order, with the transfers between them; it runs like one executable.
 
-A graph on one engine is one segment, whose arguments and results are those of the schedule.  Of several segments,
+A graph at one place is one segment, whose arguments and results are those of the schedule.  Of several segments,
 values are kept by number: what the schedule is given, then what each segment makes and what each transfer brings.
+
+A branch or a loop of which something is computed at other places is a segment of its own: Python runs it, and each
+branch and body is a schedule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from dovetail.core.engine import Engine
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.transplant import transplant
 from dovetail.ops.control.plumbing import NOT_COMPUTED
-from dovetail.plan.placement import cut
+from dovetail.plan.placement import Cut, Place, cut
 from dovetail.plan.segment import Segment
 
 MOST_NAMED = 6  # operations of a segment, when it is printed
 
 
 class Transfer(NamedTuple):
-    """A value goes from one engine to another; in the same memory, where DLPack can say what it is."""
+    """A value goes from one place to another; between engines in the same memory, where DLPack can say what it is."""
 
     tensor: GraphTensor
-    sender: Engine
-    receiver: Engine
+    sender: Place
+    receiver: Place
     takes: list[int]
     target: int
     done: list[int]
 
     def run(self, values: list[Any]) -> None:
-        values[self.target] = self.receiver.receive(values[self.takes[0]], self.sender)
+        engine, device = self.receiver
+        values[self.target] = engine.receive(values[self.takes[0]], self.sender.engine, device)
 
     def __str__(self) -> str:
-        return f"move {self.tensor.name} from {self.sender.name} to {self.receiver.name}"
+        return f"move {self.tensor.name} from {self.sender} to {self.receiver}"
 
 
 class SegmentCall(NamedTuple):
@@ -44,14 +49,18 @@ class SegmentCall(NamedTuple):
     first: int
     done: list[int]
 
-    def run(self, values: list[Any]) -> None:
-        results = self.segment.run([values[i] for i in self.takes])
+    def run(self, values: list[Any], **options: Any) -> None:
+        results = self.segment.run([values[i] for i in self.takes], **options)
         values[self.first : self.first + len(results)] = results
 
     def __str__(self) -> str:
+        engine, device = self.segment.place
         types = [op.type for op in self.segment.graph.operations if op.type not in NOT_COMPUTED]
         what = ", ".join(types) if len(types) <= MOST_NAMED else f"{len(types)} operations"
-        return f"{self.segment.engine.name} ({self.segment.device}): {what or 'nothing to compute'}"
+        lines = [f"{engine.name} ({device or engine.devices()[0]}): {what or 'nothing to compute'}"]
+        if self.segment.bodies is not None:
+            lines += [f"  {line}" for line in str(self.segment.bodies).splitlines()]
+        return "\n".join(lines)
 
 
 Step: TypeAlias = SegmentCall | Transfer
@@ -61,39 +70,38 @@ class Region(NamedTuple):
     """What becomes a segment.
 
     Attributes:
-        engine: where it is computed.
-        operations: what it computes; of constants, those that are returned.
+        cut: its operations; of constants, those that are returned.
         takes: the tensors that it is given.
         gives: the tensors that it makes for others, the new values of variables last.
         states: the numbers of these variables.
     """
 
-    engine: Engine
-    operations: list[Operation]
+    cut: Cut
     takes: Sequence[GraphTensor]
     gives: Sequence[GraphTensor]
     states: Sequence[int]
 
 
 class Schedule:
-    """What a graph comes to on the engines of its operations.
+    """What a graph comes to at the places of its operations.
 
     Args:
         graph: optimised; its variables are read and assigned by the plan.
-        engine: the plan's.  The graph's inputs are given there, and its results are returned there.
+        place: the graph's inputs are given there, and its results are returned there.
         inputs: the tensors that are given: the graph's inputs, then reads of variables.
         states: the new values of variables, returned after the graph's outputs.
         changed: how many variables are both read and assigned: the last inputs, and the first states, are theirs.
-        donates: whether the arrays of these variables may be consumed; only where there is one segment, since another
-            may fail after it.
+        donates: whether the arrays of these variables may be consumed.
+        home: the plan's place, where the graph is a part of the plan's; then results are returned at `place`, and not
+            wherever on its engine they are computed.
 
     Attributes:
         steps: the segments and transfers, in order; each with the numbers of the values that it takes, and of those
             that nobody takes after it.
-        engines: those that take part.
-        homes: per input, the engine on which it is given.
-        made: per state, the engine on which it is returned, and whether nobody else knows its memory.
-        donates: whether arrays are consumed.
+        places: those that take part.
+        homes: per input, the place at which it is given.
+        made: per state, the place at which it is returned, and whether nobody else knows its memory.
+        consumed: per variable of `changed`, whether its array is consumed.
         spares: the numbers of the states that are written into arrays which are given, in this order, after the inputs.
         leaves: per input, whether something that is returned or moved may be a view of it.
         run: (arrays) → tuple of arrays; where arrays are consumed it takes a list `into`, as executables do.
@@ -102,40 +110,42 @@ class Schedule:
     def __init__(
         self,
         graph: Graph,
-        engine: Engine,
+        place: Place,
         inputs: Sequence[GraphTensor],
-        states: Sequence[GraphTensor],
-        changed: int,
-        donates: bool,
+        states: Sequence[GraphTensor] = (),
+        changed: int = 0,
+        donates: bool = False,
+        home: Place | None = None,
     ) -> None:
-        self._engine = engine
+        self._place = place
+        self._is_inner = home is not None
         returned = [*graph.outputs, *states]
-        first, *others = cut(graph.operations, engine)
-        self._is_one = not others and first[0] is engine
-        self.donates = donates and engine.consumes and self._is_one
-        if self._is_one:
-            regions = [Region(*first, inputs, returned, range(len(states)))]
+        first, *others = cut(graph.operations, home or place)
+        is_one = not others and first.place == place
+        if is_one:
+            regions = [Region(first, inputs, returned, range(len(states)))]
         else:
-            regions = _regions([first, *others], engine, graph.outputs, states)
-        donated = range(len(inputs) - changed, len(inputs)) if self.donates else ()
-        self.engines = tuple(dict.fromkeys([engine, *(region.engine for region in regions)]))
-        self.made = [(engine, False)] * len(states)
+            regions = _regions([first, *others], place, graph.outputs, states)
+        self.places = tuple(dict.fromkeys([place, *(region.cut.place for region in regions)]))
+        self.made = [(place, False)] * len(states)
         self.spares: list[int] = []
         segments = []
         for region in regions:
-            segment = Segment(_pure(graph.name, region), region.engine, len(region.states), donated)
+            segment = _segment(graph.name, region, home or place)
             for number, owned in zip(region.states, segment.buffers.owned, strict=True):
-                self.made[number] = region.engine, owned
+                self.made[number] = region.cut.place, owned
             self.spares += [region.states[i] for i in segment.buffers.spare_numbers]
-            segment.executable  # noqa: B018  # compiled now, not at the first call
             segments.append(segment)
-        taker = {t: region.engine for region in reversed(regions) for t in region.takes}
-        self.homes = [engine if t.op.type == "Placeholder" else taker.get(t, engine) for t in inputs]
-        self.homes[len(inputs) - changed :] = [home for home, _ in self.made[:changed]]
+        taker = {t: region.cut.place for region in reversed(regions) for t in region.takes}
+        self.homes = [place if t.op.type == "Placeholder" else taker.get(t, place) for t in inputs]
+        self.homes[len(inputs) - changed :] = [made for made, _ in self.made[:changed]]
         self.steps: list[Step] = []
         self._returns = self._connect(regions, segments, inputs, returned)
+        self.consumed = _donate(self.steps, range(len(inputs) - changed, len(inputs)) if donates else (), self._returns)
+        for segment in segments:
+            segment.executable  # noqa: B018  # compiled now, not at the first call
         self.leaves = self._leaving(len(inputs))
-        self.run: Callable[..., tuple[Any, ...]] = segments[0].run if self._is_one else self._run
+        self.run: Callable[..., tuple[Any, ...]] = segments[0].run if is_one else self._run
 
     @property
     def segments(self) -> list[Segment]:
@@ -145,12 +155,28 @@ class Schedule:
     def transfers(self) -> list[Transfer]:
         return [step for step in self.steps if isinstance(step, Transfer)]
 
-    def _run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    def _run(self, arguments: Sequence[Any], into: list[Any] | None = None) -> tuple[Any, ...]:
         values = [*arguments, *[None] * (self._count - len(arguments))]
-        for step in self.steps:
+        *steps, last = self.steps
+        for step in steps:
             step.run(values)
             for i in step.done:
                 values[i] = None
+        if into is None or isinstance(last, Transfer):
+            last.run(values)
+            return self._returned(values)
+        found: list[tuple[Any, ...]] = []  # the results, the moment that they are there, see `Engine.compile`
+        try:
+            last.run(values, into=found)
+            into.append(self._returned(values))
+        except BaseException:
+            if found and not into:
+                values[last.first : last.first + len(found[0])] = found[0]
+                into.append(self._returned(values))
+            raise
+        return into[0]
+
+    def _returned(self, values: list[Any]) -> tuple[Any, ...]:
         return tuple([values[i] for i in self._returns])
 
     def _connect(
@@ -166,16 +192,22 @@ class Schedule:
             values.add(tensor, home, number)
         spare = len(inputs)
         for region, segment in zip(regions, segments, strict=True):
-            takes = [values.on(t, region.engine) for t in region.takes]
+            takes = [values.on(t, region.cut.place) for t in region.takes]
             spares = range(spare, spare := spare + len(segment.buffers.spares))
             self.steps.append(SegmentCall(segment, [*takes, *spares], values.count, []))
             for tensor in region.gives:
-                values.add(tensor, region.engine, values.new())
-        where = [*[self._engine] * (len(returned) - len(self.made)), *(engine for engine, _ in self.made)]
-        returns = [values.on(t, engine) for t, engine in zip(returned, where, strict=True)]
+                values.add(tensor, region.cut.place, values.new())
+        results = returned[: len(returned) - len(self.made)]
+        where = [*map(partial(self._left, values), results), *(place for place, _ in self.made)]
+        returns = [values.on(t, place) for t, place in zip(returned, where, strict=True)]
         self._count = values.count
         _let_go(self.steps, {*range(len(inputs) + len(self.spares)), *returns})
         return returns
+
+    def _left(self, values: _Numbers, result: GraphTensor) -> Place:
+        """Where a result is returned: wherever on the plan's engine it is computed, but to a plan at its place."""
+        made = values.home(result)
+        return made if made.engine is self._place.engine and not self._is_inner else self._place
 
     def _leaving(self, count: int) -> list[bool]:
         leaving = {*self._returns, *(number for step in self.transfers for number in step.takes)}
@@ -191,48 +223,76 @@ class _Numbers:
     def __init__(self, steps: list[Step], count: int) -> None:
         self.count = count
         self._steps = steps
-        self._home: dict[GraphTensor, tuple[Engine, int]] = {}
-        self._moved: dict[tuple[GraphTensor, Engine], int] = {}
+        self._home: dict[GraphTensor, tuple[Place, int]] = {}
+        self._moved: dict[tuple[GraphTensor, Place], int] = {}
 
     def new(self) -> int:
         self.count += 1
         return self.count - 1
 
-    def add(self, tensor: GraphTensor, engine: Engine, number: int) -> None:
-        self._home[tensor] = engine, number
+    def add(self, tensor: GraphTensor, place: Place, number: int) -> None:
+        self._home[tensor] = place, number
 
-    def on(self, tensor: GraphTensor, engine: Engine) -> int:
-        """The number of a tensor's value on an engine."""
+    def home(self, tensor: GraphTensor) -> Place:
+        """Where a tensor's value is made, or given."""
+        return self._home[tensor][0]
+
+    def on(self, tensor: GraphTensor, place: Place) -> int:
+        """The number of a tensor's value at a place."""
         home, source = self._home[tensor]
-        if home is engine:
+        if home == place:
             return source
-        if (tensor, engine) not in self._moved:
-            self._moved[tensor, engine] = target = self.new()
-            self._steps.append(Transfer(tensor, home, engine, [source], target, []))
-        return self._moved[tensor, engine]
+        if (tensor, place) not in self._moved:
+            self._moved[tensor, place] = target = self.new()
+            self._steps.append(Transfer(tensor, home, place, [source], target, []))
+        return self._moved[tensor, place]
+
+
+class Bodies:
+    """The branches, or the condition and body, of an operation that Python runs.
+
+    Args:
+        place: where the operation takes and gives its values.
+        home: the plan's place.
+    """
+
+    def __init__(self, place: Place, home: Place) -> None:
+        self._place = place
+        self._home = home
+        self._schedules: dict[Graph, Schedule] = {}
+
+    def __call__(self, graph: Graph) -> Callable[..., tuple[Any, ...]]:
+        """A branch or a body as a function of native arrays."""
+        self._schedules[graph] = schedule = Schedule(graph, self._place, graph.inputs, home=self._home)
+        run = schedule.run
+        return lambda *arguments: run(arguments)
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        for graph, schedule in self._schedules.items():
+            steps = [line for step in schedule.steps for line in str(step).splitlines()]
+            lines += [f"{graph.name}:", *(f"  {line}" for line in steps)]
+        return "\n".join(lines)
 
 
 def _regions(
-    cuts: list[tuple[Engine, list[Operation]]],
-    engine: Engine,
-    results: Sequence[GraphTensor],
-    states: Sequence[GraphTensor],
+    cuts: list[Cut], place: Place, results: Sequence[GraphTensor], states: Sequence[GraphTensor]
 ) -> list[Region]:
     """Several segments: what each takes and gives."""
     constants = list(dict.fromkeys(t.op for t in (*results, *states) if t.op.type == "Const"))
-    if constants:  # they are returned by a segment of the plan's engine
-        if all(where is not engine for where, _ in cuts):
-            cuts.append((engine, []))
-        next(operations for where, operations in reversed(cuts) if where is engine).extend(constants)
-    taken = [_taken(operations) for _, operations in cuts]
+    if constants:  # they are returned by a segment at the plan's place
+        if all(found.place != place for found in cuts):
+            cuts.append(Cut(place, []))
+        next(found for found in reversed(cuts) if found.place == place).operations.extend(constants)
+    taken = [_taken(found.operations) for found in cuts]
     wanted = {*results, *(t for tensors in taken for t in tensors)}
     regions = []
-    for (where, operations), takes in zip(cuts, taken, strict=True):
-        made = [t for op in operations for t in op.outputs]
+    for found, takes in zip(cuts, taken, strict=True):
+        made = [t for op in found.operations for t in op.outputs]
         own = set(made)
         numbers = [number for number, t in enumerate(states) if t in own]
         gives = [*(t for t in made if t in wanted), *(states[number] for number in numbers)]
-        regions.append(Region(where, operations, takes, gives, numbers))
+        regions.append(Region(found, takes, gives, numbers))
     return regions
 
 
@@ -242,15 +302,19 @@ def _taken(operations: list[Operation]) -> list[GraphTensor]:
     return list(dict.fromkeys(t for op in operations for t in op.inputs if t not in made and t.op.type != "Const"))
 
 
-def _pure(name: str, region: Region) -> Graph:
+def _segment(name: str, region: Region, home: Place) -> Segment:
     """A region as a graph of its own, with the constants that it takes."""
     graph = Graph(name)
-    needed = [t for op in region.operations for t in op.inputs]
+    place, of_region, is_divided = region.cut
+    needed = [t for op in of_region for t in op.inputs]
     constants = dict.fromkeys(t.op for t in (*needed, *region.gives) if t.op.type == "Const")
-    operations = [*constants, *(op for op in region.operations if op not in constants)]
+    operations = [*constants, *(op for op in of_region if op not in constants)]
     copies = transplant(operations, graph, inputs=region.takes)
     graph.outputs = copies.of(region.gives)
-    return graph
+    if is_divided:
+        for operation in of_region:  # what is inside of it is computed here, too, unless it is pinned itself
+            copies.operations[operation].pin = place.engine.name, place.device
+    return Segment(graph, place, len(region.states), bodies=Bodies(place, home) if is_divided else None)
 
 
 def _let_go(steps: Sequence[Step], kept: Iterable[int]) -> None:
@@ -259,3 +323,40 @@ def _let_go(steps: Sequence[Step], kept: Iterable[int]) -> None:
     for step in reversed(steps):
         step.done.extend(dict.fromkeys(i for i in step.takes if i not in seen))
         seen.update(step.done)
+
+
+def _donate(steps: Sequence[Step], changed: Sequence[int], returns: Sequence[int]) -> list[bool]:
+    """Lets segments consume what they take as the last ones: what others made for them, and arrays of variables.
+
+    A run that fails must leave the variables as they were, so their arrays are consumed in the last step alone.  What
+    was moved may be in the memory of another engine.
+
+    Args:
+        steps: of a schedule.
+        changed: the numbers of the arrays of variables.
+        returns: the numbers of what is returned.
+
+    Returns:
+        Per number of `changed`, whether its array is consumed.
+    """
+    calls = [step for step in steps if isinstance(step, SegmentCall)]
+    made = {number for step in calls for number in range(step.first, step.first + len(step.segment.outputs))}
+    moved = {number for step in steps if isinstance(step, Transfer) for number in step.takes}
+    consumed: set[int] = set()
+    for step in calls:
+        if not step.segment.engine.consumes or step.segment.bodies is not None:
+            continue
+        last = set(changed).difference(returns) if step is steps[-1] else set()
+        free = {n for n in (made.intersection(step.done) | last) - moved if step.takes.count(n) == 1}
+        step.segment.donated = tuple(_reused(step, free))
+        consumed.update(step.takes[i] for i in step.segment.donated)
+    return [number in consumed for number in changed]
+
+
+def _reused(step: SegmentCall, free: set[int]) -> Iterator[int]:
+    """The numbers of a segment's inputs in whose memory results can be."""
+    room = Counter(t.spec for t in step.segment.outputs)
+    for i, (number, tensor) in enumerate(zip(step.takes, step.segment.inputs, strict=False)):
+        if number in free and room[tensor.spec] > 0:
+            room[tensor.spec] -= 1
+            yield i

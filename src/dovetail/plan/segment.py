@@ -1,4 +1,4 @@
-"""Segment: a subgraph on one engine, compiled to one executable.
+"""Segment: a subgraph on one engine and device, compiled to one executable.
 
 It is pure: native arrays in, native arrays out, the new values of variables among them.  Who gives it the arrays of
 variables, and who gets the new ones, is the plan's business.
@@ -10,27 +10,29 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
 from dovetail.core.errors import op_error
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.ops.control.plumbing import NOT_COMPUTED
 from dovetail.passes.specialize import check_static
 from dovetail.plan.buffers import plan_buffers
-from dovetail.plan.lower import Lowered, failed_operation, lower
-from dovetail.plan.placement import own_device
+from dovetail.plan.lower import BodyFunctions, Lowered, failed_operation, lower
+from dovetail.plan.placement import Place
 
 
 class Segment:
-    """A graph for one engine.
+    """A graph for one place.
 
     Args:
         graph: what it computes, with only ops that the engine claims; no operation reads or assigns a variable.
-        engine: where it is computed.
+        place: where it is computed.
         states: how many of the graph's outputs, the last ones, are new values of variables.
-        donated: the numbers of the inputs whose arrays the executable may consume.
+        donated: the numbers of the inputs whose arrays the executable may consume; more may be added before it is made.
+        bodies: what makes functions of the branches and bodies of its one operation, where Python is to run that.
 
     Attributes:
-        graph, engine, donated: as given.
+        graph, place, donated, bodies: as given.
         buffers: where its operations write.
 
     Raises:
@@ -38,16 +40,36 @@ class Segment:
         ValueError: the engine needs every shape, and one depends on values.
     """
 
-    def __init__(self, graph: Graph, engine: Engine, states: int = 0, donated: Sequence[int] = ()) -> None:
-        _check_claimed(graph, engine)
+    def __init__(
+        self,
+        graph: Graph,
+        place: Place,
+        states: int = 0,
+        donated: Sequence[int] = (),
+        bodies: BodyFunctions | None = None,
+    ) -> None:
+        engine = place.engine
+        if bodies is None:
+            _check_claimed(graph, engine)
         if engine.static_shapes:
             check_static(graph, engine.name)
         self.graph = graph
-        self.engine = engine
+        self.place = place
         self.donated = tuple(donated)
+        self.bodies = bodies
         results = len(graph.outputs) - states
         outputs, new = graph.outputs[:results], graph.outputs[results:]
-        self.buffers = plan_buffers(graph.operations, engine, graph.inputs, outputs, new)
+        compiled = engine.compiles_programs and bodies is None
+        self.buffers = plan_buffers(graph.operations, engine, graph.inputs, outputs, new, compiled)
+
+    @property
+    def engine(self) -> Engine:
+        return self.place.engine
+
+    @property
+    def device(self) -> str | None:
+        """The engine's, on which its arrays are; see `Place`."""
+        return self.place.device
 
     @property
     def inputs(self) -> list[GraphTensor]:
@@ -57,25 +79,21 @@ class Segment:
     def outputs(self) -> list[GraphTensor]:
         return self.graph.outputs
 
-    @property
-    def device(self) -> str:
-        """The engine's own; where its arrays are."""
-        return own_device(self.engine)
-
     @cached_property
     def lowered(self) -> Lowered:
         """The graph as a straight-line function that calls the engine's rules."""
-        return lower(self.graph, self.engine, self.buffers)
+        return lower(self.graph, self.place, self.buffers, self.bodies)
 
-    @property
+    @cached_property
     def function(self) -> Callable[..., tuple[Any, ...]]:
         """(input arrays, and for each of `buffers.spare_numbers` an array to write into) → tuple of output arrays."""
-        return self.lowered.function
+        function = self.lowered.function
+        return function if self.device is None else placed_on(self.engine, self.device)(function)
 
     @cached_property
     def executable(self) -> Callable[..., tuple[Any, ...]]:
         """What the engine makes of it."""
-        return self.engine.compile(self)
+        return self.engine.compile(self) if self.bodies is None else self.function
 
     def run(self, arguments: Sequence[Any], **options: Any) -> tuple[Any, ...]:
         """Calls the executable; what the library says of an operation is told with its name and the user's line."""

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from dovetail.core.devices import NOWHERE, scope
 from dovetail.core.dtypes import DType
 from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
 from dovetail.engines import slices
@@ -65,8 +64,7 @@ rules["Squeeze"] = jnp.squeeze
 
 @rules("Iota")
 def _(size: tuple[int], dtype: DType) -> Any:
-    numbers = lax.iota(dtype.numpy, size[0])
-    return numbers if scope.get() is NOWHERE else placed(numbers)
+    return placed(lax.iota(dtype.numpy, size[0]))
 
 
 @rules("Slice")

@@ -10,9 +10,10 @@ from typing import Any
 
 import jax
 
-from dovetail.core.devices import current_device
+from dovetail.core.devices import device_for
 
 _GPUS = ("gpu", "cuda", "rocm")
+_SAID = ("incompatible devices", "compiled for input shardings that disagree")  # of arguments on several devices
 
 
 def devices() -> list[Any]:
@@ -29,21 +30,15 @@ def named(name: str) -> Any:
     return next(device for device in devices() if name_of(device) == name)
 
 
-def current() -> Any:
-    """The device of the scope around, None if there is none."""
-    name = current_device("jax")
-    return None if name is None else named(name)
-
-
-def placed(array: Any) -> Any:
-    """A new array, put on the device of the scope around; asked for only where `scope.get() is not NOWHERE`."""
-    device = current()
-    return array if device is None or isinstance(array, jax.core.Tracer) else jax.device_put(array, device)
+def placed(array: Any, device: str | None = None) -> Any:
+    """A new array, put where it is to be; see `device_for`."""
+    name = device_for("jax", device)
+    return array if name is None or isinstance(array, jax.core.Tracer) else jax.device_put(array, named(name))
 
 
 def told(error: ValueError) -> ValueError:
     """What JAX says of arguments on several devices, with what to do about it; any other error itself."""
     said = str(error)
-    if "incompatible devices" not in said:
+    if not any(words in said for words in _SAID):
         return error
-    return ValueError(f"{said.rstrip('.')}. Move one of them, as in ops.convert(x, device=...).")
+    return ValueError(f"incompatible devices: {said.rstrip('.')}. Move one of them, as in ops.convert(x, device=...).")

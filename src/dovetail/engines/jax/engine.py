@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dovetail.core.accumulation import PRODUCTS
-from dovetail.core.control_flow import Control
-from dovetail.core.devices import NOWHERE, scope
+from dovetail.core.control_flow import Control, Values
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
 from dovetail.core.rules import Rule, Rules
@@ -57,6 +56,9 @@ class JaxEngine(Engine):
     def device_of(self, value: Any) -> str:
         return name_of(next(iter(value.devices())))
 
+    def put_on(self, value: Any) -> str | None:
+        return self.device_of(value) if value.committed else None
+
     def on_device(self, device: str) -> AbstractContextManager[Any]:
         return jax.default_device(named(device))
 
@@ -68,19 +70,27 @@ class JaxEngine(Engine):
         return issubclass(kind, jax.Array | jax.core.Tracer | Dimensions | Dimension)
 
     @with_64_bits
-    def asarray(self, value: Any, dtype: DType) -> Any:
+    def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
         array = np.asarray(value, dtype.numpy)
         made = jnp.array(array)
         if isinstance(made, jax.core.Tracer):  # a value of its own, which does not end with what is being traced
             with jax.ensure_compile_time_eval():
                 made = jnp.array(array)
-        return made if scope.get() is NOWHERE else placed(made)
+        return placed(made, device)
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
 
     def make_control(self) -> Control:
         return LaxControl()
+
+    @with_64_bits
+    def unstack(self, value: Any) -> Values:
+        return list(value)
+
+    @with_64_bits
+    def stack(self, values: Values) -> Any:
+        return jnp.stack(values)
 
     @with_64_bits
     def copy(self, value: Any) -> Any:
@@ -91,8 +101,7 @@ class JaxEngine(Engine):
 
     @with_64_bits
     def from_dlpack(self, value: Any) -> Any:
-        array = jnp.from_dlpack(value)
-        return array if scope.get() is NOWHERE else placed(array)
+        return placed(jnp.from_dlpack(value))
 
     def eager_rule(self, rule: Rule) -> Rule:
         @with_64_bits
@@ -101,7 +110,7 @@ class JaxEngine(Engine):
             try:
                 result = rule(*args)
             except ValueError as error:
-                raise told(error) from error
+                raise told(error) from error.__cause__
             if not _is_traced(result) or _is_traced(args):
                 return result
             with jax.ensure_compile_time_eval():  # what Dovetail computes now has a value, also inside `jit`
@@ -124,7 +133,7 @@ class JaxEngine(Engine):
         return lambda *args: (rule if _is_traced(args) else compiled)(*args)
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
-        return Executable(segment.function, segment.donated)
+        return Executable(segment)
 
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         jax.debug.callback(lambda array: print_array(np.asarray(array), message, summarize), value)

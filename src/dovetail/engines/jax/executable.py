@@ -11,7 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dovetail.engines.jax.devices import current, told
+from dovetail.core.engine import Segment
+from dovetail.engines.jax.devices import named, told
 
 
 def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,42 +44,30 @@ class Executable:
     loses what was consumed.
     """
 
-    def __init__(self, function: Callable[..., Any], donate: tuple[int, ...]) -> None:
-        self._function = function
-        self._donate = donate
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
         self._run: Any = None
 
     def __call__(self, *args: Any, into: list[Any] | None = None) -> Any:
         found: list[Any] = [] if into is None else into
-        if self._run is None:
-            self._first(args, found)
-        else:
-            found.extend(starmap(self._run, (args,)))
+        try:
+            if self._run is None:
+                self._first(args, found)
+            else:
+                found.extend(starmap(self._run, (args,)))
+        except ValueError as error:
+            raise told(error) from error.__cause__
         return found[-1]
 
     @with_64_bits
     def _first(self, args: tuple[Any, ...], found: list[Any]) -> None:
-        args = tuple(jnp.array(arg, copy=True) if i in self._donate else arg for i, arg in enumerate(args))
-        device = current()
-        if device is not None or len(jax.devices()) > 1:  # the next call's arguments may be on another one
-            sharding = None if device is None else jax.sharding.SingleDeviceSharding(device)
-            jitted = jax.jit(self._function, donate_argnums=self._donate, out_shardings=sharding)
-            self._run = with_64_bits(_told(jitted))
-            found.append(self._run(*args))
-            return
-        compiled = jax.jit(self._function, donate_argnums=self._donate).lower(*args).compile()
+        function, donated, device = self._segment.function, self._segment.donated, self._segment.device
+        args = tuple(jnp.array(arg, copy=True) if i in donated else arg for i, arg in enumerate(args))
+        place = None if device is None else jax.sharding.SingleDeviceSharding(named(device))
+        jitted = jax.jit(function, donate_argnums=donated, in_shardings=place, out_shardings=place)
+        compiled = jitted.lower(*args).compile()
         found.append(compiled(*args))
         run = getattr(compiled, "_call", None)  # what its `__call__` calls
         if run is None or isinstance(run, FunctionType):  # Python code, in programs that call back
             run = with_64_bits(compiled)
         self._run = run
-
-
-def _told(jitted: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*args: Any) -> Any:
-        try:
-            return jitted(*args)
-        except ValueError as error:
-            raise told(error) from error
-
-    return run

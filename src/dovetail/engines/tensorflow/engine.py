@@ -37,8 +37,8 @@ class TensorFlowEngine(Engine):
         return tf.__version__
 
     def devices(self) -> list[str]:
-        gpus = [f"gpu:{i}" for i in range(len(tf.config.list_physical_devices("GPU")))]
-        return [*gpus, "cpu:0"]
+        names = [device.name.rpartition("device:")[2].lower() for device in tf.config.list_logical_devices()]
+        return sorted((name for name in names if name.startswith(("gpu", "cpu"))), key=lambda name: name[0] == "c")
 
     def device_of(self, value: Any) -> str:
         return value.device.rpartition("device:")[2].lower() or "cpu:0"
@@ -56,11 +56,11 @@ class TensorFlowEngine(Engine):
     def native_dtype(self, dtype: DType) -> Any:
         return tf.as_dtype(dtype)
 
-    def asarray(self, value: Any, dtype: DType) -> Any:
+    def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
         array = np.asarray(value, dtype.numpy)
-        if tf.executing_eagerly():
+        if device is None and tf.executing_eagerly():
             return tf.constant(array)
-        with tf.init_scope():  # a value of its own, which does not end with the function that is being traced
+        with tf.init_scope(), tf.device(device):  # not a value that ends with the function that is being traced
             return tf.constant(array)
 
     def to_numpy(self, value: Any) -> np.ndarray:

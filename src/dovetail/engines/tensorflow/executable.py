@@ -7,6 +7,7 @@ Convolutions and pools it computes more slowly than TensorFlow's own kernels, on
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
@@ -50,6 +51,7 @@ class Executable:
     def __init__(self, segment: Segment) -> None:
         self._function = segment.function
         self._inputs = segment.inputs
+        self._device = segment.device
         self._calls = 0
         self._compiles = fits_xla(segment.graph)
         self._run: Any = None
@@ -62,14 +64,17 @@ class Executable:
             self._compiles = False
             self._run = self._traced(args, xla=True)
         try:
-            return self._run(*args)
+            if self._device is None:
+                return self._run(*args)
+            with tf.device(self._device):
+                return self._run(*args)
         except tf.errors.OpError as error:
             raise self._told(error) from error
 
     def _told(self, error: Any) -> Exception:
         """An error of TensorFlow's, which comes with the lines of the program that made its node, in our words."""
         lines = re.findall(rf'File "{FILE}", line (\d+)', error.message)
-        operation = self._function.__globals__[OPERATIONS].get(int(lines[0])) if lines else None
+        operation = inspect.unwrap(self._function).__globals__[OPERATIONS].get(int(lines[0])) if lines else None
         if operation is None:
             return error
         said = re.search(r"\n(.+)\n\t \[\[", error.message)

@@ -11,7 +11,6 @@ import torch
 import torch.utils.checkpoint
 
 from dovetail.core.accumulation import PRODUCTS
-from dovetail.core.devices import NOWHERE, scope
 from dovetail.core.dtypes import FLOAT8S, DType
 from dovetail.core.engine import Engine, Segment
 from dovetail.engines.torch.tables import native_device, new_device
@@ -52,13 +51,14 @@ class TorchEngine(Engine):
     def native_dtype(self, dtype: DType) -> Any:
         return getattr(torch, dtype)
 
-    def asarray(self, value: Any, dtype: DType) -> Any:
+    def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
         array = np.array(value, dtype.numpy, order="C")  # a copy, whose memory torch shares
         if dtype in _NOT_NUMPYS:
             made = torch.from_numpy(array.view(f"u{dtype.itemsize}")).view(getattr(torch, dtype))
         else:
             made = torch.from_numpy(array)
-        return made if scope.get() is NOWHERE else made.to(device=new_device())
+        place = new_device(device)
+        return made if place is None else made.to(device=place)
 
     def to_numpy(self, value: Any) -> np.ndarray:
         value = value.detach().cpu()
@@ -67,8 +67,8 @@ class TorchEngine(Engine):
             return value.view(torch.uint16 if dtype.itemsize == 2 else torch.uint8).numpy().view(dtype.numpy)
         return value.numpy()
 
-    def empty(self, shape: tuple[int, ...], dtype: DType) -> Any:
-        return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device())
+    def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device(device))
 
     def shape(self, value: Any) -> tuple[int, ...]:
         return tuple(value.shape)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from dovetail.core.accumulation import HALVES
-from dovetail.core.devices import current_device
+from dovetail.core.devices import device_for
 from dovetail.core.rules import CALLS, OUT, PROGRAM, Rule, Rules
 from dovetail.engines import slices
 from dovetail.engines.bodies import body_rule
@@ -28,9 +28,9 @@ def native_device(name: str) -> torch.device:
     return torch.device("cuda", int(number)) if kind == "gpu" else torch.device("cpu")
 
 
-def new_device() -> torch.device | None:
-    """Where new arrays are made: on the device of the scope around, if there is one."""
-    name = current_device("torch")
+def new_device(device: str | None = None) -> torch.device | None:
+    """Where a new array is made; see `device_for`."""
+    name = device_for("torch", device)
     return None if name is None else native_device(name)
 
 
