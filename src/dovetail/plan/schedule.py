@@ -354,9 +354,10 @@ def _donate(steps: Sequence[Step], changed: Sequence[int], returns: Sequence[int
 
 
 def _reused(step: SegmentCall, free: set[int]) -> Iterator[int]:
-    """The numbers of a segment's inputs in whose memory results can be."""
+    """The numbers of a segment's inputs in whose memory results can be; of variables first."""
     room = Counter(t.spec for t in step.segment.outputs)
-    for i, (number, tensor) in enumerate(zip(step.takes, step.segment.inputs, strict=False)):
-        if number in free and room[tensor.spec] > 0:
-            room[tensor.spec] -= 1
+    inputs = step.segment.inputs
+    for i in sorted(range(len(inputs)), key=step.takes.__getitem__):
+        if step.takes[i] in free and room[inputs[i].spec] > 0:
+            room[inputs[i].spec] -= 1
             yield i
