@@ -20,12 +20,13 @@ def random_graph(rng):
     return graph_of(steps, [ROWS, None][rng.integers(2)])
 
 
-def pinned(graph, engines, rng):
-    """A copy of a graph with some operations pinned to engines."""
+def pinned(graph, places, rng):
+    """A copy of a graph with some operations, and some inside of branches and loops, pinned to places."""
     copy = copy_graph(graph)
-    for operation in copy.operations:
-        if operation.type not in NOT_COMPUTED and rng.random() < 0.6:
-            operation.engine = str(rng.choice(engines))
+    for part, share in ((copy, 0.6), *((inner, 0.2) for inner in copy.subgraphs())):
+        for operation in part.operations:
+            if operation.type not in NOT_COMPUTED and rng.random() < share:
+                operation.pin = places[rng.integers(len(places))]
     return copy
 
 
@@ -54,23 +55,28 @@ def results(graph, engine):
     return found
 
 
-@pytest.mark.parametrize("slowest", [name for name in CASES if name in ENGINES])
-def test_random_pins(slowest):
+def check_pins(count, places):
+    """Graphs with operations pinned to places, which are engines and devices, compute what they do on NumPy."""
     print(f"DOVETAIL_TEST_SEED={SEED}")
-    engines = list(dict.fromkeys([e for e in ("numpy", "torch") if e in dt.list_engines()] + [slowest]))
     several = 0
-    for number in range(CASES[slowest]):
+    for number in range(count):
         rng = np.random.default_rng([SEED, number])
         graph = random_graph(rng)
-        copy = pinned(graph, engines, rng)
-        engine = str(rng.choice(engines))
+        copy = pinned(graph, places, rng)
+        engine, _ = places[rng.integers(len(places))]
         expected, found = results(graph, "numpy"), results(copy, engine)
         plan = dt.function(copy).concrete(*arguments()).plan(get_engine(engine), ((ROWS, COLUMNS),) * 2)
         several += len(plan.segments) > 1
         assert len(found) == len(expected)
         for f, e in zip(found, expected, strict=True):
-            message = f"case {number} on {engine}:\n{copy}\n{[op.engine for op in copy.operations]}"
+            message = f"case {number} on {engine}:\n{copy}\n{plan}"
             assert (f is None) == (e is None), message
             if e is not None:
                 np.testing.assert_allclose(f, e, rtol=1e-4, atol=1e-4, err_msg=message)
-    assert several > CASES[slowest] / 2
+    assert several > count / 2
+
+
+@pytest.mark.parametrize("slowest", [name for name in CASES if name in ENGINES])
+def test_random_pins(slowest):
+    engines = [e for e in ("numpy", "torch") if e in dt.list_engines()]
+    check_pins(CASES[slowest], [(name, None) for name in dict.fromkeys([*engines, slowest])])

@@ -43,15 +43,15 @@ class Concrete:
 
     def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> Plan:
         """The plan for an engine, for shapes of the inputs where it is made for certain ones, and for a device."""
-        key = engine.name, shapes, device
-        return self._plans.get(key) or holding(self._lock, self._planned, key, engine)
+        key = engine, shapes, device
+        return self._plans.get(key) or holding(self._lock, self._planned, key)
 
     def plan_for(self, arguments: Sequence[Any], engine: Engine) -> Plan:
         """The plan that runs native arrays; engines that compile for certain shapes have one for each."""
         by_shapes = self._is_open and (engine.specializes or self._specializes)
         shapes = tuple(map(engine.shape, arguments)) if by_shapes else None
         device = self._device(arguments, engine) if engine.has_devices else None
-        return self._plans.get((engine.name, shapes, device)) or self.plan(engine, shapes, device)
+        return self._plans.get((engine, shapes, device)) or self.plan(engine, shapes, device)
 
     def _device(self, arguments: Sequence[Any], engine: Engine) -> str | None:
         """Where a call is computed: on the device that an argument was put on, else a variable, else the scope's."""
@@ -65,8 +65,8 @@ class Concrete:
             return []
         return [op.attrs["variable"] for op in self.graph.operations if op.type == "ReadVariableOp"]
 
-    def _planned(self, key: Any, engine: Engine) -> Plan:
-        return self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, engine, *key[1:]))
+    def _planned(self, key: Any) -> Plan:
+        return self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, *key))
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Runs the plan on native arrays."""

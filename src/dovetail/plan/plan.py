@@ -72,8 +72,8 @@ class Plan:
         shapes: Sequence[tuple[int, ...]] | None = None,
         device: str | None = None,
     ) -> None:
-        self._collects = engine.has_devices and has_pinned_devices(graph)
-        if self._collects and device is None:
+        collects = engine.has_devices and has_pinned_devices(graph)
+        if collects and device is None:
             device = first_device(engine)
         place = Place(engine, device)
         check_pins(graph, place)
@@ -93,16 +93,17 @@ class Plan:
         states = [written[v] for v in self.assigned]
         self._open = [i for i, value in enumerate(states) if not value.spec.is_static]  # to be checked later
         self._result_count = len(optimized.outputs)
-        self._changed_count = len(changed)
+        self._input_count = len(optimized.inputs)
         inputs = [*optimized.inputs, *(read[v] for v in self.variables)]
         donates = not self._open and not _shows(optimized)
         self._schedule = schedule = Schedule(optimized, place, inputs, states, len(changed), donates)
         self._engines = tuple(dict.fromkeys(place.engine for place in schedule.places))
-        self._run = schedule.run
+        self._run = self._collected if collects else schedule.run
         self._lend = [Buffer.taken if consumed else attrgetter("value") for consumed in schedule.consumed]
         self._consumes = any(schedule.consumed)
         self._spares = schedule.spares
-        self._made = schedule.made
+        self._made = [(place.engine, place.device, owned) for place, owned in schedule.made]
+        self._changed = [(i, v, *self._made[i][:2]) for i, v in enumerate(changed)]
         first, second = len(optimized.inputs), len(optimized.inputs) + len(self.only_read)
         homes = schedule.homes[first:second]
         self._lent = [(v, place.engine, place.device) for v, place in zip(self.only_read, homes, strict=True)]
@@ -122,8 +123,6 @@ class Plan:
         for engine in self._engines:
             if engine.refused is not None:
                 engine.refused()
-        if self._collects:
-            arguments = self._collected(arguments)
         if not self.variables and self._guard is None:
             return self._run(arguments)
         for variable, engine, device in self._leaving_read:
@@ -132,37 +131,37 @@ class Plan:
         given = [*arguments, *[v.array_on(engine, device) for v, engine, device in self._lent]]
         return self._run(given) if self._guard is None else self._guard.holding(self._step, given)
 
-    def _collected(self, arguments: Sequence[Any]) -> list[Any]:
-        """The arguments where the plan takes them; results of such plans are on several devices."""
-        engine, device = self.engine, self.device
+    def _collected(self, given: Sequence[Any], **options: Any) -> tuple[Any, ...]:
+        """Runs it with the arguments moved to where they are taken; results of such plans are on several devices."""
+        engine, device, count = self.engine, self.device, self._input_count
         assert device is not None
-        return [a if engine.device_of(a) == device else engine.to_device(a, device) for a in arguments]
+        arguments = [a if engine.device_of(a) == device else engine.to_device(a, device) for a in given[:count]]
+        return self._schedule.run([*arguments, *given[count:]], **options)
 
     def _step(self, given: list[Any]) -> tuple[Any, ...]:
-        made = self._made
         before = list(map(held_by, self.assigned))
         found: list[tuple[Any, ...]] = []
         try:
-            for i in range(self._changed_count):
-                buffer, (engine, device) = before[i], made[i][0]
+            for i, variable, engine, device in self._changed:
+                buffer = before[i]
                 if (
                     buffer is None
                     or buffer.engine is not engine
                     or buffer.wanted  # by a run that failed
                     or (device is not None and buffer.device != device)
                 ):
-                    before[i] = self.assigned[i].buffer_on(engine, device)
+                    before[i] = variable.buffer_on(engine, device)
             for i in self._leaving:
                 before[i].shared = True
-            spares = [self._spare(i, before[i]) for i in self._spares]
+            spares = [self._spare(i, before[i]) for i in self._spares] if self._spares else ()
             if self._consumes:
                 self._run(
                     [*given, *[lend(b) for lend, b in zip(self._lend, before, strict=False)], *spares], into=found
                 )
             else:
-                results = self._run([*given, *[b.value for b in before[: self._changed_count]], *spares])
+                results = self._run([*given, *[b.value for b in before[: len(self._changed)]], *spares])
                 for i in self._open:
-                    self.assigned[i].check_shape(Tensor(results[self._result_count + i], made[i][0].engine))
+                    self.assigned[i].check_shape(Tensor(results[self._result_count + i], self._made[i][0]))
                 found.append(results)
             self._commit(found[0], before)
         except BaseException:
@@ -173,14 +172,14 @@ class Plan:
 
     def _spare(self, number: int, before: Buffer | None) -> Any:
         """An array that the next value of a variable may be written into."""
-        (engine, device), variable = self._made[number][0], self.assigned[number]
+        (engine, device, _), variable = self._made[number], self.assigned[number]
         spare = None if before is None else before.spare_array(engine)
         return engine.empty(variable.shape, variable.dtype, device) if spare is None else spare
 
     def _commit(self, results: tuple[Any, ...], before: list[Any]) -> None:
         values = results[self._result_count :]
         made = zip(values, self._made, strict=True)
-        buffers = [Buffer(value, engine, not owned) for value, ((engine, _), owned) in made]
+        buffers = [Buffer(value, engine, not owned) for value, (engine, _, owned) in made]
         for number in self._spares:
             buffers[number].spare = before[number]
         put(self.assigned, buffers)
