@@ -45,7 +45,8 @@ def results(graph, engine):
                 if taped:
                     tape.watch(given)
                 values = f(*given)
-                total = sum(ops.sum(v) for v in values) if isinstance(values, tuple) else ops.sum(values)
+                totals = map(ops.sum, values if isinstance(values, tuple) else (values,))
+                total = sum(ops.convert(t, device="cpu:0") for t in totals)  # results are on several devices
             found += [v.numpy() for v in (values if isinstance(values, tuple) else (values,))]
             assert {v.engine for v in (values if isinstance(values, tuple) else (values,))} == {engine}
             if variable is not None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.transplant import transplant
 from dovetail.ops.control.plumbing import NOT_COMPUTED
-from dovetail.plan.placement import Cut, Place, cut
+from dovetail.plan.placement import Cut, Place, cut, place_of
 from dovetail.plan.segment import Segment
 
 MOST_NAMED = 6  # operations of a segment, when it is printed
@@ -121,11 +121,12 @@ class Schedule:
         self._is_inner = home is not None
         returned = [*graph.outputs, *states]
         first, *others = cut(graph.operations, home or place)
-        is_one = not others and first.place == place
+        constants = _constants(returned, place, self._is_inner)
+        is_one = not others and {first.place, *(at for at, _ in constants)} == {place}
         if is_one:
             regions = [Region(first, inputs, returned, range(len(states)))]
         else:
-            regions = _regions([first, *others], place, graph.outputs, states)
+            regions = _regions([first, *others], constants, graph.outputs, states)
         self.places = tuple(dict.fromkeys([place, *(region.cut.place for region in regions)]))
         self.made = [(place, False)] * len(states)
         self.spares: list[int] = []
@@ -275,15 +276,25 @@ class Bodies:
         return "\n".join(lines)
 
 
+def _constants(returned: Sequence[GraphTensor], place: Place, is_inner: bool) -> list[tuple[Place, Operation]]:
+    """The constants that are returned, each with where it is; see `Schedule._left`."""
+    found = dict.fromkeys(t.op for t in returned if t.op.type == "Const")
+    places = [(place_of(op, place), op) for op in found]
+    return [(at if at.engine is place.engine and not is_inner else place, op) for at, op in places]
+
+
 def _regions(
-    cuts: list[Cut], place: Place, results: Sequence[GraphTensor], states: Sequence[GraphTensor]
+    cuts: list[Cut],
+    constants: Sequence[tuple[Place, Operation]],
+    results: Sequence[GraphTensor],
+    states: Sequence[GraphTensor],
 ) -> list[Region]:
-    """Several segments: what each takes and gives."""
-    constants = list(dict.fromkeys(t.op for t in (*results, *states) if t.op.type == "Const"))
-    if constants:  # they are returned by a segment at the plan's place
-        if all(found.place != place for found in cuts):
+    """Several segments: what each takes and gives; constants are given by the last one at their place."""
+    for place, constant in constants:
+        there = [found for found in cuts if found.place == place and not found.is_divided]
+        if not there:
             cuts.append(Cut(place, []))
-        next(found for found in reversed(cuts) if found.place == place).operations.extend(constants)
+        (there or cuts)[-1].operations.append(constant)
     taken = [_taken(found.operations) for found in cuts]
     wanted = {*results, *(t for tensors in taken for t in tensors)}
     regions = []

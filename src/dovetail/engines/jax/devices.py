@@ -13,7 +13,10 @@ import jax
 from dovetail.core.devices import device_for
 
 _GPUS = ("gpu", "cuda", "rocm")
-_SAID = ("incompatible devices", "compiled for input shardings that disagree")  # of arguments on several devices
+_SAID = {  # of arguments on several devices: JAX's words → what to put before them
+    "incompatible devices": "",
+    "compiled for input shardings that disagree": "incompatible devices: ",
+}
 
 
 def devices() -> list[Any]:
@@ -39,6 +42,7 @@ def placed(array: Any, device: str | None = None) -> Any:
 def told(error: ValueError) -> ValueError:
     """What JAX says of arguments on several devices, with what to do about it; any other error itself."""
     said = str(error)
-    if not any(words in said for words in _SAID):
-        return error
-    return ValueError(f"incompatible devices: {said.rstrip('.')}. Move one of them, as in ops.convert(x, device=...).")
+    for words, first in _SAID.items():
+        if words in said:
+            return ValueError(f"{first}{said.rstrip('.')}. Move one of them, as in ops.convert(x, device=...).")
+    return error
