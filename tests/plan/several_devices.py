@@ -163,7 +163,7 @@ def main(name):
     check_variables()
     check_errors()
     check_k_functions()
-    check_pins(5, [(name, None), (name, FIRST), (name, SECOND), ("numpy", None), (name, SECOND)])
+    check_pins(8, [(name, None), (name, FIRST), (name, SECOND), ("numpy", None)])
 
 
 if __name__ == "__main__":
