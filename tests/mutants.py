@@ -70,7 +70,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("plan/optimize.py", "4 → 5"): "programs compute the same after any number of rounds",
     (
         "plan/plan.py",
-        "buffer is None or buffer.engine is not engine or buffer.wanted → True",
+        "buffer is None or buffer.engine is not engine or buffer.wanted or (device is not None and "
+        "buffer.device != device) → True",
     ): "`buffer_on` gives back the buffer where it is on the engine already",
     (
         "plan/plan.py",

@@ -10,6 +10,8 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.devices import NOWHERE, scope
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.engine_registry import current_engine
 
 
 def test_values_stay_on_one_of_two_devices():
@@ -31,6 +33,10 @@ def test_a_scope(engine):
     assert scope.get() is NOWHERE
     assert x.device == total.device == dt.Variable(x).device == "cpu:0" and total.tolist() == [3, 4]
     assert ops.convert(x, device="cpu:0").device == "cpu:0"
+    own, float32 = current_engine(), as_dtype("float32")
+    assert own.device_of(own.asarray([1.0], float32, "cpu:0")) == "cpu:0"
+    if own.out_rules:
+        assert own.shape(own.empty((2,), float32, "cpu:0")) == (2,)
 
 
 @pytest.mark.parametrize("name", ["gpu:77", "", None])

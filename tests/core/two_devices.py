@@ -1,10 +1,13 @@
 """A program for a process in which JAX has two processors: values stay where they are; run by `test_devices`."""
 
+import ml_dtypes
 import numpy as np
 
 import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.engine_registry import get_engine
 
 FIRST, SECOND = "cpu:0", "cpu:1"
 
@@ -41,8 +44,25 @@ def made():
     ]
 
 
+def check_what_engines_are_told():
+    """A device that is given comes before the scope's."""
+    jax, numpy, float32 = get_engine("jax"), get_engine("numpy"), as_dtype("float32")
+    with dt.device(SECOND):
+        assert jax.device_of(jax.asarray([1.0], float32, FIRST)) == FIRST
+        assert jax.device_of(jax.asarray([1.0], float32)) == SECOND
+    array = jax.asarray([1.0], float32, SECOND)
+    assert jax.device_of(array) == jax.put_on(array) == SECOND
+    assert jax.put_on(jax.asarray([1.0], float32)) is None  # it goes along
+    for device in (FIRST, SECOND):
+        assert jax.device_of(jax.receive(np.ones(3), numpy, device)) == device
+        assert jax.device_of(jax.receive(np.ones(3, ml_dtypes.float8_e5m2), numpy, device)) == device  # by a copy
+        assert jax.device_of(jax.receive(array, jax, device)) == device
+    assert jax.receive(array, jax) is array
+
+
 def main():
     dt.set_engine("jax")
+    check_what_engines_are_told()
     with dt.device(SECOND):
         check_on(SECOND, *made())
         x, v = ops.constant([1.0, 2.0]), dt.Variable([3.0, 4.0])

@@ -110,7 +110,10 @@ def check_pins(graph: Graph, home: Place) -> None:
 
 def is_divided(operation: Operation, home: Place) -> bool:
     """Whether it is a branch or a loop of which something is computed at another place than the rest."""
-    inner = [part for graph in operation.subgraphs() for part in (graph, *graph.subgraphs())]
+    graphs = operation.subgraphs()
+    if not graphs:
+        return False
+    inner = [part for graph in graphs for part in (graph, *graph.subgraphs())]
     pinned = [op for part in inner for op in part.operations if op.pin != NOT_PINNED and op.type not in NOT_COMPUTED]
     return bool(pinned) and {place_of(op, home) for op in pinned} != {place_of(operation, home)}
 
