@@ -84,7 +84,7 @@ def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     leaves, _ = flatten(args)
     name = getattr(function, "__name__", "custom_gradient")
     graph = next((trace.open_graph(leaf, name) for leaf in leaves if type(leaf) is GraphTensor), None)
-    if graph is None and highest(leaves)[0].is_symbolic:
+    if graph is None and highest(leaves)[0] is trace.GRAPH:  # by a variable that the default graph reads
         graph = building.default
     if graph is None:
         return CustomCall(function, args, kwargs).result()

@@ -153,7 +153,8 @@ class Engine:
         """
         for variant in self.rules.variants(operation.type, OUT if out else PROGRAM):
             if variant.when is None or variant.when(operation):
-                return variant.rule
+                has_halves = any(t.dtype in HALVES for t in operation.inputs)
+                return variant.rule if has_halves else getattr(variant.rule, "without_halves", variant.rule)
         return None
 
     # what a library differs in
@@ -438,15 +439,15 @@ def _written(number: np.floating[Any]) -> str:
     return short if type(number)(short) == number else f"{number:.{17 if number.itemsize == 8 else 9}g}"
 
 
-_native_dtypes: dict[Any, DType] = {}
+class _NativeDtypes(dict[Any, DType]):
+    """The dtypes that the dtype objects of arrays stand for."""
+
+    def __missing__(self, native: Any) -> DType:
+        found = self[native] = dtypes.as_dtype(native)
+        return found
 
 
-def native_to_dtype(native: Any) -> DType:
-    """`dtypes.as_dtype`, with a fast table for the dtype objects that arrays carry."""
-    found = _native_dtypes.get(native)
-    if found is None:
-        found = _native_dtypes[native] = dtypes.as_dtype(native)
-    return found
+native_to_dtype: Callable[[Any], DType] = _NativeDtypes().__getitem__  # `dtypes.as_dtype`, as quick as a dict
 
 
 _DIRECT = {

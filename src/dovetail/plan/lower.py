@@ -96,8 +96,9 @@ class _Writer:
 
     def _line(self, op: Operation) -> str:
         target = self._target(op)
-        rule = self.engine.rule_for(op, out=target is not None)
-        arguments = self._arguments(op)
+        bound = self.engine.rules.bound_rule(op) if target is None else None
+        rule = bound or self.engine.rule_for(op, out=target is not None)
+        arguments = self._arguments(op) if bound is None else [self.names[t] for t in op.inputs]
         if target is not None:
             arguments.append(f"out={target}")
         targets = (

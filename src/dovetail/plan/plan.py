@@ -18,7 +18,7 @@ from typing import Any
 
 from dovetail.core.engine import Engine
 from dovetail.core.locks import join
-from dovetail.core.state import Buffer, held_by, put
+from dovetail.core.state import Buffer, held_by, put, taken
 from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import SHOWN
@@ -125,7 +125,7 @@ class Plan:
             for i in self._leaving:
                 before[i].shared = True
             if self._consumes:
-                self._run([*given, *[b.taken() for b in before[:count]]], into=found)
+                self._run([*given, *taken(before[:count])], into=found)
             else:
                 spares = [self._spare(i, before[i]) for i in self._spares]
                 results = self._run([*given, *[b.value for b in before[:count]], *spares])
