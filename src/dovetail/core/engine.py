@@ -18,6 +18,7 @@ import numpy as np
 
 from dovetail.core import dtypes
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
+from dovetail.core.cache import Cache
 from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.devices import nowhere
 from dovetail.core.dtypes import DType
@@ -106,7 +107,7 @@ class Engine:
         self._absorbed = {
             native_types[name]: kinds for names, kinds in _ABSORBED for name in names if name in native_types
         }
-        self._numbers: dict[Any, Any] = {}
+        self._numbers: Cache[Any, Any] = Cache(500)
         self.refused: Callable[[], Any] | None = None  # raises, where it cannot be used
         self.native = self if rules.is_native else self.make_native(rules.on_native_values())
 
@@ -377,9 +378,7 @@ class Engine:
                     found = self.asarray(value, native_to_dtype(native_dtype))
             except OverflowError:
                 return None
-            if len(self._numbers) >= _NUMBERS_LIMIT:
-                self._numbers.clear()
-            self._numbers[key] = found
+            self._numbers.put(key, found)
         return found
 
     def receive(self, value: Any, sender: Engine) -> Any:
@@ -468,4 +467,3 @@ _ABSORBED = [  # dtypes, and the Python numbers that take their type
     (dtypes.FLOATS, (int, float)),
     (dtypes.COMPLEXES, (int, float, complex)),
 ]
-_NUMBERS_LIMIT = 1000
