@@ -20,6 +20,7 @@ from timing import compare, table
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.cache import Cache
+from dovetail.core.op import Op
 from dovetail.core.table import OPS
 
 SOURCE = str(Path(dt.__file__).parent)
@@ -90,6 +91,34 @@ def calls(name: str) -> list[list[str]]:
             ours -= compare(apart, apart, rounds=9).ours
             count -= frames(apart)
         found.append([name, what, f"{ours * 1e6:.1f}", f"{result.theirs * 1e6:.1f}", str(count)])
+    return found
+
+
+# -- the short way of elementwise calls -------------------------------------------------------------------------------
+
+
+def short_way(name: str) -> list[list[str]]:
+    """`x + x` by the short way of elementwise ops, and as all other ops are called; of one shape, and of 200."""
+    add, short = OPS["AddV2"], type(OPS["AddV2"])
+    x = ops.convert(np.ones((4, 4), "float32"))
+    varied = [ops.convert(np.ones(length, "float32")) for length in LENGTHS]
+
+    def called(kind: type, values: Sequence[Any]) -> Callable[[], None]:
+        def call() -> None:
+            add.__class__ = kind
+            try:
+                for value in values:
+                    add(value, value)
+            finally:
+                add.__class__ = short
+
+        return call
+
+    found = []
+    for shapes, values in (("one", [x] * len(varied)), ("200", varied)):
+        result = compare(called(short, values), called(Op, values), rounds=9)
+        times = [f"{t / len(values) * 1e6:.1f}" for t in (result.ours, result.theirs)]
+        found.append([name, shapes, *times, f"{result.ratio:.2f}"])
     return found
 
 
@@ -203,15 +232,18 @@ def lengths(name: str) -> list[str]:
 
 
 def main() -> None:
-    rows, steps, shapes = [], [], []
+    rows, short, steps, shapes = [], [], [], []
     for name in dt.list_engines():
         with dt.engine(name):
             rows += calls(name)
+            short += short_way(name)
             shapes.append(lengths(name))
             if name in BY_HAND:
                 steps += [training(name, mlp) for mlp in MLPS]
     header = ["engine", "call", "Dovetail µs", "its own add µs", "Python frames"]
     print(table("Eager calls (`dispatch.py`), 4 by 4, float32", header, rows))
+    header = ["engine", "shapes", "short way µs", "without µs", "ratio"]
+    print(table("The short way of elementwise ops (`UnaryOp`, `BinaryOp`): an add", header, short))
     header = ["engine", "MLP", "Dovetail µs", "by hand µs", "ratio"]
     print(table("An MLP trained eagerly: a tape against NumPy by hand, and torch's autograd", header, steps))
     header = ["engine", "s", "s with nothing kept", "ratio"]

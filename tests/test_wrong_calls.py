@@ -80,7 +80,7 @@ def is_array(value: Any) -> bool:
 def state_of(call: Call) -> list[Any]:
     """What a call that fails must leave as it was."""
     variables = [value.numpy().tolist() for value in call.kwargs.values() if isinstance(value, dt.Variable)]
-    return [dt.config.version(), dt.ops.constant(1.0).engine, *variables]
+    return [dt.config.version, dt.ops.constant(1.0).engine, *variables]
 
 
 def fault_of(call: Call) -> str | None:

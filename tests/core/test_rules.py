@@ -66,6 +66,20 @@ def test_a_program_takes_the_first_rule_that_fits():
     assert found.eager_rules["Tanh"](x) == found.rules["Tanh"](x) == 2  # calls are not asked what they are given
 
 
+def test_a_rule_may_be_bound_to_an_operation():
+    rules = Rules(living.rules)
+
+    @rules.bound("Sum")
+    def _(operation):
+        axis = operation.attrs["axis"]
+        return None if axis is None else lambda x: np.full_like(np.sum(x, axis), 7)
+
+    x = Tensor(np.ones((2, 3), "float32"), WrappingEngine(rules))
+    compiled = dt.function(lambda x: (ops.sum(x, axis=1), ops.sum(x)))
+    assert [y.tolist() for y in compiled(x)] == [[7, 7], 6]
+    assert ops.sum(x, axis=1).tolist() == [3, 3]  # single calls have no operation
+
+
 def test_the_first_of_several_is_the_default():
     found = engine_with((WITH_OUT, "default", None, constant(1)), ((PROGRAM,), "other", None, constant(2)))
     assert [v.name for v in found.rules.variants("Tanh")] == ["default", "other"]

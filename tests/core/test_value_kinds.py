@@ -88,7 +88,7 @@ def test_a_default_graph_records_symbolic_variables_alone():
 
 
 def test_a_kind_of_ones_own(monkeypatch):
-    monkeypatch.setattr(value_kinds, "_kinds", dict(value_kinds._kinds))
+    monkeypatch.setattr(value_kinds, "KINDS", dict(value_kinds.KINDS))
 
     class Named:
         def __init__(self, name):

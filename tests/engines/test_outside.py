@@ -28,7 +28,7 @@ def unknown(monkeypatch):
     """What is known of engines and their types is afterwards as it was."""
     monkeypatch.setattr(engine_registry, "_loaded", dict(engine_registry._loaded))
     monkeypatch.setattr(engine_registry, "_owners", dict(engine_registry._owners))
-    monkeypatch.setattr(value_kinds, "_kinds", dict(value_kinds._kinds))
+    monkeypatch.setattr(value_kinds, "KINDS", dict(value_kinds.KINDS))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.cache import Cache
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph
 
@@ -221,14 +222,14 @@ def test_calls_are_kept_by_shape_dtype_and_type_of_numbers(graph):
 
 def test_many_kinds_of_calls(graph, monkeypatch):
     """What is kept of calls and of bodies is let go when it is too much, and made anew."""
-    monkeypatch.setattr(trace, "_CALLS_LIMIT", 5)
-    monkeypatch.setattr(trace, "_BODIES_LIMIT", 5)
+    monkeypatch.setattr(trace, "_bodies", Cache(5))
+    monkeypatch.setattr(ops.multiply, "resolved", Cache(5))
     for _ in range(2):
         for size in range(1, 10):
             x = graph.placeholder(dt.spec((size,)))
             assert (x * 2.0).shape == (size,)
             assert ops.zeros_like(x).shape == (size,)
-            assert len(trace._calls) <= 6 and len(trace._bodies) <= 6
+            assert 0 < len(trace._bodies) <= 10 and 0 < len(ops.multiply.resolved) <= 10
     graph.validate()
 
 

@@ -66,6 +66,23 @@ def check_operators():
     ])  # fmt: skip
 
 
+def check_custom_gradients_are_for_layers():
+    twice = dt.custom_gradient(lambda a: (a * 2.0, lambda g: g))
+
+    class Twice(keras.layers.Layer):
+        def call(self, x):
+            return twice(x)
+
+    for symbolic in (False, True):  # K's default graph is another one than the model's
+        if symbolic:
+            K.placeholder((2,))
+        x = inputs()
+        with pytest.raises(TypeError, match=r"functional model of Keras.* in the `call` of a keras.layers.Layer"):
+            twice(x)
+        close(keras.Model(x, Twice()(x)).predict(X, verbose=0), X * 2)
+    K.clear_session()
+
+
 def check_equality_is_identity():
     y = ops.tanh(inputs())
     assert y == y and y != 0 and y in [y] and len({y, y}) == 1

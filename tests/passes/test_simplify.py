@@ -257,6 +257,26 @@ def test_sums_like_what_was_not_broadcast_vanish():
     assert "SumLike" not in types(optimized(function, dt.spec((None, 2)), dt.spec(()), by=BY))
 
 
+@pytest.mark.parametrize(
+    ("given", "like", "left"),
+    [
+        ((4, 2, 3), (2, 3), ["Sum"]),
+        ((4, 2, 3), (), ["Sum"]),
+        ((4, 2, 3), (4, 1, 3), ["Sum", "Reshape"]),
+        ((4, 2, 3), (2, 1), ["Sum", "Reshape"]),
+        ((1, 2), (1, 1), ["Sum", "Reshape"]),
+        ((None, 2), (2,), ["SumLike"]),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_a_sum_like_a_known_shape_is_a_sum(given, like, left, dtype):
+    graph = optimized(sum_like, dt.spec(given, dtype), dt.spec(like, dtype), by=BY)
+    assert types(graph) == left and graph.outputs[0].dtype == dtype
+    shape = [dim or 5 for dim in given]
+    g, x = np.arange(np.prod(shape)).reshape(shape).astype(dtype), np.zeros(like, dtype)
+    np.testing.assert_array_equal(dt.function(graph)(g, x), sum_like(ops.convert(g), ops.convert(x)))
+
+
 def test_nan_and_infinity_come_through():
     special = np.array([np.nan, np.inf, -np.inf, 0.0, -1.0], "float32")
 

@@ -50,7 +50,7 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises:
         TypeError: `function` cannot be called; or, when called, it returns no such pair, or it uses variables and the
-            gradient function does not take them.
+            gradient function does not take them, or it is given a KerasTensor.
 
     Source: `tf.custom_gradient`.
 
@@ -84,7 +84,11 @@ def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     leaves, _ = flatten(args)
     name = getattr(function, "__name__", "custom_gradient")
     graph = next((trace.open_graph(leaf, name) for leaf in leaves if type(leaf) is GraphTensor), None)
-    if graph is None and highest(leaves)[0].is_symbolic:
+    kind, decides = highest(leaves)
+    if kind.is_of_model:
+        problem = f"{describe(decides)} belongs to a functional model of Keras, which keeps operations, not functions"
+        raise op_error(TypeError, name, f"{problem}; call it in the `call` of a keras.layers.Layer.")
+    if graph is None and kind is trace.GRAPH:  # by a variable that the default graph reads
         graph = building.default
     if graph is None:
         return CustomCall(function, args, kwargs).result()

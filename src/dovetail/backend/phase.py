@@ -73,11 +73,7 @@ def _told_to_layer() -> Any:
     return layer and layer.training
 
 
-@register_context
-def _static_phase() -> Any:
-    """The learning phase as far as it is a number."""
-    told = _told_to_layer()
-    return int(told) if isinstance(told, int) else _phase.value
+register_context(lambda: _phase.value)
 
 
 @k_function

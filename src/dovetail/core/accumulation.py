@@ -50,7 +50,7 @@ def in_float32(
     float32: Any,
     write: Callable[[Any, Any], Any] | None = None,
 ) -> Callable[..., Any]:
-    """A rule or a body that computes halves in float32.
+    """A rule or a body that computes halves in float32; its attribute `without_halves` is the one that was given.
 
     Args:
         function: takes all arguments of an op in order; with `out=`, if it can write to a given array.
@@ -86,4 +86,5 @@ def in_float32(
             return tuple([narrowed(y, half) for y in results])
         return narrowed(results, half) if out is None else write(out, results)  # type: ignore[misc]
 
+    wide.without_halves = function  # type: ignore[attr-defined]
     return wide

@@ -8,7 +8,7 @@ from typing import Any
 from dovetail.core.errors import did_you_mean, op_error
 
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
-_version: tuple[object, ...] = tuple(_settings.values())
+version: tuple[object, ...] = tuple(_settings.values())  # what signatures have of the settings; read, never kept
 _contexts: list[Callable[[], object]] = []
 
 FLOATX_CHOICES = ("float16", "bfloat16", "float32", "float64")
@@ -69,11 +69,6 @@ def set_image_data_format(value: str) -> None:
     _set("image_data_format", value, DATA_FORMATS)
 
 
-def version() -> tuple[object, ...]:
-    """All settings."""
-    return _version
-
-
 def register_context(read: Callable[[], object]) -> None:
     """Decorator: adds what else traces depend on; the function gives its value in this thread, which is hashable."""
     _contexts.append(read)
@@ -81,7 +76,7 @@ def register_context(read: Callable[[], object]) -> None:
 
 def context() -> tuple[object, ...]:
     """All that a trace depends on beside its arguments: the settings, gradient overrides, K's learning phase."""
-    return (_version, *[read() for read in _contexts])
+    return (version, *[read() for read in _contexts])
 
 
 def _set(setting: str, value: str, choices: tuple[str, ...]) -> None:
@@ -92,6 +87,6 @@ def _set(setting: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def _change(setting: str, value: object) -> None:
-    global _version
+    global version
     _settings[setting] = value
-    _version = tuple(_settings.values())
+    version = tuple(_settings.values())

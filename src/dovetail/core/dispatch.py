@@ -59,6 +59,12 @@ class Resolved(NamedTuple):
     is_native: bool = False
     places: list[tuple[int, int | str]] = []  # noqa: RUF012
 
+    def again(self, op: Op, values: list[Any], name: str | None) -> Any:
+        """The result of another call."""
+        if self.is_native:
+            return _owned(op, _execute(op, self, _converted(values.copy(), self)), self.engine, values)
+        return _execute(op, self, _converted(values, self) if self.conversions else values)
+
 
 def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
     """Computes or records one op call; `name=` names the node."""
@@ -67,23 +73,15 @@ def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
         key = signature(op, args, kwargs)
         found = op.resolved.get(key) if key is not None else None
         if found is not None:
-            return _apply_again(op, found, args, kwargs)
+            values = found.values.copy()
+            for index, place in found.places:
+                values[index] = args[place] if type(place) is int else kwargs[place]  # type: ignore[index]
+            return found.again(op, op.prepared(values) if op.checks_values else values, name)
         values = op.bind(args, kwargs)
         return _apply_anew(op, values, name, key, args, kwargs)
     except CONVENTIONAL as error:
         tell(error, op.title, lambda: describe_arguments([p.name for p in op.params], args, kwargs))
         raise
-
-
-def _apply_again(op: Op, resolved: Resolved, args: Any, kwargs: dict[str, Any]) -> Any:
-    values = resolved.values.copy()
-    for index, place in resolved.places:
-        values[index] = args[place] if type(place) is int else kwargs[place]  # type: ignore[index]
-    if op.checks_values:
-        values = op.prepared(values)
-    if resolved.is_native:
-        return _owned(op, _execute(op, resolved, _converted(values.copy(), resolved)), resolved.engine, values)
-    return _execute(op, resolved, _converted(values, resolved) if resolved.conversions else values)
 
 
 def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -93,14 +91,19 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
     kind, _ = highest(members)
     is_native = kind is NATIVE
     if not (kind.is_computed or is_native):
-        return kind.apply(op, values, name)
+        result = kind.apply(op, values, name)
+        resolved = None if key is None else kind.resolved(op, result, *_template(op, values, args, kwargs))
+        if resolved is not None:
+            op.resolved.put(key, resolved)
+        return result
     if provided.reads and (lived := _lived(op, values)) is not values:
         return apply(op, lived, {"name": name})
     engine = _native_engine(op, values) if is_native else _engine_of(members)
     resolved, tensors = resolve(op, values, engine)
     result = _execute(op, resolved, tensors)
     if key is not None:
-        op.resolved.put(key, _remembered(op, resolved, tensors, args, kwargs, is_native))
+        values_of_all, places = _template(op, tensors, args, kwargs)
+        op.resolved.put(key, resolved._replace(values=values_of_all, is_native=is_native, places=places))
     if is_native:
         return _owned(op, result, engine, values)
     if provided.array_result is not None and any(isinstance(value, np.ndarray) for value in members):
@@ -156,11 +159,9 @@ def resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[A
     return resolved, tensors
 
 
-def _remembered(
-    op: Op, resolved: Resolved, tensors: list[Any], args: Any, kwargs: dict[str, Any], is_native: bool
-) -> Resolved:
-    """For calls like this one: without its tensors, and with where theirs are to be taken from."""
-    values, places = list(tensors), list[tuple[int, int | str]]()
+def _template(op: Op, values: list[Any], args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """For calls like this one: the arguments without its tensors, and the places where theirs are to be taken from."""
+    values, places = list(values), list[tuple[int, int | str]]()
     for index, _ in op.tensor_positions:
         if index < len(args):
             places.append((index, index))
@@ -169,7 +170,7 @@ def _remembered(
         else:
             continue
         values[index] = None
-    return resolved._replace(values=values, is_native=is_native, places=places)
+    return values, places
 
 
 def _converted(values: list[Any], resolved: Resolved) -> list[Any]:
@@ -179,6 +180,8 @@ def _converted(values: list[Any], resolved: Resolved) -> list[Any]:
         value = values[index]
         if type(value) is np.ndarray:
             values[index] = Tensor(engine.asarray(value, dtype), engine)
+        elif type(value) is Tensor and value._engine is engine and not recording.tapes:
+            values[index] = Tensor(engine.eager_rules["Cast"](value._value, dtype), engine)
         elif dtype is None:
             values[index] = Tensor(value, engine)
         elif type(dtype) is tuple:  # a list whose members fit

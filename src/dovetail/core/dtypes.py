@@ -33,6 +33,8 @@ class DType(str):
             return True
         if other is None or type(other) is DType:  # there is one object of each
             return False
+        if type(other) is str and other in ALL:
+            return str.__eq__(self, other)
         try:
             return str.__eq__(self, as_dtype(other))
         except TypeError:

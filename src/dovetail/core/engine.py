@@ -18,6 +18,7 @@ import numpy as np
 
 from dovetail.core import dtypes
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
+from dovetail.core.cache import Cache
 from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.devices import nowhere
 from dovetail.core.dtypes import DType
@@ -110,7 +111,7 @@ class Engine:
         self._absorbed = {
             native_types[name]: kinds for names, kinds in _ABSORBED for name in names if name in native_types
         }
-        self._numbers: dict[Any, Any] = {}
+        self._numbers: Cache[Any, Any] = Cache(500)
         self.refused: Callable[[], Any] | None = None  # raises, where it cannot be used
         self.native = self if rules.is_native else self.make_native(rules.on_native_values())
 
@@ -157,7 +158,8 @@ class Engine:
         """
         for variant in self.rules.variants(operation.type, OUT if out else PROGRAM):
             if variant.when is None or variant.when(operation):
-                return variant.rule
+                has_halves = any(t.dtype in HALVES for t in operation.inputs)
+                return variant.rule if has_halves else getattr(variant.rule, "without_halves", variant.rule)
         return None
 
     # what a library differs in
@@ -389,9 +391,7 @@ class Engine:
                     found = self.asarray(value, native_to_dtype(native_dtype))
             except OverflowError:
                 return None
-            if len(self._numbers) >= _NUMBERS_LIMIT:
-                self._numbers.clear()
-            self._numbers[key] = found
+            self._numbers.put(key, found)
         return found
 
     def receive(self, value: Any, sender: Engine, device: str | None = None) -> Any:
@@ -460,15 +460,15 @@ def _written(number: np.floating[Any]) -> str:
     return short if type(number)(short) == number else f"{number:.{17 if number.itemsize == 8 else 9}g}"
 
 
-_native_dtypes: dict[Any, DType] = {}
+class _NativeDtypes(dict[Any, DType]):
+    """The dtypes that the dtype objects of arrays stand for."""
+
+    def __missing__(self, native: Any) -> DType:
+        found = self[native] = dtypes.as_dtype(native)
+        return found
 
 
-def native_to_dtype(native: Any) -> DType:
-    """`dtypes.as_dtype`, with a fast table for the dtype objects that arrays carry."""
-    found = _native_dtypes.get(native)
-    if found is None:
-        found = _native_dtypes[native] = dtypes.as_dtype(native)
-    return found
+native_to_dtype: Callable[[Any], DType] = _NativeDtypes().__getitem__  # `dtypes.as_dtype`, as quick as a dict
 
 
 _DIRECT = {
@@ -489,4 +489,3 @@ _ABSORBED = [  # dtypes, and the Python numbers that take their type
     (dtypes.FLOATS, (int, float)),
     (dtypes.COMPLEXES, (int, float, complex)),
 ]
-_NUMBERS_LIMIT = 1000

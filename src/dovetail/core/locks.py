@@ -65,7 +65,9 @@ class Guard:
     def holding(self, function: Callable[..., T], *args: Any) -> T:
         """What a function returns that is called while no other thread holds this guard."""
         while True:
-            guard = self.top
+            guard = self
+            while guard._into is not None:
+                guard = guard._into
             # fmt: off
             with guard._lock: result = function(*args) if guard._into is None else _AGAIN  # noqa: E701
             # fmt: on

@@ -16,7 +16,7 @@ from dovetail.core.dtypes import DType
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.provided import provided
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import ANY_ENGINE, kind_of
+from dovetail.core.value_kinds import ANY_ENGINE, HOST, KINDS, kind_of
 
 if TYPE_CHECKING:
     from dovetail.core.op import Op
@@ -61,12 +61,12 @@ _STATIC = frozenset([int, float, bool, str, complex, type(None), DType])
 def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
     """What a call that is computed now has in common with those that are resolved alike; None if nothing is known.
 
-    Calls are not recognised of tensors on several engines, of shapes that are not all known, of lists and of prepared
-    numbers that stand for tensors, and of what a graph records.
+    Calls are not recognised of tensors on several engines, of an engine's tensors whose shapes are not all known, and
+    of lists and prepared numbers that stand for tensors.
     """
     if len(args) > len(op.params):
         return None
-    key: list[Any] = [config.version()]
+    key: list[Any] = [config.version]
     values, is_static = args, op.is_static
     if kwargs:
         names = tuple(kwargs)
@@ -106,7 +106,8 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
                 return None
             key += (kind, value.dtype, value.shape)
         else:
-            own = _describe(value, kind, key)
+            many = kind is tuple or kind is list
+            own = _describe_all(value, kind, key) if many else (KINDS.get(kind) or kind_of(value)).describe(value, key)
             if own is None or (own is not ANY_ENGINE and engine is not None and own is not engine):
                 return None
             engine = engine if own is ANY_ENGINE else own
@@ -119,20 +120,14 @@ def is_plain(value: Any, kind: type) -> bool:
     return kind in _STATIC or (isinstance(value, (tuple, list)) and all(is_plain(item, type(item)) for item in value))
 
 
-def _describe(value: Any, kind: type, key: list[Any]) -> Any:
-    """Adds an argument to a key; see `ValueKind.describe`."""
-    if kind is tuple or kind is list:
-        return _describe_all(value, kind, key)
-    return kind_of(value).describe(value, key)
-
-
 def _describe_all(values: Any, kind: type, key: list[Any]) -> Any:
     """A list of tensors; one of numbers may stand for a tensor, and its numbers decide."""
     key += (kind, len(values))
     engine: Any = None
     for value in values:
-        own = _describe(value, type(value), key)
-        if own is None or own is ANY_ENGINE or own is not (engine or own):
+        value_kind = kind_of(value)
+        own = None if value_kind is HOST else value_kind.describe(value, key)
+        if own is None or (own is not ANY_ENGINE and engine is not None and own is not engine):
             return None
-        engine = own
-    return engine
+        engine = engine if own is ANY_ENGINE else own
+    return engine or (ANY_ENGINE if values else None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -60,16 +60,6 @@ class Buffer:
         """Whether nobody knows the array but this buffer: no Tensor, and no plan that runs in another thread."""
         return not self.shared and sys.getrefcount(self.value) <= _ONE
 
-    def taken(self) -> Any:
-        """The array for an engine to consume: itself if nobody else knows it, or a copy.
-
-        There is no lock between this and a plan in another thread that only reads the variable.  The reader gets hold
-        of the array before it looks at `wanted`, and this sets `wanted` before it looks who has got hold of the array:
-        at least one of the two sees the other.
-        """
-        self.wanted = True
-        return self.value if self.is_private else self.engine.copy(self.value)
-
     def spare_array(self, engine: Engine) -> Any:
         """The spare buffer's array if the engine may write into it, else None."""
         spare = self.spare
@@ -83,6 +73,21 @@ def _references_to_one() -> int:
 
 
 _ONE = _references_to_one()
+
+
+def taken(buffers: Iterable[Buffer]) -> list[Any]:
+    """The arrays for an engine to consume: each itself if nobody else knows it, or a copy.
+
+    There is no lock between this and a plan in another thread that only reads a variable.  The reader gets hold of the
+    array before it looks at `wanted`, and this sets `wanted` before it looks who has got hold of the array: at least
+    one of the two sees the other.
+    """
+    found = []
+    for buffer in buffers:
+        buffer.wanted = True
+        is_private = not buffer.shared and sys.getrefcount(buffer.value) <= _ONE
+        found.append(buffer.value if is_private else buffer.engine.copy(buffer.value))
+    return found
 
 
 def put(variables: Sequence[Variable], buffers: Sequence[Buffer]) -> None:

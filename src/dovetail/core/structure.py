@@ -11,7 +11,10 @@ from dataclasses import fields
 from itertools import repeat
 from typing import Any, TypeVar
 
+import numpy as np
+
 from dovetail.core.signature import static_key
+from dovetail.core.tensor import Tensor
 from dovetail.core.tensor_shape import TensorShape
 
 Kind = TypeVar("Kind", bound=type)
@@ -20,7 +23,7 @@ LEAF = "*"
 # LEAF, or (kind, keys, children); of dicts whose keys are not all words a `static_key` of the keys follows.  Hashable.
 Structure = Any
 
-_leaves: set[type] = set()
+_leaves: set[type] = {Tensor, bool, int, float, str, np.ndarray}
 
 
 def leaf(kind: Kind) -> Kind:
@@ -42,7 +45,13 @@ def flatten(value: Any) -> tuple[list[Any], Structure]:
 
 def _flatten(value: Any, leaves: list[Any]) -> Structure:
     kind = type(value)
+    if kind in _leaves:
+        leaves.append(value)
+        return LEAF
     if kind is tuple or kind is list:
+        if _leaves.issuperset(map(type, value)):
+            leaves += value
+            return kind, None, (LEAF,) * len(value)
         return kind, None, tuple([_flatten(v, leaves) for v in value])
     if isinstance(value, TensorShape):
         return tuple, None, tuple([_flatten(v, leaves) for v in value])
@@ -55,7 +64,7 @@ def _flatten(value: Any, leaves: list[Any]) -> Structure:
         return structure if all(type(k) is str for k in keys) else (*structure, static_key(keys))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return kind, None, tuple([_flatten(v, leaves) for v in value])
-    if getattr(kind, "__dataclass_fields__", None) is not None and kind not in _leaves:
+    if getattr(kind, "__dataclass_fields__", None) is not None:
         names = [f.name for f in fields(value) if hasattr(value, f.name)]
         keys = tuple(dict.fromkeys([*names, *getattr(value, "__dict__", ())]))  # also what `__post_init__` added
         return kind, keys, tuple([_flatten(getattr(value, k), leaves) for k in keys])

@@ -66,6 +66,15 @@ class ValueKind:
         """The result of a call that `dispatch` does not compute itself, for arguments in parameter order."""
         raise NotImplementedError
 
+    def resolved(self, op: Op, result: Any, values: list[Any], places: list[tuple[int, int | str]]) -> Any:
+        """What calls like one that `apply` handled come to, with a method `again`; None where each is handled anew.
+
+        Args:
+            result: of that call.
+            values, places: as in `dispatch.Resolved`.
+        """
+        return None
+
     def control(self, value: Any) -> Control | None:
         """What runs branches and loops on the value; None: Python, on Tensors."""
         return None
@@ -197,7 +206,10 @@ class _Eager(ValueKind):
         return default_graph()
 
     def describe(self, value: Any, key: list[Any]) -> Any:
-        return _describe_array(value._value, value._engine, key)
+        engine = value._engine
+        shape = engine.shape(value._value)
+        key += (engine.native_dtype_of(value._value), shape)
+        return None if shape is None or None in shape else engine
 
     def engine_of(self, value: Any) -> Engine | None:
         return value._engine
@@ -219,8 +231,10 @@ class _Native(ValueKind):
         return owner_of_type(type(value))
 
     def describe(self, value: Any, key: list[Any]) -> Any:
-        key.append(type(value))
-        return _describe_array(value, owner_of_type(type(value)).native, key)
+        engine = owner_of_type(type(value)).native
+        shape = engine.shape(value)
+        key += (type(value), engine.native_dtype_of(value), shape)
+        return None if shape is None or None in shape else engine
 
     def dtype(self, value: Any) -> Any:
         return owner_of_type(type(value)).native.dtype(value)
@@ -251,12 +265,6 @@ class _Native(ValueKind):
         return owner_of_type(type(value)).native.owned(value)
 
 
-def _describe_array(array: Any, engine: Engine, key: list[Any]) -> Any:
-    shape = engine.shape(array)
-    key += (engine.native_dtype_of(array), shape)
-    return None if shape is None or None in shape else engine
-
-
 def default_graph() -> Any:
     """The graph that records, beside values that are computed now, what is not an op on one of them."""
     return None if recording.tapes else building.default
@@ -266,26 +274,26 @@ def default_graph() -> Any:
 
 HOST, EAGER, NATIVE = _Host(), _Eager(), _Native()
 
-_kinds: dict[type, ValueKind] = {Tensor: EAGER}
-_kinds.update(dict.fromkeys((bool, int, float, complex, str, type(None), list, tuple, np.ndarray, np.generic), HOST))
+KINDS: dict[type, ValueKind] = {Tensor: EAGER}
+KINDS.update(dict.fromkeys((bool, int, float, complex, str, type(None), list, tuple, np.ndarray, np.generic), HOST))
 
 
 def register(value_type: type, kind: ValueKind) -> None:
     """Says of which kind the values of a type are."""
-    _kinds[value_type] = kind
+    KINDS[value_type] = kind
 
 
 def kind_of(value: Any) -> ValueKind:
     """The kind of one value."""
     value_type = type(value)
-    kind = _kinds.get(value_type)
+    kind = KINDS.get(value_type)
     if kind is None:
-        kind = next((_kinds[base] for base in value_type.__mro__ if base in _kinds), HOST)
+        kind = next((KINDS[base] for base in value_type.__mro__ if base in KINDS), HOST)
         if kind is HOST and owner_of_type(value_type) is not None:
             kind = NATIVE
         if kind is HOST and value_type.__module__ not in ("builtins", "numpy"):
             return kind  # an engine that is loaded later may own the type
-        _kinds[value_type] = kind
+        KINDS[value_type] = kind
     return kind
 
 

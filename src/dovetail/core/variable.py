@@ -315,9 +315,9 @@ class _State(ValueKind):
         return default_graph()
 
     def describe(self, value: Any, key: list[Any]) -> Any:
-        if not value.is_held or self.is_recorded(value) or (provided.reads and tracing_engine() is not None):
+        if not value.is_held or (provided.reads and tracing_engine() is not None):
             return None
-        key += (type(value), value.dtype, value.shape)
+        key += (type(value), self.is_recorded(value), value.dtype, value.shape)
         return ANY_ENGINE  # it is read where the call is computed
 
     def is_recorded(self, value: Any) -> bool:

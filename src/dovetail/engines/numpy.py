@@ -105,6 +105,13 @@ def _(x: Any) -> Any:
     return np.array(x.shape, np.int32)
 
 
+@rules("ReluGrad")
+def _(g: Any, y: Any) -> Any:
+    # The bits of g where y is positive, none else: `np.where` takes ten times as long, since it branches.
+    kept = (y <= 0).view(np.int8) - np.int8(1)
+    return np.bitwise_and(g.view(f"i{g.itemsize}"), kept).view(g.dtype)
+
+
 # -- reductions -------------------------------------------------------------------------------------------------------
 
 

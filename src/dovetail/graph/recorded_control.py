@@ -19,7 +19,7 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of
 from dovetail.graph import trace
 from dovetail.graph.operation import GraphTensor
-from dovetail.ops.control.subgraphs import join_specs
+from dovetail.ops.control.subgraphs import settled_body
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
@@ -122,17 +122,14 @@ def _loop_body(
     """The first values of what a loop carries, and its body, traced until dtypes and shapes stay as they are."""
     with graph.as_default():
         first = [_as_graph_tensor(v, graph) for v in init]
-    specs, count = [t.spec for t in first], len(first)
-    while True:
+    count = len(first)
+
+    def make(specs: list[TensorSpec]) -> tuple[Graph, list[TensorSpec]]:
         named = _numbered("carry", specs) | slices
         body = _subgraph("body", graph, named, lambda *args: step(args[:count], args[count:]))
-        try:
-            joined = [join_specs(a, b.spec, "what a loop carries") for a, b in zip(specs, body.outputs, strict=False)]
-        except ValueError as error:
-            raise op_error(ValueError, op, str(error)) from None
-        if joined == specs:
-            break
-        specs = joined
+        return body, [t.spec for t in body.outputs]
+
+    body, specs = settled_body(op, [t.spec for t in first], make)
     dtypes = [spec.dtype for spec in specs]
     _cast_outputs([body], dtypes)
     with graph.as_default():

@@ -8,16 +8,16 @@ as inputs, and variables become inputs and outputs, so a subgraph is pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dovetail.core import arguments, checks, config, dispatch, host
+from dovetail.core.cache import Cache
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.errors import Where, op_error
-from dovetail.core.kinds import Kind
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
 from dovetail.core.recording import building, record_on, recording
@@ -25,7 +25,17 @@ from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import EAGER, HOST, NATIVE, ValueKind, dtype_of, is_recorded, kind_of, register
+from dovetail.core.value_kinds import (
+    ANY_ENGINE,
+    EAGER,
+    HOST,
+    NATIVE,
+    ValueKind,
+    dtype_of,
+    is_recorded,
+    kind_of,
+    register,
+)
 from dovetail.core.variable import STATE
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
@@ -46,26 +56,38 @@ def current_graph() -> Graph | None:
 # -- recording one op -------------------------------------------------------------------------------------------------
 
 
-def record(op: Op, values: list[Any], name: str | None = None) -> Any:
-    """Adds an op call to its graph; the result is one graph Tensor or a tuple of them."""
-    graph = _graph_of(op, values)
-    key = _call_key(op, values)
-    known = _calls.get(key)
-    if known is None:
-        return _record_anew(op, values, name, graph, key)
-    dtypes, statics, specs = known
-    inputs: list[GraphTensor] = []
-    attrs: dict[str, Any] = {}
-    layout: list[int | None] = []
-    for value, dtype, static, param in zip(values, dtypes, statics, op.params, strict=True):
-        if dtype is None:
-            attrs[param.name] = static
-            layout.append(None)
-        else:
-            plain = type(value) is GraphTensor and value.dtype is dtype and value.op.graph is graph
-            inputs.append(value if plain else to_graph(value, dtype, graph, op))
-            layout.append(SINGLE)
-    return _finish(graph.add(op, inputs, attrs, specs, tuple(layout), name))
+class Recorded(NamedTuple):
+    """What calls of one signature add to a graph.
+
+    Attributes:
+        values, places: as in `dispatch.Resolved`.
+        dtypes: of the operation's inputs.
+        attrs, layout: as the operation has them.
+        specs: of its outputs.
+    """
+
+    values: list[Any]
+    places: list[tuple[int, int | str]]
+    dtypes: list[DType]
+    attrs: dict[str, Any]
+    layout: tuple[int | None, ...]
+    specs: list[TensorSpec]
+
+    def again(self, op: Op, values: list[Any], name: str | None) -> Any:
+        """The result of another call."""
+        graph = _graph_of(op, values)
+        given: list[Any] = []
+        for index, is_list in op.tensor_places:
+            value = values[index]
+            if is_list:
+                given += value
+            elif value is not None:
+                given.append(value)
+        inputs = [
+            v if type(v) is GraphTensor and v.dtype is d and v.op.graph is graph else to_graph(v, d, graph, op)
+            for v, d in zip(given, self.dtypes, strict=True)
+        ]
+        return _finish(graph.add(op, inputs, self.attrs.copy(), self.specs, self.layout, name))
 
 
 def record_on_tapes(operation: Operation) -> None:
@@ -80,34 +102,9 @@ def _finish(operation: Operation) -> Any:
     return tuple(operation.outputs) if operation.op.returns_tuple else operation.outputs[0]
 
 
-# per call's key: dtypes of the inputs, static arguments as operations hold them, specs of the outputs
-_calls: dict[Any, tuple[list[DType | None], list[Any], tuple[TensorSpec, ...]]] = {}
-_CALLS_LIMIT = 20_000
-_PLAIN = frozenset([int, float, bool, str, DType, type(None)])
-
-
-def _call_key(op: Op, values: list[Any]) -> Any:
-    """What decides the dtypes and specs of a call of single tensors and numbers; None for other calls."""
-    key: list[Any] = [op.name, config.floatx()]
-    for value, param in zip(values, op.params, strict=True):
-        kind = type(value)
-        if kind is GraphTensor:
-            if not isinstance(param.kind, Kind):
-                return None
-            key.append(value.shape)
-            key.append(value.dtype)
-        elif isinstance(param.kind, Kind):
-            if kind is not int and kind is not float:
-                return None
-            key.append(kind)
-        elif kind in _PLAIN or (kind is tuple and all(type(v) is int for v in value)):
-            key.append(static_key(value))
-        else:
-            return None
-    return tuple(key)
-
-
-def _record_anew(op: Op, values: list[Any], name: str | None, graph: Graph, key: Any) -> Any:
+def record(op: Op, values: list[Any], name: str | None = None) -> Any:
+    """Adds an op call to its graph; the result is one graph Tensor or a tuple of them."""
+    graph = _graph_of(op, values)
     dynamic = [i for i in op.ints_positions if _is_dynamic(values[i])]
     if op.body is not None and dynamic:  # its body sees which dimensions are known
         with graph.as_default():
@@ -135,13 +132,7 @@ def _record_anew(op: Op, values: list[Any], name: str | None, graph: Graph, key:
         else:
             values[index] = arguments.static_ints(values[index])
     specs = infer_specs(op, [partial.get(i, v) if i in partial else v for i, v in enumerate(values)])
-    operation = append(graph, op, values, partial, specs, name)
-    if key:
-        if len(_calls) > _CALLS_LIMIT:
-            _calls.clear()
-        statics = [operation.attrs.get(param.name) for param in op.params]
-        _calls[key] = [dtypes.get(i) for i in range(len(values))], statics, tuple(t.spec for t in operation.outputs)
-    return _finish(operation)
+    return _finish(append(graph, op, values, partial, specs, name))
 
 
 def append(graph: Graph, op: Op, values: list[Any], partial: dict[int, Any], specs: Any, name: str | None) -> Operation:
@@ -209,7 +200,7 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
         if add is None:
             raise op_error(TypeError, op.title, f"{type(value).__name__} values and graph tensors cannot meet.")
         tensor = add(graph, value, dtype, op)
-    return tensor if tensor.dtype == dtype else record(OPS["Cast"], [tensor, dtype])
+    return tensor if tensor.dtype == dtype else OPS["Cast"](tensor, dtype)
 
 
 def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
@@ -332,21 +323,19 @@ def infer_specs(op: Op, values: list[Any], where: Where = None) -> Any:
     return tuple(specs) if op.returns_tuple else specs[0]
 
 
-_bodies: dict[Any, Graph] = {}
-_BODIES_LIMIT = 5_000
+_bodies: Cache[Any, Graph] = Cache(2500)
 
 
 def body_graph(op: Op, values: Sequence[Any]) -> Graph:
     """The body of a composite as a graph whose inputs are the op's tensors, for arguments of these specs."""
-    key = (op.name, config.version(), *[_spec_key(v) for v in values])
+    key = (op.name, config.version, *[_spec_key(v) for v in values])
     try:
         found = _bodies.get(key)
     except TypeError:
         return _trace_body(op, values)
     if found is None:
-        if len(_bodies) > _BODIES_LIMIT:
-            _bodies.clear()
-        found = _bodies[key] = _trace_body(op, values)
+        found = _trace_body(op, values)
+        _bodies.put(key, found)
     return found
 
 
@@ -461,6 +450,19 @@ class _GraphKind(ValueKind):
 
     def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
         return record(op, values, name)
+
+    def resolved(self, op: Op, result: Any, values: list[Any], places: list[tuple[int, int | str]]) -> Any:
+        results = result if op.returns_tuple else (result,)
+        operation = results[0].op if results and type(results[0]) is GraphTensor else None
+        if operation is None or operation.op is not op or len(operation.outputs) != len(results):
+            return None  # the body was run in its place
+        inputs, outputs = operation.inputs, operation.outputs
+        specs, dtypes = [t.spec for t in outputs], [t.dtype for t in inputs]
+        return Recorded(values, places, dtypes, dict(operation.attrs), operation.layout, specs)
+
+    def describe(self, value: Any, key: list[Any]) -> Any:
+        key += (GraphTensor, value.shape, value.dtype)
+        return ANY_ENGINE
 
     def control(self, value: Any) -> Control | None:
         return provided.control

@@ -2,8 +2,7 @@
 
 A saved model names Dovetail's Keras operations, and Keras finds only what is registered with it; and TensorFlow
 rewrites the code of whatever a `tf.function` calls, but for what it was told of, and takes tensors of the types that it
-was told of.  So both are told as soon as they and
-Dovetail are there, in whatever order they came.
+was told of.  So both are told as soon as they and Dovetail are there, in whatever order they came.
 """
 
 from __future__ import annotations

@@ -238,6 +238,17 @@ def _(op: Operation, shapes: SameShape) -> Any:
     return op.inputs[0] if same else None
 
 
+@_rule("SumLike")
+def _(op: Operation, shapes: SameShape) -> Any:
+    given, wanted = op.inputs[0].shape, op.outputs[0].shape
+    if given is None or wanted is None or None in (*given, *wanted) or given == wanted:
+        return None
+    first = len(given) - len(wanted)
+    narrow = [i for i, dim in enumerate(wanted, first) if dim != given[i]]
+    total = ops.sum(op.inputs[0], (*range(first), *narrow))
+    return ops.reshape(total, wanted) if narrow else total
+
+
 @_rule("BroadcastTo", "SumLike")
 def _(op: Operation, shapes: SameShape) -> Any:
     wanted = op.outputs[0] if op.type == "BroadcastTo" else op.inputs[1]

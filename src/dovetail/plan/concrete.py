@@ -76,7 +76,8 @@ class Concrete:
         """Runs it on Tensors of the engine, recorded on the tapes that watch."""
         if recording.tapes:
             return self._call_taped(tensors, engine)
-        return [Tensor(value, engine) for value in self.run([t._value for t in tensors], engine)]
+        arrays = [t._value for t in tensors]
+        return [Tensor(value, engine) for value in self.plan_for(arrays, engine)(arrays)]
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
         for tape in recording.tapes:

@@ -23,13 +23,12 @@ from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
 from dovetail.core.infer import fits
 from dovetail.core.locks import holding, make_lock
-from dovetail.core.recording import record_on
+from dovetail.core.recording import building, record_on
 from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, kind_of, static_shape
-from dovetail.graph import trace
 from dovetail.graph.ir import Graph
 from dovetail.graph.results import collect
 from dovetail.graph.transplant import copy_graph, replay
@@ -41,6 +40,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 RETRACES_BEFORE_WARNING = 8
+_TENSORS = frozenset([Tensor])
 
 
 class Function(Generic[P, R]):
@@ -73,25 +73,22 @@ class Function(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         leaves, structure = flatten((args, kwargs) if kwargs else args)
-        if trace.current_graph() is not None or not all(kind_of(v).is_computed for v in leaves):
+        is_computed = _TENSORS.issuperset(map(type, leaves)) or all(kind_of(v).is_computed for v in leaves)
+        if building.graphs or not is_computed:
             return self._python(*args, **kwargs)  # inside another graph, or on an engine's own values: it takes part
         tensors, engine, key = self._classify(leaves, structure)
-        found = self._traces.get(key)
-        if found is None:
-            found = self._trace(key, leaves, bool(kwargs), structure)
-        concrete, rebuild = found
+        concrete, rebuild = self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
         return rebuild(concrete(tensors, engine))
 
     # signatures
 
     def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Tensor], Engine, Any]:
         """The tensors among the leaves, the engine to run on, and the key of the signature."""
-        engine = None
         for leaf in leaves:
             if type(leaf) is Tensor:
                 engine = leaf._engine
                 break
-        if engine is None:
+        else:
             engine = current_engine()
         if self._signature is not None:
             return self._checked(leaves, structure, engine), engine, ("signature", config.context())

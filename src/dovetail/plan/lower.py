@@ -110,8 +110,9 @@ class _Writer:
 
     def _line(self, op: Operation) -> str:
         target = self._target(op)
-        rule = self.engine.rule_for(op, target is not None) if self.rules is None else self.rules[op.type]
-        arguments = self._arguments(op)
+        bound = None if target is not None or self.rules is not None else self.engine.rules.bound_rule(op)
+        rule = bound or (self.engine.rule_for(op, target is not None) if self.rules is None else self.rules[op.type])
+        arguments = self._arguments(op) if bound is None else [self.names[t] for t in op.inputs]
         if target is not None:
             arguments.append(f"out={target}")
         targets = (

@@ -14,12 +14,11 @@ has consumed the arrays for nothing, and reading such a variable raises `StaleVa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 from dovetail.core.engine import Engine
 from dovetail.core.locks import join
-from dovetail.core.state import Buffer, held_by, put
+from dovetail.core.state import Buffer, held_by, put, taken
 from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import SHOWN
@@ -99,8 +98,8 @@ class Plan:
         self._schedule = schedule = Schedule(optimized, place, inputs, states, len(changed), donates)
         self._engines = tuple(dict.fromkeys(place.engine for place in schedule.places))
         self._run = self._collected if collects else schedule.run
-        self._lend = [Buffer.taken if consumed else attrgetter("value") for consumed in schedule.consumed]
         self._consumes = any(schedule.consumed)
+        self._lend = taken if all(schedule.consumed) else self._lend_some
         self._spares = schedule.spares
         self._made = [(place.engine, place.device, owned) for place, owned in schedule.made]
         self._changed = [(i, v, *self._made[i][:2]) for i, v in enumerate(changed)]
@@ -155,9 +154,7 @@ class Plan:
                 before[i].shared = True
             spares = [self._spare(i, before[i]) for i in self._spares] if self._spares else ()
             if self._consumes:
-                self._run(
-                    [*given, *[lend(b) for lend, b in zip(self._lend, before, strict=False)], *spares], into=found
-                )
+                self._run([*given, *self._lend(before[: len(self._changed)]), *spares], into=found)
             else:
                 results = self._run([*given, *[b.value for b in before[: len(self._changed)]], *spares])
                 for i in self._open:
@@ -169,6 +166,11 @@ class Plan:
                 self._commit(found[0], before)
             raise
         return found[0][: self._result_count]
+
+    def _lend_some(self, buffers: list[Buffer]) -> list[Any]:
+        """The arrays of variables that are read and assigned, of which not all are consumed."""
+        consumed = self._schedule.consumed
+        return [taken([b])[0] if is_last else b.value for b, is_last in zip(buffers, consumed, strict=True)]
 
     def _spare(self, number: int, before: Buffer | None) -> Any:
         """An array that the next value of a variable may be written into."""

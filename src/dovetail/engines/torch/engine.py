@@ -15,7 +15,7 @@ from dovetail.core.dtypes import FLOAT8S, DType
 from dovetail.core.engine import Engine, Segment
 from dovetail.engines.torch.tables import native_device, new_device
 
-_NOT_NUMPYS = ("bfloat16", *FLOAT8S)  # torch does not read the types of ml_dtypes
+_NOT_NUMPYS = frozenset(["bfloat16", *FLOAT8S])  # torch does not read the types of ml_dtypes
 
 _REQUIRES_GRAD = attrgetter("requires_grad")
 
@@ -69,9 +69,6 @@ class TorchEngine(Engine):
 
     def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device(device))
-
-    def shape(self, value: Any) -> tuple[int, ...]:
-        return tuple(value.shape)
 
     truth = bool  # type: ignore[assignment]  # no frame in a loop
 

@@ -22,6 +22,22 @@ def _has_products(x: Any) -> bool:
 _FEW = 16  # columns, for which a matrix times many others takes torch up to ten times as long as their transposes
 
 
+_MATRICES: dict[tuple[str, bool, bool], Rule] = {
+    ("MatMul", False, False): torch.mm,
+    ("MatMul", False, True): lambda x, y: torch.mm(x, y.mT),
+    ("MatMul", True, False): lambda x, y: torch.mm(x.mT, y),
+    ("FusedMatMul", False, False): torch.addmm,
+}
+
+
+@rules.bound("MatMul", "FusedMatMul")
+def _(operation: Any) -> Rule | None:
+    *_, x, y = operation.inputs
+    if not of_floats(operation) or x.ndim != 2 or y.ndim != 2:
+        return None
+    return _MATRICES.get((operation.type, operation.attrs["transpose_a"], operation.attrs["transpose_b"]))
+
+
 @rules("MatMul", layers=(PROGRAM, OUT), variant="floats", when=of_floats)
 def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> Any:
     x, y = x.mT if transpose_a else x, y.mT if transpose_b else y
@@ -43,6 +59,11 @@ def _(x: Any, y: Any, transpose_a: bool, transpose_b: bool, out: Any = None) -> 
 @rules("FusedMatMul", layers=WITH_OUT)
 def _(bias: Any, x: Any, y: Any, transpose_a: bool, transpose_b: bool, **out: Any) -> Any:
     return torch.addmm(bias, x.mT if transpose_a else x, y.mT if transpose_b else y, **out)
+
+
+@rules.bound("AddScaled")
+def _(operation: Any) -> Rule:
+    return functools.partial(torch.add, alpha=operation.attrs["scale"])
 
 
 @rules("AddScaled", layers=WITH_OUT)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 
 from dovetail.core.infer import normalize_axes
 from dovetail.core.rules import EAGER, OUT, PROGRAM, WITH_OUT, Rule
-from dovetail.engines.torch.tables import covered, rules
+from dovetail.engines.torch.tables import covered, of_floats, rules
 
 rules.fresh |= {"SoftmaxGrad", "LogSoftmaxGrad", "BatchNormalization", "LayerNormalization", "LayerNormalizationGrad"}
 
@@ -65,8 +66,22 @@ def _of_one_axis(kernel: Rule) -> Rule:
     return rule
 
 
-rules("Softmax", layers=WITH_OUT)(_of_one_axis(torch.softmax))
-rules("LogSoftmax", layers=WITH_OUT)(_of_one_axis(torch.log_softmax))
+_SOFTMAX = {"Softmax": torch.softmax, "LogSoftmax": torch.log_softmax}
+
+
+@rules.bound(*_SOFTMAX)
+def _(operation: Any) -> Rule | None:
+    kernel, axis = _SOFTMAX[operation.type], operation.attrs["axis"]
+    return partial(kernel, dim=axis) if type(axis) is int and of_floats(operation) else None
+
+
+@rules.bound("Relu")
+def _(operation: Any) -> Rule | None:
+    return torch.relu if of_floats(operation) else None
+
+
+for _name, _kernel in _SOFTMAX.items():
+    rules(_name, layers=WITH_OUT)(_of_one_axis(_kernel))
 
 
 def _softmax_gradient(name: str) -> Rule:

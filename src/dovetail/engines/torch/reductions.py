@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from dovetail.core.engine import native_to_dtype
 from dovetail.core.infer import normalize_axes
 from dovetail.core.rules import Rule
 from dovetail.engines.numpy_like import infinite_bounds, running
-from dovetail.engines.torch.tables import or_numpy, rules
+from dovetail.engines.torch.tables import of_floats, or_numpy, rules
 
 
 def _reduce(reduce: Rule, start: Callable[[DType], Any] | None = None) -> Rule:
@@ -56,6 +57,18 @@ for _name, _rule in {
     "Cumprod": running(torch, lambda x, axis: torch.cumprod(x, axis, dtype=x.dtype), 1),
 }.items():
     or_numpy(_name)(_rule)
+
+
+@rules.bound("Sum", "Mean")
+def _(operation: Any) -> Rule | None:
+    (x,) = operation.inputs
+    reduce = torch.sum if operation.type == "Sum" else torch.mean
+    axis, keepdims = operation.attrs["axis"], operation.attrs["keepdims"]
+    if axis == () or x.ndim is None or not of_floats(operation):
+        return None
+    if axis is None and not keepdims:
+        return reduce
+    return partial(reduce, dim=[*range(x.ndim)] if axis is None else axis, keepdim=keepdims)
 
 
 def _position(find: Rule) -> Rule:

@@ -24,7 +24,7 @@ from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, with_values
 from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
 from dovetail.ops import cast, convert
-from dovetail.ops.control.subgraphs import join_specs
+from dovetail.ops.control.subgraphs import settled_body
 
 
 class KerasControl(Control):
@@ -114,17 +114,12 @@ def _age(tensor: keras.KerasTensor) -> float:
 
 def _loop_body(op: str, init: Values, slices: list[TensorSpec], step: Callable[..., Values]) -> tuple[list[Any], Body]:
     """The first values of what a loop carries, and its body, called until dtypes and shapes stay as they are."""
-    specs = [spec_of(v) for v in init]
-    while True:
+
+    def make(specs: list[TensorSpec]) -> tuple[Body, list[TensorSpec]]:
         body = Body([*specs, *slices], step)
-        pairs = zip(specs, map(spec_of, body.outputs), strict=False)
-        try:
-            joined = [join_specs(before, after, "what a loop carries") for before, after in pairs]
-        except ValueError as error:
-            raise op_error(ValueError, op, str(error)) from None
-        if joined == specs:
-            break
-        specs = joined
+        return body, list(map(spec_of, body.outputs))
+
+    body, specs = settled_body(op, list(map(spec_of, init)), make)
     dtypes = [spec.dtype for spec in specs]
     body.cast_outputs(dtypes)
     return [v if _dtype_of(v) == dtype else cast(v, dtype) for v, dtype in zip(init, dtypes, strict=True)], body

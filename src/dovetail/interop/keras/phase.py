@@ -6,11 +6,21 @@ from typing import Any
 
 import keras
 
+from dovetail.backend.values import running_layer
+from dovetail.core.config import register_context
 from dovetail.core.structure import flatten, show, unflatten
 from dovetail.interop.keras.control_layers import Body, promote_outputs, symbolic_or_native, taken_by
 from dovetail.interop.keras.parts import LayerOfParts
 from dovetail.interop.keras.tensors import KerasTensor
 from dovetail.ops.control.subgraphs import join_specs
+
+
+@register_context
+def _told_to_layer() -> int | None:
+    """Whether the layer that is running was told to train, as far as it is a number."""
+    layer = running_layer()
+    told = layer and layer.training
+    return int(told) if isinstance(told, int) else None
 
 
 def in_train_phase(x: Any, alt: Any) -> Any:

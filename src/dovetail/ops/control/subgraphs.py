@@ -6,15 +6,18 @@ Users do not call these; `ops.control` adds them to graphs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from dovetail.core.dtypes import promote
+from dovetail.core.errors import op_error
 from dovetail.core.kinds import Bool, Eachs
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
+
+Part = TypeVar("Part")
 
 
 def join_specs(first: TensorSpec, second: TensorSpec, what: str) -> TensorSpec:
@@ -29,6 +32,30 @@ def join_specs(first: TensorSpec, second: TensorSpec, what: str) -> TensorSpec:
     if len(first.shape) != len(second.shape):
         raise ValueError(f"{what} must have one rank, but it is {first!r} and {second!r}.")
     return TensorSpec(tuple(a if a == b else None for a, b in zip(first.shape, second.shape, strict=True)), dtype)
+
+
+def settled_body(
+    op: str, specs: list[TensorSpec], make: Callable[[list[TensorSpec]], tuple[Part, Iterable[TensorSpec]]]
+) -> tuple[Part, list[TensorSpec]]:
+    """The body of a loop, and the specs of what it carries, made until dtypes and shapes stay as they are.
+
+    Args:
+        op: whose body it is, for errors.
+        specs: of the first values.
+        make: (specs of what arrives) → the body, and the specs of its outputs, first those of what is carried.
+
+    Raises:
+        ValueError: the rank of a value changes.
+    """
+    while True:
+        body, found = make(specs)
+        try:
+            joined = [join_specs(*pair, "what a loop carries") for pair in zip(specs, found, strict=False)]
+        except ValueError as error:
+            raise op_error(ValueError, op, str(error)) from None
+        if joined == specs:
+            return body, specs
+        specs = joined
 
 
 def _if_spec(condition: TensorSpec, inputs: Any, then_branch: Any, else_branch: Any) -> list[TensorSpec]:
