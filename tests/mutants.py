@@ -70,9 +70,12 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("plan/optimize.py", "4 → 5"): "programs compute the same after any number of rounds",
     (
         "plan/plan.py",
-        "buffer is None or buffer.engine is not engine or buffer.wanted or (device is not None and "
-        "buffer.device != device) → True",
-    ): "`buffer_on` gives back the buffer where it is on the engine already",
+        "buffer is None or buffer.engine is not engine or buffer.wanted or (... → True",
+    ): "`buffer_on` gives back the buffer where it is at the place already",
+    (
+        "plan/plan.py",
+        "device is not None and buffer.device != device → device is not None or buffer.device != device",
+    ): "`buffer_on` gives back the buffer where it is at the place already",
     (
         "plan/plan.py",
         "not self.variables and self._guard is None → False",
