@@ -267,7 +267,7 @@ class Operation:
         at = 0
         for param, count in zip(self.op.params, self.layout, strict=True):
             if count is None:
-                values.append(self.attrs.get(param.name))
+                values.append(self.attrs[param.name])
             elif count == SINGLE:
                 values.append(inputs[at])
                 at += 1

@@ -12,9 +12,14 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 
 
-@primitive("Placeholder", infer=lambda dtype, shape: TensorSpec(shape, dtype), differentiable=False)
-def placeholder(dtype: Any, shape: Any) -> Tensor:
+@primitive("Placeholder", infer=lambda dtype, shape, known: TensorSpec(shape, dtype), differentiable=False)
+def placeholder(dtype: Any, shape: Any, known: Any = None) -> Tensor:
     """An input of a graph; it has a value only when the graph runs.
+
+    Args:
+        dtype: that of its elements.
+        shape: with None for dimensions that are not known; None if not even the rank is.
+        known: of integers that stand for a shape, those that are known already, None for the others; None if none is.
 
     Source: `tf.compat.v1.placeholder`.
     """
