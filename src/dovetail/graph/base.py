@@ -201,16 +201,19 @@ class GraphBase:
             ValueError: the graph is inside of an operation, which gives it its inputs.
         """
         self._check_own_inputs()
-        attrs = {"dtype": spec.dtype, "shape": spec.shape, "known": known}
-        operation = self.add(OPS["Placeholder"], [], attrs, [spec], (None, None, None), name, where)
+        op = OPS["Placeholder"]
+        attrs = {"dtype": spec.dtype, "shape": op.held("shape", spec.shape), "known": known}
+        operation = self.add(op, [], attrs, [spec], (None, None, None), name, where)
         self.inputs.append(operation.outputs[0])
         note(self.inputs.pop)
         return operation.outputs[0]
 
     def constant(self, value: Any, name: str | None = None) -> GraphTensor:
         """A NumPy array as a tensor of the graph."""
-        spec = TensorSpec(value.shape, native_to_dtype(value.dtype))
-        return self.add(OPS["Const"], [], {"value": value}, [spec], (None,), name).outputs[0]
+        op = OPS["Const"]
+        array = op.held("value", value)
+        spec = TensorSpec(array.shape, native_to_dtype(array.dtype))
+        return self.add(op, [], {"value": array}, [spec], (None,), name).outputs[0]
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:

@@ -126,12 +126,12 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     known = list(values)
     for index in op.ints_positions:
         if index in dynamic:
-            values[index] = _dynamic_ints(op, values[index], graph)
+            values[index] = _dynamic_ints(op, index, values[index], graph)
             known[index] = ints = shape_ints(values[index], op, PartialInts())
             if ints is not None and None not in ints:
                 values[index] = ints
         else:
-            values[index] = known[index] = arguments.static_ints(values[index])
+            values[index] = known[index] = arguments.static_ints(op, index, values[index])
     return _finish(append(graph, op, values, infer_specs(op, known), name))
 
 
@@ -288,13 +288,14 @@ def _is_dynamic(value: Any) -> bool:
     return is_recorded(value)
 
 
-def _dynamic_ints(op: Op, value: Any, graph: Graph) -> GraphTensor:
+def _dynamic_ints(op: Op, index: int, value: Any, graph: Graph) -> GraphTensor:
     """A shape that is only known later, as one integer tensor."""
     if isinstance(value, (list, tuple)):
-        return record(OPS["Pack"], [tuple(value), 0])
-    tensor = to_graph(value, dtype_of(value), graph, op)
+        tensor = record(OPS["Pack"], [tuple(value), 0])
+    else:
+        tensor = to_graph(value, dtype_of(value), graph, op)
     if not tensor.dtype.is_integer:
-        raise op_error(TypeError, op.title, f"a shape needs integers, but {tensor!r} is {tensor.dtype}.")
+        raise op_error(TypeError, op.title, f"{op.params[index].name} must be ints, but {tensor!r} is {tensor.dtype}.")
     if tensor.shape == ():
         tensor = record(OPS["Reshape"], [tensor, (1,)])
     return tensor

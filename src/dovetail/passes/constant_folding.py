@@ -17,7 +17,7 @@ from dovetail.core.infer import CARRIES_NAN, size_of
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.graph.inference import infer_again
+from dovetail.graph.inference import infer_again, set_shape
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
 from dovetail.graph.transplant import copy_graph
@@ -123,7 +123,7 @@ def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
     """Gives an input a shape that is better known; the tensor, if it changed."""
     if shape is None or tensor.shape == shape:
         return set()
-    tensor.shape = tensor.op.attrs["shape"] = shape
+    set_shape(tensor, shape)
     return {tensor}
 
 
