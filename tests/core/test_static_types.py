@@ -22,10 +22,17 @@ from tests.ops.table import draw, leaves
 NAN, GRAPH, VARIABLE = float("nan"), dt.Graph(), dt.Variable(1.0)
 
 
+class Five:
+    """An integer of another library."""
+
+    def __index__(self) -> int:
+        return 5
+
+
 @pytest.mark.parametrize(
     ("hint", "good", "held", "bad"),
     [
-        (int, [1, True, np.int64(3), np.bool_(True)], [1, 1, 3, 1], ["1", 1.0, None, [1]]),
+        (int, [1, True, np.int64(3), np.bool_(True), Five()], [1, 1, 3, 1, 5], ["1", 1.0, None, [1], np.array([1])]),
         (int | None, [1, None], [1, None], ["1", 1.5]),
         (bool, [True, 0, np.True_], [True, False, True], ["yes", None, [], 0.5]),
         (float, [1, np.float32(0.5), -0.0, NAN, False], [1.0, 0.5, -0.0, NAN, 0.0], ["a", 1j, None, 10**400]),

@@ -13,6 +13,7 @@ stay what they are.  NumPy takes True for 1, so it becomes 1 where numbers are n
 from __future__ import annotations
 
 import numbers
+import operator
 import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ import numpy as np
 from dovetail.core.domains import Domain
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe
-from dovetail.core.value_kinds import kind_of, seen
+from dovetail.core.value_kinds import is_tensor, kind_of, seen
 from dovetail.core.variable import STATE
 
 REFUSED = object()
@@ -108,14 +109,30 @@ class Static:
 # -- how values are held ----------------------------------------------------------------------------------------------
 
 
+def _item(value: Any) -> Any:
+    """What an array without axes holds; another value itself."""
+    return value[()] if type(value) is np.ndarray and not value.shape else value
+
+
 def _number(make: Callable[[Any], Any], *kinds: type) -> Callable[[Any], Any]:
-    """`held` of some kinds of numbers; an array without axes is one."""
+    """`held` of some kinds of numbers."""
 
     def held(value: Any) -> Any:
-        item = value[()] if type(value) is np.ndarray and not value.shape else value
+        item = _item(value)
         return make(item) if isinstance(item, kinds) else REFUSED
 
     return held
+
+
+def _int(value: Any) -> Any:
+    """Other libraries have integers of their own, which are none of Python's `Integral`."""
+    item = _item(value)
+    if isinstance(item, (int, np.bool_)):
+        return int(item)
+    try:
+        return REFUSED if is_tensor(item) else operator.index(item)
+    except TypeError:
+        return REFUSED
 
 
 def _array(value: Any) -> Any:
@@ -172,7 +189,7 @@ def _scalar(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-_INT = _type("int", "an int", [int], _number(int, numbers.Integral, np.bool_))
+_INT = _type("int", "an int", [int], _int)
 _NONE = _type("none", "None", [type(None)], _where(lambda value: value is None))
 _INTS = _list_of(Static((_INT,)))
 _DIMS = _each(Static((_INT, _NONE)))
