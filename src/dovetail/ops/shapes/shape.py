@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.core import arguments, host, infer
 from dovetail.core.checked import checked
-from dovetail.core.dtypes import ALL, as_dtype, promote
+from dovetail.core.dtypes import ALL, DType, as_dtype, promote
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.infer import normalize_axes
 from dovetail.core.kinds import Anything, Each, Ints
@@ -45,8 +45,8 @@ def _(op: Any, g: Any) -> Any:
     return cast(g, op.inputs[0].dtype)
 
 
-def _bitcast_spec(x: TensorSpec, dtype: Any) -> TensorSpec:
-    if as_dtype(dtype).itemsize != x.dtype.itemsize:
+def _bitcast_spec(x: TensorSpec, dtype: DType) -> TensorSpec:
+    if dtype.itemsize != x.dtype.itemsize:
         raise ValueError(f"{x.dtype} and {dtype} do not have the same number of bits.")
     return infer.cast(x, dtype)
 
