@@ -9,6 +9,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff import reverse
 from dovetail.core.infer import elementwise
+from dovetail.core.kinds import Float
 from dovetail.core.op import Op
 
 
@@ -17,7 +18,7 @@ def node_of(op, **more):
 
 
 def test_an_op_that_should_have_a_gradient_and_has_none():
-    def smooth(x):
+    def smooth(x: Float):
         """An op of somebody's, who forgot the gradient."""
 
     with pytest.raises(LookupError, match=r"Smooth at step.py:3: it has no gradient; give it one with custom_gradient"):

@@ -246,7 +246,7 @@ EDITS = {
     "outputs that are set": lambda graph, y: setattr(graph, "outputs", [y]),
     "an output": lambda graph, y: graph.outputs.append(y),
     "a control input": lambda graph, y: y.op.add_control_input(graph.inputs[1].op),
-    "an attribute": lambda graph, y: y.op.set_attr("name", 1),
+    "an attribute": lambda graph, y: graph.inputs[0].op.set_attr("shape", [2]),
     "a removal": lambda graph, y: graph.remove(y.op),
     "an effect": lambda graph, y: dt.Variable([1.0, 2.0]).assign(y),
 }

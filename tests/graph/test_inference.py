@@ -1,5 +1,8 @@
 """Shapes after an edit: what follows from other inputs, what is known of shapes that are tensors, bodies of loops."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -16,6 +19,13 @@ def graph():
 @pytest.fixture
 def x(graph):
     return graph.placeholder(dt.spec((2, 3)), "x")
+
+
+def import_all(part):
+    """A graph into which another one is imported with its inputs."""
+    graph = dt.Graph("other")
+    graph.outputs = graph.import_graph(part)
+    return graph
 
 
 def test_a_shape_of_unknown_length_stays_unknown(graph):
@@ -48,6 +58,28 @@ def test_what_was_known_of_a_shape_stays_known_where_it_is_given(graph, x):
     new.op.replace_input(0, part.placeholder(dt.spec((4, 3)), "z"))
     assert new.shape == (2, None)
     part.validate()
+
+
+@pytest.mark.parametrize("move", [copy.copy, lambda part: pickle.loads(pickle.dumps(part)), import_all])
+def test_what_is_known_of_a_shape_goes_with_the_tensor(graph, x, move):
+    """Not with the operations that take it, which compute the same from the same."""
+    shape = ops.stack([2, graph.placeholder(dt.spec((), "int32"), "n")])
+    y = ops.reshape(x, shape)
+    assert not y.op.attrs
+    part = move(graph.subgraph([y], [x, shape]))
+    open_x = part.placeholder(dt.spec((None, 3)), "open")
+    with part.as_default():
+        assert ops.reshape(open_x, part.inputs[1]).shape == ops.broadcast_to(1.0, part.inputs[1]).shape == (2, None)
+    part.validate()
+
+
+def test_what_is_known_of_a_shape_follows_other_constants(graph, x):
+    two = graph.constant(np.array(2, "int32"))
+    y = ops.reshape(x, ops.stack([two, graph.placeholder(dt.spec((), "int32"), "n")]))
+    assert y.shape == (2, None)
+    graph.replace_all_uses(two, graph.constant(np.array(3, "int32")))
+    assert y.shape == (3, None)
+    graph.validate()
 
 
 def test_another_shape_forgets_what_was_known_of_the_first(graph, x):

@@ -130,6 +130,36 @@ def test_a_tensor_of_a_list_is_dropped(graph, x):
     assert graph.version > before
 
 
+def test_an_attribute_is_held_in_one_form(graph, x):
+    y = ops.sum(x, 1, keepdims=True)
+    y.op.set_attr("axis", [np.int64(0), True])
+    y.op.set_attr("keepdims", 0)
+    assert y.op.attr("axis") == (0, 1)
+    assert type(y.op.attr("axis")[1]) is int
+    assert y.op.attr("keepdims") is False
+    z = ops.reshape(x, 6)
+    z.op.set_attr("shape", np.array([3, 2]))
+    assert z.op.attr("shape") == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "said"),
+    [
+        ("axis", 0.5, TypeError, "axis must be an int or a list of ints or None, not 0.5. Given: axis=0.5"),
+        ("keepdims", "no", TypeError, "keepdims must be True or False, not 'no'"),
+        ("axis", "its own input", TypeError, r"axis must be .*, not the tensor float32\[2,3\]"),
+        ("x", 1.0, TypeError, r"x must be None, not 1\.0"),
+        ("axes", 1, LookupError, "no parameter 'axes'.*Did you mean 'axis'"),
+    ],
+)
+def test_a_wrong_attribute_leaves_the_operation_as_it_was(graph, x, name, value, error, said):
+    y, before = ops.sum(x, 1), graph.version
+    with pytest.raises(error, match=rf"Sum at test_operation.py:\d+: .*{said}"):
+        y.op.set_attr(name, x if value == "its own input" else value)
+    assert y.op.attrs == {"axis": 1, "keepdims": False}
+    assert graph.version == before
+
+
 def test_a_tensor_becomes_a_static_value(graph):
     x = graph.placeholder(dt.spec((4, 3)), "x")
     shape = graph.placeholder(dt.spec((2,), "int32"), "shape")

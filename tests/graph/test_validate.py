@@ -107,7 +107,22 @@ def _more_inputs_of_a_body(graph):
     body.inputs.append(body.inputs[0])
 
 
+def _another_type_of_attribute(graph):
+    only(graph, "Qr").attrs["mode"] = "full"
+
+
+def _another_form_of_attribute(graph):
+    only(graph, "Scan").attrs["reverse"] = 0
+
+
+def _an_attribute_of_no_parameter(graph):
+    only(graph, "Exp").attrs["axis"] = 0
+
+
 FAULTS = {
+    _another_type_of_attribute: r"Qr Qr> holds what its op does not take: mode must be one of 'reduced'",
+    _another_form_of_attribute: r"<operation Scan Scan> holds reverse=0, not False",
+    _an_attribute_of_no_parameter: r"Exp Exp> holds what its op does not take: there is no parameter 'axis'",
     _swap_outputs: r"<operation Qr Qr> has the output <graph tensor Qr:1 .*>, which names <operation Qr Qr>",
     _wait_for_what_follows: r"<operation Tanh Tanh> waits for <operation Exp Exp>, which does not stand before it",
     _forget_a_waiter: r"<operation Exp Exp> waits for <operation Tanh Tanh>, which .* does not know of it",

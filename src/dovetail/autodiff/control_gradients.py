@@ -15,6 +15,7 @@ from dovetail.core.kinds import Eachs
 from dovetail.core.op import composite
 from dovetail.core.recording import recording
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import GraphLike
 from dovetail.core.tensor import Tensor
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
@@ -248,10 +249,10 @@ def while_gradient(
     init: Eachs,
     constants: Eachs,
     carry: Eachs,
-    condition: Any,
-    body: Any,
-    backward: Any,
-    maximum_iterations: Any = None,
+    condition: GraphLike,
+    body: GraphLike,
+    backward: GraphLike,
+    maximum_iterations: int | None = None,
 ) -> tuple[Tensor, ...]:
     """Applies `backward` to the states of a while loop, the last one first.
 
@@ -276,7 +277,7 @@ def while_gradient(
     )
 
 
-def _walk_kept(init: Any, carry: Any, goes_on: Any, step: Any, back: Any, limit: int) -> Any:
+def _walk_kept(init: Any, carry: Any, goes_on: Any, step: Any, back: Any, limit: Any) -> Any:
     def forward(loop: Any, _: Any) -> Any:
         active, state = loop
         active = cond(active, lambda: goes_on(state), lambda: active)
@@ -290,7 +291,7 @@ def _walk_kept(init: Any, carry: Any, goes_on: Any, step: Any, back: Any, limit:
     return scan(backward, carry, kept, reverse=True)[0]
 
 
-def _walk_recomputed(init: Any, carry: Any, goes_on: Any, step: Any, back: Any, limit: None) -> Any:
+def _walk_recomputed(init: Any, carry: Any, goes_on: Any, step: Any, back: Any, limit: Any) -> Any:
     def state_at(number: Any) -> Any:
         return while_loop(lambda i, _: i < number, lambda i, state: (i + 1, step(state)), (0, init))[1]
 

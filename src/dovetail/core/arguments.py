@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dovetail.core import host
 from dovetail.core.devices import require_device
 from dovetail.core.dtypes import DType, promote
@@ -169,38 +167,31 @@ def beside(tensor: Tensor, other: Tensor) -> Tensor:
     return moved if moved.device == other.device else place(moved, other.device)
 
 
-def static_ints(value: Any) -> Any:
+def static_ints(op: Op, index: int, value: Any) -> Any:
     """A shape-like argument as a tuple of ints; None, where the op allows it, is kept.
 
     What an engine that traces its user's function does not know yet is a scalar Tensor among them.
     """
-    if value is None:
-        return None
-    if isinstance(value, (list, tuple)):
-        return tuple(v if type(v) is int else _as_int(v) for v in value)
+    param = op.params[index]
     if is_tensor(value):
-        return _ints_of(value)
-    array = np.asarray(value)
-    if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(f"a shape needs integers, not {array.dtype}.")
-    return tuple(array.reshape(-1).tolist())
+        return _ints_of(param.name, value)
+    if isinstance(value, (list, tuple)) and any(map(is_tensor, value)):
+        return tuple(_one_int(param.name, v) if is_tensor(v) else param.static.held(param.name, v)[0] for v in value)
+    return param.static.held(param.name, value)
 
 
-def _as_int(value: Any) -> Any:
-    try:
-        if not is_tensor(value):
-            return value.__index__()
-        (found,) = _ints_of(value)
-        return found
-    except (TypeError, AttributeError, ValueError):
-        raise TypeError(f"a shape needs integers, not {value!r}.") from None
+def _one_int(name: str, value: Any) -> Any:
+    found = _ints_of(name, value)
+    if len(found) != 1:
+        raise TypeError(f"{name} must be a list of ints, not of tensors such as {describe(value)}.")
+    return found[0]
 
 
-def _ints_of(value: Any) -> tuple[Any, ...]:
+def _ints_of(name: str, value: Any) -> tuple[Any, ...]:
     tensor = kind_of(value).tensor(value, dtype_of(value), current_engine())
     engine, array = tensor._engine, tensor._value
     if not tensor.dtype.is_integer and 0 not in engine.shape(array):
-        raise TypeError(f"a shape needs integers, not {tensor.dtype}.")
+        raise TypeError(f"{name} must be ints, not {describe(tensor)}.")
     return tuple(v if type(v) is int else Tensor(v, engine) for v in engine.to_ints(array))
 
 

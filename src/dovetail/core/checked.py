@@ -7,8 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
-from dovetail.core.domains import Check, accepted
 from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
+from dovetail.core.static_types import Static, static_of
+from dovetail.core.value_kinds import is_tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,7 +26,7 @@ class Arguments:
 
     Attributes:
         names: the parameters, in order.
-        checks: (position, name, types of which each value is accepted, check of the others), for those that have one.
+        checks: (position, name, what it takes, types of which that is every value), for those that say it.
     """
 
     def __init__(self, function: Callable[..., Any], words: bool = True) -> None:
@@ -37,27 +38,27 @@ class Arguments:
         return list(inspect.signature(self._function).parameters)
 
     @functools.cached_property
-    def checks(self) -> list[tuple[int, str, frozenset[type], Check]]:  # read at the first call, not on import
+    def checks(self) -> list[tuple[int, str, Static, frozenset[type]]]:  # read at the first call, not on import
         hints = get_type_hints(self._function, include_extras=True)
         checks = []
         for index, p in enumerate(inspect.signature(self._function).parameters.values()):
-            found = accepted(hints.get(p.name))
-            if found.check is not None and (self._words or str not in found.plain):
+            static = static_of(hints.get(p.name))
+            if static != Static() and (self._words or str not in static.plain):
                 position = index if p.kind is p.POSITIONAL_OR_KEYWORD else _BY_NAME
-                checks.append((position, p.name, found.plain, found.check))
+                checks.append((position, p.name, static, static.plain))
         return checks
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises where an argument of a call is not in its domain; see `domains`."""
-        for position, name, plain, check in self.checks:
+        """Raises where an argument of a call is not what its annotation says; see `static_types`."""
+        for position, name, static, plain in self.checks:
             if position < len(args):
                 value = args[position]
             elif name in kwargs:
                 value = kwargs[name]
             else:
                 continue
-            if type(value) not in plain:
-                check(name, value)
+            if type(value) not in plain and not is_tensor(value):
+                static.held(name, value)
 
     def describe(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """The arguments of a call as text."""

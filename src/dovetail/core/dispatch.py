@@ -149,7 +149,7 @@ def resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[A
     resolved = Resolved(engine, conversions(op, values, engine), rule)
     tensors = _converted(list(values), resolved)
     for index in op.ints_positions:
-        tensors[index] = static_ints(tensors[index])
+        tensors[index] = static_ints(op, index, tensors[index])
     if has_settings:
         return resolved, tensors
     if op.infer is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.dtypes import ALL, DType, as_dtype
+from dovetail.core.dtypes import ALL, DType
 from dovetail.core.spec import Shape, TensorSpec
 
 Dims = tuple[int | None, ...]
@@ -185,8 +185,8 @@ def reshape(x: TensorSpec, shape: Any) -> TensorSpec:
 reshape.unknown_rank = True  # type: ignore[attr-defined]  # the shape may be a tensor of unknown length
 
 
-def cast(x: TensorSpec, dtype: Any) -> TensorSpec:
-    return TensorSpec(x.shape, as_dtype(dtype))
+def cast(x: TensorSpec, dtype: DType) -> TensorSpec:
+    return TensorSpec(x.shape, dtype)
 
 
 # Ops of integers that NumPy computes in floats with NaN for what is unknown: arithmetic carries NaN along.

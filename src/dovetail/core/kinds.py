@@ -2,7 +2,7 @@
 
 An op's signature is its type rule.  `x: Float` says that `x` is a tensor of floats; parameters of the same kind are
 promoted to one common dtype before the op runs; parameters of different kinds are independent.  Whatever has no kind
-(an axis, a flag, a mode) is static: a plain Python value that is known when the op is called.
+(an axis, a flag, a mode) is static: a plain Python value that is known when the op is called; see `static_types`.
 
     def gather(x: Anything, indices: Integer, axis: int = 0) -> Tensor
     def concat(xs: Anythings, axis: int = 0) -> Tensor

@@ -27,17 +27,17 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints, overload
 
-import numpy as np
-
 from dovetail.core import dispatch
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
 from dovetail.core.cache import Cache
-from dovetail.core.domains import Accepted, Domain, accepted
-from dovetail.core.dtypes import as_dtype
+from dovetail.core.domains import Domain
+from dovetail.core.errors import did_you_mean
 from dovetail.core.kinds import IntsKind, Kind
 from dovetail.core.recording import recording
+from dovetail.core.static_types import INTS, LOOSE, Static, static_of
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import is_tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,11 +49,15 @@ _UNNAMED: tuple[dict[str, Any], ...] = ({}, {"name": None})
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of an op: a tensor (`Kind`), shape-like integers (`IntsKind`) or static (None)."""
+    """One parameter of an op: a tensor (`Kind`), shape-like integers (`IntsKind`) or static (None).
+
+    `static` says what it takes where it is no tensor: nothing but None, for one that is a tensor or left out.
+    """
 
     name: str
     kind: Kind | IntsKind | None
     default: Any
+    static: Static
     domain: Domain | None = None
 
 
@@ -99,7 +103,7 @@ class Op(Generic[P, R]):
         hints = get_type_hints(function, include_extras=True)
         self.returns_tuple = hints.get("return") is not Tensor
         self.params = [
-            Parameter(p.name, _note(hints.get(p.name), (Kind, IntsKind)), p.default, _note(hints.get(p.name), Domain))
+            _parameter(name, p.name, hints.get(p.name), p.default)
             for p in inspect.signature(function).parameters.values()
             if p.kind is not p.KEYWORD_ONLY
         ]
@@ -112,13 +116,7 @@ class Op(Generic[P, R]):
         self.tensor_places = [(i, kind.many) for i, kind in self.tensor_positions]
         self.ints_positions = [i for i, p in enumerate(self.params) if isinstance(p.kind, IntsKind)]
         self.tensors_alone = not self.ints_positions and not any(kind.many for _, kind in self.tensor_positions)
-        self._static = [
-            (i, p.name, frozenset() if p.name == "dtype" else found.plain, found.check)
-            for i, p in enumerate(self.params)
-            if p.kind is None
-            for found in [_DTYPE if p.name == "dtype" and p.default is not None else accepted(hints.get(p.name))]
-        ]
-        self._shapes = [(i, self.params[i].name) for i in self.ints_positions if self.params[i].default is not None]
+        self._static = [(i, p.name, p.static, p.static.plain) for i, p in enumerate(self.params) if p.kind is None]
         self.checks_values = prepare is not None or any(p.kind and p.domain for p in self.params)
         self._domains = [(i, p.name, p.domain) for i, p in enumerate(self.params) if p.kind and p.domain]
 
@@ -171,7 +169,7 @@ class Op(Generic[P, R]):
         return function
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        """The arguments in parameter order, defaults filled in, static values made hashable."""
+        """The arguments in parameter order, defaults filled in, static values as operations hold them."""
         values = list(args)
         if len(values) > len(self.params):
             raise TypeError(f"it takes {len(self.params)} arguments but {len(values)} were given.")
@@ -184,15 +182,10 @@ class Op(Generic[P, R]):
         if left:
             names = ", ".join(p.name for p in self.params)
             raise TypeError(f"no argument {', '.join(map(repr, left))} (or it is given twice); it takes {names}.")
-        for index, name, plain, check in self._static:
+        for index, name, static, plain in self._static:
             value = values[index]
-            if type(value) not in plain:
-                values[index] = value = _freeze(value, name)
-                if check is not None:
-                    check(name, value)
-        for index, name in self._shapes:
-            if values[index] is None:
-                raise TypeError(f"{name} must be integers, not None.")
+            if type(value) not in plain and not is_tensor(value):
+                values[index] = static.held(name, value)
         return self.prepared(values) if self.checks_values else values
 
     def _kinds_of_arguments(self, count: int, names: tuple[str, ...]) -> list[bool]:
@@ -209,6 +202,17 @@ class Op(Generic[P, R]):
         for index, name, domain in self._domains:
             domain.require(name, values[index])
         return values if self.prepare is None else self.prepare(*values)
+
+    def held(self, param: str, value: Any) -> Any:
+        """A value for a parameter as operations hold it in their attributes.
+
+        Raises:
+            LookupError: there is no such parameter.
+            TypeError, ValueError: it does not take the value; a tensor is an input, and no attribute.
+        """
+        if param not in self.positions:
+            raise LookupError(f"there is no parameter {param!r}; {did_you_mean(param, self.positions)}".rstrip("; "))
+        return self.params[self.positions[param]].static.held(param, value)
 
     def index_of(self, param: str) -> int:
         """The position of a parameter, by name."""
@@ -291,26 +295,21 @@ def _register(name: str, function: Callable[P, R], **options: Any) -> Op[P, R]:
     return op
 
 
-def _require_dtype(name: str, value: Any) -> None:
-    if value is None:
-        raise TypeError(f"{name} must be a dtype, not None.")
+def _parameter(op: str, name: str, hint: Any, default: Any) -> Parameter:
+    kind = _note(hint, (Kind, IntsKind))
+    static = _ABSENT if isinstance(kind, Kind) else _INTS[default is None] if kind else static_of(hint)
+    if not static.types or not {*static.types}.isdisjoint(LOOSE.values()):
+        problem = (
+            f"the parameter {name!r} of the op {op!r} has no type that is known: annotate it with a kind of tensor "
+            "(core/kinds.py) or a type of static values (core/static_types.py)."
+        )
+        raise TypeError(problem)
+    return Parameter(name, kind, default, static, _note(hint, Domain))
 
 
-_DTYPE = Accepted(frozenset(), _require_dtype)
+_ABSENT = static_of(type(None))
+_INTS = Static((INTS,)), Static((INTS, *_ABSENT.types))
 
 
 def _note(hint: Any, kind: Any) -> Any:
     return next((note for note in getattr(hint, "__metadata__", ()) if isinstance(note, kind)), None)
-
-
-def _freeze(value: Any, name: str) -> Any:
-    """A static value in hashable, engine-free form."""
-    if value is None or type(value) in (int, bool, float, str):
-        return as_dtype(value) if name == "dtype" and value is not None else value
-    if name == "dtype":
-        return as_dtype(value)
-    if isinstance(value, (list, tuple)):
-        return tuple(_freeze(item, "") for item in value)
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _freeze(value.tolist(), "")
-    return value

@@ -10,6 +10,7 @@ from dovetail.core.errors import describe, tell
 from dovetail.core.structure import leaf
 
 Shape = tuple[int | None, ...] | None  # None: not even the rank is known
+Ints = tuple[int | None, ...] | None  # what is known of integers; None: not even how many they are
 
 
 @leaf

@@ -11,13 +11,17 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from dovetail.core import config
 
 Sizes = Sequence[int | None]
 Pads = list[tuple[int, int]]
 PADDINGS = ("valid", "same")
+DataFormat: TypeAlias = Literal["channels_last", "channels_first"]
+PerAxis: TypeAlias = Sequence[int]  # a number for each spatial axis
+PoolPadding: TypeAlias = Literal["valid", "same"]
+Padding: TypeAlias = PoolPadding | Sequence[tuple[int, int]]  # a pair (before, after) for each spatial axis
 
 # part of the family → the names of its ops, by rank: Conv1D, Conv2D, Conv3D and their gradients
 CONVOLUTIONS = {part: [f"Conv{rank}D{part}" for rank in (1, 2, 3)] for part in ("", "BackpropInput", "BackpropFilter")}
@@ -127,14 +131,12 @@ def output_sizes(sizes: Sizes, size: Sizes, strides: Any, dilations: Any, paddin
     """
     rank = len(sizes)
     for name, values in (("strides", strides), ("dilations", dilations)):
-        if len(values) != rank or any(type(v) is not int or v < 1 for v in values):
+        if len(values) != rank or any(v < 1 for v in values):
             raise ValueError(f"the {name} must be {rank} positive integers, but they are {values}.")
     if any(k is not None and k < 1 for k in size):
         raise ValueError(f"a window must have positive sizes, but they are {tuple(size)}.")
-    if padding not in PADDINGS:
-        pairs = padding if isinstance(padding, tuple) else ()
-        if len(pairs) != rank or any(not isinstance(p, tuple) or len(p) != 2 or min(p) < 0 for p in pairs):
-            raise ValueError(f'the padding must be "valid", "same" or {rank} pairs (before, after), not {padding!r}.')
+    if padding not in PADDINGS and (len(padding) != rank or any(min(pair) < 0 for pair in padding)):
+        raise ValueError(f'the padding must be "valid", "same" or {rank} pairs (before, after), not {padding!r}.')
 
     def along(axis: int) -> int | None:
         n, k = sizes[axis], size[axis]
@@ -151,7 +153,7 @@ def per_axis(value: Any, rank: int) -> tuple[int, ...]:
     return (value,) * rank if isinstance(value, int) else tuple(value)
 
 
-def data_format_of(value: str | None) -> str:
+def data_format_of(value: str | None) -> Any:
     """A data format, the default one for None.
 
     Raises:

@@ -13,7 +13,7 @@ from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import Where, describe, op_error, user_line
 from dovetail.core.op import Op
 from dovetail.core.recording import building, recording
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.graph.cursor import Cursor, scope_of
@@ -192,23 +192,28 @@ class GraphBase:
         self._order.remove(operation)
         self.edited(lambda: self._attach(operation, following))
 
-    def placeholder(self, spec: TensorSpec, name: str | None = None, where: Where = None) -> GraphTensor:
-        """A new input.
+    def placeholder(
+        self, spec: TensorSpec, name: str | None = None, where: Where = None, known: Ints = None
+    ) -> GraphTensor:
+        """A new input, of which `known` are the elements that are known already; see `graph.partial`.
 
         Raises:
             ValueError: the graph is inside of an operation, which gives it its inputs.
         """
         self._check_own_inputs()
-        attrs = {"dtype": spec.dtype, "shape": spec.shape}
-        operation = self.add(OPS["Placeholder"], [], attrs, [spec], (None, None), name, where)
+        op = OPS["Placeholder"]
+        attrs = {"dtype": spec.dtype, "shape": op.held("shape", spec.shape), "known": known}
+        operation = self.add(op, [], attrs, [spec], (None, None, None), name, where)
         self.inputs.append(operation.outputs[0])
         note(self.inputs.pop)
         return operation.outputs[0]
 
     def constant(self, value: Any, name: str | None = None) -> GraphTensor:
         """A NumPy array as a tensor of the graph."""
-        spec = TensorSpec(value.shape, native_to_dtype(value.dtype))
-        return self.add(OPS["Const"], [], {"value": value}, [spec], (None,), name).outputs[0]
+        op = OPS["Const"]
+        array = op.held("value", value)
+        spec = TensorSpec(array.shape, native_to_dtype(array.dtype))
+        return self.add(op, [], {"value": array}, [spec], (None,), name).outputs[0]
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:

@@ -16,7 +16,7 @@ from dovetail.core.spec import Shape, TensorSpec
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.partial import LARGEST, PartialInts
-from dovetail.graph.trace import infer_specs
+from dovetail.graph.trace import infer_specs, shape_ints
 from dovetail.graph.transplant import copy_graph
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, join_specs
 
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
 
 
-def infer_again(operation: Operation) -> list[tuple[GraphTensor, Shape]]:
+def infer_again(operation: Operation, known: PartialInts | None = None) -> list[tuple[GraphTensor, Shape]]:
     """The outputs whose shapes are not what follows from the inputs now, with the shapes that follow."""
-    op, args = operation.op, operation.args
+    op, args, known = operation.op, operation.args, known or PartialInts()
     for index in op.ints_positions:
         if operation.layout[index] is not None:
-            args[index] = _known_ints(operation, index)
+            tensor = operation.inputs[operation.input_at(index)]
+            args[index] = shape_ints(tensor, op, known, operation.where)
     specs = infer_specs(op, args, operation.where)
     specs = specs if op.returns_tuple else (specs,)
     if len(specs) != len(operation.outputs):
@@ -41,21 +42,6 @@ def infer_again(operation: Operation) -> list[tuple[GraphTensor, Shape]]:
             problem = f"{tensor!r} would become {spec!r}; cast what it is computed from."
             raise op_error(TypeError, op.name, problem, where=operation.where)
     return [(tensor, spec.shape) for tensor, spec in pairs if spec.shape != tensor.shape]
-
-
-def _known_ints(operation: Operation, index: int) -> tuple[int | None, ...] | None:
-    """What is known of a shape that is a tensor: now, or else from before, when more of the program was seen."""
-    tensor = operation.inputs[operation.input_at(index)]
-    before = operation.attrs.get(operation.op.params[index].name)
-    now = PartialInts().ints(tensor)
-    if now is None:
-        if before is None and not getattr(operation.op.infer, "unknown_rank", False):
-            problem = f"the length of the shape {tensor!r} is not known, so the rank would not be."
-            raise op_error(ValueError, operation.type, problem, where=operation.where)
-        return before
-    if before is None or len(before) != len(now):
-        return now
-    return tuple(b if n is None else n for b, n in zip(before, now, strict=True))
 
 
 def is_told(tensor: GraphTensor) -> bool:
@@ -88,7 +74,6 @@ def infer_from(operations: Iterable[Operation], changed: Iterable[GraphTensor] =
         if operation is last:  # all that comes before it was done when it was met for the first time
             continue
         last = operation
-        _forget_ints(operation, others)
         infer_subgraphs(operation)
         for tensor, shape in infer_again(operation):
             set_shape(tensor, shape)
@@ -113,15 +98,6 @@ def _passes_on(operation: Operation, changed: set[GraphTensor]) -> bool:
     return (
         operation.type in CARRIES_NAN and is_told(operation.outputs[0]) and any(t in changed for t in operation.inputs)
     )
-
-
-def _forget_ints(operation: Operation, changed: set[GraphTensor]) -> None:
-    """Of a shape that is a tensor, and that may have other elements, only that counts which is known now."""
-    for index in operation.op.ints_positions:
-        if operation.layout[index] is not None:
-            tensor = operation.inputs[operation.input_at(index)]
-            if tensor in changed:
-                operation.set_attr(operation.op.params[index].name, PartialInts().ints(tensor))
 
 
 # -- graphs inside of operations --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dovetail.core.errors import Where, called_library, conventional, op_error, place
+from dovetail.core.errors import Where, called_library, conventional, describe, op_error, place
 from dovetail.core.op import Op
 from dovetail.core.recording import building
 from dovetail.core.spec import Shape, TensorSpec
@@ -80,7 +80,7 @@ class GraphTensor(Operators):
         known = self._shape_with(shape)
         self.shape = None if known.rank is None else known
         if self.op.type == "Placeholder":
-            self.op.attrs["shape"] = self.shape
+            self.op.attrs["shape"] = self.op.op.held("shape", self.shape)
 
     @property
     def is_used(self) -> bool:
@@ -165,7 +165,8 @@ class Operation:
         name: unique in its graph.
         inputs: the tensors it takes, flat; change them with `replace_input`.
         outputs: the tensors it makes.
-        attrs: its static arguments by parameter name.
+        attrs: its static arguments by parameter name, in the form that `core.static_types` gives them; change them with
+            `set_attr`.
         layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for what is in `attrs`.
         engine, device: where it is to be computed: names, as "torch" and "gpu:0".  None, as at first, leaves it to the
             plan, which computes the operation on its own engine.
@@ -267,7 +268,7 @@ class Operation:
         at = 0
         for param, count in zip(self.op.params, self.layout, strict=True):
             if count is None:
-                values.append(self.attrs.get(param.name))
+                values.append(self.attrs[param.name])
             elif count == SINGLE:
                 values.append(inputs[at])
                 at += 1
@@ -364,10 +365,22 @@ class Operation:
             self.graph.edited(undo)
 
     def set_attr(self, name: str, value: Any) -> None:
-        """Gives a static argument another value; whether the outputs still fit is not looked at."""
+        """Gives a static argument another value; whether the outputs still fit is not looked at.
+
+        Raises:
+            LookupError: the op has no such parameter.
+            TypeError, ValueError: it does not take the value.
+        """
+        try:
+            held = self.op.held(name, value)
+        except (LookupError, TypeError, ValueError) as error:
+            raise op_error(type(error), self.type, str(error), f"{name}={describe(value)}") from None
+        self._hold(name, held)
+
+    def _hold(self, name: str, value: Any) -> None:
         before = self.attrs.get(name)
         self.attrs[name] = value
-        self.graph.edited(lambda: self.set_attr(name, before))
+        self.graph.edited(lambda: self._hold(name, before))
 
     def make_static(self, index: int, value: Any) -> None:
         """Gives a parameter that is a tensor now a static value instead."""

@@ -1,7 +1,8 @@
 """What is known of integer tensors in a graph before it runs: of shapes, and of arithmetic with shapes.
 
 `shape(x)[1] * 4` is a number even if the first dimension of `x` is open.  To find it, the integer operations behind a
-tensor are computed by the NumPy engine in float64, with NaN for what is unknown: arithmetic carries NaN along.
+tensor are computed by the NumPy engine in float64, with NaN for what is unknown: arithmetic carries NaN along.  An
+input that stands for such a tensor in a part of its program, without those operations, is told what is known.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dovetail.core import dispatch
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.infer import CARRIES_NAN, size_of
 from dovetail.core.recording import not_building, record_on
+from dovetail.core.spec import Ints
 from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import GraphTensor, Operation
 
@@ -37,7 +39,7 @@ class PartialInts:
             self._found[tensor] = value
         return self._found[tensor]
 
-    def ints(self, tensor: GraphTensor) -> tuple[int | None, ...] | None:
+    def ints(self, tensor: GraphTensor) -> Ints:
         """`of`, flattened to Python ints, with None for what is unknown."""
         value = self.of(tensor)
         return None if value is None else tuple(None if np.isnan(v) else int(v) for v in value.reshape(-1))
@@ -47,15 +49,26 @@ class PartialInts:
         if op.type == "Const":
             value = op.attrs["value"]
             return value.astype(np.float64) if value.size <= LARGEST else None
+        if op.type == "Placeholder":
+            told = op.attrs["known"]
+            if told is None:
+                return None
+            return np.array(told, np.float64).reshape(tensor.shape)  # type: ignore[arg-type]  # None becomes NaN
         if op.type == "Shape":
             shape = op.inputs[0].shape
-            return None if shape is None else np.array(shape, np.float64)  # None becomes NaN
+            return None if shape is None else np.array(shape, np.float64)
         if op.type == "XlaOptimizationBarrier":
             return self.of(op.inputs[tensor.index], depth + 1)
         if op.type not in CARRIES_NAN:
             return None
         values = [self.of(t, depth + 1) for t in op.inputs]
         return None if any(v is None for v in values) else _run(op, values)
+
+
+def known_ints(tensor: GraphTensor) -> Ints:
+    """The elements that are known now, flat, with None for the others; None if none is."""
+    found = PartialInts().ints(tensor)
+    return None if found is None or set(found) <= {None} else found
 
 
 def _run(op: Operation, values: list[Any]) -> np.ndarray | None:

@@ -10,6 +10,7 @@ from dovetail.graph.edit import Editing
 from dovetail.graph.inference import infer_from, set_shape
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import GraphTensor
+from dovetail.graph.partial import known_ints
 from dovetail.graph.reach import reach
 from dovetail.graph.transplant import Variables, transplant
 from dovetail.ops.control.plumbing import EFFECTS
@@ -88,7 +89,8 @@ class Parts(Editing):
         target = cast("Graph", self)
         with all_or_nothing(), self.name_scope(name) if name else nullcontext():
             target.state.keep_for_undo()
-            inputs = [*given.values(), *(self.placeholder(t.spec, t.op.name) for t in open_inputs)]
+            new = (self.placeholder(t.spec, t.op.name, known=known_ints(t)) for t in open_inputs)
+            inputs = [*given.values(), *new]
             mapped = dict(zip(part.inputs, inputs, strict=True))
             copies = transplant(part.operations, target, mapped, variables=Variables.READ, own=True)
             return copies.of(part.outputs[: len(graph.outputs)])

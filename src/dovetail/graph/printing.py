@@ -123,7 +123,7 @@ def _call(op: Operation) -> str:
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    return not isinstance(value, GraphTensor) and type(value) is type(default) and value == default
+    return type(value) is type(default) and value == default
 
 
 def _show(value: Any) -> str:

@@ -22,7 +22,7 @@ from dovetail.core.op import Op
 from dovetail.core.provided import provided
 from dovetail.core.recording import building, record_on, recording
 from dovetail.core.signature import static_key
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import (
@@ -123,29 +123,27 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
                 return op.body(*values)  # type: ignore[misc]  # a primitive has no such settings
         except Exception as error:
             raise dispatch.inside(op, error, values) from error.__cause__
-    partial: dict[int, Any] = dict.fromkeys(dynamic)
+    known = list(values)
     for index in op.ints_positions:
-        if index in partial:
-            values[index], partial[index] = _dynamic_ints(op, values[index], graph)
-            if None not in (partial[index] or (None,)):
-                values[index] = partial.pop(index)
+        if index in dynamic:
+            values[index] = _dynamic_ints(op, index, values[index], graph)
+            known[index] = ints = shape_ints(values[index], op, PartialInts())
+            if ints is not None and None not in ints:
+                values[index] = ints
         else:
-            values[index] = arguments.static_ints(values[index])
-    specs = infer_specs(op, [partial.get(i, v) if i in partial else v for i, v in enumerate(values)])
-    return _finish(append(graph, op, values, partial, specs, name))
+            values[index] = known[index] = arguments.static_ints(op, index, values[index])
+    return _finish(append(graph, op, values, infer_specs(op, known), name))
 
 
-def append(graph: Graph, op: Op, values: list[Any], partial: dict[int, Any], specs: Any, name: str | None) -> Operation:
+def append(graph: Graph, op: Op, values: list[Any], specs: Any, name: str | None) -> Operation:
     """Adds the operation for arguments that are graph Tensors and static values."""
     inputs: list[GraphTensor] = []
     layout: list[int | None] = []
     attrs: dict[str, Any] = {}
-    for index, (param, value) in enumerate(zip(op.params, values, strict=True)):
+    for param, value in zip(op.params, values, strict=True):
         if type(value) is GraphTensor:
             inputs.append(value)
             layout.append(SINGLE)
-            if index in partial:
-                attrs[param.name] = partial[index]
         elif param.kind is not None and type(value) is tuple and getattr(param.kind, "many", False):
             inputs.extend(value)
             layout.append(len(value))
@@ -290,26 +288,26 @@ def _is_dynamic(value: Any) -> bool:
     return is_recorded(value)
 
 
-def _dynamic_ints(op: Op, value: Any, graph: Graph) -> tuple[GraphTensor, tuple[int | None, ...] | None]:
-    """A shape that is only known later, as one integer tensor, and what is known of it now."""
+def _dynamic_ints(op: Op, index: int, value: Any, graph: Graph) -> GraphTensor:
+    """A shape that is only known later, as one integer tensor."""
     if isinstance(value, (list, tuple)):
-        packed = record(OPS["Pack"], [tuple(value), 0])
-        return packed, constant_ints(packed, op)
-    tensor = to_graph(value, dtype_of(value), graph, op)
+        tensor = record(OPS["Pack"], [tuple(value), 0])
+    else:
+        tensor = to_graph(value, dtype_of(value), graph, op)
     if not tensor.dtype.is_integer:
-        raise op_error(TypeError, op.title, f"a shape needs integers, but {tensor!r} is {tensor.dtype}.")
+        raise op_error(TypeError, op.title, f"{op.params[index].name} must be ints, but {tensor!r} is {tensor.dtype}.")
     if tensor.shape == ():
         tensor = record(OPS["Reshape"], [tensor, (1,)])
-    return tensor, constant_ints(tensor, op)
+    return tensor
 
 
-def constant_ints(tensor: GraphTensor, op: Op) -> tuple[int | None, ...] | None:
-    """What is known now of a 1-D integer tensor that an op will use as a shape; None if it is not even its length."""
-    known = PartialInts().ints(tensor)
-    if known is None and not getattr(op.infer, "unknown_rank", False):
+def shape_ints(tensor: GraphTensor, op: Op, known: PartialInts, where: Where = None) -> Ints:
+    """What is known now of a 1-D integer tensor that an op uses as a shape; None if it is not even its length."""
+    ints = known.ints(tensor)
+    if ints is None and not getattr(op.infer, "unknown_rank", False):
         problem = f"the length of the shape {tensor!r} is not known, so the rank would not be."
-        raise op_error(ValueError, "Shape", problem)
-    return known
+        raise op_error(ValueError, op.title, problem, where=where)
+    return ints
 
 
 # -- inference --------------------------------------------------------------------------------------------------------
@@ -404,7 +402,7 @@ def _first_value(graph: Graph, variable: Any) -> GraphTensor:
 def _with_new_history(assigned: GraphTensor, first: GraphTensor) -> GraphTensor:
     """An assigned value as it is read: state stops gradients, so they go to the variable, not to what was assigned."""
     specs = [assigned.spec, first.spec]
-    operation = append(assigned.graph, OPS["IdentityN"], [(assigned, first)], {}, specs, None)
+    operation = append(assigned.graph, OPS["IdentityN"], [(assigned, first)], specs, None)
     operation.gradient_function = _gradient_of_variable
     return operation.outputs[0]
 

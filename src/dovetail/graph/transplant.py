@@ -21,6 +21,7 @@ from dovetail.graph import trace
 from dovetail.graph.base import GraphBase
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.partial import known_ints
 from dovetail.graph.reach import waited_for
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Copies:
     def add_input(self, tensor: GraphTensor) -> GraphTensor:
         """Adds an input to the target that stands for a tensor of the other graph."""
         where = self._model(tensor.op).where
-        self.tensors[tensor] = new = self.target.placeholder(tensor.spec, tensor.op.name, where)
+        self.tensors[tensor] = new = self.target.placeholder(tensor.spec, tensor.op.name, where, known_ints(tensor))
         self._hand_on_origin(tensor.op, new.op)
         return new
 

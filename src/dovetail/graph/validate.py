@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dovetail.core.infer import fits
+from dovetail.core.signature import static_key
 from dovetail.graph.inference import infer_again
 from dovetail.graph.operation import SINGLE, Operation
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
@@ -48,6 +49,7 @@ def _problems_of(op: Operation, place: dict[Operation, int]) -> Iterator[str]:
         for user in tensor.consumers():
             if user not in place or not any(t is tensor for t in user.inputs):
                 yield f"has the output {tensor!r}, which counts {user!r} as a consumer"
+    yield from _problems_of_attributes(op)
     yield from _problems_of_subgraphs(op)
     try:
         others = infer_again(op)
@@ -57,6 +59,17 @@ def _problems_of(op: Operation, place: dict[Operation, int]) -> Iterator[str]:
     for tensor, shape in others:
         if not fits(tensor.shape, shape):
             yield f"has the output {tensor!r}, but its type rule says {shape}"
+
+
+def _problems_of_attributes(op: Operation) -> Iterator[str]:
+    for name, value in op.attrs.items():
+        try:
+            held = op.op.held(name, value)
+        except (LookupError, TypeError, ValueError) as error:
+            yield f"holds what its op does not take: {str(error).rstrip('.')}"
+            continue
+        if held is not value and static_key(held) != static_key(value):
+            yield f"holds {name}={value!r}, not {held!r}"
 
 
 def _problems_of_subgraphs(op: Operation) -> Iterator[str]:

@@ -17,7 +17,7 @@ from dovetail.core.infer import CARRIES_NAN, size_of
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.graph.inference import infer_again
+from dovetail.graph.inference import infer_again, set_shape
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
 from dovetail.graph.transplant import copy_graph
@@ -48,8 +48,8 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
 
     def visit(op: Operation) -> int:
         changes = _freeze_ints(op, known) + _tell_subgraphs(op, refined)
-        if changes or any(t in refined for t in op.inputs):
-            for tensor, shape in infer_again(op):
+        if changes or any(t in refined for t in op.inputs) or _takes_shape(op):
+            for tensor, shape in infer_again(op, known):
                 tensor.shape = shape
                 refined.add(tensor)
         if not op.inputs or not op.outputs:
@@ -68,20 +68,19 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
 
 
 def _freeze_ints(op: Operation, known: PartialInts) -> int:
-    """Makes shape-like tensor arguments that are known static, and notes what is known of others.  The changes made."""
+    """Makes shape-like tensor arguments that are known static.  The changes made."""
     changes = 0
     for index in op.op.ints_positions:
-        if op.layout[index] is None:
-            continue
-        name = op.op.params[index].name
-        ints = known.ints(op.inputs[op.input_at(index)])
+        ints = None if op.layout[index] is None else known.ints(op.inputs[op.input_at(index)])
         if ints is not None and None not in ints:
             op.make_static(index, ints)
             changes += 1
-        elif ints is not None and ints != op.attrs.get(name):
-            op.attrs[name] = ints
-            changes += 1
     return changes
+
+
+def _takes_shape(op: Operation) -> bool:
+    """Whether an argument is a shape that is a tensor, of which more may be known than when the op was recorded."""
+    return any(op.layout[index] is not None for index in op.op.ints_positions)
 
 
 def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
@@ -124,7 +123,7 @@ def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
     """Gives an input a shape that is better known; the tensor, if it changed."""
     if shape is None or tensor.shape == shape:
         return set()
-    tensor.shape = tensor.op.attrs["shape"] = shape
+    set_shape(tensor, shape)
     return {tensor}
 
 

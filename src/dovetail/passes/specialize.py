@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dovetail.core.errors import op_error
+from dovetail.graph.inference import set_shape
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.passes.constant_folding import propagate
 
@@ -22,7 +23,7 @@ def specialize(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> int:
     refined: set[GraphTensor] = set()
     for tensor, shape in zip(graph.inputs, shapes, strict=True):
         if tensor.shape != tuple(shape):
-            tensor.shape = tensor.op.attrs["shape"] = tuple(shape)
+            set_shape(tensor, tuple(shape))
             refined.add(tensor)
     return propagate(graph, refined)
 

@@ -201,7 +201,7 @@ def test_wrong_systems(engine):
         ops.solve(np.eye(2), np.ones(3))
     with pytest.raises(ValueError, match="do not broadcast"):
         ops.solve(np.ones((2, 2, 2)), np.ones((3, 2, 1)))
-    with pytest.raises(ValueError, match="'reduced' or 'complete'"):
+    with pytest.raises(ValueError, match="'reduced', 'complete'"):
         ops.qr(np.eye(2), "full")
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import keras
-import numpy as np
 
 from dovetail.core.dtypes import DType, as_dtype, promote
 from dovetail.core.errors import op_error
-from dovetail.core.infer import size_of
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.tensor import Operators
 from dovetail.core.value_kinds import dtype_of
 from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.graph.partial import LARGEST, PartialInts
-from dovetail.ops import convert, stack
+from dovetail.graph.partial import known_ints
+from dovetail.ops import convert
 
 
 class KerasTensor(Operators, keras.KerasTensor):
@@ -28,7 +26,7 @@ class KerasTensor(Operators, keras.KerasTensor):
             if nothing is known.
     """
 
-    def __init__(self, spec: TensorSpec, known_ints: tuple[int | None, ...] | None = None) -> None:
+    def __init__(self, spec: TensorSpec, known_ints: Ints = None) -> None:
         super().__init__(spec.shape, spec.dtype)
         self.known_ints = known_ints
 
@@ -63,20 +61,9 @@ def tensor_like(found: GraphTensor) -> KerasTensor:
         raise op_error(
             ValueError, found.op.type, "the rank of the result is not known, and Keras knows all ranks; reshape."
         )
-    size = size_of(found.shape)
-    small = found.dtype.is_integer and len(found.shape) <= 1 and size is not None and size <= LARGEST
-    return KerasTensor(found.spec, PartialInts().ints(found) if small else None)
+    return KerasTensor(found.spec, known_ints(found))
 
 
 def stand_in(value: keras.KerasTensor, graph: Graph) -> Any:
     """A tensor of the graph of which is known what is known of a KerasTensor."""
-    spec = spec_of(value)
-    known = getattr(value, "known_ints", None)
-    if not known:
-        return graph.placeholder(spec)
-    scalar = TensorSpec((), spec.dtype)
-    parts = [
-        graph.placeholder(scalar) if number is None else graph.constant(np.array(number, spec.dtype.numpy))
-        for number in known
-    ]
-    return stack(parts) if spec.shape else parts[0]
+    return graph.placeholder(spec_of(value), known=getattr(value, "known_ints", None))

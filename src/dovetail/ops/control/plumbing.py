@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.infer import require_shape
 from dovetail.core.kinds import Each, Eachs
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import DTypeLike, GraphLike, ShapeLike, VariableLike
 from dovetail.core.tensor import Tensor
 
 
-@primitive("Placeholder", infer=lambda dtype, shape: TensorSpec(shape, dtype), differentiable=False)
-def placeholder(dtype: Any, shape: Any) -> Tensor:
+@primitive("Placeholder", infer=lambda dtype, shape, known: TensorSpec(shape, dtype), differentiable=False)
+def placeholder(dtype: DTypeLike, shape: ShapeLike, known: ShapeLike = None) -> Tensor:
     """An input of a graph; it has a value only when the graph runs.
+
+    Args:
+        dtype: that of its elements.
+        shape: with None for dimensions that are not known; None if not even the rank is.
+        known: of integers that stand for a shape, those that are known already, None for the others; None if none is.
 
     Source: `tf.compat.v1.placeholder`.
     """
 
 
 @primitive("Const", infer=lambda value: TensorSpec(value.shape, native_to_dtype(value.dtype)), differentiable=False)
-def const(value: Any) -> Tensor:
+def const(value: np.ndarray) -> Tensor:
     """A constant of a graph, held as a NumPy array.
 
     Source: `tf.constant`.
@@ -29,7 +37,7 @@ def const(value: Any) -> Tensor:
 
 
 @primitive("ReadVariableOp", infer=lambda variable: TensorSpec(variable.shape, variable.dtype), differentiable=False)
-def read_variable(variable: Any) -> Tensor:
+def read_variable(variable: VariableLike) -> Tensor:
     """The value of a variable at the start of the call.
 
     Source: `tf.raw_ops.ReadVariableOp`.
@@ -42,7 +50,7 @@ def _assigned_spec(value: TensorSpec, variable: Any) -> TensorSpec:
 
 
 @primitive("AssignVariableOp", infer=_assigned_spec, differentiable=False)
-def assign_variable(value: Each, variable: Any) -> Tensor:
+def assign_variable(value: Each, variable: VariableLike) -> Tensor:
     """Gives a variable a value, from the end of the call on; the result is the value.
 
     Source: `tf.raw_ops.AssignVariableOp`.
@@ -50,7 +58,7 @@ def assign_variable(value: Each, variable: Any) -> Tensor:
 
 
 @primitive("Call", infer=lambda inputs, graph: [t.spec for t in graph.outputs], differentiable=False)
-def call(inputs: Eachs, graph: Any) -> tuple[Tensor, ...]:
+def call(inputs: Eachs, graph: GraphLike) -> tuple[Tensor, ...]:
     """Runs a graph; what a compiled function is on a gradient tape.
 
     Source: `tf.raw_ops.PartitionedCall`.

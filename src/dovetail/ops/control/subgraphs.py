@@ -14,6 +14,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.kinds import Bool, Eachs
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import GraphLike
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 
@@ -64,7 +65,7 @@ def _if_spec(condition: TensorSpec, inputs: Any, then_branch: Any, else_branch: 
 
 
 @primitive("If", infer=_if_spec, fills_gradients=False)
-def if_op(condition: Bool, inputs: Eachs, then_branch: Any, else_branch: Any) -> tuple[Tensor, ...]:
+def if_op(condition: Bool, inputs: Eachs, then_branch: GraphLike, else_branch: GraphLike) -> tuple[Tensor, ...]:
     """One of two subgraphs of the same inputs and outputs; see `cond`.
 
     Source: `tf.raw_ops.If`.
@@ -96,7 +97,7 @@ def _while_spec(init: Any, constants: Any, condition: Any, body: Any, maximum_it
 
 @primitive("While", infer=_while_spec, fills_gradients=False)
 def while_op(
-    init: Eachs, constants: Eachs, condition: Any, body: Any, maximum_iterations: Any = None
+    init: Eachs, constants: Eachs, condition: GraphLike, body: GraphLike, maximum_iterations: int | None = None
 ) -> tuple[Tensor, ...]:
     """What is left of `init` after a subgraph was applied to it while another gives true; see `while_loop`.
 
@@ -130,7 +131,7 @@ def scan_length(xs: Sequence[Any], length: int | None) -> int | None:
 
 @primitive("Scan", infer=_scan_spec, fills_gradients=False)
 def scan_op(
-    init: Eachs, xs: Eachs, constants: Eachs, body: Any, length: Any = None, reverse: Any = False
+    init: Eachs, xs: Eachs, constants: Eachs, body: GraphLike, length: int | None = None, reverse: bool = False
 ) -> tuple[Tensor, ...]:
     """The last carry, and the stacked results, of a subgraph applied to slices of `xs`; see `scan`.
 

@@ -24,7 +24,7 @@ from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
-from dovetail.core.windows import data_format_of, join_shape, split_shape
+from dovetail.core.windows import DataFormat, data_format_of, join_shape, split_shape
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.arithmetic import absolute
 from dovetail.ops.math.compare import maximum, minimum, where
@@ -254,7 +254,7 @@ _KERNEL_SAMPLES = [s for options in (("lanczos3", False), ("gaussian", True)) fo
     infer=_resized_spec,
     samples=[*_PLAIN_SAMPLES, sample(ints(1, 2, 3, 1), (4, 6), "channels_last")],
 )
-def _resize_nearest(x: Anything, size: Ints, data_format: str) -> Tensor:
+def _resize_nearest(x: Anything, size: Ints, data_format: DataFormat) -> Tensor:
     """Each new pixel is the old one in which its centre lies."""
     first = 1 if data_format == "channels_last" else 2
     for number, axis in enumerate(_axes(x, size, data_format), first):
@@ -266,7 +266,7 @@ def _resize_nearest(x: Anything, size: Ints, data_format: str) -> Tensor:
 
 
 @composite("ResizeNearestNeighborGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _spread_nearest(g: Inexact, size: Ints, data_format: str) -> Tensor:
+def _spread_nearest(g: Inexact, size: Ints, data_format: DataFormat) -> Tensor:
     """The sum of the new pixels whose centres lie in each old one."""
     axes = _axes(g, size, data_format)
     if not all(axis.is_known and axis.old % axis.new == 0 for axis in axes):
@@ -278,41 +278,41 @@ def _spread_nearest(g: Inexact, size: Ints, data_format: str) -> Tensor:
 
 
 @composite("ResizeBilinear", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _resize_bilinear(x: Float, size: Ints, data_format: str, *, gather_cost: int = GATHER) -> Tensor:
+def _resize_bilinear(x: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
     """Each new pixel is between the four old ones around its centre."""
     return _resized(x, size, data_format, _BILINEAR, gather_cost)
 
 
 @composite("ResizeBilinearGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _spread_bilinear(g: Float, size: Ints, data_format: str, *, gather_cost: int = GATHER) -> Tensor:
+def _spread_bilinear(g: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
     return _spread(g, size, data_format, _BILINEAR, gather_cost)
 
 
 @composite("ResizeBicubic", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _resize_bicubic(x: Float, size: Ints, data_format: str, *, gather_cost: int = GATHER) -> Tensor:
+def _resize_bicubic(x: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
     """Cubic interpolation between sixteen pixels; their distances are rounded to 1/1024, as they are in TensorFlow."""
     return _resized(x, size, data_format, _BICUBIC, gather_cost)
 
 
 @composite("ResizeBicubicGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _spread_bicubic(g: Float, size: Ints, data_format: str, *, gather_cost: int = GATHER) -> Tensor:
+def _spread_bicubic(g: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
     return _spread(g, size, data_format, _BICUBIC, gather_cost)
 
 
 @composite("ResizeArea", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _resize_area(x: Float, size: Ints, data_format: str, *, gather_cost: int = GATHER) -> Tensor:
+def _resize_area(x: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
     """Each new pixel is the mean of the area that it covers."""
     return _resized(x, size, data_format, _overlap, gather_cost)
 
 
 @composite("ResizeAreaGrad", infer=_resized_spec, samples=_PLAIN_SAMPLES)
-def _spread_area(g: Float, size: Ints, data_format: str, *, gather_cost: int = GATHER) -> Tensor:
+def _spread_area(g: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
     return _spread(g, size, data_format, _overlap, gather_cost)
 
 
 @composite("ScaleAndTranslate", infer=_resized_spec, samples=_KERNEL_SAMPLES)
 def _resize_by_kernel(
-    x: Float, size: Ints, kernel_type: str, antialias: bool, data_format: str, *, gather_cost: int = GATHER
+    x: Float, size: Ints, kernel_type: str, antialias: bool, data_format: DataFormat, *, gather_cost: int = GATHER
 ) -> Tensor:
     """Each new pixel is a mean with the weights of a kernel around its centre."""
     return _resized(x, size, data_format, _Around(kernel_type, antialias), gather_cost)
@@ -320,7 +320,7 @@ def _resize_by_kernel(
 
 @composite("ScaleAndTranslateGrad", infer=_resized_spec, samples=_KERNEL_SAMPLES)
 def _spread_by_kernel(
-    g: Float, size: Ints, kernel_type: str, antialias: bool, data_format: str, *, gather_cost: int = GATHER
+    g: Float, size: Ints, kernel_type: str, antialias: bool, data_format: DataFormat, *, gather_cost: int = GATHER
 ) -> Tensor:
     return _spread(g, size, data_format, _Around(kernel_type, antialias), gather_cost)
 

@@ -13,7 +13,7 @@ singular value decomposition" (2016), Walter and Lehmann, "Algorithmic different
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from dovetail.core.checked import checked
 from dovetail.core.dtypes import ALL
@@ -151,8 +151,6 @@ def _(op: Any, g: Any, _: Any) -> Any:
 
 def _qr_spec(x: TensorSpec, mode: str = "reduced") -> list[TensorSpec]:
     batch, rows, columns = matrix_dims(x)
-    if mode not in ("reduced", "complete"):
-        raise ValueError(f"the mode must be 'reduced' or 'complete', not {mode!r}.")
     inner = rows if mode == "complete" else _smaller(rows, columns)
     return [TensorSpec((*batch, rows, inner), x.dtype), TensorSpec((*batch, inner, columns), x.dtype)]
 
@@ -167,7 +165,7 @@ def _qr_spec(x: TensorSpec, mode: str = "reduced") -> list[TensorSpec]:
         sample(array(3, 2), "complete", gradient=False),
     ],
 )
-def qr(x: Inexact, mode: str = "reduced") -> tuple[Tensor, Tensor]:
+def qr(x: Inexact, mode: Literal["reduced", "complete"] = "reduced") -> tuple[Tensor, Tensor]:
     """QR decomposition `x = q @ r`: the columns of q are orthonormal, r is upper triangular.
 
     Args:

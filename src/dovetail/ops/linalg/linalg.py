@@ -11,6 +11,7 @@ from dovetail.core.infer import normalize_axis, reduced_shape
 from dovetail.core.kinds import Inexact
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.control.flow import cond
@@ -50,7 +51,7 @@ def _norm_spec(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> Tenso
     infer=_norm_spec,
     samples=[sample(array(2, 3)), sample(array(2, 3, 2), (0, -1), True), sample(array(0, 2), 0, gradient=False)],
 )
-def euclidean_norm(x: Inexact, axis: Any = None, keepdims: bool = False) -> Tensor:
+def euclidean_norm(x: Inexact, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Square root of the sum of squares over axes; its gradient at zero is zero.
 
     Args:
@@ -181,7 +182,7 @@ def _pinv_spec(x: TensorSpec, rcond: Any = None) -> TensorSpec:
 
 
 @composite("Pinv", infer=_pinv_spec, samples=[sample(array(3, 2)), sample(array(2, 2, 3)), sample(array(2, 2), 1e-3)])
-def pinv(x: Inexact, rcond: Any = None) -> Tensor:
+def pinv(x: Inexact, rcond: float | None = None) -> Tensor:
     """Pseudo-inverse (Moore and Penrose).
 
     Args:

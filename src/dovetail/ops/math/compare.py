@@ -263,7 +263,7 @@ def isfinite(x: Inexact) -> Tensor:
 
 
 @composite("NanToNum", infer=elementwise, samples=[sample(array(2, 3)), sample([NAN, INFINITY, -INFINITY, 2.0])])
-def nan_to_num(x: Number, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+def nan_to_num(x: Number, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Numbers in the place of NaN and infinities.
 
     Args:

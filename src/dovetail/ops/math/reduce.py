@@ -16,6 +16,7 @@ from dovetail.core.infer import normalize_axes, normalize_axis, reduced_shape, s
 from dovetail.core.kinds import Anything, Bool, Float, Inexact, Number, Real
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.bitwise import invert, logical_not
 from dovetail.ops.math.compare import equal, isclose, isfinite, not_equal, where
@@ -35,7 +36,7 @@ TRUTHS = [*(sample(bools(2, 2, 3), **axes) for axes in AXES), sample(bools(0))]
 
 
 @primitive("Sum", infer=infer.reduction, samples=SAMPLES)
-def sum(x: Number, axis: Any = None, keepdims: bool = False) -> Tensor:
+def sum(x: Number, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Sum over axes; 0 over no elements.
 
     Args:
@@ -75,7 +76,7 @@ def count_along(x: Any, axis: Any) -> Any:
 
 
 @primitive("Prod", infer=infer.reduction, samples=[*SAMPLES, sample([[0.0, 2.0], [3.0, 0.0]], axis=0)])
-def prod(x: Number, axis: Any = None, keepdims: bool = False) -> Tensor:
+def prod(x: Number, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Product over axes; 1 over no elements.
 
     Source: `numpy.prod`; the dtype stays.
@@ -109,7 +110,7 @@ def axes_last(x: Any, axis: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 @composite("Mean", infer=infer.reduction, samples=SAMPLES)
-def mean(x: Inexact, axis: Any = None, keepdims: bool = False) -> Tensor:
+def mean(x: Inexact, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Mean over axes; NaN over no elements.
 
     Source: `numpy.mean`; integers become floats.
@@ -132,7 +133,7 @@ def _(op: Any, g: Any) -> Any:
     infer=infer.reduction,
     samples=[*SAMPLES, sample([[-float("inf")] * 2, [1000.0, 1000.0], [float("inf"), 0.0]], axis=1)],
 )
-def logsumexp(x: Float, axis: Any = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: Float, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """`log(sum(exp(x)))` over axes, without overflow; minus infinity over no elements.
 
     Source: `scipy.special.logsumexp`.
@@ -161,7 +162,7 @@ def finite_or_zero(x: Any) -> Any:
 
 
 @primitive("Max", infer=infer.reduction, samples=[*DISTINCT, sample([[1, 5], [7, 2]], axis=1), sample(bools(2, 3), 1)])
-def max(x: Real, axis: Any = None, keepdims: bool = False) -> Tensor:
+def max(x: Real, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The largest over axes; NaN if one is NaN; over no elements minus infinity, or the lowest integer.
 
     The gradient is divided equally among elements that are equally large.
@@ -175,7 +176,7 @@ def max(x: Real, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 @primitive("Min", infer=infer.reduction, samples=[*DISTINCT, sample([[1, 5], [7, 2]], axis=1), sample(bools(2, 3), 1)])
-def min(x: Real, axis: Any = None, keepdims: bool = False) -> Tensor:
+def min(x: Real, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """The smallest over axes; NaN if one is NaN; over no elements infinity, or the highest integer.
 
     The gradient is divided equally among elements that are equally small.
@@ -257,7 +258,7 @@ def argmin(x: Real, axis: int | None = None, keepdims: bool = False) -> Tensor:
     differentiable=False,
     samples=[*TRUTHS, sample(ints(3, 4, high=2))],
 )
-def count_nonzero(x: Anything, axis: Any = None, keepdims: bool = False) -> Tensor:
+def count_nonzero(x: Anything, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """How many are not 0, as int32.
 
     Source: `numpy.count_nonzero`.
@@ -270,7 +271,7 @@ def count_nonzero(x: Anything, axis: Any = None, keepdims: bool = False) -> Tens
 
 
 @composite("Any", infer=infer.reduction, differentiable=False, samples=TRUTHS)
-def any(x: Bool, axis: Any = None, keepdims: bool = False) -> Tensor:
+def any(x: Bool, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether one or more are true (numbers: not 0); false over no elements.
 
     Source: `numpy.any`.
@@ -283,7 +284,7 @@ def any(x: Bool, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 @composite("All", infer=infer.reduction, differentiable=False, samples=TRUTHS)
-def all(x: Bool, axis: Any = None, keepdims: bool = False) -> Tensor:
+def all(x: Bool, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Whether all are true (numbers: not 0); true over no elements.
 
     Source: `numpy.all`.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
+from dovetail.core.domains import Count
 from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.exponential import exp
 from dovetail.ops.samples import array, sample, unary
@@ -106,14 +106,8 @@ def _(op: Any, g: Any) -> Any:
     return g * polygamma(1, op.inputs[0])
 
 
-def _polygamma_spec(n: int, x: TensorSpec) -> TensorSpec:
-    if not isinstance(n, int) or n < 0:
-        raise ValueError(f"n is the order of a derivative, an int that is 0 or more, not {n!r}.")
-    return x
-
-
-@primitive("Polygamma", infer=_polygamma_spec, samples=[sample(n, array(2, 3, low=0.5, high=4)) for n in (0, 1, 2)])
-def polygamma(n: int, x: Float) -> Tensor:
+@primitive("Polygamma", infer=lambda n, x: x, samples=[sample(n, array(2, 3, low=0.5, high=4)) for n in (0, 1, 2)])
+def polygamma(n: Count, x: Float) -> Tensor:
     """The derivative of order `n` of `digamma`.
 
     Args:

@@ -20,7 +20,16 @@ from dovetail.core.op import Op, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import seen, static_shape
-from dovetail.core.windows import data_format_of, join_shape, output_sizes, per_axis, split_shape
+from dovetail.core.windows import (
+    DataFormat,
+    Padding,
+    PerAxis,
+    data_format_of,
+    join_shape,
+    output_sizes,
+    per_axis,
+    split_shape,
+)
 from dovetail.ops.samples import Sample, array, sample
 from dovetail.ops.shapes.shape import dims_of, reshape, shape_of, shaped
 
@@ -68,18 +77,32 @@ def _backprop_filter_spec(x: TensorSpec, filter_sizes: Any, g: TensorSpec, *wind
 # -- the primitives of each rank --------------------------------------------------------------------------------------
 
 
-def _forward(x: Float, kernel: Float, strides: Any, padding: Any, dilations: Any, data_format: str) -> Tensor:
+def _forward(
+    x: Float, kernel: Float, strides: PerAxis, padding: Padding, dilations: PerAxis, data_format: DataFormat
+) -> Tensor:
     """Convolution; see `conv`, which fills in the defaults."""
 
 
 def _backprop_input(
-    input_sizes: Ints, kernel: Float, g: Float, strides: Any, padding: Any, dilations: Any, data_format: str
+    input_sizes: Ints,
+    kernel: Float,
+    g: Float,
+    strides: PerAxis,
+    padding: Padding,
+    dilations: PerAxis,
+    data_format: DataFormat,
 ) -> Tensor:
     """The gradient of a convolution by its input, whose shape is `input_sizes`, where `g` arrives at its output."""
 
 
 def _backprop_filter(
-    x: Float, filter_sizes: Ints, g: Float, strides: Any, padding: Any, dilations: Any, data_format: str
+    x: Float,
+    filter_sizes: Ints,
+    g: Float,
+    strides: PerAxis,
+    padding: Padding,
+    dilations: PerAxis,
+    data_format: DataFormat,
 ) -> Tensor:
     """The gradient of a convolution by its kernel, whose shape is `filter_sizes`, where `g` arrives at its output."""
 

@@ -13,7 +13,7 @@ from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
-from dovetail.core.windows import data_format_of, join_shape, output_sizes, per_axis, split_shape
+from dovetail.core.windows import DataFormat, PerAxis, data_format_of, join_shape, output_sizes, per_axis, split_shape
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.nn.pool import sliding_windows
 from dovetail.ops.samples import array, ints, sample
@@ -55,7 +55,9 @@ def _local_spec(
         sample(ints(2, 5, 1), ints(4, 2, 2), (2,), (1,), (4,), "channels_last"),
     ],
 )
-def _local_conv(x: Number, kernel: Number, size: Any, strides: Any, counts: Any, data_format: str) -> Tensor:
+def _local_conv(
+    x: Number, kernel: Number, size: PerAxis, strides: PerAxis, counts: PerAxis, data_format: DataFormat
+) -> Tensor:
     """The windows as a batch of matrices, times the kernels."""
     rank = len(size)
     first = 1 if data_format == "channels_last" else 2

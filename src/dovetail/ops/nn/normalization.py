@@ -11,9 +11,10 @@ from dovetail.core.infer import elementwise, normalize_axes, normalize_axis, red
 from dovetail.core.kinds import Float, MaybeFloat, Number
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
-from dovetail.core.windows import data_format_of
+from dovetail.core.windows import DataFormat, data_format_of
 from dovetail.ops.math.arithmetic import square
 from dovetail.ops.math.compare import maximum
 from dovetail.ops.math.exponential import rsqrt
@@ -57,7 +58,7 @@ def _bias_spec(x: TensorSpec, bias: TensorSpec, data_format: str) -> TensorSpec:
         sample(array(0, 2, 3), array(3), "channels_last"),
     ],
 )
-def _bias_add(x: Number, bias: Number, data_format: str) -> Tensor:
+def _bias_add(x: Number, bias: Number, data_format: DataFormat) -> Tensor:
     """A number for each channel added; see `bias_add`, which fills in the default."""
     return x + (bias if data_format == "channels_last" else _along(bias, x, (1,)))
 
@@ -99,7 +100,7 @@ def _moments_spec(x: TensorSpec, axes: Any, keepdims: bool = False) -> list[Tens
     infer=_moments_spec,
     samples=[sample(array(3, 4), None), sample(array(3, 2, 2), (0, -1), keepdims=True), sample(array(3, 4), 0)],
 )
-def moments(x: Float, axes: Any, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+def moments(x: Float, axes: Axes, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """Mean and variance over axes.
 
     Args:
@@ -233,7 +234,7 @@ def _layer_norm_spec(x: TensorSpec, gamma: Any, beta: Any, axis: Any = -1, epsil
     ],
 )
 def layer_normalization(
-    x: Float, gamma: MaybeFloat = None, beta: MaybeFloat = None, axis: Any = -1, epsilon: NotNegative = 1e-3
+    x: Float, gamma: MaybeFloat = None, beta: MaybeFloat = None, axis: Axes = -1, epsilon: NotNegative = 1e-3
 ) -> Tensor:
     """Normalization of each sample over its own axes.
 
@@ -285,7 +286,7 @@ def _layer_norm_grad_spec(g: Any, x: TensorSpec, gamma: Any, axis: Any, epsilon:
         sample(array(2, 3, 2), array(2, 3, 2), None, (1,), 0.1, tolerance=1e-4),
     ],
 )
-def layer_normalization_grad(g: Float, x: Float, gamma: MaybeFloat, axis: Any, epsilon: float) -> tuple[Tensor, ...]:
+def layer_normalization_grad(g: Float, x: Float, gamma: MaybeFloat, axis: Axes, epsilon: float) -> tuple[Tensor, ...]:
     """The gradients of `layer_normalization` by `x` and by `gamma` where `g` arrives at its output.
 
     Source: Ba et al., 2016.
@@ -344,7 +345,7 @@ def group_normalization(
     "RmsNormalization",
     samples=[sample(array(3, 4), array(4)), sample(array(2, 3, 2), array(3, 2), (1, 2)), sample(array(2, 3))],
 )
-def rms_normalization(x: Float, scale: MaybeFloat = None, axis: Any = -1, epsilon: NotNegative = 1e-7) -> Tensor:
+def rms_normalization(x: Float, scale: MaybeFloat = None, axis: Axes = -1, epsilon: NotNegative = 1e-7) -> Tensor:
     """Division by the root of the mean square over axes.
 
     Args:
@@ -365,7 +366,7 @@ def rms_normalization(x: Float, scale: MaybeFloat = None, axis: Any = -1, epsilo
 
 
 @composite("L2Normalize", samples=[sample(array(3, 4)), sample(array(2, 3, 2), (0, -1)), sample(array(2, 3), None)])
-def l2_normalize(x: Float, axis: Any = -1, epsilon: NotNegative = 1e-12) -> Tensor:
+def l2_normalize(x: Float, axis: Axes = -1, epsilon: NotNegative = 1e-12) -> Tensor:
     """Division by the Euclidean length along axes; zeros stay zeros.
 
     Args:

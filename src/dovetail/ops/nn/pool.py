@@ -18,7 +18,18 @@ from dovetail.core.op import Op, composite, primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
-from dovetail.core.windows import PADDINGS, POOLS, data_format_of, join_shape, output_sizes, per_axis, split_shape
+from dovetail.core.windows import (
+    POOLS,
+    DataFormat,
+    Padding,
+    PerAxis,
+    PoolPadding,
+    data_format_of,
+    join_shape,
+    output_sizes,
+    per_axis,
+    split_shape,
+)
 from dovetail.ops.math.compare import equal, where
 from dovetail.ops.math.reduce import argmax, max, mean, sum
 from dovetail.ops.samples import Sample, array, sample
@@ -57,7 +68,9 @@ _GEOMETRIES = [
     infer=_windows_spec,
     samples=[sample(array(2, *(5, 4)[: len(g[0])], 2), *g) for g in _GEOMETRIES],
 )
-def sliding_windows(x: Number, size: Any, strides: Any, dilations: Any, padding: Any, fill: float = 0.0) -> Tensor:
+def sliding_windows(
+    x: Number, size: PerAxis, strides: PerAxis, dilations: PerAxis, padding: Padding, fill: float = 0.0
+) -> Tensor:
     """All windows of a tensor, the positions of the windows and the positions inside them as axes of their own.
 
     Args:
@@ -95,7 +108,9 @@ def _(op: Any, g: Any) -> Any:
         sample(array(1, 5, 4, 2, 2, 2), (1, 5, 4, 2), *_GEOMETRIES[2]),
     ],
 )
-def overlap_add(patches: Inexact, input_sizes: Ints, size: Any, strides: Any, dilations: Any, padding: Any) -> Tensor:
+def overlap_add(
+    patches: Inexact, input_sizes: Ints, size: PerAxis, strides: PerAxis, dilations: PerAxis, padding: Padding
+) -> Tensor:
     """The transpose of `sliding_windows`: every element of every window is added to where it came from.
 
     Args:
@@ -120,8 +135,6 @@ def _(op: Any, h: Any) -> Any:
 
 
 def _pool_spec(x: TensorSpec, size: Any, strides: Any, padding: str, data_format: str) -> TensorSpec:
-    if padding not in PADDINGS:
-        raise ValueError(f'the padding of a pool must be "valid" or "same", not {padding!r}.')
     rank = len(size)
     if x.shape is not None and len(x.shape) != rank + 2:
         raise ValueError(f"x must have rank {rank + 2} to be pooled over {rank} axes, but its shape is {x.shape}.")
@@ -148,14 +161,14 @@ def _restored(x: Any, data_format: str) -> Any:
     return x if data_format == "channels_last" else transpose(x, (0, len(x.shape) - 1, *range(1, len(x.shape) - 1)))
 
 
-def _patches(x: Any, size: Any, strides: Any, padding: str, fill: float = 0.0) -> Any:
+def _patches(x: Any, size: Any, strides: Any, padding: PoolPadding, fill: float = 0.0) -> Any:
     """(batch, windows..., elements of the window, channels)."""
     patches = sliding_windows(x, size, strides, (1,) * len(size), padding, fill)
     dims = dims_of(patches)
     return reshape(patches, (*dims[: len(size) + 1], infer.size_of(size), dims[-1]))
 
 
-def _from_patches(patches: Any, x: Any, size: Any, strides: Any, padding: str) -> Any:
+def _from_patches(patches: Any, x: Any, size: Any, strides: Any, padding: PoolPadding) -> Any:
     """The transpose of `_patches`, in the shape of `x`."""
     dims = dims_of(patches)
     return overlap_add(
@@ -163,51 +176,57 @@ def _from_patches(patches: Any, x: Any, size: Any, strides: Any, padding: str) -
     )
 
 
-def _first_maximum(x: Any, size: Any, strides: Any, padding: str) -> Any:
+def _first_maximum(x: Any, size: Any, strides: Any, padding: PoolPadding) -> Any:
     """Whether each element of each window is its first maximum, laid out as `_patches`."""
     patches = _patches(x, size, strides, padding, -float("inf"))
     numbers = expand_dims(arange(infer.size_of(size)), -1)
     return equal(numbers, expand_dims(argmax(patches, -2), -2))
 
 
-def _max_pool(x: Float, size: Any, strides: Any, padding: str, data_format: str) -> Tensor:
+def _max_pool(x: Float, size: PerAxis, strides: PerAxis, padding: PoolPadding, data_format: DataFormat) -> Tensor:
     """The maximum of each window; see `max_pool`, which fills in the defaults."""
     return _restored(max(_patches(_last(x, data_format), size, strides, padding, -float("inf")), -2), data_format)
 
 
-def _max_pool_grad(x: Float, g: Float, size: Any, strides: Any, padding: str, data_format: str) -> Tensor:
+def _max_pool_grad(
+    x: Float, g: Float, size: PerAxis, strides: PerAxis, padding: PoolPadding, data_format: DataFormat
+) -> Tensor:
     """The gradient of a max pool of `x` where `g` arrives at its output."""
     x, g = _last(x, data_format), _last(g, data_format)
     patches = where(_first_maximum(x, size, strides, padding), expand_dims(g, -2), 0)
     return _restored(_from_patches(patches, x, size, strides, padding), data_format)
 
 
-def _max_pool_grad_grad(x: Float, h: Float, size: Any, strides: Any, padding: str, data_format: str) -> Tensor:
+def _max_pool_grad_grad(
+    x: Float, h: Float, size: PerAxis, strides: PerAxis, padding: PoolPadding, data_format: DataFormat
+) -> Tensor:
     """The elements of `h` that stand where the maxima of the windows of `x` stand."""
     x, h = _last(x, data_format), _last(h, data_format)
     patches = where(_first_maximum(x, size, strides, padding), _patches(h, size, strides, padding), 0)
     return _restored(sum(patches, -2), data_format)
 
 
-def _counts(x: Any, size: Any, strides: Any, padding: str) -> Any:
+def _counts(x: Any, size: Any, strides: Any, padding: PoolPadding) -> Any:
     """How many elements of each window are not padding, as (1, windows..., 1)."""
     _, *sizes, _ = dims_of(x)
     return sum(_patches(ones((1, *sizes, 1), x.dtype), size, strides, padding), -2)
 
 
-def _average_pool(x: Float, size: Any, strides: Any, padding: str, data_format: str) -> Tensor:
+def _average_pool(x: Float, size: PerAxis, strides: PerAxis, padding: PoolPadding, data_format: DataFormat) -> Tensor:
     """The mean of each window; see `average_pool`, which fills in the defaults."""
     x = _last(x, data_format)
     total = sum(_patches(x, size, strides, padding), -2)
     return _restored(total / _counts(x, size, strides, padding), data_format)
 
 
-def _average_pool_grad(x: Float, g: Float, size: Any, strides: Any, padding: str, data_format: str) -> Tensor:
+def _average_pool_grad(
+    x: Float, g: Float, size: PerAxis, strides: PerAxis, padding: PoolPadding, data_format: DataFormat
+) -> Tensor:
     """The gradient of an average pool of something of the shape of `x` where `g` arrives at its output."""
     x, g = _last(x, data_format), _last(g, data_format)
     *dims, channels = dims_of(g)
     share = expand_dims(g / _counts(x, size, strides, padding), -2)
-    patches = broadcast_to(share, (*dims, infer.size_of(size), channels))
+    patches = broadcast_to(share, (*dims, infer.size_of(tuple(size)), channels))
     return _restored(_from_patches(patches, x, size, strides, padding), data_format)
 
 

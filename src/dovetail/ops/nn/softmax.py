@@ -8,6 +8,7 @@ from dovetail.core.infer import elementwise, normalize_axes
 from dovetail.core.kinds import Float
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.exponential import exp, log
 from dovetail.ops.math.reduce import max, sum
@@ -27,7 +28,7 @@ def _along_axis(*args: Any) -> TensorSpec:
 
 
 @composite("Softmax", infer=_along_axis, samples=_SAMPLES)
-def softmax(x: Float, axis: Any = -1) -> Tensor:
+def softmax(x: Float, axis: Axes = -1) -> Tensor:
     """Probabilities `exp(x) / sum(exp(x))` along an axis.
 
     Args:
@@ -51,7 +52,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 @composite("SoftmaxGrad", infer=_along_axis, samples=_GRADIENT_SAMPLES)
-def softmax_grad(g: Float, y: Float, axis: Any = -1) -> Tensor:
+def softmax_grad(g: Float, y: Float, axis: Axes = -1) -> Tensor:
     """The gradient of `softmax` where `g` arrives at its output `y`.
 
     Source: the derivative of softmax.
@@ -72,7 +73,7 @@ def _(op: Any, h: Any) -> Any:
 
 
 @composite("LogSoftmax", infer=_along_axis, samples=_SAMPLES)
-def log_softmax(x: Float, axis: Any = -1) -> Tensor:
+def log_softmax(x: Float, axis: Axes = -1) -> Tensor:
     """Logarithms of the probabilities that `softmax` gives.
 
     Args:
@@ -95,7 +96,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 @composite("LogSoftmaxGrad", infer=_along_axis, samples=_GRADIENT_SAMPLES)
-def log_softmax_grad(g: Float, y: Float, axis: Any = -1) -> Tensor:
+def log_softmax_grad(g: Float, y: Float, axis: Axes = -1) -> Tensor:
     """The gradient of `log_softmax` where `g` arrives at its output `y`.
 
     Source: the derivative of log-softmax.

@@ -17,6 +17,7 @@ from dovetail.core.domains import at_least, within
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Float, Integer, Ints
 from dovetail.core.op import composite
+from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
 from dovetail.ops.control.flow import while_loop
 from dovetail.ops.math.arithmetic import absolute
@@ -81,7 +82,7 @@ def _by_rejection(key: Any, shape: Any, hat: tuple[Any, ...], log_probability: C
     differentiable=False,
     samples=[sample(KEY, (3, 4), array(4, low=0, high=40), "int32"), sample(KEY, (2,), 3.0, "float32")],
 )
-def random_poisson(key: Integer, shape: Ints, rate: Float, dtype: Any) -> Tensor:
+def random_poisson(key: Integer, shape: Ints, rate: Float, dtype: DTypeLike) -> Tensor:
     """Poisson-distributed counts.
 
     Source: `tf.raw_ops.StatelessRandomPoisson`.
@@ -126,7 +127,7 @@ def poisson(key: Any, shape: Any = (), rate: Annotated[Any, at_least(0)] = 1.0, 
     differentiable=False,
     samples=[sample(KEY, (3, 4), array(4, low=1, high=90), 0.4, "int32"), sample(KEY, (2,), 9.0, 0.9, "float32")],
 )
-def random_binomial(key: Integer, shape: Ints, counts: Float, probs: Float, dtype: Any) -> Tensor:
+def random_binomial(key: Integer, shape: Ints, counts: Float, probs: Float, dtype: DTypeLike) -> Tensor:
     """Binomially distributed counts.
 
     Source: `tf.raw_ops.StatelessRandomBinomial`.

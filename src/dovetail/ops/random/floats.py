@@ -14,6 +14,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.kinds import Float, Integer, Ints
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.bitwise import bitwise_and, logical_and
 from dovetail.ops.math.compare import clip, less, less_equal, where
@@ -54,7 +55,7 @@ def lead(count: int, shape: Any) -> Any:
 
 
 @composite("StatelessRandomUniform", **FLOATS)
-def random_uniform(key: Integer, shape: Ints, dtype: Any) -> Tensor:
+def random_uniform(key: Integer, shape: Ints, dtype: DTypeLike) -> Tensor:
     """Floats in [0, 1): the multiples of 2**-8 for bfloat16, 2**-11, 2**-24 and 2**-53 for the larger types.
 
     Source: `tf.raw_ops.StatelessRandomUniform`.
@@ -77,7 +78,7 @@ def positive(words: Any, dtype: Any) -> Any:
 
 
 @composite("StatelessRandomNormal", **FLOATS)
-def random_normal(key: Integer, shape: Ints, dtype: Any) -> Tensor:
+def random_normal(key: Integer, shape: Ints, dtype: DTypeLike) -> Tensor:
     """Normally distributed floats of mean 0 and variance 1.
 
     Source: `tf.raw_ops.StatelessRandomNormal`; Box and Muller, "A note on the generation of random normal deviates"

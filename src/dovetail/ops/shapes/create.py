@@ -14,6 +14,7 @@ from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Each, Inexact, Ints
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.ops.math.compare import equal, maximum, where
@@ -32,7 +33,7 @@ def _fitted_fill(shape: Any, fill_value: Any, dtype: Any) -> list[Any]:
     prepare=_fitted_fill,
     samples=[sample((2, 3), array()), sample((2,), 7, "float16"), sample((0, 2), array())],
 )
-def full(shape: Ints, fill_value: Each, dtype: Any = None) -> Tensor:
+def full(shape: Ints, fill_value: Each, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of one value.
 
     Args:
@@ -79,7 +80,7 @@ def ones(shape: Any, dtype: Any = float) -> Tensor:
 
 
 @composite("FullLike", prepare=_fitted_fill, samples=[sample(array(2, 3), array()), sample(array(2), 7, "int32")])
-def full_like(x: Each, fill_value: Each, dtype: Any = None) -> Tensor:
+def full_like(x: Each, fill_value: Each, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of one value, in the shape of `x`, and in its dtype if no other is given.
 
     Raises:
@@ -100,7 +101,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 @composite("ZerosLike", differentiable=False, samples=[sample(array(2, 3)), sample(array(2), "int32")])
-def zeros_like(x: Each, dtype: Any = None) -> Tensor:
+def zeros_like(x: Each, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros in the shape of `x`, and in its dtype if no other is given.
 
     Source: `numpy.zeros_like`.
@@ -113,7 +114,7 @@ def zeros_like(x: Each, dtype: Any = None) -> Tensor:
 
 
 @composite("OnesLike", differentiable=False, samples=[sample(array(2, 3)), sample(array(2), "int32")])
-def ones_like(x: Each, dtype: Any = None) -> Tensor:
+def ones_like(x: Each, dtype: DTypeLike | None = None) -> Tensor:
     """Ones in the shape of `x`, and in its dtype if no other is given.
 
     Source: `numpy.ones_like`.
@@ -135,7 +136,7 @@ def _iota_spec(size: Any, dtype: Any) -> TensorSpec:
 
 
 @primitive("Iota", infer=_iota_spec, differentiable=False, samples=[sample((4,), "int32"), sample((0,), "float32")])
-def iota(size: Ints, dtype: Any = int) -> Tensor:
+def iota(size: Ints, dtype: DTypeLike = int) -> Tensor:
     """The numbers 0 … size - 1.
 
     Args:

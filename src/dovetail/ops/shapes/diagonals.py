@@ -63,7 +63,7 @@ def tri(rows: Any, columns: Any = None, k: int = 0, dtype: Any = float) -> Any:
     "MatrixBandPart",
     samples=[sample(array(3, 4), 1, 0), sample(array(2, 3, 3), None, -1), sample(array(0, 2), 0, None)],
 )
-def band_part(x: Anything, lower: Any = None, upper: Any = None) -> Tensor:
+def band_part(x: Anything, lower: int | None = None, upper: int | None = None) -> Tensor:
     """Matrices with zeros outside a band around the main diagonal.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Ints
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import Scalar
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.math.compare import where
@@ -139,7 +140,7 @@ def _pad_spec(x: TensorSpec, low: Any, high: Any, value: Any = 0) -> TensorSpec:
         sample(array(), (), ()),
     ],
 )
-def _pad(x: Anything, low: Ints, high: Ints, value: Any = 0) -> Tensor:
+def _pad(x: Anything, low: Ints, high: Ints, value: Scalar = 0) -> Tensor:
     """A border of one value before and after the elements of each axis."""
 
 
@@ -154,8 +155,6 @@ _SKIPPED = {"reflect": 1, "symmetric": 0}  # how many elements at the edge are n
 
 
 def _mirror_pad_spec(x: TensorSpec, paddings: Any, mode: str) -> TensorSpec:
-    if mode not in _SKIPPED:
-        raise ValueError(f"mode must be 'constant', 'reflect' or 'symmetric', not {mode!r}.")
     low, high = zip(*paddings, strict=True) if paddings else ((), ())
     spec = _pad_spec(x, low, high)
     for axis, (dim, pair) in enumerate(zip(x.shape or (), paddings, strict=False)):
@@ -172,7 +171,7 @@ def _mirror_pad_spec(x: TensorSpec, paddings: Any, mode: str) -> TensorSpec:
         sample(array(3, 2), ((3, 0), (1, 2)), "symmetric"),
     ],
 )
-def _mirror_pad(x: Anything, paddings: Any, mode: str) -> Tensor:
+def _mirror_pad(x: Anything, paddings: Sequence[tuple[int, int]], mode: Literal["reflect", "symmetric"]) -> Tensor:
     """A border in which the elements at the edge are mirrored."""
     skip = _SKIPPED[mode]
     for axis, (before, after) in enumerate(paddings):
@@ -184,7 +183,12 @@ def _mirror_pad(x: Anything, paddings: Any, mode: str) -> Tensor:
 
 
 @checked
-def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
+def pad(
+    x: Any,
+    pad_width: Any,
+    mode: Literal["constant", "reflect", "symmetric"] = "constant",
+    constant_values: Any = 0,
+) -> Any:
     """A border around a tensor.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core.checked import checked
@@ -9,6 +10,7 @@ from dovetail.core.infer import normalize_axes, normalize_axis
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.samples import array, sample
@@ -70,7 +72,7 @@ def _flip_spec(x: TensorSpec, axis: Any = None) -> TensorSpec:
     infer=_flip_spec,
     samples=[sample(array(2, 3)), sample(array(2, 3), axis=-1), sample(array(0, 2), axis=(0, 1))],
 )
-def flip(x: Anything, axis: Any = None) -> Tensor:
+def flip(x: Anything, axis: Axes = None) -> Tensor:
     """The elements in reverse order along axes: one, several, or all.
 
     Source: `numpy.flip`.
@@ -117,7 +119,7 @@ def _roll_spec(x: TensorSpec, shift: Any, axis: Any = None) -> TensorSpec:
         sample(array(0), 1, axis=0),
     ],
 )
-def roll(x: Anything, shift: Any, axis: Any = None) -> Tensor:
+def roll(x: Anything, shift: int | Sequence[int], axis: Axes = None) -> Tensor:
     """The elements moved along axes; those that leave at one end come back at the other.
 
     Args:

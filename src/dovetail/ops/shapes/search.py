@@ -14,6 +14,7 @@ from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Each, Integer, Ints, Real
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math import compare, reduce
@@ -101,7 +102,7 @@ def boolean_mask(x: Any, mask: Any, axis: int = 0) -> Any:
         sample(ints(3, dtype="uint8"), 300),
     ],
 )
-def one_hot(x: Integer, num_classes: Annotated[Ints, at_least(0)], axis: int = -1, dtype: Any = float) -> Tensor:
+def one_hot(x: Integer, num_classes: Annotated[Ints, at_least(0)], axis: int = -1, dtype: DTypeLike = float) -> Tensor:
     """Ones at the classes, zeros elsewhere; all zeros for a number that is no class.
 
     Args:

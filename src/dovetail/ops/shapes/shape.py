@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail.core import arguments, host, infer
 from dovetail.core.checked import checked
-from dovetail.core.dtypes import ALL, as_dtype, promote
+from dovetail.core.dtypes import ALL, DType, as_dtype, promote
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.infer import normalize_axes
 from dovetail.core.kinds import Anything, Each, Ints
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import Axes, DTypeLike
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor, require_numbers, static_shape, unwrapped
 from dovetail.ops.samples import array, sample
@@ -24,7 +26,7 @@ from dovetail.ops.shapes.identity import identity
     prepare=lambda x, dtype: [host.fitted(x, dtype), dtype],
     samples=[sample(array(2, 3), "float64"), sample(array(2, 3), "int32")],
 )
-def cast(x: Anything, dtype: Any) -> Tensor:
+def cast(x: Anything, dtype: DTypeLike) -> Tensor:
     """The values in another dtype; floats are truncated toward zero when they become integers.
 
     Raises:
@@ -43,8 +45,8 @@ def _(op: Any, g: Any) -> Any:
     return cast(g, op.inputs[0].dtype)
 
 
-def _bitcast_spec(x: TensorSpec, dtype: Any) -> TensorSpec:
-    if as_dtype(dtype).itemsize != x.dtype.itemsize:
+def _bitcast_spec(x: TensorSpec, dtype: DType) -> TensorSpec:
+    if dtype.itemsize != x.dtype.itemsize:
         raise ValueError(f"{x.dtype} and {dtype} do not have the same number of bits.")
     return infer.cast(x, dtype)
 
@@ -55,7 +57,7 @@ def _bitcast_spec(x: TensorSpec, dtype: Any) -> TensorSpec:
     differentiable=False,
     samples=[sample(array(2, 3), "int32"), sample(array(), "uint32")],
 )
-def bitcast(x: Each, dtype: Any) -> Tensor:
+def bitcast(x: Each, dtype: DTypeLike) -> Tensor:
     """The bits of the elements read as another dtype of the same size.
 
     Source: `tf.bitcast`.
@@ -178,7 +180,7 @@ def _transpose_spec(x: TensorSpec, axes: Any) -> TensorSpec:
 
 
 @primitive("Transpose", infer=_transpose_spec, samples=[sample(array(2, 3, 4), (2, 0, 1)), sample(array(2, 3))])
-def transpose(x: Anything, axes: Any = None) -> Tensor:
+def transpose(x: Anything, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in another order; reversed if none is given.
 
     Source: `numpy.transpose`.
@@ -219,7 +221,7 @@ def _expand_dims_spec(x: TensorSpec, axis: Any) -> TensorSpec:
     infer=_expand_dims_spec,
     samples=[sample(array(2, 3), 1), sample(array(2), (0, -1)), sample(array(), -1)],
 )
-def expand_dims(x: Anything, axis: Any = -1) -> Tensor:
+def expand_dims(x: Anything, axis: int | Sequence[int] = -1) -> Tensor:
     """New axes of size 1.
 
     Args:
@@ -262,7 +264,7 @@ def _squeeze_spec(x: TensorSpec, axis: Any) -> TensorSpec:
     infer=_squeeze_spec,
     samples=[sample(array(1, 3, 1), axis=0), sample(array(1, 3, 1), axis=(0, -1)), sample(array(3, 0, 1), axis=2)],
 )
-def squeeze(x: Anything, axis: Any = None) -> Tensor:
+def squeeze(x: Anything, axis: Axes = None) -> Tensor:
     """Takes axes of size 1 away: those named, or all.
 
     Raises:

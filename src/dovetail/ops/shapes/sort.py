@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from dovetail.core.checked import checked
 from dovetail.core.dtypes import ALL
@@ -167,8 +167,6 @@ def in_top_k(targets: Integer, predictions: Real, k: int) -> Tensor:
 def _searchsorted_spec(sequence: TensorSpec, values: TensorSpec, side: str = "left") -> TensorSpec:
     if sequence.rank not in (1, None):
         raise ValueError(f"the sorted sequence must have one axis, but its shape is {sequence.shape}.")
-    if side not in ("left", "right"):
-        raise ValueError(f"side must be 'left' or 'right', not {side!r}.")
     return TensorSpec(values.shape, ALL["int32"])
 
 
@@ -182,7 +180,7 @@ def _searchsorted_spec(sequence: TensorSpec, values: TensorSpec, side: str = "le
         sample(array(0), array(2)),
     ],
 )
-def searchsorted(sequence: Real, values: Real, side: str = "left") -> Tensor:
+def searchsorted(sequence: Real, values: Real, side: Literal["left", "right"] = "left") -> Tensor:
     """Where values would go in a sorted sequence so that it stays sorted.
 
     Args:

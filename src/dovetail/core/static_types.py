@@ -1,0 +1,264 @@
+"""Static types: what a parameter that is no tensor takes, as its annotation says it, and how operations hold it.
+
+    axis: int
+    size: int | Sequence[int]
+    mode: Literal["full", "reduced"]
+    rate: Annotated[float, within(0, 1)]
+    dtype: DTypeLike | None
+
+Each value has one form: a NumPy integer becomes an int, a list a tuple, what names a dtype the dtype.  -0.0 and NaN
+stay what they are.  NumPy takes True for 1, so it becomes 1 where numbers are needed.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+import types
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+
+import numpy as np
+
+from dovetail.core.domains import Domain
+from dovetail.core.dtypes import DType, as_dtype
+from dovetail.core.errors import describe
+from dovetail.core.value_kinds import is_tensor, kind_of, seen
+from dovetail.core.variable import STATE
+
+REFUSED = object()
+
+
+@dataclass(frozen=True)
+class StaticType:
+    """A type of static values.
+
+    Attributes:
+        name: "int", "ints", "dtype".
+        words: what messages say is needed: "an int".
+        plain: Python types of which every value has the right form.
+        held: (any value) → the value as operations hold it; REFUSED if it is not of the type.
+    """
+
+    name: str
+    words: str
+    plain: frozenset[type]
+    held: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Static:
+    """What the annotation of a parameter says.
+
+    Attributes:
+        types: of which the first that takes a value holds it; none where any value is taken.
+        domain: in which numbers are.
+        plain: exact types of values that need no look.
+    """
+
+    types: tuple[StaticType, ...] = ()
+    domain: Domain | None = None
+
+    @property
+    def plain(self) -> frozenset[type]:
+        return frozenset() if self.domain else frozenset().union(*(t.plain for t in self.types))
+
+    def held(self, name: str, value: Any) -> Any:
+        """A value as operations hold it.
+
+        Args:
+            name: the parameter.
+            value: what it is given.
+
+        Raises:
+            TypeError: it is of another type, or names no dtype.
+            ValueError: it is no word that is known, or a number outside of the domain.
+
+        Example:
+            >>> static_of(int | Sequence[int]).held("axis", [np.int64(1), True])
+            (1, 1)
+        """
+        try:
+            found = self.find(value)
+        except (TypeError, OverflowError) as error:  # of no dtype, of no float
+            raise type(error)(f"{name}: {error}") from None
+        if found is REFUSED:
+            raise self._refusal(name, value)
+        if self.domain is not None:
+            self.domain.require(name, found)
+        return found
+
+    def find(self, value: Any) -> Any:
+        """`held`, without a look at the domain; REFUSED if no type takes the value."""
+        for static_type in self.types:
+            found = static_type.held(value)
+            if found is not REFUSED:
+                return found
+        return REFUSED if self.types else value
+
+    def _refusal(self, name: str, value: Any) -> Exception:
+        is_choice = any(t.name == "word" for t in self.types)
+        words = [t.words for t in self.types]
+        wanted = f"one of {', '.join(words)}" if is_choice else " or ".join(words)
+        shown = f"the tensor {describe(value)}" if hasattr(seen(value), "dtype") else describe(value)
+        kind = ValueError if is_choice and isinstance(value, str) else TypeError
+        return kind(f"{name} must be {wanted}, not {shown}.")
+
+
+# -- how values are held ----------------------------------------------------------------------------------------------
+
+
+def _item(value: Any) -> Any:
+    """What an array without axes holds; another value itself."""
+    return value[()] if type(value) is np.ndarray and not value.shape else value
+
+
+def _number(make: Callable[[Any], Any], *kinds: type) -> Callable[[Any], Any]:
+    """`held` of some kinds of numbers."""
+
+    def held(value: Any) -> Any:
+        item = _item(value)
+        return make(item) if isinstance(item, kinds) else REFUSED
+
+    return held
+
+
+def _int(value: Any) -> Any:
+    """Other libraries have integers of their own, which are none of Python's `Integral`."""
+    item = _item(value)
+    if isinstance(item, (int, np.bool_)):
+        return int(item)
+    try:
+        return REFUSED if is_tensor(item) else operator.index(item)
+    except TypeError:
+        return REFUSED
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else REFUSED
+
+
+def _where(test: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    return lambda value: value if test(value) else REFUSED
+
+
+def _each(member: Static, length: int | None = None) -> Callable[[Any], Any]:
+    """`held` of lists, and of arrays with axes."""
+
+    def held(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) and not (type(value) is np.ndarray and value.shape):
+            return REFUSED
+        found = tuple(map(member.find, value))
+        fits = length in (None, len(found)) and not any(v is REFUSED for v in found)
+        return found if fits else REFUSED
+
+    return held
+
+
+def _shape_like(value: Any) -> Any:
+    """One number is a shape, too; an array without numbers has any dtype."""
+    if isinstance(value, np.ndarray):
+        value = value.reshape(-1) if value.size else ()
+    found = _INT.held(value)
+    return _INTS.held(value) if found is REFUSED else (found,)
+
+
+def _is_iterable(value: Any) -> bool:
+    is_scalar = getattr(seen(value), "shape", None) == ()
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and not is_scalar
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", None) == 1
+
+
+# -- the types --------------------------------------------------------------------------------------------------------
+
+
+def _type(name: str, words: str, plain: Sequence[type], held: Callable[[Any], Any]) -> StaticType:
+    return StaticType(name, words, frozenset(plain), held)
+
+
+def _list_of(member: Static) -> StaticType:
+    names = " or ".join(f"{t.name}s" for t in member.types)
+    return _type(names, f"a list of {names}", [], _each(member))
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+_INT = _type("int", "an int", [int], _int)
+_NONE = _type("none", "None", [type(None)], _where(lambda value: value is None))
+_INTS = _list_of(Static((_INT,)))
+_DIMS = _each(Static((_INT, _NONE)))
+
+TYPES: dict[Any, StaticType] = {  # annotation → what it stands for
+    int: _INT,
+    bool: _type("bool", "True or False", [bool], _number(bool, numbers.Integral, np.bool_)),
+    float: _type("float", "a number", [float], _number(float, numbers.Real, np.floating, np.bool_)),
+    str: _type("string", "a str", [str], lambda value: str(value) if isinstance(value, str) else REFUSED),
+    type(None): _NONE,
+    np.ndarray: _type("array", "a NumPy array", [np.ndarray], _array),
+    Callable: _type("callable", "a function", [], _where(callable)),
+}
+LOOSE: dict[Any, StaticType] = {  # the same for what functions take, and no operation holds
+    Iterable: _type("iterable", "a list", [list, tuple], _where(_is_iterable)),
+    Sequence: _type("list", "a list", [list, tuple], _where(_is_sequence)),
+}
+INTS = _type("ints", "a list of ints", [], _shape_like)
+
+# What Python has no type for.
+Axes: TypeAlias = int | Sequence[int] | None
+DTypeLike: TypeAlias = Annotated[
+    Any, _type("dtype", "a dtype", [DType], lambda value: REFUSED if value is None else as_dtype(value))
+]
+Scalar: TypeAlias = Annotated[
+    Any, _type("number", "a number", [int, float, bool, complex], _number(_scalar, numbers.Number, np.number, np.bool_))
+]
+ShapeLike: TypeAlias = Annotated[
+    Any, _type("shape", "a list of ints and None", [type(None)], lambda value: value if value is None else _DIMS(value))
+]
+GraphLike: TypeAlias = Annotated[Any, _type("graph", "a graph", [], _where(lambda value: hasattr(value, "captures")))]
+VariableLike: TypeAlias = Annotated[
+    Any, _type("variable", "a variable", [], _where(lambda value: kind_of(value) is STATE))
+]
+
+
+def static_of(hint: Any) -> Static:
+    """What an annotation says; if it is none of these types, any value is taken.
+
+    Example:
+        >>> [t.name for t in static_of(int | Sequence[int] | None).types]
+        ['int', 'ints', 'none']
+    """
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        said = static_of(args[0])
+        for note in args[1:]:
+            said = replace(said, **_said_by(note))
+        return said
+    if origin is Literal:
+        word = _type("word", ", ".join(map(repr, args)), [], lambda v: str(v) if _is_one_of(v, args) else REFUSED)
+        return Static((word,))
+    if origin in (Union, types.UnionType):
+        parts = list(map(static_of, args))
+        found = tuple(t for part in parts for t in part.types) if all(part.types for part in parts) else ()
+        return Static(found, next((part.domain for part in parts if part.domain), None))
+    if origin is tuple:
+        return Static((_type("pair", "a pair of ints", [], _each(static_of(args[0]), len(args))),))
+    if origin is Sequence and (member := static_of(args[0])).types:
+        return Static((_list_of(member),), member.domain)
+    named = TYPES.get(origin or hint) or LOOSE.get(origin or hint)
+    return Static((named,) if named else ())
+
+
+def _is_one_of(value: Any, words: tuple[str, ...]) -> bool:
+    return isinstance(value, str) and str(value) in words
+
+
+def _said_by(note: Any) -> dict[str, Any]:
+    if isinstance(note, StaticType):
+        return {"types": (note,)}
+    return {"domain": note} if isinstance(note, Domain) else {}
