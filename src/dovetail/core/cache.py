@@ -20,7 +20,7 @@ class Cache(Generic[K, V]):
     Example:
         >>> cache = Cache(2)
         >>> for key in "abcde":
-        ...     cache.put(key, key.upper())
+        ...     _ = cache.put(key, key.upper())
         >>> [cache.get(key) for key in "ade"], len(cache)
         ([None, 'D', 'E'], 3)
     """
@@ -41,15 +41,20 @@ class Cache(Generic[K, V]):
                 self.put(key, found)
         return found
 
-    def put(self, key: K, value: V) -> None:
-        """Keeps a value, which is not None."""
+    def put(self, key: K, value: V) -> V:
+        """Keeps a value, which is not None, and returns it."""
         if len(self._young) >= self._limit:
             self._old, self._young = self._young, {}
         self._young[key] = value
+        return value
 
     def clear(self) -> None:
         """Forgets everything."""
         self._old, self._young = {}, {}
+
+    def values(self) -> list[V]:
+        """All that is kept."""
+        return [*(self._old | self._young).values()]
 
     def __len__(self) -> int:
         return len(self._young.keys() | self._old.keys())

@@ -332,8 +332,7 @@ def body_graph(op: Op, values: Sequence[Any]) -> Graph:
     except TypeError:
         return _trace_body(op, values)
     if found is None:
-        found = _trace_body(op, values)
-        _bodies.put(key, found)
+        found = _bodies.put(key, _trace_body(op, values))
     return found
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.core import arguments
+from dovetail.core.cache import Cache
 from dovetail.core.devices import device_for
 from dovetail.core.engine import Engine
 from dovetail.core.locks import holding, join, make_lock
@@ -25,6 +26,8 @@ from dovetail.graph.transplant import Variables, transplant
 from dovetail.plan.placement import has_pinned_devices, pinned_engines
 from dovetail.plan.plan import Plan
 
+PLANS = 200  # that are kept of a trace: as many that run now, and as many that ran before
+
 
 class Concrete:
     """A graph that can be called: with a plan per engine, and its gradient once somebody asks.
@@ -37,8 +40,8 @@ class Concrete:
         self.graph = graph
         self._is_open = any(not t.spec.is_static for t in graph.inputs)
         self._specializes = self._is_open and any(engine.specializes for engine in pinned_engines(graph))
-        self._plans: dict[Any, Plan] = {}
-        self._functionals: dict[tuple[Tensor, ...], Functional] = {}
+        self._plans: Cache[Any, Plan] = Cache(PLANS)
+        self._functionals: Cache[tuple[Tensor, ...], Functional] = Cache(PLANS)
         self._lock = make_lock()
 
     def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> Plan:
@@ -66,7 +69,7 @@ class Concrete:
         return [op.attrs["variable"] for op in self.graph.operations if op.type == "ReadVariableOp"]
 
     def _planned(self, key: Any) -> Plan:
-        return self._plans.get(key) or self._plans.setdefault(key, Plan(self.graph, *key))
+        return self._plans.get(key) or self._plans.put(key, Plan(self.graph, *key))
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Runs the plan on native arrays."""
@@ -111,9 +114,7 @@ class Concrete:
         return results[: len(self.graph.outputs)]
 
     def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
-        return self._functionals.get(closures) or self._functionals.setdefault(
-            closures, Functional(self.graph, closures)
-        )
+        return self._functionals.get(closures) or self._functionals.put(closures, Functional(self.graph, closures))
 
 
 class Functional:

@@ -18,6 +18,7 @@ import numpy as np
 
 from dovetail.autodiff.recorder import ClosureRecorder
 from dovetail.core import arguments, config
+from dovetail.core.cache import Cache
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
@@ -40,6 +41,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 RETRACES_BEFORE_WARNING = 8
+TRACES = 200  # that a function keeps: as many that are called now, and as many that were called before
 _TENSORS = frozenset([Tensor])
 
 
@@ -51,7 +53,8 @@ class Function(Generic[P, R]):
         self._python: Any = python_function
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature))
-        self._traces: dict[Any, tuple[Concrete, Any]] = {}
+        self._traces: Cache[Any, tuple[Concrete, Any]] = Cache(TRACES)
+        self._last_key: Any = None  # of the latest trace
         self._lock = make_lock()
         self._methods: dict[int, Function[Any, Any]] = {}
         self._owner: Callable[[], Any] | None = None  # of a method: its instance
@@ -127,8 +130,9 @@ class Function(Generic[P, R]):
         return holding(self._lock, self._traced, key, leaves, has_kwargs, structure)
 
     def _traced(self, key: Any, leaves: list[Any], has_kwargs: bool, structure: Any) -> tuple[Concrete, Any]:
-        if key in self._traces:
-            return self._traces[key]
+        known = self._traces.get(key)
+        if known is not None:
+            return known
         if len(self._traces) >= RETRACES_BEFORE_WARNING:
             self._warn_of_retracing(key)
         specs = self._signature[0] if self._signature is not None else [_spec_of(leaf) for leaf in leaves]
@@ -147,7 +151,9 @@ class Function(Generic[P, R]):
         finally:
             graph.is_traced = True
         graph.closure_nodes = closures.leading_to(graph.closures)
-        found = self._traces[key] = Concrete(graph), rebuild
+        found = Concrete(graph), rebuild
+        self._traces.put(key, found)
+        self._last_key = key
         return found
 
     def _too_deep(self) -> Exception:
@@ -159,7 +165,7 @@ class Function(Generic[P, R]):
         return op_error(RecursionError, self._name, problem)
 
     def _warn_of_retracing(self, key: Any) -> None:
-        last = next(reversed(self._traces))
+        last = self._last_key
         differences = [f"{_show(a)} became {_show(b)}" for a, b in zip(last[2:], key[2:], strict=False) if a != b]
         settings = ["the settings, the gradient overrides or the learning phase differ"] if last[1] != key[1] else []
         reason = "; ".join(settings + differences) or "the structure of the arguments differs"
@@ -255,7 +261,7 @@ class GraphFunction(Function[..., Any]):
     def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Tensor], Engine, Any]:
         state = self._replayed.version, len(self._replayed.inputs)
         if state != self._state:
-            self._state, self._traces = state, {}
+            self._state, self._traces = state, Cache(TRACES)
             if self._given_signature is None:
                 self._signature = flatten(tuple(t.spec for t in self._replayed.inputs))
         return super()._classify(leaves, structure)
