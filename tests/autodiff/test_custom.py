@@ -1,10 +1,9 @@
-"""`custom_gradient` and `recompute_grad`: eager, in graphs, compiled, and on engines' own values."""
+"""`custom_gradient`: eager, in graphs and compiled."""
 
 import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail import backend as K
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.graph.transplant import copy_into
@@ -127,53 +126,6 @@ def test_arrays_become_tensors(engine):
         assert way(w)[0].numpy().tolist() == [1, 2]
 
 
-def test_variables(engine):
-    v = dt.Variable(5.0, name="v")
-
-    @dt.custom_gradient
-    def f(x):
-        def gradient(g, variables=None):
-            assert variables == [v]
-            return g * 100.0, [g * 1000.0]
-
-        return x * v, gradient
-
-    def found(x):
-        with dt.GradientTape() as tape:
-            tape.watch(x)
-            y = f(x)
-        return tape.gradient(y, [x, v])
-
-    x = ops.constant(2.0)
-    assert [float(g) for g in found(x)] == [100, 1000]
-    assert [float(g) for g in dt.function(found)(x)] == [100, 1000]
-    compiled = dt.function(f)
-    with dt.GradientTape() as tape:
-        tape.watch(x)
-        y = compiled(x)
-    assert [float(g) for g in tape.gradient(y, [x, v])] == [100, 1000]
-
-
-def test_a_variable_as_argument(engine):
-    v = dt.Variable(5.0)
-
-    def found():
-        with dt.GradientTape() as tape:
-            y = loud(v, ops.constant(2.0))
-        return tape.gradient(y, v)
-
-    assert float(found()) == 10 and float(dt.function(found)()) == 10
-
-
-def test_variables_that_the_gradient_does_not_take():
-    v = dt.Variable(1.0, name="forgotten")
-    f = dt.custom_gradient(lambda x: (x * v, lambda g: g))
-    with pytest.raises(TypeError, match=r"uses the variables forgotten.*variables="):
-        f(ops.constant(1.0))
-    frozen = dt.Variable(2.0, trainable=False)
-    assert float(dt.custom_gradient(lambda x: (x * frozen, lambda g: g))(ops.constant(1.0))) == 2
-
-
 @pytest.mark.parametrize(
     ("gradient", "words"),
     [
@@ -290,133 +242,12 @@ def test_passes_before_the_gradient():
     assert [float(v) for v in Plan(graph, get_engine("numpy"))([np.float32(100.0)])] == [2, 3, 1]
 
 
-# -- recomputing ------------------------------------------------------------------------------------------------------
-
-
-def test_recompute(engine):
-    w = dt.Variable([[0.5, -0.3], [0.2, 0.7]])
-    runs = []
-
-    def block(x, scale=1.0):
-        runs.append(1)
-        return {"y": ops.tanh(ops.matmul(x, w)) * scale, "x": x}
-
-    def loss(f):
-        def found(x):
-            with dt.GradientTape() as outer:
-                outer.watch(x)
-                with dt.GradientTape() as tape:
-                    tape.watch(x)
-                    result = f(x, scale=2.0)
-                    y = ops.sum(result["y"] * result["x"])
-                slope = tape.gradient(y, [x, w])
-                size = ops.sum(slope[0] * slope[0]) + ops.sum(slope[1])
-            return [y, *slope, *outer.gradient(size, [x, w])]
-
-        return found
-
-    x = ops.constant([[0.1, 0.2]])
-    expected = loss(block)(x)
-    runs.clear()
-    again = dt.recompute_grad(block)
-    for way in (loss(again), dt.function(loss(again)), loss(dt.function(again))):
-        for f, e in zip(way(x), expected, strict=True):
-            np.testing.assert_allclose(f.numpy(), e.numpy(), rtol=1e-5, atol=1e-6)
-    assert len(runs) > 3
-
-
-def test_recompute_keeps_little():
-    """A tape on recomputed blocks holds their arguments, not what is inside."""
-    x = ops.constant(np.ones((8,), "float32"))
-
-    def block(x):
-        for _ in range(20):
-            x = ops.tanh(x)
-        return x
-
-    with dt.GradientTape() as tape:
-        tape.watch(x)
-        dt.recompute_grad(block)(x)
-    assert len(tape.nodes) == 1
-
-
-# -- engines' own values ----------------------------------------------------------------------------------------------
-
-
-def test_on_jax_values():
-    jax = pytest.importorskip("jax")
-    import jax.numpy as jnp
-
-    assert float(jax.grad(log1pexp)(100.0 * jnp.ones(()))) == 1
-    assert float(jax.jit(jax.grad(log1pexp))(jnp.float32(100.0))) == 1
-    np.testing.assert_allclose(jax.vmap(jax.grad(log1pexp))(jnp.array([0.0, 100.0])), [0.5, 1])
-    np.testing.assert_allclose(jax.grad(jax.grad(log1pexp))(0.5 * jnp.ones(())), 0.2350037, rtol=1e-5)
-    assert [float(g) for g in jax.grad(loud, (0, 1))(jnp.float32(3), jnp.float32(4))] == [10, 3]
-
-    @dt.custom_gradient
-    def structured(batch, n):
-        return {"y": batch["x"] * 2.0, "n": n + 1}, lambda gn, gy: ({"x": gy * 5.0}, None)
-
-    def use(x, n):
-        result = structured({"x": x}, n)
-        return jnp.sum(result["y"]) * result["n"]
-
-    for way in (jax.grad(use), jax.jit(jax.grad(use))):
-        np.testing.assert_allclose(way(jnp.ones(2), jnp.int32(2)), [15, 15])
-
-    block = dt.recompute_grad(lambda x: ops.sum(ops.tanh(ops.tanh(x))))
-    x = jnp.array([0.1, 0.2])
-    np.testing.assert_allclose(jax.grad(block)(x), jax.grad(lambda x: jnp.tanh(jnp.tanh(x)).sum())(x), rtol=1e-6)
-    assert "remat" in str(jax.make_jaxpr(block)(x)) or "checkpoint" in str(jax.make_jaxpr(block)(x))
-    np.testing.assert_allclose(jax.grad(lambda x: ops.sum(ops.stop_gradient(x) * x))(x), x)
-
-
-def test_on_torch_values():
-    torch = pytest.importorskip("torch")
-
-    x = torch.tensor([0.5, 100.0], requires_grad=True)
-    (slope,) = torch.autograd.grad(log1pexp(x).sum(), x, create_graph=True)
-    np.testing.assert_allclose(slope.detach(), [0.62245935, 1])
-    (curvature,) = torch.autograd.grad(slope[0], x)
-    np.testing.assert_allclose(curvature[0], 0.2350037, rtol=1e-5)
-    a, b = torch.tensor(3.0, requires_grad=True), torch.tensor(4.0, requires_grad=True)
-    assert [float(g) for g in torch.autograd.grad(loud(a, b), (a, b))] == [10, 3]
-    assert float(torch.func.grad(loud)(torch.tensor(3.0), torch.tensor(4.0))) == 10
-
-    @dt.custom_gradient
-    def structured(batch, n):
-        return {"y": batch["x"] * 2.0, "n": n + 1}, lambda gn, gy: ({"x": gy * 5.0}, None)
-
-    result = structured({"x": x}, torch.tensor(2))
-    (result["y"].sum() * result["n"]).backward()
-    np.testing.assert_allclose(x.grad, [15, 15])
-
-    block = dt.recompute_grad(lambda x: ops.sum(ops.tanh(ops.tanh(x))))
-    (found,) = torch.autograd.grad(block(x), x)
-    (expected,) = torch.autograd.grad(torch.tanh(torch.tanh(x)).sum(), x)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    (found,) = torch.autograd.grad(ops.sum(ops.stop_gradient(x) * x), x)
-    np.testing.assert_allclose(found, x.detach())
-
-
 @pytest.mark.parametrize("result", [lambda x: x, lambda x: (x, x), lambda x: (x, None), lambda x: (x, abs, abs)])
 def test_what_returns_no_pair_b(result):
     wrong = dt.custom_gradient(result)
     for call in (wrong, dt.function(wrong)):
         with pytest.raises(TypeError, match=r"at test_custom.py:\d+: it must return a pair, .*but it returned "):
             call(ops.constant(1.0))
-
-
-def test_variables_of_an_open_default_graph_are_recorded():
-    K.placeholder(())
-    w, own = K.variable(3.0), dt.Variable(3.0)
-    square = dt.custom_gradient(lambda v: (v * v, lambda g: g * 30.0))
-    try:
-        y = square(w)
-        assert K.function([], [y, *K.gradients(y, [w])])([]) == [9, 30]
-        assert float(square(own)) == 9  # which K did not make
-    finally:
-        K.clear_session()
 
 
 def test_a_gradient_function_is_not_asked_in_vain(engine):
@@ -428,35 +259,6 @@ def test_a_gradient_function_is_not_asked_in_vain(engine):
         tape.watch(x)
         y = x * square(other)
     assert float(tape.gradient(y, x)) == 16 and not asked
-
-
-def test_variables_that_have_no_gradient_need_not_be_taken(engine):
-    count, fixed = dt.Variable(3), dt.Variable(2.0, trainable=False)
-
-    @dt.custom_gradient
-    def f(x):
-        return x * fixed * ops.cast(count, "float32"), lambda g: g * 10.0
-
-    for way in ways(f):
-        assert float(way(ops.constant(1.0))[0]) == 10
-
-
-@pytest.mark.parametrize("kind", ["named", "any keyword"])
-def test_how_the_gradient_function_takes_variables(kind):
-    w = dt.Variable(2.0)
-
-    def named(g, variables):
-        return g * 3.0, [g * 5.0 for _ in variables]
-
-    def any_keyword(g, **given):
-        return named(g, **given)
-
-    f = dt.custom_gradient(lambda x: (x * w, named if kind == "named" else any_keyword))
-    x = ops.constant(1.0)
-    with dt.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    assert [float(g) for g in tape.gradient(y, [x, w])] == [3, 5]
 
 
 # what a gradient function of (x, 2, n) returns, n being an integer tensor → the gradient by x
@@ -489,22 +291,6 @@ def test_gradients_of_open_shapes_may_be_of_any():
     f = dt.custom_gradient(lambda x: (x * 2.0, lambda g: g * 3.0))
     compiled = dt.function(lambda x: dt.gradients(f(x), [x]), input_signature=[dt.spec((None, 2))])
     assert compiled(np.ones((3, 2), "float32"))[0].numpy().tolist() == [[3, 3]] * 3
-
-
-def test_a_gradient_function_in_a_graph_assigns_nothing():
-    v = dt.Variable(1.0, trainable=False, name="seen")
-
-    @dt.custom_gradient
-    def f(x):
-        def gradient(g):
-            v.assign(2.0)
-            return g
-
-        return x * 2.0, gradient
-
-    with pytest.raises(ValueError, match=r"its gradient function assigns seen, which it cannot in a graph"):
-        dt.function(f)(ops.constant(1.0))
-    assert float(v) == 1
 
 
 def test_gradients_asked_for_in_a_branch(engine):

@@ -1,5 +1,4 @@
-"""An engine of an outside package, whose arrays say nothing of themselves: what Dovetail wants to know, it asks the
-engine.  It computes with NumPy's rules."""
+"""An engine of an outside package, which computes by NumPy's rules; its arrays say nothing of themselves."""
 
 import numpy as np
 

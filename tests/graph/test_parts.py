@@ -1,10 +1,12 @@
 """Parts: what is taken out of a graph, and what an import maps."""
 
+import numpy as np
 import pytest
 
 import dovetail as dt
 from dovetail import ops
-from tests.graph.test_edit import refused
+from tests.graph.random_graphs import interpret
+from tests.graph.test_edit import refused, types
 
 
 @pytest.fixture
@@ -82,4 +84,54 @@ def test_an_import_returns_its_outputs_and_does_its_assignments(graph, x):
         after = v.read()
     assert after.op.inputs[0].op.name == "part/Mul"
     assert before.op.type == "ReadVariableOp"
+    graph.validate()
+
+
+def test_subgraph(graph, x):
+    h = ops.tanh(x)
+    y = ops.exp(h + 1)
+    part = graph.subgraph([y], [h])
+    part.validate()
+    assert types(part) == ["Placeholder", "Const", "AddV2", "Exp"]
+    value = np.ones((3, 3), "float32")
+    np.testing.assert_allclose(interpret(part, [value])[0][0], np.exp(value + 1), rtol=1e-6)
+    assert len(graph) == 5  # as it was
+    with pytest.raises(ValueError, match="'x'"):
+        graph.subgraph([y])
+
+
+def test_import_graph(graph, x):
+    source = dt.Graph("source")
+    a = source.placeholder(dt.spec((None, 3)), "a")
+    b = source.placeholder(dt.spec((3,)), "b")
+    source.outputs = [ops.tanh(a * b)]
+    (y,) = graph.import_graph(source, {"a": x}, name="copy")
+    assert y.shape == (3, 3)
+    assert y.op.name == "copy/Tanh"
+    assert [t.op.name for t in graph.inputs] == ["x", "copy/b"]
+    graph.validate()
+    (z,) = graph.import_graph(source, {source.outputs[0].op.inputs[0]: x})  # any tensor can be mapped
+    assert z.op.inputs == [x]
+    assert [t.op.name for t in graph.inputs] == ["x", "copy/b", "a", "b"]
+    graph.validate()
+
+
+def test_imports_that_do_not_fit_are_refused(graph, x):
+    source = dt.Graph("source")
+    a = source.placeholder(dt.spec((None,)), "a")
+    source.outputs = [a + np.ones(4, "float32")]
+    ints = graph.placeholder(dt.spec((4,), "int32"))
+    refused(graph, ValueError, lambda: graph.import_graph(source, {"a": graph.inputs[0]}), "broadcast")
+    refused(graph, TypeError, lambda: graph.import_graph(source, {"a": ints}), "cast it first")
+    refused(graph, KeyError, lambda: graph.import_graph(source, {"b": x}), "no operation 'b'")
+    refused(graph, ValueError, lambda: graph.import_graph(source, {"a": a}), "input_map")
+
+
+def test_imported_assignments_happen(graph):
+    v = dt.Variable([0.0, 0.0], name="v")
+    source = dt.Graph("source")
+    with source.as_default():
+        v.assign(source.placeholder(dt.spec((2,)), "a") + v)
+    graph.import_graph(source, {"a": graph.constant(np.ones(2, "float32"))})
+    assert types(graph)[-1] == "AssignVariableOp"
     graph.validate()
