@@ -26,6 +26,20 @@ OUTSIDE = str(Path(__file__).parent / "engines" / "installed")  # where a packag
 if "boxed" in ENGINES:
     sys.path.append(OUTSIDE)
 
+
+def in_sample(name: str, one_in: int) -> bool:
+    """Whether a case is among those that run: one in so many, always the same, or all with DOVETAIL_TEST_WHOLE=1."""
+    return WHOLE or zlib.crc32(name.encode()) % one_in == 0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What jax compiles is kept in pytest's cache for all processes: tests run the same small programs many times."""
+    if hasattr(config, "cache"):
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+
 # On CI the same random programs in each run; elsewhere new ones, of which a failing one is printed.
 hypothesis.settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):

@@ -1,4 +1,7 @@
-"""Calls that repeat: one that finds what another was resolved to gives the same, and nothing else is different."""
+"""Calls that repeat: what is found again, and what tells calls apart.
+
+That repeated calls give the same bits, `tests/ops/test_table.py` checks for every op.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,8 @@ import pytest
 
 import dovetail as dt
 from dovetail.core.signature import signature
-from tests.ops.table import CASES, draw, float_arrays, identifier, leaves, replace_arrays
 
 TIMES = 3
-
-
-@pytest.mark.parametrize(("op", "number"), CASES, ids=identifier)
-def test_repeated_calls_give_the_same_bits(engine, op, number, rng):
-    drawn = draw(op.samples[number], rng)
-    for make in (dt.ops.convert, np.asarray):
-        args, kwargs = replace_arrays(*drawn, [make(a) for a in float_arrays(*drawn)])
-        first, second = [leaves(op(*args, **kwargs)) for _ in range(2)]
-        for f, e in zip(second, first, strict=True):
-            assert (f.engine, f.dtype, f.shape) == (e.engine, e.dtype, e.shape)
-            assert f.numpy().tobytes() == e.numpy().tobytes()
 
 
 def test_what_is_recognised(engine):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import dovetail as dt
 from dovetail.core.dtypes import as_dtype
@@ -15,6 +16,7 @@ from dovetail.core.engine_registry import get_engine
 from dovetail.core.op import Op
 from dovetail.core.table import OPS
 from dovetail.ops.samples import Array, Sample
+from tests.conftest import WHOLE
 
 CASES = [(op, i) for op in OPS.values() for i in range(len(op.samples))]
 
@@ -60,6 +62,13 @@ def _holds_arrays(value: Any, dtypes: Any = None) -> bool:
     return isinstance(value, Array) and (dtypes is None or value.dtype in dtypes)
 
 
+def cases(found: list[tuple[Op, int]]) -> pytest.MarkDecorator:
+    """Parameters: an op, the number of a sample of it, and whether it is the first of the op."""
+    first = dict(reversed(found))
+    params = [pytest.param(op, number, number == first[op], id=f"{op.name}-{number}") for op, number in found]
+    return pytest.mark.parametrize(("op", "number", "is_first"), params)
+
+
 def complex_arguments(op: Op, number: int) -> set[str]:
     """The names of the arguments of a sample that may be complex, and have a gradient."""
     sample = op.samples[number]
@@ -90,13 +99,13 @@ def engines_to_compile(names: list[str], op: Op, number: int, is_first: bool) ->
     """The engines on which a program of a sample is worth its time.
 
     One that compiles whole programs, which takes long, is asked only for what it has a rule for, and one sample of each
-    op; what it has no rule for is computed by ops that it has rules for.
+    op; what it has no rule for is computed by ops that it has rules for.  DOVETAIL_TEST_WHOLE=1 asks each for all.
     """
     for name in names:
         engine = get_engine(name)
         if op.samples[number].dynamic and engine.static_shapes:
             continue
-        if not engine.compiles_programs or (op.name in engine.rules and is_first):
+        if WHOLE or not engine.compiles_programs or (op.name in engine.rules and is_first):
             yield name
 
 

@@ -1,4 +1,4 @@
-"""The generated suite of gradients: of gradients, with unknown dimensions, of complex numbers, of halves.
+"""The generated suite of gradients: of every op, of gradients, with unknown dimensions, of complex numbers, of halves.
 
 What is expected comes from NumPy, once for all engines; see `engines_to_compile` for where a sample is compiled.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
-import pytest
 
 import dovetail as dt
 from dovetail.core.dtypes import as_dtype
@@ -16,12 +15,17 @@ from tests.conftest import ENGINES
 from tests.ops.table import (
     CASES,
     Function,
+    cases,
     complex_arguments,
     draw,
     draw_complex,
     engines_to_compile,
     finite_differences,
+    float_arrays,
     is_differentiable,
+    leaves,
+    projected,
+    replace_arrays,
     taped,
     unknown_dimensions,
 )
@@ -31,16 +35,47 @@ COMPLEX = [case for case in CASES if complex_arguments(*case)]
 HALVES = {"float16": np.dtype("float16"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 
 
-def cases(found):
-    """Parameters: an op, the number of a sample of it, and whether it is the first of the op."""
-    first = dict(reversed(found))
-    params = [pytest.param(op, number, number == first[op], id=f"{op.name}-{number}") for op, number in found]
-    return pytest.mark.parametrize(("op", "number", "is_first"), params)
-
-
 def check(found, expected, where, tolerance=1e-4):
     for f, e in zip(found, expected, strict=True):
         np.testing.assert_allclose(f.numpy(), e, rtol=tolerance, atol=tolerance, err_msg=f"on {where}")
+
+
+@cases(DIFFERENTIABLE)
+def test_gradient(engine, op, number, is_first, rng):
+    """The gradient agrees with finite differences in float64: taped, compiled, of what was compiled, of constants."""
+    sample = op.samples[number]
+    args, kwargs = draw(sample, rng, "float64")
+    arrays = float_arrays(args, kwargs)
+    results = [r for r in leaves(op(*args, **kwargs)) if r.dtype.is_floating]
+    weights = [rng.uniform(0.5, 1.5, r.shape) for r in results]
+
+    def value(*new):
+        return projected(op, *replace_arrays(args, kwargs, list(new)), weights)
+
+    def gradient(*new):
+        with dt.GradientTape() as tape:
+            tape.watch(list(new))
+            y = value(*new)
+        return tape.gradient(y, list(new), unconnected_gradients="zero")
+
+    with dt.engine("numpy"):
+        expected = finite_differences(lambda new: float(value(*new)), arrays)
+    compiled = dt.function(value)
+
+    def gradient_of_compiled(*new):
+        with dt.GradientTape() as tape:
+            tape.watch(list(new))
+            y = compiled(*new)
+        return tape.gradient(y, list(new), unconnected_gradients="zero")
+
+    ways = [gradient]
+    if engine in engines_to_compile([engine], op, number, is_first):
+        ways += [dt.function(gradient), gradient_of_compiled]
+    if not current_engine().compiles_programs:  # with arrays that are made inside the function
+        ways.append(lambda *new: dt.function(lambda: gradient(*map(dt.ops.convert, arrays)))())
+    for way in ways:
+        for f, e in zip(way(*map(dt.ops.convert, arrays)), expected, strict=True):
+            np.testing.assert_allclose(f.numpy(), e, rtol=1e-4, atol=1e-5)
 
 
 @cases(DIFFERENTIABLE)
