@@ -40,6 +40,19 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of tests marked `sampled(n)`, jax, which compiles each new call, runs one case in n, and the first of each op."""
+
+    def is_run(item: pytest.Item) -> bool:
+        mark, values = item.get_closest_marker("sampled"), getattr(item, "callspec", None)
+        if mark is None or values.params["engine"] != "jax" or values.params.get("is_first"):
+            return True
+        return in_sample(item.name, *mark.args)
+
+    config.hook.pytest_deselected(items=[item for item in items if not is_run(item)])
+    items[:] = filter(is_run, items)
+
+
 # On CI the same random programs in each run; elsewhere new ones, of which a failing one is printed.
 hypothesis.settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):

@@ -79,6 +79,7 @@ def test_value_and_type(engine, op, number, rng):
             assert (f.shape, f.dtype) == (shape, s.dtype)
 
 
+@pytest.mark.sampled(4)
 @cases(CASES)
 def test_compiled_is_eager(engine, op, number, is_first, rng):
     """`function` gives what the eager call gives, with known dimensions and, where the sample allows, unknown ones."""
