@@ -1,5 +1,7 @@
 """Checks that need a backend of Keras: a process has one, so each backend has its own.
 
+Tests of one backend stand together, since each process that runs tests makes those of a backend once.
+
 A module of checks ends with `main(globals())`; run with a backend, it prints what each of its functions `check_…` said.
 """
 

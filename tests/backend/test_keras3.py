@@ -12,16 +12,16 @@ TRAINING, ON_NUMPY = "tests.backend.keras3_training", "tests.backend.keras3_nump
 CASES = [f"check_{way} {case}" for way in ("native", "symbolic") for case in keras3_cases.all_cases()]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("check", checks_of(TRAINING))
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_training(check, backend):
     pytest.importorskip(backend)
     problem = outcomes(TRAINING, backend)[check]
     assert not problem, problem
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("check", CASES)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_case(check, backend):
     pytest.importorskip(backend)
     problem = outcomes(keras3_cases.__name__, backend)[check]

@@ -11,8 +11,8 @@ from tests.libraries import checks_of
 CHECKS = "tests.interop.keras_checks"
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("check", checks_of(CHECKS))
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_keras(check, backend):
     pytest.importorskip(backend)
     problem = outcomes(CHECKS, backend)[check]
