@@ -33,7 +33,9 @@ def in_sample(name: str, one_in: int) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What jax compiles is kept in pytest's cache for all processes: tests run the same small programs many times."""
+    """What jax compiles is kept in pytest's cache for all processes, and not optimised: tests run many small ones."""
+    if not WHOLE:  # what XLA optimises in its code is not what is tested, and takes a third of jax's time
+        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
     if hasattr(config, "cache"):
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
