@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import dovetail as dt
 from dovetail import ops
+from tests.conftest import ENGINES
 
 SHAPE = (4, 3, 5)
 X = np.arange(60, dtype="float32").reshape(SHAPE)
@@ -52,7 +53,7 @@ def check(index, x=X):
 @settings(deadline=None, max_examples=60)
 @given(basic)
 def test_basic_index_is_numpys(index):
-    for name in dt.list_engines():
+    for name in ENGINES:
         with dt.engine(name):
             check(index)
 
@@ -60,7 +61,7 @@ def test_basic_index_is_numpys(index):
 @settings(deadline=None, max_examples=60)
 @given(advanced())
 def test_advanced_index_is_numpys(index):
-    for name in dt.list_engines():
+    for name in ENGINES:
         with dt.engine(name):
             check(index)
 
@@ -68,7 +69,7 @@ def test_advanced_index_is_numpys(index):
 @settings(deadline=None, max_examples=15)
 @given(st.one_of(basic, advanced()))
 def test_compiled_index_is_eager(index):
-    for name in dt.list_engines():
+    for name in ENGINES:
         with dt.engine(name):
             for signature in (None, [dt.spec((None, None, None))]):
                 found = dt.function(lambda x: x[index], input_signature=signature)(ops.convert(X))
@@ -80,7 +81,7 @@ def test_compiled_index_is_eager(index):
 def test_gradient_counts_how_often_an_element_was_read(index):
     expected = np.zeros_like(X)
     np.add.at(expected, index, 1)
-    for name in dt.list_engines():
+    for name in ENGINES:
         with dt.engine(name):
             x = ops.convert(X)
             with dt.GradientTape() as tape:
