@@ -10,11 +10,6 @@ from dovetail import ops
 
 
 @pytest.fixture
-def graph():
-    return dt.Graph("test")
-
-
-@pytest.fixture
 def x(graph):
     return graph.placeholder(dt.spec((2,)), "x")
 

@@ -7,16 +7,6 @@ from dovetail import ops
 from tests.graph.test_edit import types
 
 
-@pytest.fixture
-def graph():
-    return dt.Graph("test")
-
-
-@pytest.fixture
-def x(graph):
-    return graph.placeholder(dt.spec((2, 3)), "x")
-
-
 def test_insert_before_and_after(graph, x):
     y, z = ops.tanh(x), ops.exp(x)
     with graph.insert_before(z.op):

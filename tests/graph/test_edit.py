@@ -8,16 +8,6 @@ from dovetail import ops
 from tests.graph.random_edits import dump
 
 
-@pytest.fixture
-def graph():
-    return dt.Graph("test")
-
-
-@pytest.fixture
-def x(graph):
-    return graph.placeholder(dt.spec((2, 3)), "x")
-
-
 def types(graph):
     return [op.type for op in graph.operations]
 

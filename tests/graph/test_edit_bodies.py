@@ -8,16 +8,6 @@ from dovetail import ops
 from tests.graph.test_edit import refused
 
 
-@pytest.fixture
-def graph():
-    return dt.Graph("test")
-
-
-@pytest.fixture
-def x(graph):
-    return graph.placeholder(dt.spec((2, 3)), "x")
-
-
 def test_a_shape_that_is_a_tensor_is_inferred_again_a12(graph):
     x = graph.placeholder(dt.spec((None, 3)), "x")
     y = ops.reshape(x, ops.stack([ops.shape(x)[0], 3]))

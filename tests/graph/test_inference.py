@@ -11,16 +11,6 @@ from dovetail import ops
 from tests.graph.test_edit import refused
 
 
-@pytest.fixture
-def graph():
-    return dt.Graph("test")
-
-
-@pytest.fixture
-def x(graph):
-    return graph.placeholder(dt.spec((2, 3)), "x")
-
-
 def import_all(part):
     """A graph into which another one is imported with its inputs."""
     graph = dt.Graph("other")

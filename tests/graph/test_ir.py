@@ -11,11 +11,6 @@ from dovetail.graph.order import Order
 from dovetail.graph.validate import problems
 
 
-@pytest.fixture
-def graph():
-    return dt.Graph("test")
-
-
 def placeholder(graph, name="x", shape=(2, 3), dtype="float32"):
     return graph.placeholder(dt.spec(shape, dtype), name)
 

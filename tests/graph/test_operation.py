@@ -10,17 +10,6 @@ import dovetail as dt
 import dovetail.backend as K
 from dovetail import ops
 
-
-@pytest.fixture
-def graph():
-    return dt.Graph("test")
-
-
-@pytest.fixture
-def x(graph):
-    return graph.placeholder(dt.spec((2, 3)), "x")
-
-
 # -- shapes -----------------------------------------------------------------------------------------------------------
 
 

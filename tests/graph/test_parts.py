@@ -10,11 +10,6 @@ from tests.graph.test_edit import refused, types
 
 
 @pytest.fixture
-def graph():
-    return dt.Graph("test")
-
-
-@pytest.fixture
 def x(graph):
     return graph.placeholder(dt.spec((3, 3)), "x")
 

@@ -13,11 +13,6 @@ x, y = wildcards("x y")
 
 
 @pytest.fixture
-def graph():
-    return dt.Graph("test")
-
-
-@pytest.fixture
 def a(graph):
     return graph.placeholder(dt.spec((2, 3)), "a")
 

@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pytest
 
 import dovetail as dt
 from dovetail import ops
@@ -17,11 +16,6 @@ def _gradient(op, g):
 
 def again(graph):
     return pickle.loads(pickle.dumps(graph))
-
-
-@pytest.fixture
-def graph():
-    return dt.Graph("test")
 
 
 def test_operations_of_several_results_and_what_they_wait_for(graph):

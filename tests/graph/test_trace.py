@@ -18,11 +18,6 @@ def types(graph):
     return [op.type for op in graph.operations]
 
 
-@pytest.fixture
-def graph():
-    return dt.Graph("test")
-
-
 # -- arguments --------------------------------------------------------------------------------------------------------
 
 
