@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -76,7 +77,7 @@ def register_context(read: Callable[[], object]) -> None:
 
 def context() -> tuple[object, ...]:
     """All that a trace depends on beside its arguments: the settings, gradient overrides, K's learning phase."""
-    return (version, *[read() for read in _contexts])
+    return (version, *map(operator.call, _contexts))
 
 
 def _set(setting: str, value: str, choices: tuple[str, ...]) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dovetail.core.variable import Variable
 
 held_by = attrgetter("_buffer")  # of a variable: its Buffer, or None
+array_of = attrgetter("value")  # of a Buffer
 
 
 class Buffer:

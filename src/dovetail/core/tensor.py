@@ -6,6 +6,7 @@ them when it is imported, since ops are written in terms of tensors and tensors'
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -240,6 +241,9 @@ class Tensor(Operators):
         shape = ",".join(map(str, self.shape))
         body = np.array2string(self._engine.to_numpy(self._value), separator=", ", threshold=100, prefix="Tensor(")
         return f"Tensor({body}, {self.dtype}[{shape}], {self.engine})"
+
+
+native_of = attrgetter("_value")  # of a Tensor: its array
 
 
 def _unpickled(array: np.ndarray, name: str) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 from dovetail.autodiff.vjp import gradient_graph, split
@@ -19,7 +20,7 @@ from dovetail.core.locks import holding, join, make_lock
 from dovetail.core.recording import Record, recording
 from dovetail.core.state import Buffer, held_by, put
 from dovetail.core.table import OPS
-from dovetail.core.tensor import Tensor
+from dovetail.core.tensor import Tensor, native_of
 from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph
 from dovetail.graph.transplant import Variables, transplant
@@ -79,8 +80,8 @@ class Concrete:
         """Runs it on Tensors of the engine, recorded on the tapes that watch."""
         if recording.tapes:
             return self._call_taped(tensors, engine)
-        arrays = [t._value for t in tensors]
-        return [Tensor(value, engine) for value in self.plan_for(arrays, engine)(arrays)]
+        arrays = list(map(native_of, tensors))
+        return list(map(Tensor, self.plan_for(arrays, engine)(arrays), repeat(engine)))
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
         for tape in recording.tapes:

@@ -19,7 +19,7 @@ import numpy as np
 from dovetail.autodiff.recorder import ClosureRecorder
 from dovetail.core import arguments, config
 from dovetail.core.cache import Cache
-from dovetail.core.engine import Engine
+from dovetail.core.engine import Engine, native_to_dtype
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
 from dovetail.core.infer import fits
@@ -109,7 +109,7 @@ class Function(Generic[P, R]):
                 key.append(static_key(leaf if _is_hashable(leaf) else _Same(leaf)))
                 continue
             tensors.append(tensor)
-            key.append((engine.shape(tensor._value), engine.dtype(tensor._value)))
+            key.append((engine.shape(tensor._value), native_to_dtype(engine.native_dtype_of(tensor._value))))
         return tensors, engine, tuple(key)
 
     def _checked(self, leaves: list[Any], structure: Any, engine: Engine) -> list[Tensor]:

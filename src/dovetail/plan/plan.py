@@ -18,7 +18,7 @@ from typing import Any
 
 from dovetail.core.engine import Engine
 from dovetail.core.locks import join
-from dovetail.core.state import Buffer, held_by, put, taken
+from dovetail.core.state import Buffer, array_of, held_by, put, taken
 from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import SHOWN
@@ -101,8 +101,10 @@ class Plan:
         self._consumes = any(schedule.consumed)
         self._lend = taken if all(schedule.consumed) else self._lend_some
         self._spares = schedule.spares
-        self._made = [(place.engine, place.device, owned) for place, owned in schedule.made]
-        self._changed = [(i, v, *self._made[i][:2]) for i, v in enumerate(changed)]
+        self._made = [(place.engine, place.device) for place, _ in schedule.made]
+        self._made_on = [place.engine for place, _ in schedule.made]
+        self._shared = [not owned for _, owned in schedule.made]
+        self._changed = [(i, v, *self._made[i]) for i, v in enumerate(changed)]
         first, second = len(optimized.inputs), len(optimized.inputs) + len(self.only_read)
         homes = schedule.homes[first:second]
         self._lent = [(v, place.engine, place.device) for v, place in zip(self.only_read, homes, strict=True)]
@@ -127,7 +129,8 @@ class Plan:
         for variable, engine, device in self._leaving_read:
             variable.shared_buffer(engine, device)
         # Before it holds a guard: a thread holds one at a time.
-        given = [*arguments, *[v.array_on(engine, device) for v, engine, device in self._lent]]
+        lent = [v.array_on(engine, device) for v, engine, device in self._lent] if self._lent else ()
+        given = [*arguments, *lent]
         return self._run(given) if self._guard is None else self._guard.holding(self._step, given)
 
     def _collected(self, given: Sequence[Any], **options: Any) -> tuple[Any, ...]:
@@ -156,7 +159,7 @@ class Plan:
             if self._consumes:
                 self._run([*given, *self._lend(before[: len(self._changed)]), *spares], into=found)
             else:
-                results = self._run([*given, *[b.value for b in before[: len(self._changed)]], *spares])
+                results = self._run([*given, *map(array_of, before[: len(self._changed)]), *spares])
                 for i in self._open:
                     self.assigned[i].check_shape(Tensor(results[self._result_count + i], self._made[i][0]))
                 found.append(results)
@@ -174,14 +177,12 @@ class Plan:
 
     def _spare(self, number: int, before: Buffer | None) -> Any:
         """An array that the next value of a variable may be written into."""
-        (engine, device, _), variable = self._made[number], self.assigned[number]
+        (engine, device), variable = self._made[number], self.assigned[number]
         spare = None if before is None else before.spare_array(engine)
         return engine.empty(variable.shape, variable.dtype, device) if spare is None else spare
 
     def _commit(self, results: tuple[Any, ...], before: list[Any]) -> None:
-        values = results[self._result_count :]
-        made = zip(values, self._made, strict=True)
-        buffers = [Buffer(value, engine, not owned) for value, (engine, _, owned) in made]
+        buffers = list(map(Buffer, results[self._result_count :], self._made_on, self._shared))
         for number in self._spares:
             buffers[number].spare = before[number]
         put(self.assigned, buffers)
