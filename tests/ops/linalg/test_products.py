@@ -25,6 +25,15 @@ EINSUMS = [
 ]
 
 
+def test_axes_of_dots_that_are_not_in_the_result_are_summed_over(rng):
+    """As in gradients; NumPy does not allow it in equations of users."""
+    g, x = draw(rng, (2, 3, 5), (3, 2, 4))
+    found = ops.linalg.products._einsum([g, x], "b...d,...bh->hd")
+    np.testing.assert_allclose(found.numpy(), np.einsum("bcd,cbh->hd", g, x))
+    graph = dt.function(lambda g, x: ops.linalg.products._einsum([g, x], "b...d,...bh->hd")).graph(g, x)
+    assert graph.outputs[0].shape == (4, 5)
+
+
 def draw(rng, *shapes):
     return [rng.uniform(-1, 1, shape) for shape in shapes]
 

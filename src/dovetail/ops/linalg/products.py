@@ -122,8 +122,8 @@ def _einsum_spec(inputs: Sequence[TensorSpec], equation: str) -> TensorSpec:
         for letter, dim in zip(front + back, named, strict=True):
             if dim is not None and sizes.setdefault(letter, dim) != dim:
                 raise ValueError(f"the axes named {letter!r} must be equally long, not {sizes[letter]} and {dim}.")
-    front, _, back = result.partition("...")
-    common = infer.broadcast(*batches) or ()
+    front, dots, back = result.partition("...")
+    common = (dots and infer.broadcast(*batches)) or ()  # what is not in the result is summed over
     return TensorSpec((*map(sizes.get, front), *common, *map(sizes.get, back)), inputs[0].dtype)
 
 
