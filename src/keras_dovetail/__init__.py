@@ -1,0 +1,1 @@
+"""Dovetail as a backend of Keras 3."""

@@ -1,0 +1,64 @@
+"""The dtypes that Keras' rules give, where Dovetail's own lattice gives others, and values as tensors of a dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from keras.src.backend.common import dtypes
+from keras.src.backend.common.variables import Variable, standardize_dtype
+
+from dovetail import ops
+from dovetail.core.value_kinds import is_tensor
+
+WIDE = {  # sums and products of small integers are wider, as on Keras' jax backend
+    "bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32",
+}  # fmt: skip
+
+
+def as_tensor(x: Any, dtype: Any = None) -> Any:
+    """A value (array, number, list, tensor, variable) as a tensor, of a dtype if one is given."""
+    if isinstance(x, Variable):
+        x = x.value
+    if not is_tensor(x):
+        return ops.convert(x, dtype)
+    return x if dtype is None or name_of(x) == standardize_dtype(dtype) else ops.cast(x, dtype)
+
+
+def name_of(x: Any) -> str:
+    """The name of a tensor's dtype."""
+    return str(x.dtype)
+
+
+def result_type(*values: Any) -> str:
+    """The dtype of tensors, dtypes and Python numbers together; the numbers are weak."""
+    return dtypes.result_type(*(getattr(v, "dtype", v if isinstance(v, (str, type)) else type(v)) for v in values))
+
+
+def promoted(*values: Any, with_float: bool = False) -> list[Any]:
+    """Tensors of the dtype that all have together; one of floats at least, if asked for."""
+    values = tuple(v if isinstance(v, (bool, int, float)) else as_tensor(v) for v in values)
+    dtype = result_type(*values, *([float] if with_float else []))
+    return [as_tensor(v, dtype) for v in values]
+
+
+def alike(values: Sequence[Any]) -> list[Any]:
+    """The tensors of a list, in the dtype that all have together."""
+    return promoted(*values) if len(values) else []
+
+
+def is_float(x: Any) -> bool:
+    """Whether a tensor holds floats."""
+    return "float" in name_of(x)
+
+
+def floating(x: Any) -> Any:
+    """A tensor of floats: integers become floats of Keras' `floatx`."""
+    x = as_tensor(x)
+    return x if is_float(x) or "complex" in name_of(x) else ops.cast(x, result_type("int32", float))
+
+
+def widened(x: Any) -> Any:
+    """A tensor in the dtype in which Keras adds and multiplies its numbers."""
+    x = as_tensor(x)
+    return as_tensor(x, WIDE.get(name_of(x)))

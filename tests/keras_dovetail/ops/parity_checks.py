@@ -1,0 +1,73 @@
+"""The sample calls on Keras' numpy backend and on one of Dovetail's engines: the same values, dtypes and shapes.
+
+The arguments are the engine, and which calls: each nth.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+from typing import Any
+
+import numpy as np
+from keras import tree
+
+import dovetail as dt
+import keras_dovetail  # noqa: F401  before Keras, which it may make run on Dovetail
+from tests.keras_backends import main
+from tests.keras_dovetail.ops.calls import Call
+from tests.keras_dovetail.ops.tables import MODULES, TABLE, sample
+
+
+def theirs_of(module: str) -> Any:
+    return importlib.import_module(f"keras.src.backend.numpy.{module}")
+
+
+def ours_of(module: str) -> Any:
+    """Our module that stands for one of Keras' numpy backend."""
+    return importlib.import_module(f"keras_dovetail.{'' if module in ('random', 'rnn') else 'ops.'}{module}")
+
+
+def functions(module: Any) -> dict[str, Any]:
+    """The public functions that a module of Keras defines."""
+    mine = {name: f for name, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__}
+    return {name: f for name, f in mine.items() if not name.startswith("_")}
+
+
+def check_same(call: Call, engine: str) -> None:
+    wanted = getattr(theirs_of(call.module), call.name)(*call.args, **call.options)
+    with dt.engine(engine):
+        found = getattr(ours_of(call.module), call.name)(*call.args, **call.options)
+    found, wanted = tree.flatten(found), tree.flatten(wanted)
+    assert len(found) == len(wanted)
+    for ours, theirs in zip(found, wanted, strict=True):
+        value = np.asarray(ours)
+        assert value.shape == np.shape(theirs), f"shape {value.shape}, not {np.shape(theirs)}"
+        if call.same_dtype:
+            assert value.dtype == np.asarray(theirs).dtype, f"dtype {value.dtype}, not {np.asarray(theirs).dtype}"
+        tolerance = 5e-3 if value.dtype == "float16" else call.tolerance
+        np.testing.assert_allclose(value, theirs, rtol=tolerance, atol=tolerance)
+
+
+def check_signatures(module: str) -> None:
+    ours = ours_of(module)
+    for name, function in functions(theirs_of(module)).items():
+        found, wanted = (inspect.signature(f).parameters.values() for f in (getattr(ours, name), function))
+        assert [(p.name, p.default, p.kind) for p in found] == [(p.name, p.default, p.kind) for p in wanted], name
+
+
+def check_all_are_called(module: str) -> None:
+    called = {call.name for call in TABLE.values() if call.module == module}
+    left = sorted({*functions(theirs_of(module))} - called - {"vectorize"})  # which gives a function
+    assert not left, f"no sample call of {', '.join(left)}"
+
+
+if __name__ == "__main__":
+    engine, every = sys.argv[1:]
+    checks = {name: functools.partial(check_same, TABLE[name], engine) for name in sample(int(every))}
+    for module in MODULES if engine == "numpy" else ():
+        checks[f"{module} signatures"] = functools.partial(check_signatures, module)
+        checks[f"{module} called"] = functools.partial(check_all_are_called, module)
+    main({f"check_{name}": check for name, check in checks.items()})

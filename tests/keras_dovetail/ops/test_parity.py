@@ -1,0 +1,20 @@
+"""The functions give what those of Keras' numpy backend give, on the engines."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("keras")
+
+from tests.conftest import ENGINES
+from tests.keras_backends import outcomes
+from tests.keras_dovetail.ops.tables import EVERY, MODULES, sample
+
+CASES = [(engine, every, name) for engine, every in EVERY.items() if engine in ENGINES for name in sample(every)]
+CASES += [("numpy", 1, f"{module} {what}") for module in MODULES for what in ("signatures", "called")]
+
+
+@pytest.mark.parametrize(("engine", "every", "name"), CASES)
+def test_is_as_on_keras_numpy_backend(engine: str, every: int, name: str):
+    found = outcomes("tests.keras_dovetail.ops.parity_checks", "numpy", engine, str(every))
+    assert found[f"check_{name}"] == ""
