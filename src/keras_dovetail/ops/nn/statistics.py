@@ -1,0 +1,71 @@
+"""Means and variances, normalization, attention, and the likeness of images."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from keras_dovetail.dtypes import as_tensor, is_float, name_of, promoted, result_type
+
+
+def moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> Any:
+    if synchronized:
+        raise NotImplementedError("Argument synchronized=True is not supported: Dovetail runs on one device.")
+    x = as_tensor(x)
+    mean, variance = ops.moments(as_tensor(x, result_type(x, "float32")), axes, keepdims)
+    if name_of(x) != "float16":
+        return (as_tensor(mean, x.dtype), as_tensor(variance, x.dtype)) if is_float(x) else (mean, variance)
+    most = float(np.finfo("float16").max)
+    return tuple(ops.cast(ops.clip(m, -most, most), "float16") for m in (mean, variance))
+
+
+def batch_normalization(
+    x: Any, mean: Any, variance: Any, axis: int, offset: Any = None, scale: Any = None, epsilon: float = 1e-3
+) -> Any:
+    offset, scale = (None if part is None else as_tensor(part) for part in (offset, scale))
+    return ops.batch_normalization(as_tensor(x), as_tensor(mean), as_tensor(variance), axis, offset, scale, epsilon)
+
+
+def psnr(x1: Any, x2: Any, max_val: Any) -> Any:
+    x1, x2 = as_tensor(x1), as_tensor(x2)
+    if tuple(x1.shape) != tuple(x2.shape):
+        raise ValueError(f"Input shapes {tuple(x1.shape)} and {tuple(x2.shape)} must match for PSNR calculation. ")
+    error = ops.mean(ops.square(x1 - x2))
+    return 20 * ops.log10(as_tensor(max_val, error.dtype)) - 10 * ops.log10(error)
+
+
+def dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    mask: Any = None,
+    scale: float | None = None,
+    is_causal: bool = False,
+    flash_attention: bool | None = None,
+    attn_logits_soft_cap: float | None = None,
+) -> Any:
+    if flash_attention:
+        raise ValueError("dot_product_attention: Dovetail has no flash attention; leave out flash_attention=True.")
+    query, key, value = promoted(query, key, value)
+    if len(query.shape) != 4:
+        raise ValueError(
+            f"`dot_product_attention` only supports 4D inputs. Received: query.shape={tuple(query.shape)}, "
+            f"key.shape={tuple(key.shape)}, value.shape={tuple(value.shape)}."
+        )
+    scale = 1 / math.sqrt(key.shape[-1]) if scale is None else scale
+    scores = ops.einsum("btnh,bsnh->bnts", query, key)
+    scores = as_tensor(scores, result_type(scores, "float32")) * scale
+    if bias is not None:
+        scores = scores + as_tensor(bias, scores.dtype)
+    seen = None if mask is None else as_tensor(mask, "bool")
+    if is_causal:
+        past = ops.tri(query.shape[1], key.shape[1], dtype="bool")
+        seen = past if seen is None else ops.logical_and(seen, past)
+    if seen is not None:
+        scores = ops.where(seen, scores, as_tensor(-0.7 * float(np.finfo("float32").max), scores.dtype))
+    weights = ops.softmax(as_tensor(scores, "float32"))
+    return ops.einsum("bnts,bsnh->btnh", as_tensor(weights, key.dtype), value)
