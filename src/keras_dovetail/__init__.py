@@ -1,1 +1,5 @@
-"""Dovetail as a backend of Keras 3."""
+"""Dovetail as a Keras backend: `import keras_dovetail` before `keras`, and Keras runs on Dovetail's engines."""
+
+from keras_dovetail import finder
+
+finder.install()

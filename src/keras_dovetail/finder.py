@@ -1,0 +1,135 @@
+"""Makes Keras know the backend "dovetail": Keras has no registry of backends, but chains of `if backend() == "jax"`.
+
+Each such branch in the syntax tree of six of Keras' modules gets a twin for "dovetail", which imports this package's
+modules in the place of those of Keras' jax backend.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.metadata import PackageNotFoundError, version
+from types import CodeType, ModuleType
+from typing import Any
+
+BACKEND = "dovetail"
+SUPPORTED = ("3.15.1",)  # the versions of Keras that are tested
+
+# Of each module, how many chains of branches, and tuples of the names of backends, must be found.
+MODULES = {
+    "keras.src.backend": (1, 0),
+    "keras.src.layers.layer": (1, 0),
+    "keras.src.models.model": (1, 0),
+    "keras.src.export.saved_model": (1, 0),
+    "keras.src.optimizers.optimizer": (1, 0),
+    "keras.src.utils.backend_utils": (1, 1),
+}
+
+_TEMPLATE = "keras.src.backend.jax"
+
+
+def install() -> None:
+    """From now on Keras is imported with Dovetail as its backend.
+
+    Raises:
+        ImportError: Keras is not installed, or in a version that is not supported, or was imported on another backend.
+    """
+    try:
+        found = version("keras")
+    except PackageNotFoundError:
+        raise ImportError("keras_dovetail needs Keras, which is not installed: pip install keras==3.15.1") from None
+    if found not in SUPPORTED:
+        raise _refusal(f"it is Keras {found}.")
+    if not any(type(each).__module__ == __name__ for each in sys.meta_path):  # which stays when Keras reloads itself
+        if "keras" in sys.modules:
+            raise ImportError("keras was imported before keras_dovetail, on another backend: import it afterwards.")
+        sys.meta_path.insert(0, _Finder())
+    os.environ["KERAS_BACKEND"] = BACKEND
+
+
+def _refusal(problem: str) -> ImportError:
+    return ImportError(f"Dovetail is a backend of Keras {' and '.join(SUPPORTED)}, but {problem} Install one of these.")
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules that need twin branches."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name in MODULES else None
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Loader(name, spec.loader.path)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    """Compiles a module's source with the twins; what Python caches of it without them is neither read nor written."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        tree, found = with_twins(ast.parse(self.get_data(self.path)))
+        if found != MODULES[fullname]:
+            raise _refusal(f'in {fullname} branches of `backend() == "jax"` were not found where they should be.')
+        return compile(tree, self.path, "exec", dont_inherit=True)
+
+
+def with_twins(tree: ast.Module) -> tuple[ast.Module, tuple[int, int]]:
+    """The tree with its twin branches, and how many chains of branches and tuples of names got one.
+
+    Example:
+        >>> tree, found = with_twins(ast.parse("if backend() == 'jax':\\n    from keras.src.backend.jax import core"))
+        >>> print(ast.unparse(tree))
+        if backend() == 'dovetail':
+            from keras_dovetail.backend import core
+        elif backend() == 'jax':
+            from keras.src.backend.jax import core
+    """
+    twins = _Twins()
+    return ast.fix_missing_locations(twins.visit(tree)), (twins.branches, twins.tuples)
+
+
+class _Twins(ast.NodeTransformer):
+    """Gives branches for jax their twins, and adds the name to tuples of the names of backends."""
+
+    branches = tuples = 0
+
+    def visit_If(self, node: ast.If) -> ast.If:
+        self.generic_visit(node)
+        match node.test:
+            case ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value="jax")]):
+                self.branches += 1
+                twin = copy.deepcopy(node)
+                _Renamed().visit(twin.test)
+                twin.body = [_Renamed().visit(statement) for statement in twin.body]
+                twin.orelse = [node]
+                return twin
+        return node
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.Tuple:
+        if any(isinstance(each, ast.Constant) and each.value == "jax" for each in node.elts):
+            self.tuples += 1
+            node.elts.append(ast.Constant(BACKEND))
+        return node
+
+
+class _Renamed(ast.NodeTransformer):
+    """Turns what names Keras' jax backend, its modules and classes, into what names Dovetail's."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        names = {"jax": BACKEND, _TEMPLATE: "keras_dovetail.backend"}
+        return ast.Constant(names.get(node.value, node.value) if isinstance(node.value, str) else node.value)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        if node.module == _TEMPLATE:
+            node.module = "keras_dovetail.backend"
+        elif (node.module or "").startswith(_TEMPLATE + "."):
+            node.module = node.module.replace(_TEMPLATE, "keras_dovetail")  # type: ignore[union-attr]
+            for alias in node.names:
+                if alias.name.lower().startswith("jax"):
+                    alias.name = "Dovetail" + alias.name[len("jax") :]
+        return node

@@ -1,0 +1,126 @@
+"""The twin branches that make Keras know the backend; here Keras itself is imported in other processes only."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.libraries import require
+
+require("keras", "the finder is for it")
+SOURCE = Path(__file__).parents[2] / "src" / "keras_dovetail" / "finder.py"
+
+
+def module():
+    """The finder, imported without the package, which would change what backend Keras gets in this process."""
+    spec = importlib.util.spec_from_file_location("keras_dovetail_finder", SOURCE)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+finder = module()
+KERAS = Path(importlib.util.find_spec("keras").origin).parents[1]
+
+
+def source_of(name: str) -> str:
+    path = KERAS.joinpath(*name.split("."))
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
+
+
+def twins(text: str) -> str:
+    return ast.unparse(finder.with_twins(ast.parse(text))[0])
+
+
+@pytest.mark.parametrize("name", finder.MODULES)
+def test_each_module_has_its_branches(name):
+    tree, found = finder.with_twins(ast.parse(source_of(name)))
+    assert found == finder.MODULES[name]
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    called = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    assert any(str(each).startswith("keras_dovetail.") for each in imported | called)
+
+
+@pytest.mark.parametrize("name", finder.MODULES)
+def test_nothing_else_changes(name):
+    """Without the twins the tree is as it was."""
+
+    class Without(ast.NodeTransformer):
+        def visit_If(self, node):
+            if "== 'dovetail'" in ast.unparse(node.test):
+                return self.visit(node.orelse[0])
+            return self.generic_visit(node)
+
+        def visit_Constant(self, node):
+            return None if node.value == "dovetail" else node
+
+    tree, _ = finder.with_twins(ast.parse(source_of(name)))
+    assert ast.unparse(Without().visit(tree)) == ast.unparse(ast.parse(source_of(name)))
+
+
+def test_classes_and_modules_are_renamed():
+    text = "if backend() == 'jax':\n    from keras.src.backend.jax.trainer import JAXTrainer as Trainer"
+    assert twins(text).splitlines()[:2] == [
+        "if backend() == 'dovetail':",
+        "    from keras_dovetail.trainer import DovetailTrainer as Trainer",
+    ]
+
+
+def test_a_chain_keeps_its_order_and_its_end():
+    text = "if b == 'tf':\n    x = 1\nelif b == 'jax':\n    x = 2\nelse:\n    x = 3"
+    found = {}
+    for name in ("tf", "jax", "dovetail", "other"):
+        names = {"b": name}
+        exec(twins(text), names)
+        found[name] = names["x"]
+    assert found == {"tf": 1, "jax": 2, "dovetail": 2, "other": 3}
+
+
+def test_conditions_of_more_than_the_name_get_no_twin():
+    text = "if backend() == 'jax' and nnx():\n    pass"
+    assert twins(text) == text
+
+
+def run(program: str, path: list[Path] = ()) -> str:
+    """What a program says on its last line; packages in `path` come before those that are installed."""
+    lines = [f"import sys; sys.path[:0] = {[*map(str, path), str(SOURCE.parents[1])]}", program]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
+    return (done.stdout + done.stderr).strip().splitlines()[-1]
+
+
+@pytest.fixture
+def other_keras(tmp_path):
+    """Makes a package that looks like a Keras of some version, whose modules have no branches."""
+
+    def make(version: str) -> Path:
+        for name in ("keras", "keras/src", "keras/src/backend"):
+            tmp_path.joinpath(name).mkdir()
+            tmp_path.joinpath(name, "__init__.py").write_text(
+                "from keras.src import backend" if name == "keras" else ""
+            )
+        info = tmp_path / f"keras-{version}.dist-info"
+        info.mkdir()
+        info.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: keras\nVersion: {version}\n")
+        return tmp_path
+
+    return make
+
+
+def test_other_versions_are_refused(other_keras):
+    said = run("import keras_dovetail", [other_keras("3.0.0")])
+    assert said.startswith("ImportError") and "3.15.1" in said and "3.0.0" in said
+
+
+def test_a_keras_without_the_branches_is_refused(other_keras):
+    said = run("import keras_dovetail, keras", [other_keras("3.15.1")])
+    assert said.startswith("ImportError") and "keras.src.backend" in said and "3.15.1" in said
+
+
+def test_keras_must_not_be_there_already(other_keras):
+    said = run("import keras, keras_dovetail", [other_keras("3.15.1")])
+    assert said.startswith("ImportError") and "before keras_dovetail" in said
