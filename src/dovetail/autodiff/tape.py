@@ -16,6 +16,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.autodiff import jacobian, reverse
 from dovetail.autodiff.recorder import Recorder, others
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.recording import record_on, recording
 from dovetail.core.structure import flatten, flatten_like, unflatten
@@ -60,7 +61,7 @@ class GradientTape(Recorder):
         """
         for tensor in flatten(tensors)[0]:
             _check(tensor, "GradientTape.watch")
-            self.follow(tensor)
+            self.follow(kind_of(tensor).followed(tensor))
 
     def watched_variables(self) -> list[Variable]:
         """The variables that were read while the tape recorded, or watched."""
@@ -187,7 +188,7 @@ class GradientTape(Recorder):
         if not self._persistent:
             self._used = True
             recording.tapes = others(self)
-        return flat, structure
+        return [kind_of(source).followed(source) for source in flat], structure
 
     def _playback(self) -> Iterator[Any]:
         """The nodes, the last one first; a tape that is not persistent lets go of each."""
@@ -208,7 +209,7 @@ class GradientTape(Recorder):
 
 def _check(tensor: Any, method: str) -> None:
     _check_kind(tensor, method)
-    if not tensor.dtype.is_differentiable:
+    if not as_dtype(tensor.dtype).is_differentiable:
         raise op_error(TypeError, method, f"{tensor!r} has no gradient, being {tensor.dtype}; cast it to a float.")
 
 

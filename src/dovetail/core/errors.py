@@ -18,6 +18,7 @@ _LIBRARIES = {  # whose frames are no user's: the root of a module's name → wh
     "contextlib": "contextlib",
     "jax": "JAX",
     "keras": "Keras",
+    "keras_dovetail": "Keras",
     "numpy": "NumPy",
     "optree": "optree",
     "tensorflow": "TensorFlow",

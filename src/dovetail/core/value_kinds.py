@@ -137,6 +137,10 @@ class ValueKind:
         """Why a gradient tape cannot follow the value, and what to do; None if it can."""
         return None
 
+    def followed(self, value: Any) -> Any:
+        """What a gradient tape follows in the place of the value: what a wrapper of a variable holds."""
+        return value
+
     # what is made of a value
 
     def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:

@@ -8,14 +8,18 @@ was told of.  So both are told as soon as they and Dovetail are there, in whatev
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 COMPANIONS = {"keras": "dovetail.interop.keras", "tensorflow": "dovetail.interop.tensorflow"}  # library → module
-NEEDS = {"keras": "Operation", "tensorflow": "function"}  # what it must have, which its older versions have not
+WANTED: dict[str, Callable[[Any], bool]] = {  # of older versions, and of Keras on Dovetail itself, nothing is said
+    "keras": lambda keras: hasattr(keras, "Operation") and keras.config.backend() != "dovetail",
+    "tensorflow": lambda tensorflow: hasattr(tensorflow, "function"),
+}
 
 
 class _Finder(MetaPathFinder):
@@ -40,7 +44,7 @@ class _Finder(MetaPathFinder):
 
 
 def _follow(name: str) -> None:
-    if hasattr(sys.modules[name], NEEDS[name]):
+    if WANTED[name](sys.modules[name]):
         import_module(COMPANIONS[name])
 
 
