@@ -1,0 +1,37 @@
+"""What Keras imports as its backend: the modules of functions, and the names that it expects beside them."""
+
+from __future__ import annotations
+
+from keras_dovetail import core as core
+from keras_dovetail import distribution_lib as distribution_lib
+from keras_dovetail import random as random
+from keras_dovetail import tensorboard as tensorboard
+from keras_dovetail.core import IS_THREAD_SAFE as IS_THREAD_SAFE
+from keras_dovetail.core import SUPPORTS_COMPLEX_DTYPES as SUPPORTS_COMPLEX_DTYPES
+from keras_dovetail.core import SUPPORTS_RAGGED_TENSORS as SUPPORTS_RAGGED_TENSORS
+from keras_dovetail.core import SUPPORTS_SPARSE_TENSORS as SUPPORTS_SPARSE_TENSORS
+from keras_dovetail.core import Variable as Variable
+from keras_dovetail.core import cast as cast
+from keras_dovetail.core import compute_output_spec as compute_output_spec
+from keras_dovetail.core import cond as cond
+from keras_dovetail.core import convert_to_numpy as convert_to_numpy
+from keras_dovetail.core import convert_to_tensor as convert_to_tensor
+from keras_dovetail.core import device_scope as device_scope
+from keras_dovetail.core import is_tensor as is_tensor
+from keras_dovetail.core import name_scope as name_scope
+from keras_dovetail.core import random_seed_dtype as random_seed_dtype
+from keras_dovetail.core import scatter as scatter
+from keras_dovetail.core import shape as shape
+from keras_dovetail.core import stop_gradient as stop_gradient
+from keras_dovetail.core import vectorized_map as vectorized_map
+from keras_dovetail.ops import image as image
+from keras_dovetail.ops import linalg as linalg
+from keras_dovetail.ops import math as math
+from keras_dovetail.ops import nn as nn
+from keras_dovetail.ops import numpy as numpy
+from keras_dovetail.rnn import bidirectional_gru as bidirectional_gru
+from keras_dovetail.rnn import bidirectional_lstm as bidirectional_lstm
+from keras_dovetail.rnn import cudnn_ok as cudnn_ok
+from keras_dovetail.rnn import gru as gru
+from keras_dovetail.rnn import lstm as lstm
+from keras_dovetail.rnn import rnn as rnn

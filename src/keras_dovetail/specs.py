@@ -1,0 +1,60 @@
+"""The shapes and dtypes that a function gives, found by tracing it on placeholders: nothing is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from keras.src import tree
+from keras.src.backend.common.keras_tensor import KerasTensor
+from keras.src.backend.common.stateless_scope import StatelessScope
+from keras.src.backend.common.symbolic_scope import SymbolicScope
+from keras.src.backend.common.variables import standardize_dtype
+
+from dovetail.core.spec import spec
+from dovetail.graph.ir import Graph
+from keras_dovetail.tensors import is_tensor
+
+_FILLINGS = 83, 89  # primes: a dimension that depends on an unknown one differs between the two, whatever is done to it
+
+
+def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function of KerasTensors gives.
+
+    Args:
+        fn: a function of tensors; variables that it assigns keep their values.
+        args, kwargs: its arguments, with KerasTensors in the place of tensors.
+
+    Returns:
+        What it returns, with KerasTensors in the place of tensors; a dimension is None if it depends on one that is.
+    """
+    with StatelessScope(), SymbolicScope():
+        first = _traced(fn, args, kwargs, _FILLINGS[0])
+        if any(None in x.shape for x in tree.flatten((args, kwargs)) if isinstance(x, KerasTensor)):
+            second = _traced(fn, args, kwargs, _FILLINGS[1])
+            return tree.map_structure(_common, first, second)
+        return first
+
+
+def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, filling: int) -> Any:
+    graph = Graph("spec")
+
+    def placeholder(x: Any) -> Any:
+        if not isinstance(x, KerasTensor):
+            return x
+        return graph.placeholder(spec([filling if dim is None else dim for dim in x.shape], x.dtype))
+
+    with graph.as_default(), StatelessScope():
+        args, kwargs = tree.map_structure(placeholder, (args, kwargs))
+        return tree.map_structure(_as_spec, fn(*args, **kwargs))
+
+
+def _as_spec(x: Any) -> Any:
+    return KerasTensor(tuple(x.shape), standardize_dtype(x.dtype)) if is_tensor(x) else x
+
+
+def _common(first: Any, second: Any) -> Any:
+    if not isinstance(first, KerasTensor):
+        return first
+    dims = [a if a == b else None for a, b in zip(first.shape, second.shape, strict=True)]
+    return KerasTensor(dims, first.dtype)

@@ -1,0 +1,88 @@
+"""What Keras asks of tensors: made of anything, told from other values, cast, and given back as NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from keras.src.backend import config
+from keras.src.backend.common.variables import standardize_dtype
+
+from dovetail import ops
+from dovetail.core import arguments
+from dovetail.core.dtypes import promote
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.recording import building
+from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of, is_recorded, kind_of, unwrapped
+from dovetail.graph.ir import GraphTensor
+
+# What Keras makes of 64 bits where nobody asks for them, on all of its backends but one.
+_NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether it is a tensor of Dovetail's, eager or of a graph; another library's is none."""
+    return isinstance(x, (Tensor, GraphTensor))
+
+
+def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
+    """Anything as a tensor of the current engine; while a program is traced, as one of its graph.
+
+    Args:
+        x: a tensor, a variable, another library's array, a NumPy array, a Python number, or nested lists of them.
+        dtype: the dtype to cast to.  Without it tensors keep theirs, and numbers of 64 bits become 32 wide, but for
+            floats where `floatx` is "float64".
+        sparse: must not be true.
+        ragged: must not be true.
+
+    Raises:
+        ValueError: a sparse or ragged tensor is wanted.
+
+    Example:
+        >>> convert_to_tensor(np.arange(2)).dtype, convert_to_tensor([1, 2], "float16").dtype
+        ('int32', 'float16')
+    """
+    if sparse or ragged:
+        raise ValueError(f"there are no {'sparse' if sparse else 'ragged'} tensors on the backend dovetail.")
+    x = unwrapped(x)
+    wanted = None if dtype is None else standardize_dtype(dtype)
+    if is_recorded(x):
+        return x if wanted in (None, x.dtype) else ops.cast(x, wanted)
+    if type(x) is Tensor:
+        if x._engine is not (engine := current_engine()):
+            x = arguments.move(x, engine)
+        return x if wanted in (None, x.dtype) else ops.cast(x, wanted)
+    x = arguments.stacked(x)
+    if is_tensor(x):  # a list of tensors was stacked
+        return convert_to_tensor(x, wanted)
+    if building.graphs and not kind_of(x).is_tensor:
+        return building.graphs[-1].constant(np.asarray(ops.convert(x, wanted or narrowed(x), "numpy").value))
+    return ops.convert(x, wanted or narrowed(x), current_engine().name)
+
+
+def narrowed(x: Any) -> str:
+    """The dtype of the tensor that is made of a value when none is said."""
+    name = str(promote([dtype_of(x)]))
+    return name if name == config.floatx() else _NARROW.get(name, name)
+
+
+def convert_to_numpy(x: Any) -> np.ndarray:
+    """The numbers of a tensor, variable or anything else, as an array of its own.
+
+    Example:
+        >>> convert_to_numpy(convert_to_tensor([1., 2.]))
+        array([1., 2.], dtype=float32)
+    """
+    x = unwrapped(x)
+    return x.numpy() if type(x) is Tensor else np.array(x)
+
+
+def shape(x: Any) -> tuple[int | None, ...]:
+    """The shape; while it is traced, with None for dimensions that are not known."""
+    return tuple(x.shape)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """The value as a tensor of another dtype."""
+    return convert_to_tensor(x, dtype)

@@ -1,0 +1,124 @@
+"""Keras' Variable, held by a `dovetail.Variable`: so it moves between engines, and programs read and assign it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from keras.src.backend.common import KerasVariable
+from keras.src.backend.common.stateless_scope import get_stateless_scope
+
+import dovetail
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.op import Op
+from dovetail.core.recording import not_building, record_on
+from dovetail.core.value_kinds import ValueKind, register, unwrapped
+from keras_dovetail.tensors import convert_to_tensor
+
+
+@contextmanager
+def _computing() -> Iterator[None]:
+    """First values are computed now, unseen by tapes, wherever a layer is built: a trace outlives no variable."""
+    with not_building(), record_on(()):
+        yield
+
+
+class _Noting(threading.local):
+    before: tuple[dict[int, Any], ...] = ()
+
+
+_noting = _Noting()
+
+
+@contextmanager
+def noting(before: dict[int, Any]) -> Iterator[None]:
+    """Notes of each variable that is assigned in a `with` block what it was before, as (variable, value)."""
+    outside, _noting.before = _noting.before, (*_noting.before, before)
+    try:
+        yield
+    finally:
+        _noting.before = outside
+
+
+class Variable(KerasVariable):
+    """A variable of Keras.
+
+    Example:
+        >>> w = Variable([1., 2.], name="w")
+        >>> w.assign_add([1., 1.]).numpy()
+        array([2., 3.], dtype=float32)
+    """
+
+    _value: dovetail.Variable | None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        with _computing():
+            super().__init__(*args, **kwargs)
+
+    def _deferred_initialize(self) -> None:
+        with _computing():
+            super()._deferred_initialize()
+
+    def _initialize(self, value: Any) -> None:
+        self._shape = self._validate_shape(value.shape)
+        self._value = dovetail.Variable(value, self._dtype, name=self._path, trainable=self._trainable)
+
+    def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Any:
+        return convert_to_tensor(value, dtype)
+
+    def assign(self, value: Any) -> Any:
+        """Gives the variable a value of its shape, and returns it as a tensor of the variable's dtype."""
+        for before in _noting.before:
+            if id(self) not in before:
+                before[id(self)] = self, self._current()
+        return super().assign(value)
+
+    def _direct_assign(self, value: Any) -> None:
+        if self._value is not None:
+            self._value.assign(value)
+
+    @property
+    def value(self) -> Any:
+        """The current value: a tensor of the current engine, or of the graph that is traced."""
+        return self._maybe_autocast(self._current())
+
+    def _current(self) -> Any:
+        scope = get_stateless_scope()
+        found = None if scope is None else scope.get_current_value(self)
+        if found is not None:
+            return found
+        if self._value is not None:
+            return self._value.read(current_engine())
+        return self._initializer(self._shape, dtype=self._dtype)  # not made yet: stands for it while shapes are found
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers train it, and tapes watch it by themselves."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
+        if self._value is not None:
+            self._value.trainable = self._trainable
+
+
+class _Kind(ValueKind):
+    """Dovetail's ops take a variable's value, and tapes the variable that holds it."""
+
+    rank = 5
+
+    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
+        held = [tuple(map(unwrapped, v)) if isinstance(v, (list, tuple)) else unwrapped(v) for v in values]
+        return op(*held, name=name)
+
+    def unwrapped(self, value: Any) -> Any:
+        return value.value
+
+    def followed(self, value: Any) -> Any:
+        return value._value
+
+
+register(KerasVariable, _Kind())
