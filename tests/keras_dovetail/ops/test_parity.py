@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("keras")
@@ -10,6 +13,7 @@ from tests.conftest import ENGINES
 from tests.keras_backends import outcomes
 from tests.keras_dovetail.ops.tables import EVERY, MODULES, sample
 
+CHECKS = re.findall(r"^def (check_\w+)", (Path(__file__).parent / "own_checks.py").read_text(), re.MULTILINE)
 CASES = [(engine, every, name) for engine, every in EVERY.items() if engine in ENGINES for name in sample(every)]
 CASES += [("numpy", 1, f"{module} {what}") for module in MODULES for what in ("signatures", "called")]
 
@@ -18,3 +22,9 @@ CASES += [("numpy", 1, f"{module} {what}") for module in MODULES for what in ("s
 def test_is_as_on_keras_numpy_backend(engine: str, every: int, name: str):
     found = outcomes("tests.keras_dovetail.ops.parity_checks", "numpy", engine, str(every))
     assert found[f"check_{name}"] == ""
+
+
+@pytest.mark.parametrize("engine", [name for name in EVERY if name in ENGINES])
+@pytest.mark.parametrize("name", CHECKS)
+def test_holds(engine: str, name: str):
+    assert outcomes("tests.keras_dovetail.ops.own_checks", "numpy", engine)[name] == ""

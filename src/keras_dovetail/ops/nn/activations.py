@@ -74,15 +74,13 @@ def sparse_sigmoid(x: Any) -> Any:
 
 
 def sparsemax(x: Any, axis: int = -1) -> Any:
-    """The nearest probabilities to scores: what of them lies above a threshold at which the rest sums to 1."""
+    """Keras' sparsemax, whose threshold is made of the sum of the sums, on all of its backends."""
     x = ops.moveaxis(as_tensor(x), axis, -1)
     ordered = ops.flip(ops.sort(x), -1)
     sums = ops.cumsum(ordered, -1)
-    counts = ops.ones_like(x)
-    counts = ops.cumsum(counts, -1)
-    inside = ordered * counts > sums - 1
+    inside = ordered * ops.cumsum(ops.ones_like(x), -1) > sums - 1
     count = ops.sum(ops.cast(inside, x.dtype), -1, keepdims=True)
-    total = ops.sum(ops.where(inside, ordered, ops.zeros_like(ordered)), -1, keepdims=True)
+    total = ops.sum(ops.where(inside, sums, ops.zeros_like(sums)), -1, keepdims=True)
     return ops.moveaxis(ops.maximum(x - (total - 1) / count, 0), -1, axis)
 
 

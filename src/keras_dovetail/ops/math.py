@@ -1,0 +1,240 @@
+"""What `keras.src.backend.math` of a backend has: segments, sequences, Fourier transforms, special functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from keras_dovetail.dtypes import as_tensor, floating, is_float, name_of, promoted
+from keras_dovetail.ops.calls import Function, unary
+
+erf = unary(ops.erf)
+erfc = unary(ops.erfc)
+erfinv = unary(ops.erfinv)
+rsqrt = unary(ops.rsqrt)
+
+
+def logdet(x: Any) -> Any:
+    return ops.slogdet(as_tensor(x))[1]
+
+
+def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return ops.logsumexp(as_tensor(x), axis, keepdims)
+
+
+def top_k(x: Any, k: int, sorted: bool = True) -> Any:
+    return tuple(ops.top_k(as_tensor(x), k))
+
+
+def in_top_k(targets: Any, predictions: Any, k: int) -> Any:
+    return ops.in_top_k(as_tensor(targets), as_tensor(predictions), k)
+
+
+def cdist(x: Any, y: Any) -> Any:
+    x, y = promoted(x, y, with_float=True)
+    if len(x.shape) < 2 or len(y.shape) < 2:
+        raise ValueError("`cdist` inputs must have rank >= 2")
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError("Last dimension of inputs to `cdist` must match")
+    return ops.euclidean_norm(ops.expand_dims(x, -2) - ops.expand_dims(y, -3), -1)
+
+
+# -- segments ---------------------------------------------------------------------------------------------------------
+
+
+def _placed(data: Any, segment_ids: Any, num_segments: int | None) -> tuple[Any, Any, int]:
+    """Rows, the segment of each, and how many segments there are; those of no segment go to one more, at the end."""
+    data, ids = as_tensor(data), as_tensor(segment_ids, "int32")
+    count = int(ops.max(ids)) + 1 if num_segments is None else num_segments
+    outside = ops.logical_or(ids < 0, ids >= count)
+    return data, ops.where(outside, as_tensor(count, "int32"), ids), count
+
+
+def _segments(scatter: Function, start: Function) -> Function:
+    def call(data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False) -> Any:
+        data, ids, count = _placed(data, segment_ids, num_segments)
+        empty = ops.full((count + 1, *data.shape[1:]), start(data), data.dtype)
+        return scatter(empty, ops.expand_dims(ids, -1), data)[:count]
+
+    return call
+
+
+def _least(x: Any) -> Any:
+    return -math.inf if is_float(x) else int(np.iinfo(name_of(x)).min)
+
+
+def _most(x: Any) -> Any:
+    return math.inf if is_float(x) else int(np.iinfo(name_of(x)).max)
+
+
+segment_max = _segments(ops.tensor_scatter_max, _least)
+segment_min = _segments(ops.tensor_scatter_min, _most)
+segment_sum = _segments(ops.tensor_scatter_add, lambda x: 0)
+
+
+def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False) -> Any:
+    data, ids, count = _placed(data, segment_ids, num_segments)
+    inside = ops.arange(count)[:, None] == ids
+    inside = ops.reshape(inside, (count, -1, *(1 for _ in data.shape[1:])))
+    return ops.prod(ops.where(inside, data, ops.ones_like(data)), 1)
+
+
+# -- Fourier transforms -----------------------------------------------------------------------------------------------
+# As products with the matrix of the transform: n times as much work as a fast one for n numbers, with its gradient, on
+# each engine.
+
+
+def _waves(places: int, frequencies: int, period: int, dtype: Any) -> tuple[Any, Any]:
+    """Cosines and sines (places, frequencies)."""
+    turns = np.outer(np.arange(places), np.arange(frequencies)) % period
+    angles = 2 * np.pi * turns / period
+    return as_tensor(np.cos(angles), dtype), as_tensor(np.sin(angles), dtype)
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    """The real and the imaginary part that Keras gives."""
+    if not isinstance(x, (tuple, list)) or len(x) != 2:
+        raise ValueError(f"Input `x` should be a tuple of two tensors - real and imaginary. Received: x={x}")
+    real, imag = map(as_tensor, x)
+    if tuple(real.shape) != tuple(imag.shape):
+        raise ValueError(
+            "Input `x` should be a tuple of two tensors - real and imaginary. Both the real and imaginary parts should "
+            f"have the same shape. Received: x[0].shape = {tuple(real.shape)}, x[1].shape = {tuple(imag.shape)}"
+        )
+    if not (is_float(real) and is_float(imag)):
+        raise ValueError(f"At least one tensor in input `x` is not of type float. Received: x={x}.")
+    return real, imag
+
+
+def _transformed(real: Any, imag: Any, sign: int) -> tuple[Any, Any]:
+    """Along the last axis: sums with exp(sign 2πi jk / n)."""
+    n = real.shape[-1]
+    cos, sin = _waves(n, n, n, real.dtype)
+    return real @ cos - sign * (imag @ sin), imag @ cos + sign * (real @ sin)
+
+
+def _along_rows(parts: tuple[Any, Any], sign: int) -> tuple[Any, Any]:
+    real, imag = (ops.swapaxes(part, -1, -2) for part in parts)
+    real, imag = _transformed(real, imag, sign)
+    return ops.swapaxes(real, -1, -2), ops.swapaxes(imag, -1, -2)
+
+
+def fft(x: Any) -> Any:
+    return _transformed(*_parts(x), -1)
+
+
+def fft2(x: Any) -> Any:
+    return _along_rows(_transformed(*_parts(x), -1), -1)
+
+
+def ifft2(x: Any) -> Any:
+    real, imag = _along_rows(_transformed(*_parts(x), 1), 1)
+    size = real.shape[-1] * real.shape[-2]
+    return real / size, imag / size
+
+
+def _of_length(x: Any, length: int) -> Any:
+    """The last axis cut, or filled up with zeros."""
+    size = x.shape[-1]
+    if size >= length:
+        return x[..., :length]
+    return ops.pad(x, [(0, 0)] * (len(x.shape) - 1) + [(0, length - size)])
+
+
+def rfft(x: Any, fft_length: int | None = None) -> Any:
+    x = floating(x)
+    n = x.shape[-1] if fft_length is None else fft_length
+    cos, sin = _waves(n, n // 2 + 1, n, x.dtype)
+    x = _of_length(x, n)
+    return x @ cos, -(x @ sin)
+
+
+def irfft(x: Any, fft_length: int | None = None) -> Any:
+    real, imag = _parts(x)
+    n = 2 * (real.shape[-1] - 1) if fft_length is None else fft_length
+    count = n // 2 + 1
+    cos, sin = _waves(count, n, n, real.dtype)
+    weights = np.full((count, 1), 2 / n)  # each frequency stands for its negative, too, but for 0 and the highest
+    weights[0] = 1 / n
+    if n % 2 == 0:
+        weights[-1] = 1 / n
+    weights = as_tensor(weights, real.dtype)
+    return _of_length(real, count) @ (cos * weights) - _of_length(imag, count) @ (sin * weights)
+
+
+def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Any:
+    x = as_tensor(x)
+    count = (x.shape[-1] - (sequence_length - sequence_stride)) // sequence_stride
+    places = np.arange(count)[:, None] * sequence_stride + np.arange(sequence_length)
+    return ops.take(x, places.astype("int32"), -1)
+
+
+_WINDOWS = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46)}  # a - b cos
+
+
+def _window(window: Any, sequence_length: int, fft_length: int, dtype: Any) -> Any:
+    """The weights of a sequence that is filled up with zeros at both ends."""
+    if window is None:
+        return as_tensor(np.ones(fft_length), dtype)
+    if isinstance(window, str):
+        if window not in _WINDOWS:
+            raise ValueError(
+                f'If a string is passed to `window`, it must be one of `"hann"`, `"hamming"`. Received: window={window}'
+            )
+        a, b = _WINDOWS[window]
+        window = a - b * np.cos(2 * np.pi * np.arange(sequence_length) / sequence_length)
+    window = as_tensor(window, dtype)
+    if tuple(window.shape) != (sequence_length,):
+        raise ValueError(
+            f"The shape of `window` must be equal to [sequence_length]. Received: window shape={tuple(window.shape)}"
+        )
+    before = (fft_length - sequence_length) // 2
+    return ops.pad(window, [(before, fft_length - sequence_length - before)])
+
+
+def stft(
+    x: Any, sequence_length: int, sequence_stride: int, fft_length: int, window: Any = "hann", center: bool = True
+) -> Any:
+    x = as_tensor(x)
+    if name_of(x) not in ("float32", "float64"):
+        raise TypeError(f"Invalid input type. Expected `float32` or `float64`. Received: input type={x.dtype}")
+    if fft_length < sequence_length:
+        raise ValueError(
+            "`fft_length` must equal or larger than `sequence_length`. "
+            f"Received: sequence_length={sequence_length}, fft_length={fft_length}"
+        )
+    weights = _window(window, sequence_length, fft_length, x.dtype)
+    if center:
+        half = fft_length // 2
+        x = ops.pad(x, [(0, 0)] * (len(x.shape) - 1) + [(half, half)], "reflect")
+    return rfft(extract_sequences(x, fft_length, sequence_stride) * weights, fft_length)
+
+
+def istft(
+    x: Any,
+    sequence_length: int,
+    sequence_stride: int,
+    fft_length: int,
+    length: int | None = None,
+    window: Any = "hann",
+    center: bool = True,
+) -> Any:
+    frames = irfft(x, fft_length)
+    *batch, count, _ = frames.shape
+    total = fft_length + sequence_stride * (count - 1)
+    weights = _window(window, sequence_length, fft_length, frames.dtype)
+
+    def added(sequences: Any) -> Any:
+        """Sequences on top of each other, each by a stride later."""
+        patches = ops.reshape(sequences, (-1, count, fft_length, 1))
+        sizes = (patches.shape[0], total, 1)
+        return ops.overlap_add(patches, sizes, (fft_length,), (sequence_stride,), (1,), "valid")[..., 0]
+
+    norm = added(ops.broadcast_to(ops.square(weights), (1, count, fft_length)))
+    signal = added(frames * weights) / ops.where(norm > 1e-10, norm, ops.ones_like(norm))
+    start = fft_length // 2 if center else 0
+    end = start + length if length is not None else total - start
+    return ops.reshape(signal, (*batch, total))[..., start:end]

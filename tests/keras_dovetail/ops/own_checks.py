@@ -1,0 +1,103 @@
+"""What is not a matter of equal results: random numbers, functions of functions, factors that are not unique.
+
+The argument is the engine.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+import dovetail as dt
+from keras_dovetail import random
+from keras_dovetail.ops import linalg, numpy
+from keras_dovetail.rnn import bidirectional_gru, bidirectional_lstm, gru, lstm
+from tests.keras_backends import main
+from tests.keras_dovetail.ops.calls import floats
+
+N = 4000
+
+
+def drawn(function: Any, *args: Any, dtype: str = "float32", shape: tuple[int, ...] = (N,)) -> np.ndarray:
+    """Random numbers, after looking that the seed decides them."""
+    first, again, other = (np.asarray(function(*args, seed=seed)) for seed in (3, 3, 4))
+    assert first.dtype == dtype and first.shape == shape
+    assert (first == again).all() and (first != other).any()
+    return first
+
+
+def near(found: Any, wanted: float) -> None:
+    assert abs(float(found) - wanted) < 0.1, f"{found}, not {wanted}"
+
+
+def check_floats() -> None:
+    normal = drawn(random.normal, (N,), 1.0, 2.0)
+    near(normal.mean(), 1), near(normal.std(), 2)
+    uniform = drawn(random.uniform, (N,), -1.0, 3.0)
+    near(uniform.mean(), 1), near(uniform.min(), -1), near(uniform.max(), 3)
+    cut = drawn(random.truncated_normal, (N,), 1.0, 2.0)
+    near(cut.mean(), 1)
+    assert cut.min() >= -3 and cut.max() <= 5
+    near(drawn(random.gamma, (N,), 2.0).mean(), 2)
+    near(drawn(random.beta, (N,), 1.0, 3.0).mean(), 0.25)
+    near(drawn(random.binomial, (N,), 4.0, 0.5).mean(), 2)
+
+
+def check_choices() -> None:
+    whole = drawn(random.randint, (N,), 2, 5, dtype="int32")
+    assert set(whole.tolist()) == {2, 3, 4}
+    classes = drawn(random.categorical, np.log(np.float32([[1, 3], [1, 1e-9]])), N, dtype="int64", shape=(2, N))
+    near(classes[0].mean(), 0.75), near(classes[1].mean(), 0)
+    rows = np.asarray(random.shuffle(np.arange(20), seed=1))
+    assert sorted(rows.tolist()) == list(range(20)) and rows.tolist() != list(range(20))
+
+
+def check_dropout() -> None:
+    x = np.ones((N, 2), "float32")
+    kept = drawn(lambda seed: random.dropout(x, 0.2, seed=seed), shape=(N, 2))
+    near(kept.mean(), 1)
+    np.testing.assert_allclose(np.unique(kept), [0, 1.25])
+    rows = np.asarray(random.dropout(x, 0.5, noise_shape=(None, 1), seed=1))
+    assert (rows[:, 0] == rows[:, 1]).all()
+    assert (np.asarray(random.dropout(x, 1.0)) == 0).all() and (np.asarray(random.dropout(x, 0)) == x).all()
+
+
+def check_factors() -> None:
+    x = floats(5, 3)
+    u, s, v = map(np.asarray, linalg.svd(x, full_matrices=False))
+    np.testing.assert_allclose(u * s @ v, x, atol=1e-5)
+    q, r = map(np.asarray, linalg.qr(x, mode="complete"))
+    np.testing.assert_allclose(q @ r, x, atol=1e-5)
+    assert q.shape == (5, 5)
+
+
+def check_jvp() -> None:
+    value, moved = linalg.jvp(lambda x: x * x, (np.float32([2, 3]),), (np.float32([1, 2]),))
+    assert np.asarray(value).tolist() == [4, 9] and np.asarray(moved).tolist() == [4, 12]
+    _, moved, aux = linalg.jvp(lambda x: (x * x, x + 1), (np.float32(3),), (np.float32(1),), has_aux=True)
+    assert float(moved) == 6 and float(aux) == 4
+
+
+def check_vectorize() -> None:
+    total = numpy.vectorize(lambda x, y: x * y + 1)
+    np.testing.assert_allclose(np.asarray(total(np.float32([1, 2]), np.float32([3, 4]))), [4, 9])
+    rows = numpy.vectorize(lambda x, y: numpy.sum(x * y), signature="(n),(n)->()")
+    x, y = floats(3, 4), floats(4)
+    np.testing.assert_allclose(np.asarray(rows(x, y)), x @ y, rtol=1e-5)
+
+
+def check_fused_layers_are_refused() -> None:
+    for layer in (lstm, gru, bidirectional_lstm, bidirectional_gru):
+        try:
+            layer(1)
+        except NotImplementedError as error:
+            assert "no fused kernel" in str(error)
+        else:
+            raise AssertionError("it did not raise")
+
+
+if __name__ == "__main__":
+    with dt.engine(sys.argv[1]):
+        main(globals())
