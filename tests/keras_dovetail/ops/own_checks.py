@@ -12,7 +12,7 @@ import numpy as np
 
 import dovetail as dt
 from keras_dovetail import random
-from keras_dovetail.ops import linalg, numpy
+from keras_dovetail.ops import image, linalg, numpy
 from keras_dovetail.rnn import bidirectional_gru, bidirectional_lstm, gru, lstm
 from tests.keras_backends import main
 from tests.keras_dovetail.ops.calls import floats
@@ -86,6 +86,22 @@ def check_vectorize() -> None:
     rows = numpy.vectorize(lambda x, y: numpy.sum(x * y), signature="(n),(n)->()")
     x, y = floats(3, 4), floats(4)
     np.testing.assert_allclose(np.asarray(rows(x, y)), x @ y, rtol=1e-5)
+
+
+def check_slopes() -> None:
+    x = np.zeros((1, 4, 5, 1), "float32") + np.arange(5, dtype="float32")[:, None]
+    edges = np.asarray(image.sobel_edges(x))
+    assert edges.shape == (1, 4, 5, 1, 2)
+    assert (edges[0, 1:-1, 1:-1, 0] == [0, 8]).all()
+    first = np.asarray(image.sobel_edges(x.transpose(0, 3, 1, 2), data_format="channels_first"))
+    assert (first.transpose(0, 2, 3, 1, 4) == edges).all()
+
+
+def check_elastic_transform() -> None:
+    x = floats(2, 6, 7, 3)
+    moved = drawn(lambda seed: image.elastic_transform(x, alpha=2.0, sigma=1.0, seed=seed), shape=x.shape)
+    assert x.min() <= moved.min() and moved.max() <= x.max() and (moved != x).any()
+    np.testing.assert_allclose(np.asarray(image.elastic_transform(x, alpha=0.0, seed=1)), x, atol=1e-5)
 
 
 def check_fused_layers_are_refused() -> None:

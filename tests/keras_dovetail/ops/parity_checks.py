@@ -22,8 +22,9 @@ from tests.keras_dovetail.ops.tables import MODULES, TABLE, sample
 
 HELPERS = {"unstack", "numpy_scan"}  # of Keras' rnn, which it does not use elsewhere
 ELSEWHERE = {  # what gives functions or random numbers, or raises, has checks of its own
-    "vectorize", "jvp", "normal", "uniform", "truncated_normal", "categorical", "randint", "dropout", "shuffle",
-    "gamma", "binomial", "beta", "lstm", "gru", "bidirectional_lstm", "bidirectional_gru",
+    "beta", "bidirectional_gru", "bidirectional_lstm", "binomial", "categorical", "dropout", "elastic_transform",
+    "gamma", "gru", "jvp", "lstm", "normal", "randint", "shuffle", "sobel_edges", "truncated_normal", "uniform",
+    "vectorize",
 }  # fmt: skip
 
 

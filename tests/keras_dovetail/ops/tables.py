@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.keras_dovetail.ops import math_calls, nn_calls, numpy_calls, rnn_calls
+from tests.keras_dovetail.ops import image_calls, math_calls, nn_calls, numpy_calls, rnn_calls
 from tests.keras_dovetail.ops.calls import identified
 
-MODULES = ("numpy", "nn", "math", "linalg", "random", "rnn")
-TABLE = identified([*numpy_calls.CALLS, *nn_calls.CALLS, *math_calls.CALLS, *rnn_calls.CALLS])
+MODULES = ("numpy", "nn", "math", "linalg", "image", "random", "rnn")
+TABLE = identified([*numpy_calls.CALLS, *nn_calls.CALLS, *math_calls.CALLS, *rnn_calls.CALLS, *image_calls.CALLS])
 EVERY = {"numpy": 1, "torch": 3, "jax": 40}  # each nth call runs on the engine
 
 

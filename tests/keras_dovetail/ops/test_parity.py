@@ -24,7 +24,7 @@ def test_is_as_on_keras_numpy_backend(engine: str, every: int, name: str):
     assert found[f"check_{name}"] == ""
 
 
-@pytest.mark.parametrize("engine", [name for name in EVERY if name in ENGINES])
+@pytest.mark.parametrize("engine", [name for name in ("numpy", "torch") if name in ENGINES])
 @pytest.mark.parametrize("name", CHECKS)
 def test_holds(engine: str, name: str):
     assert outcomes("tests.keras_dovetail.ops.own_checks", "numpy", engine)[name] == ""
