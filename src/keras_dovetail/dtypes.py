@@ -1,4 +1,4 @@
-"""The dtypes that Keras' rules give, where Dovetail's own lattice gives others, and values as tensors of a dtype."""
+"""The dtypes that Keras' rules give, where Dovetail's own lattice gives others."""
 
 from __future__ import annotations
 
@@ -6,23 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from keras.src.backend.common import dtypes
-from keras.src.backend.common.variables import Variable, standardize_dtype
 
 from dovetail import ops
-from dovetail.core.value_kinds import is_tensor
+from keras_dovetail.tensors import convert_to_tensor as as_tensor
 
 WIDE = {  # sums and products of small integers are wider, as on Keras' jax backend
     "bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32",
 }  # fmt: skip
-
-
-def as_tensor(x: Any, dtype: Any = None) -> Any:
-    """A value (array, number, list, tensor, variable) as a tensor, of a dtype if one is given."""
-    if isinstance(x, Variable):
-        x = x.value
-    if not is_tensor(x):
-        return ops.convert(x, dtype)
-    return x if dtype is None or name_of(x) == standardize_dtype(dtype) else ops.cast(x, dtype)
 
 
 def name_of(x: Any) -> str:

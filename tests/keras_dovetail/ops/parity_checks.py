@@ -12,10 +12,9 @@ import sys
 from typing import Any
 
 import numpy as np
-from keras import tree
 
 import dovetail as dt
-import keras_dovetail  # noqa: F401  before Keras, which it may make run on Dovetail
+import keras_dovetail  # noqa: F401  Keras runs on Dovetail from here on
 from tests.keras_backends import main
 from tests.keras_dovetail.ops.calls import Call
 from tests.keras_dovetail.ops.tables import MODULES, TABLE, sample
@@ -37,6 +36,11 @@ def ours_of(module: str) -> Any:
     return importlib.import_module(f"keras_dovetail.{'' if module in ('random', 'rnn') else 'ops.'}{module}")
 
 
+def leaves(x: Any) -> list[Any]:
+    """The values in tuples and lists."""
+    return [leaf for part in x for leaf in leaves(part)] if isinstance(x, (tuple, list)) else [x]
+
+
 def functions(module: Any) -> dict[str, Any]:
     """The public functions that a module of Keras defines."""
     mine = {name: f for name, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__}
@@ -47,7 +51,7 @@ def check_same(call: Call, engine: str) -> None:
     wanted = getattr(theirs_of(call.module), call.name)(*call.args, **call.options)
     with dt.engine(engine):
         found = getattr(ours_of(call.module), call.name)(*call.args, **call.options)
-    found, wanted = tree.flatten(found), tree.flatten(wanted)
+    found, wanted = leaves(found), leaves(wanted)
     assert len(found) == len(wanted)
     for ours, theirs in zip(found, wanted, strict=True):
         value = np.asarray(ours)
