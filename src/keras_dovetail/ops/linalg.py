@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from keras.src.backend.common.backend_utils import canonicalize_axis
 
 import dovetail
 from dovetail import ops
+from dovetail.core.value_kinds import is_recorded
 from keras_dovetail.dtypes import as_tensor, floating, promoted
 from keras_dovetail.ops.calls import Function
 
@@ -27,6 +29,8 @@ inv = _of_matrix(ops.inv)
 
 def cholesky(a: Any, upper: bool = False) -> Any:
     lower = ops.cholesky(as_tensor(a))
+    if not is_recorded(lower) and bool(ops.any(ops.isnan(lower))):
+        raise ValueError("Cholesky decomposition failed: the input is no positive definite matrix.")
     return ops.conj(ops.matrix_transpose(lower)) if upper else lower
 
 
@@ -40,7 +44,10 @@ def lu_factor(a: Any) -> Any:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    return ops.norm(floating(x), ord, axis, keepdims)
+    x = floating(x)
+    for each in () if axis is None else (axis,) if isinstance(axis, int) else axis:
+        canonicalize_axis(each, len(x.shape))  # raises Keras' ValueError
+    return ops.norm(x, ord, axis, keepdims)
 
 
 def qr(x: Any, mode: Any = "reduced") -> Any:

@@ -109,6 +109,11 @@ def _parts(x: Any) -> tuple[Any, Any]:
     return real, imag
 
 
+def _get_complex_tensor_from_tuple(x: Any) -> Any:
+    """The complex tensor of two parts; Keras' `polar` and `view_as_complex` call it by this name."""
+    return ops.complex(*_parts(x))
+
+
 def _transformed(real: Any, imag: Any, sign: int) -> tuple[Any, Any]:
     """Along the last axis: sums with exp(sign 2πi jk / n)."""
     n = real.shape[-1]

@@ -273,3 +273,10 @@ CALLS += [
     call("unique", bools(6, 2).astype("float32"), axis=0, return_index=True, return_inverse=True, same_dtype=False),
     call("unique", bools(2, 6).astype("int32"), axis=1, size=5),
 ]
+CALLS += [
+    call("matmul", F[0], F.T),
+    call("matmul", floats(2, 3, 4), F[0]),
+    call("matmul", F[0], F[1]),
+    call("argsort", N[0, 0]),
+    call("repeat", F, np.int32([2])),
+]

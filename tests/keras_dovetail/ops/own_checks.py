@@ -12,7 +12,7 @@ import numpy as np
 
 import dovetail as dt
 from keras_dovetail import random
-from keras_dovetail.ops import image, linalg, numpy
+from keras_dovetail.ops import image, linalg, nn, numpy
 from keras_dovetail.rnn import bidirectional_gru, bidirectional_lstm, gru, lstm
 from tests.keras_backends import main
 from tests.keras_dovetail.ops.calls import floats
@@ -71,6 +71,23 @@ def check_factors() -> None:
     q, r = map(np.asarray, linalg.qr(x, mode="complete"))
     np.testing.assert_allclose(q @ r, x, atol=1e-5)
     assert q.shape == (5, 5)
+
+
+def check_what_has_no_factor_is_refused() -> None:
+    for call in (lambda: linalg.cholesky(-np.eye(2, dtype="float32")), lambda: linalg.norm(floats(3), axis=1)):
+        try:
+            call()
+        except ValueError as error:
+            assert "positive definite" in str(error) or "axis" in str(error)
+        else:
+            raise AssertionError("it did not raise")
+
+
+def check_grouped_queries() -> None:
+    query, key = floats(1, 3, 4, 2), floats(1, 5, 2, 2)
+    found = nn.dot_product_attention(query, key, key)
+    apart = nn.dot_product_attention(query, *[np.repeat(key, 2, 2)] * 2)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(apart), rtol=1e-6)
 
 
 def check_jvp() -> None:

@@ -57,6 +57,8 @@ def dot_product_attention(
             f"key.shape={tuple(key.shape)}, value.shape={tuple(value.shape)}."
         )
     scale = 1 / math.sqrt(key.shape[-1]) if scale is None else scale
+    if key.shape[2] != query.shape[2]:  # grouped queries: several heads of them share one of keys and values
+        key, value = (ops.repeat(x, query.shape[2] // x.shape[2], 2) for x in (key, value))
     scores = ops.einsum("btnh,bsnh->bnts", query, key)
     scores = as_tensor(scores, result_type(scores, "float32")) * scale
     if bias is not None:

@@ -23,9 +23,15 @@ def _multiplied(*xs: Any) -> list[Any]:
 
 def matmul(x1: Any, x2: Any) -> Any:
     x1, x2 = _multiplied(x1, x2)
-    if name_of(x1) != "bool":
-        return ops.matmul(x1, x2)
-    return ops.cast(ops.matmul(ops.cast(x1, "int32"), ops.cast(x2, "int32")), "bool")
+    if name_of(x1) == "bool":
+        return ops.cast(matmul(ops.cast(x1, "int32"), ops.cast(x2, "int32")), "bool")
+    if len(x1.shape) == len(x2.shape) == 1:
+        return ops.dot(x1, x2)
+    if len(x1.shape) == 1:
+        return ops.squeeze(ops.matmul(x1[None, :], x2), -2)
+    if len(x2.shape) == 1:
+        return ops.squeeze(ops.matmul(x1, x2[:, None]), -1)
+    return ops.matmul(x1, x2)
 
 
 def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Any:

@@ -11,7 +11,8 @@ from keras_dovetail.dtypes import as_tensor, floating, promoted, result_type
 
 
 def argsort(x: Any, axis: int | None = -1) -> Any:
-    return ops.cast(ops.argsort(as_tensor(x), axis), "int32")
+    x = as_tensor(x)
+    return ops.cast(ops.argsort(x, axis if len(x.shape) else None), "int32")
 
 
 def argpartition(x: Any, kth: Any, axis: int | None = -1) -> Any:

@@ -133,6 +133,8 @@ def reshape(x: Any, newshape: Any) -> Any:
 
 
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+    if not isinstance(repeats, int) and np.shape(repeats) == (1,):
+        repeats = int(repeats[0])  # one number stands for all
     return ops.repeat(as_tensor(x), repeats, axis)
 
 
