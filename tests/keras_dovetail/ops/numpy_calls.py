@@ -274,6 +274,8 @@ CALLS += [
     call("unique", bools(2, 6).astype("int32"), axis=1, size=5),
 ]
 CALLS += [
+    call("absolute", B),
+    call("average", P.astype("float16"), weights=N),
     call("matmul", F[0], F.T),
     call("matmul", floats(2, 3, 4), F[0]),
     call("matmul", F[0], F[1]),

@@ -9,7 +9,6 @@ from dovetail import ops
 from keras_dovetail.dtypes import as_tensor, floating, is_float, name_of, promoted
 from keras_dovetail.ops.calls import binary, bitwise, comparison, shift, unary
 
-absolute = abs = unary(ops.absolute)
 angle = unary(ops.angle)
 arccos = unary(ops.arccos)
 arccosh = unary(ops.arccosh)
@@ -76,6 +75,14 @@ logical_and = comparison(ops.logical_and)
 logical_or = comparison(ops.logical_or)
 logical_xor = comparison(ops.logical_xor)
 not_equal = comparison(ops.not_equal)
+
+
+def absolute(x: Any) -> Any:
+    x = as_tensor(x)
+    return x if name_of(x) == "bool" else ops.absolute(x)
+
+
+abs = absolute
 
 
 def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from keras_dovetail.dtypes import as_tensor, floating, name_of, result_type, widened
+from keras_dovetail.dtypes import as_tensor, floating, name_of, promoted, widened
 from keras_dovetail.ops.calls import Function, reduction
 
 all = reduction(ops.all)
@@ -48,12 +48,10 @@ argmin = _position(ops.argmin)
 
 
 def average(x: Any, axis: Any = None, weights: Any = None) -> Any:
-    x = floating(x)
     if weights is None:
-        return ops.mean(x, axis)
-    weights = floating(weights)
-    dtype = result_type(x, weights)
-    return ops.average(as_tensor(x, dtype), axis, as_tensor(weights, dtype))
+        return ops.mean(floating(x), axis)
+    x, weights = promoted(x, weights, with_float=True)
+    return ops.average(x, axis, weights)
 
 
 def count_nonzero(x: Any, axis: Any = None) -> Any:
