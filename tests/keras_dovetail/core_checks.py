@@ -1,0 +1,232 @@
+"""Checks of the core of the Keras backend, in a process where Keras runs on Dovetail."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import importlib
+import pickle
+import sys
+
+import keras_dovetail  # first: it makes Keras run on Dovetail
+
+# isort: split
+import keras
+import numpy as np
+from keras import ops
+from keras.src import backend
+
+import dovetail as dt
+from tests.keras_backends import main
+
+EXAMPLES = ("core", "distribution_lib", "finder", "specs", "tensors", "trainer", "variable")
+
+
+def check_keras_runs_on_dovetail():
+    assert keras.backend.backend() == "dovetail"
+    assert isinstance(ops.ones(2), dt.Tensor)
+    assert keras_dovetail.finder.MODULES.keys() <= sys.modules.keys()
+
+
+def check_nothing_for_stock_backends_is_registered():
+    assert not any(name.startswith("dovetail.interop.keras") for name in sys.modules)
+
+
+def check_only_numpy_is_loaded():
+    assert not {"dovetail.engines.torch", "dovetail.engines.jax", "dovetail.engines.tensorflow"} & sys.modules.keys()
+
+
+def check_examples():
+    for name in EXAMPLES:
+        found = doctest.testmod(importlib.import_module(f"keras_dovetail.{name}"))
+        assert not found.failed, name
+
+
+def check_copies_of_variables_are_variables_of_their_own():
+    w = keras.Variable([1.0, 2.0], name="w", trainable=False)
+    for other in (copy.deepcopy(w), pickle.loads(pickle.dumps(w))):
+        w.assign([5.0, 5.0])
+        assert other.numpy().tolist() == [1, 2] and other.name == "w" and not other.trainable
+        other.assign([7.0, 7.0])
+        assert w.numpy().tolist() == [5, 5]
+        w.assign([1.0, 2.0])
+
+
+def check_variables_are_read_on_the_current_engine():
+    w = keras.Variable([1.0, 2.0])
+    with dt.engine("torch"):
+        assert w.value.engine == "torch"
+        w.assign_add([1.0, 1.0])
+    assert w.value.engine == "numpy" and w.numpy().tolist() == [2, 3]
+
+
+def check_tapes_follow_variables():
+    w = keras.Variable([1.0, 2.0])
+    with dt.GradientTape() as tape:
+        y = ops.sum(w * w)
+    assert tape.gradient(y, [w])[0].numpy().tolist() == [2, 4]
+    w.trainable = False
+    with dt.GradientTape() as tape:
+        y = ops.sum(w * w)
+    assert tape.gradient(y, w) is None
+    with dt.GradientTape() as tape:
+        tape.watch(w)
+        y = ops.sum(w * w)
+    assert tape.gradient(y, w).numpy().tolist() == [2, 4]
+
+
+def check_dovetails_ops_take_variables():
+    w = keras.Variable([1.0, 2.0])
+    assert dt.ops.add(w, 1.0).numpy().tolist() == [2, 3]
+    assert dt.ops.concatenate([w, w]).shape == (4,)
+
+
+def check_a_variable_made_while_a_program_is_traced_has_a_value():
+    made = []
+
+    @dt.function
+    def step(x):
+        made.append(keras.Variable("ones", shape=(2,)))
+        made[0].assign_add(x)
+        return made[0] * 2.0
+
+    assert step(np.float32([1, 2])).numpy().tolist() == [4, 6]
+    assert made[0].numpy().tolist() == [2, 3]
+
+
+def check_numbers_of_64_bits_become_32_wide_unless_asked_for():
+    wide = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+    for dtype, narrow in wide.items():
+        assert ops.convert_to_tensor(np.ones(2, dtype)).dtype == narrow
+        assert ops.convert_to_tensor(np.ones(2, dtype), dtype=dtype).dtype == dtype
+        assert ops.convert_to_tensor(dt.ops.ones(2, dtype)).dtype == dtype
+    keras.config.set_floatx("float64")
+    try:
+        assert ops.convert_to_tensor(np.ones(2)).dtype == "float64"
+    finally:
+        keras.config.set_floatx("float32")
+
+
+def check_others_tensors_come_to_the_current_engine():
+    import torch
+
+    assert ops.convert_to_tensor(torch.ones(2)).engine == "numpy"
+    with dt.engine("torch"):
+        x = ops.convert_to_tensor([1.0, 2.0])
+        assert x.engine == "torch"
+    assert ops.convert_to_tensor(x).engine == "numpy"
+
+
+def check_host_values_are_constants_of_the_graph_that_is_traced():
+    found = []
+
+    @dt.function
+    def f(x):
+        found.append(backend.convert_to_tensor([1.0, 2.0]))
+        return x + found[0]
+
+    f(np.float32([1, 2]))
+    assert found[0].op.type == "Const"
+
+
+def check_specs():
+    x = keras.KerasTensor((None, 6), "float16")
+
+    def spec(f, *args):
+        found = backend.compute_output_spec(f, *args)
+        return found.shape, found.dtype
+
+    assert spec(lambda x: ops.reshape(x, (-1, 3)), x) == ((None, 3), "float16")
+    assert spec(lambda x: ops.cast(x[:, :2], "int32"), x) == ((None, 2), "int32")
+    assert spec(lambda x: ops.concatenate([x, x], 0), x) == ((None, 6), "float16")
+    assert spec(lambda x: ops.sum(x, 0), x) == ((6,), "float16")
+    assert spec(lambda x, n: ops.tile(x, (1, n)), x, 3) == ((None, 18), "float16")
+
+
+def check_finding_specs_changes_nothing():
+    w = keras.Variable([1.0, 2.0])
+
+    def assigning(x):
+        w.assign(ops.sum(x, 0))
+        return w + 1.0
+
+    assert backend.compute_output_spec(assigning, keras.KerasTensor((None, 2))).shape == (2,)
+    assert w.numpy().tolist() == [1, 2]
+
+
+def check_control_flow():
+    assert int(ops.cond(ops.convert_to_tensor(3) > 2, lambda: 1, lambda: 2)) == 1
+    assert int(ops.while_loop(lambda i: i < 7, lambda i: (i + 2,), (0,))[0]) == 8
+    total, sums = ops.scan(lambda carry, x: (carry + x, carry + x), np.float32(0), np.float32([1, 2, 3]), reverse=True)
+    assert float(total) == 6 and sums.numpy().tolist() == [6, 5, 3]
+    assert int(ops.switch(1, [lambda x: x, lambda x: x + 1], 5)) == 6
+    assert ops.map(lambda x: x * 2, np.int32([1, 2])).numpy().tolist() == [2, 4]
+    assert ops.associative_scan(lambda a, b: a + b, np.int32([1, 2, 3])).numpy().tolist() == [1, 3, 6]
+    assert int(ops.fori_loop(0, 3, lambda i, x: x + i, 1)) == 4
+
+
+def check_slices():
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    assert ops.slice(x, (0, 1), (-1, 2)).numpy().tolist() == [[1, 2], [4, 5]]
+    assert ops.slice_update(x, (1, 1), [[9.0, 9.0]]).numpy().tolist() == [[0, 1, 2], [3, 9, 9]]
+    assert [part.numpy().tolist() for part in ops.unstack(x)] == x.tolist()
+    assert ops.scatter([[0], [2], [0]], [1.0, 2.0, 3.0], (3,)).numpy().tolist() == [4, 0, 2]
+    for reduction, wanted in {None: 5, "add": 7, "max": 5, "min": 2}.items():
+        found = backend.core.scatter_update([1.0, 2.0], [[1]], [5.0], reduction)
+        assert found.numpy().tolist() == [1, wanted]
+
+
+def check_custom_gradients():
+    @ops.custom_gradient
+    def doubled(x):
+        return x + 0.0, lambda *args, upstream=None: 2 * (args[0] if upstream is None else upstream)
+
+    w = keras.Variable([1.0, 2.0])
+    with dt.GradientTape() as tape:
+        y = ops.sum(doubled(w) * 3.0)
+    assert tape.gradient(y, w).numpy().tolist() == [6, 6]
+
+
+def check_what_runs_again_draws_and_assigns_once():
+    seed, count = keras.random.SeedGenerator(1), keras.Variable(0.0, trainable=False)
+    w = keras.Variable(np.ones(50, "float32"))
+
+    def noisy(x):
+        count.assign_add(1.0)
+        return x * keras.random.uniform((50,), seed=seed) * w
+
+    found = []
+    for function in (noisy, keras.remat(noisy), keras.remat(keras.remat(noisy))):
+        seed.state.assign([1, 0])
+        with dt.GradientTape() as tape:
+            y = function(w.value)
+        found.append((y.numpy(), tape.gradient(y, w).numpy()))
+    assert float(count) == 3
+    for y, gradient in found[1:]:
+        np.testing.assert_array_equal(y, found[0][0])
+        np.testing.assert_array_equal(gradient, found[0][1])
+
+
+def check_devices():
+    assert keras.distribution.list_devices() == ["cpu:0"]
+    with keras.device("cpu"):
+        assert ops.ones(2).device == "cpu:0"
+    for name, kind in {"cpu:7": ValueError, 3: ValueError}.items():
+        try:
+            with keras.device(name):
+                raise AssertionError(name)
+        except kind:
+            pass
+
+
+def check_operations_are_named_by_scopes():
+    def called(x):
+        with backend.name_scope("outer"), backend.name_scope("inner"):
+            return dt.ops.tanh(x)
+
+    names = [operation.name for operation in dt.function(called).graph(dt.spec((2,)))]
+    assert any(name.startswith("outer/inner/") for name in names), names
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,17 @@
+"""Keras on Dovetail: the checks of its core and of training, each module in a process of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.keras_backends import outcomes
+from tests.libraries import checks_of, require
+
+require("keras", "it is Keras that runs on Dovetail")
+MODULES = tuple(f"tests.keras_dovetail.{name}_checks" for name in ("core", "training"))
+
+
+@pytest.mark.parametrize(("module", "check"), [(module, check) for module in MODULES for check in checks_of(module)])
+def test_keras_on_dovetail(module, check):
+    problem = outcomes(module, "dovetail")[check]
+    assert not problem, problem

@@ -1,0 +1,193 @@
+"""Checks that Keras' models train on Dovetail, in a process where Keras runs on it."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+
+import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+
+# isort: split
+import keras
+import numpy as np
+from keras import layers
+
+import dovetail as dt
+from tests.keras_backends import main
+
+ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
+RANDOM = np.random.default_rng(0)
+X, Y = RANDOM.normal(size=(70, 8)).astype("float32"), RANDOM.integers(0, 3, 70)
+IMAGES = RANDOM.normal(size=(40, 10, 10, 2)).astype("float32")
+LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+def mlp(optimizer=None, dropout=0.0, **options):
+    keras.utils.set_random_seed(1)
+    middle = [layers.Dense(16, activation="relu"), layers.BatchNormalization(), layers.Dropout(dropout)]
+    model = keras.Sequential([keras.Input((8,)), *middle, layers.Dense(3)])
+    model.compile(optimizer or keras.optimizers.Adam(1e-2), LOSS, metrics=["accuracy"], **options)
+    return model
+
+
+def cnn():
+    keras.utils.set_random_seed(1)
+    features = [layers.Conv2D(4, 3, activation="relu"), layers.MaxPooling2D(), layers.Flatten()]
+    model = keras.Sequential([keras.Input((10, 10, 2)), *features, layers.Dense(3)])
+    model.compile(keras.optimizers.SGD(0.05, momentum=0.9), LOSS, metrics=["accuracy"])
+    return model
+
+
+def losses(model, x=X, epochs=3, **options):
+    y = options.pop("y", Y[: len(x)])
+    return model.fit(x, y, epochs=epochs, batch_size=32, verbose=0, shuffle=False, **options).history["loss"]
+
+
+def near(found, wanted):
+    np.testing.assert_allclose(found, wanted, rtol=2e-4)
+
+
+def check_models_train_alike_on_each_engine():
+    for make, x in ((mlp, X), (cnn, IMAGES)):
+        wanted = losses(make(), x)
+        assert wanted[-1] < wanted[0]
+        for name in ENGINES[1:]:
+            with dt.engine(name):
+                near(losses(make(), x), wanted)
+
+
+def check_one_model_goes_from_engine_to_engine():
+    """The optimizer's state and the random numbers of dropout go along."""
+    for make, x in ((lambda: mlp(dropout=0.3), X), (cnn, IMAGES)):
+        wanted = losses(make(), x, epochs=len(ENGINES))
+        model, found = make(), []
+        for name in ENGINES:
+            with dt.engine(name):
+                found += losses(model, x, epochs=1)
+                assert model.weights[0]._value.engine == name
+        near(found, wanted)
+        model.predict(x, verbose=0)
+        assert model.weights[0]._value.engine == "numpy"
+
+
+def check_programs_train_as_single_ops_do():
+    near(losses(mlp()), losses(mlp(run_eagerly=True)))
+    near(losses(mlp(steps_per_execution=2)), losses(mlp()))
+
+
+def check_a_step_is_one_program_for_each_signature():
+    model = mlp()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        losses(model)
+        for size in range(2, 14):
+            assert model.predict_on_batch(X[:size]).shape == (size, 3)
+
+
+def check_optimizers():
+    """Accumulated gradients, averages of weights and scaled losses; a scale of the loss changes no gradient."""
+    near(losses(mlp(keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(1e-2)))), losses(mlp()))
+    sgd = keras.optimizers.SGD
+    for make in (
+        lambda: sgd(0.1, gradient_accumulation_steps=2),
+        lambda: sgd(0.1, use_ema=True, ema_overwrite_frequency=2),
+        lambda: sgd(keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9), global_clipnorm=0.1),
+    ):
+        wanted = losses(mlp(make(), run_eagerly=True))
+        near(losses(mlp(make())), wanted)
+        assert wanted[-1] < wanted[0]
+
+
+def check_weights_of_classes_and_samples():
+    weights = {0: 1.0, 1: 2.0, 2: 0.5}
+    by_sample = losses(mlp(), sample_weight=np.float32([weights[y] for y in Y]))
+    near(losses(mlp(), class_weight=weights), by_sample)
+    assert abs(by_sample[0] - losses(mlp())[0]) > 1e-3
+
+
+def check_single_batches():
+    model = mlp()
+    first = model.train_on_batch(X, Y, return_dict=True)
+    assert first.keys() == {"loss", "accuracy"}
+    model.reset_metrics()
+    assert model.test_on_batch(X, Y, return_dict=True)["loss"] < first["loss"] + 1
+    assert isinstance(model.predict_on_batch(X), np.ndarray)
+
+
+def check_validation_and_evaluation_agree():
+    model = mlp()
+    history = model.fit(X, Y, epochs=2, validation_data=(X[:20], Y[:20]), verbose=0).history
+    found = model.evaluate(X[:20], Y[:20], verbose=0, return_dict=True)
+    near([history["val_loss"][-1], history["val_accuracy"][-1]], [found["loss"], found["accuracy"]])
+    near(model.predict(X, batch_size=7, verbose=0), model(X, training=False).numpy())
+
+
+def check_generators_and_callbacks():
+    model = mlp()
+    batches = [(X[i : i + 9], Y[i : i + 9]) for i in range(0, 63, 9)]
+    seen = []
+    callback = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append(float(logs["loss"])))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a generator Keras says that it is not shuffled, and when it has ended
+        model.fit((batch for batch in batches), verbose=0, callbacks=[callback], steps_per_epoch=7)
+    assert len(seen) == 7
+    stop = keras.callbacks.EarlyStopping("loss", min_delta=10.0)
+    assert len(losses(mlp(), epochs=6, callbacks=[stop])) == 2
+
+
+class Custom(keras.Model):
+    """A model with a training step of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = layers.Dense(3)
+
+    def call(self, x):
+        return self.dense(x)
+
+    def train_step(self, data):
+        x, y = data
+        with dt.GradientTape() as tape:
+            loss = self.compute_loss(x, y, self(x, training=True))
+        weights = self.trainable_weights
+        self.optimizer.apply(tape.gradient(loss, weights), weights)
+        return {"training_loss": loss}
+
+
+def check_a_training_step_of_ones_own():
+    model = Custom()
+    model.compile("sgd", LOSS)
+    found = model.fit(X, Y, epochs=3, verbose=0).history["training_loss"]
+    assert found[-1] < found[0]
+
+
+def check_frozen_layers_stay():
+    model = mlp()
+    model.layers[0].trainable = False
+    model.compile("sgd", LOSS)
+    before = [model.layers[0].get_weights(), model.layers[-1].get_weights()]
+    losses(model)
+    np.testing.assert_array_equal(before[0][0], model.layers[0].get_weights()[0])
+    assert (before[1][0] != model.layers[-1].get_weights()[0]).any()
+
+
+def check_layers_that_run_again_train_alike():
+    found = []
+    for scope in (contextlib.nullcontext(), keras.RematScope(mode="full")):
+        with scope:
+            found.append(losses(mlp(dropout=0.3)))
+    near(*found)
+
+
+def check_mixed_precision():
+    wanted = losses(mlp())
+    for policy in ("mixed_float16", "mixed_bfloat16"):
+        keras.mixed_precision.set_global_policy(policy)
+        try:
+            np.testing.assert_allclose(losses(mlp()), wanted, rtol=0.02)
+        finally:
+            keras.mixed_precision.set_global_policy("float32")
+
+
+if __name__ == "__main__":
+    main(globals())
