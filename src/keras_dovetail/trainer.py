@@ -275,6 +275,7 @@ class DovetailTrainer(Trainer):
         data = _as_batch(x, y, sample_weight)
         self._symbolic_build(data_batch=data)
         self.make_train_function()
+        self.reset_metrics()
         return _logs_of(self, self.train_function([data]), return_dict)  # type: ignore[misc]  # made before
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
@@ -283,6 +284,7 @@ class DovetailTrainer(Trainer):
         data = _as_batch(x, y, sample_weight)
         self._symbolic_build(data_batch=data)
         self.make_test_function()
+        self.reset_metrics()
         return _logs_of(self, self.test_function([data]), return_dict)  # type: ignore[misc]  # made before
 
     def predict_on_batch(self, x: Any) -> Any:
