@@ -34,12 +34,16 @@ def _outcome(check: Callable[[], None]) -> str:
     return ""
 
 
-@functools.cache
-def outcomes(module: str, backend: str, *arguments: str) -> dict[str, str]:
-    """What the checks of a module say on a backend: for each its traceback, or nothing."""
+@functools.cache  # also of one that died, so that it is not run again for each of its tests
+def _done(module: str, backend: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+
+def outcomes(module: str, backend: str, *arguments: str) -> dict[str, str]:
+    """What the checks of a module say on a backend: for each its traceback, or nothing."""
+    done = _done(module, backend, *arguments)
     lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
     assert lines, f"{module} on {backend} ended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return json.loads(lines[-1].removeprefix(_MARK))
