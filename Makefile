@@ -24,7 +24,7 @@ demo: $(VENV)/demo.done  ## trains the demo's classifier and shows what it learn
 quick: $(VENV)/test.done  ## the tests on numpy alone
 	DOVETAIL_TEST_ENGINES=numpy $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet \
 	  --ignore tests/backend --ignore tests/interop --ignore tests/engines --ignore tests/test_k_docs.py \
-	  --ignore tests/test_wrong_calls.py $(ARGS)
+	  --ignore tests/test_wrong_calls.py --ignore tests/keras_dovetail --ignore tests/keras_own $(ARGS)
 
 test: lint  ## all that CI checks
 	$(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet $(ARGS)
