@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
-pytest.importorskip("keras")
+from tests.libraries import checks_of, require
+
+require("keras", "what Keras gives is compared")
 
 from tests.conftest import ENGINES
 from tests.keras_backends import outcomes
 from tests.keras_dovetail.ops.tables import EVERY, MODULES, sample
 
-CHECKS = re.findall(r"^def (check_\w+)", (Path(__file__).parent / "own_checks.py").read_text(), re.MULTILINE)
+CHECKS = checks_of("tests.keras_dovetail.ops.own_checks")
 CASES = [(engine, every, name) for engine, every in EVERY.items() if engine in ENGINES for name in sample(every)]
 CASES += [("numpy", 1, f"{module} {what}") for module in MODULES for what in ("signatures", "called")]
 
