@@ -16,7 +16,7 @@ import pytest
 import dovetail as dt
 from dovetail.core.recording import building
 
-collect_ignore_glob = ["*/keras3_*.py", "*/keras_checks.py"]  # run by processes of their own, with Keras
+collect_ignore_glob = ["*/keras3_*.py", "*_checks.py"]  # run by processes of their own, with Keras
 
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
