@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 
+def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError("the dovetail backend does not export models; save them with model.save.")
+
+
 class DovetailExportArchive:
     """What Keras' ExportArchive inherits of a backend."""
 
-    def track(self, resource: Any) -> NoReturn:
-        """Raises NotImplementedError."""
-        raise NotImplementedError("`track` is not implemented in the dovetail backend; save with model.save.")
-
-    def add_endpoint(self, name: str, fn: Any, input_signature: Any = None, **kwargs: Any) -> NoReturn:
-        """Raises NotImplementedError."""
-        raise NotImplementedError("`add_endpoint` is not implemented in the dovetail backend; save with model.save.")
+    track = add_endpoint = track_and_add_endpoint = _refuse

@@ -12,9 +12,8 @@ from keras.src.backend.common.stateless_scope import get_stateless_scope
 
 import dovetail
 from dovetail.core.engine_registry import current_engine
-from dovetail.core.op import Op
 from dovetail.core.recording import not_building, record_on
-from dovetail.core.value_kinds import ValueKind, register, unwrapped
+from dovetail.core.value_kinds import Wrapper, register
 from keras_dovetail.tensors import convert_to_tensor
 
 
@@ -105,17 +104,8 @@ class Variable(KerasVariable):
             self._value.trainable = self._trainable
 
 
-class _Kind(ValueKind):
+class _Kind(Wrapper):
     """Dovetail's ops take a variable's value, and tapes the variable that holds it."""
-
-    rank = 5
-
-    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
-        held = [tuple(map(unwrapped, v)) if isinstance(v, (list, tuple)) else unwrapped(v) for v in values]
-        return op(*held, name=name)
-
-    def unwrapped(self, value: Any) -> Any:
-        return value.value
 
     def followed(self, value: Any) -> Any:
         return value._value

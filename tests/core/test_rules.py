@@ -103,6 +103,8 @@ def test_the_table_of_an_engine_stays():
     for table in (rules, found.rules, found.native.rules):
         with pytest.raises(TypeError, match="declared before it is made"):
             table["Sinc"] = np.sinc
+        with pytest.raises(TypeError, match="declared before it is made"):
+            table.bound("Sinc")(lambda operation: None)
     assert not hasattr(table, "pop") and not hasattr(table, "update")
 
 

@@ -16,22 +16,6 @@ from dovetail.core.errors import RetracingWarning
 TWO = [name for name in ("numpy", "torch") if name in dt.list_engines()]
 
 
-def test_traces_and_plans_that_are_not_used_are_let_go(monkeypatch):
-    monkeypatch.setattr("dovetail.plan.function.TRACES", 3)
-    monkeypatch.setattr("dovetail.plan.function.RETRACES_BEFORE_WARNING", 100)
-    traced = []
-    f = dt.function(lambda x, k: traced.append(k) or x * k)
-    for k in [*range(7), 5, 4, 0]:
-        assert f(ops.convert([2.0]), k).tolist() == [2 * k]
-    assert traced == [*range(7), 0] and len(f._traces) <= 6
-    monkeypatch.setattr("dovetail.plan.concrete.PLANS", 3)
-    with dt.engine("jax"):
-        f = dt.function(lambda x: x + 1.0, input_signature=[dt.spec((None,))])
-        for size in range(8):
-            assert f(ops.zeros(size)).tolist() == [1.0] * size
-        assert 3 <= len(f.concrete(dt.spec((None,)))._plans) <= 6
-
-
 def test_traces_once_per_signature(engine):
     calls = []
 

@@ -9,7 +9,7 @@ from typing import Any
 from dovetail.core.errors import did_you_mean, op_error
 
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
-version: tuple[object, ...] = tuple(_settings.values())  # what signatures have of the settings; read, never kept
+version: tuple[object, ...] = tuple(_settings.values())  # all settings; a change makes a new tuple
 _contexts: list[Callable[[], object]] = []
 
 FLOATX_CHOICES = ("float16", "bfloat16", "float32", "float64")

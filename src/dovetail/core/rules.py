@@ -94,13 +94,16 @@ class Rules(Mapping[str, Rule]):
         return declare
 
     def _declare(self, layer: str, name: str, variant: Variant) -> None:
-        if self._closed:
-            raise TypeError(f"{name}: an engine's rules are declared before it is made, and not changed afterwards.")
+        self._check_open(name)
         found = self._variants[layer].get(name, ())
         if any(variant.name == other.name for other in found):
             problem = f"{name} has a rule {variant.name!r} for the layer {layer!r} already"
             raise ValueError(f"{problem}: give a further one another name, as in variant='blocked'.")
         self._put(layer, name, (*found, variant))
+
+    def _check_open(self, name: str) -> None:
+        if self._closed:
+            raise TypeError(f"{name}: an engine's rules are declared before it is made, and not changed afterwards.")
 
     def _put(self, layer: str, name: str, variants: tuple[Variant, ...]) -> None:
         self._variants[layer][name] = variants
@@ -120,9 +123,13 @@ class Rules(Mapping[str, Rule]):
         """Decorator: declares what makes a rule for one operation of a program, quicker than one that fits them all.
 
         It is called with the operation, and returns a function of its tensor arguments alone, or None.
+
+        Raises:
+            TypeError: the table's engine is made.
         """
 
         def declare(make: Maker) -> Maker:
+            self._check_open(names[0])
             self._makers.update(dict.fromkeys(names, make))
             return make
 

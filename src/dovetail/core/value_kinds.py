@@ -269,6 +269,19 @@ class _Native(ValueKind):
         return owner_of_type(type(value)).native.owned(value)
 
 
+class Wrapper(ValueKind):
+    """What another library holds a value in: calls are made with its `value`."""
+
+    rank = 5
+
+    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
+        held = [tuple(map(unwrapped, v)) if isinstance(v, (list, tuple)) else unwrapped(v) for v in values]
+        return op(*held, name=name)
+
+    def unwrapped(self, value: Any) -> Any:
+        return value.value
+
+
 def default_graph() -> Any:
     """The graph that records, beside values that are computed now, what is not an op on one of them."""
     return None if recording.tapes else building.default

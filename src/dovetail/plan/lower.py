@@ -16,9 +16,8 @@ from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.plan.buffers import BufferPlan, plan_buffers
 from dovetail.plan.placement import Place
 
-BodyFunctions: TypeAlias = Callable[
-    [Graph], Callable[..., tuple[Any, ...]]
-]  # of a branch or a loop's body, its function
+# of a branch or a loop's body, its function
+BodyFunctions: TypeAlias = Callable[[Graph], Callable[..., tuple[Any, ...]]]
 
 
 def failed_operation(error: Exception) -> Operation | None:

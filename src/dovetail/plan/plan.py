@@ -47,8 +47,8 @@ class Plan:
 
     Raises:
         UnknownEngine, EngineNotInstalled: an operation is pinned to an engine that is not there.
-        ValueError: one is pinned to a device that its engine does not have; or a value does
-            not fit the variable that it is for.
+        ValueError: one is pinned to a device that its engine does not have; or a value does not fit the variable that
+            it is for.
 
     Example:
         >>> import dovetail as dt

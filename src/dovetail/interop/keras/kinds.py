@@ -8,7 +8,7 @@ import keras
 
 from dovetail.core.control_flow import Control
 from dovetail.core.op import Op
-from dovetail.core.value_kinds import ValueKind, register, unwrapped
+from dovetail.core.value_kinds import ValueKind, Wrapper, register
 from dovetail.interop.keras import calls, random
 from dovetail.interop.keras.control_layers import KerasControl
 
@@ -37,15 +37,8 @@ class _Symbolic(_OfKeras):
         return random.fresh_key(seed, value)
 
 
-class _Variable(_OfKeras):
-    rank = 5
-
-    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
-        held = [tuple(map(unwrapped, v)) if isinstance(v, (list, tuple)) else unwrapped(v) for v in values]
-        return op(*held, name=name)
-
-    def unwrapped(self, value: Any) -> Any:
-        return value.value
+class _Variable(_OfKeras, Wrapper):
+    """Untaped, as all that is Keras'."""
 
 
 _CONTROL = KerasControl()
