@@ -23,6 +23,7 @@ from dovetail.core.engine_registry import get_engine
 from dovetail.graph.ir import Graph
 from dovetail.plan.lower import lower
 from dovetail.plan.optimize import optimized_copy
+from dovetail.plan.placement import Place
 
 SIZES = (1_000, 10_000, 100_000)
 TARGET = 50.0  # µs per node
@@ -55,7 +56,7 @@ def measure(build: Callable[[Any, int], Any], nodes: int, engine: Any) -> list[s
     times.append(time.process_time())
     optimized = optimized_copy(graph, engine)
     times.append(time.process_time())
-    program = lower(optimized, engine)
+    program = lower(optimized, Place(engine))
     times.append(time.process_time())
     program.function(engine.asarray(np.full((2, 4), 0.1), dt.spec(()).dtype))
     trace, passes, lowering = ((b - a) / len(graph) * 1e6 for a, b in pairwise(times))
