@@ -94,6 +94,19 @@ def check_a_variable_made_while_a_program_is_traced_has_a_value():
     assert made[0].numpy().tolist() == [2, 3]
 
 
+def check_a_program_that_returns_a_variable_returns_its_value():
+    w = keras.Variable([1.0, 2.0])
+
+    @dt.function
+    def step(x):
+        w.assign(x)
+        return w, {"w": w, "name": "w"}
+
+    first, others = step(np.float32([3, 4]))
+    assert isinstance(first, dt.Tensor) and first.numpy().tolist() == [3, 4]
+    assert others["w"].numpy().tolist() == [3, 4] and others["name"] == "w"
+
+
 def check_numbers_of_64_bits_become_32_wide_unless_asked_for():
     wide = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
     for dtype, narrow in wide.items():

@@ -13,7 +13,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.structure import LEAF, flatten, unflatten
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, seen
+from dovetail.core.value_kinds import dtype_of, seen, unwrapped
 from dovetail.graph import trace
 from dovetail.graph.operation import GraphTensor
 
@@ -35,7 +35,7 @@ def collect(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
     leaves, structure = flatten(result)
     outputs: list[GraphTensor] = []
     plain: list[Any] = []
-    for leaf in leaves:
+    for leaf in map(unwrapped, leaves):
         if _is_tensor(leaf):
             dtype = promote([dtype_of(leaf)])
             outputs.append(trace.to_graph(leaf, dtype, graph, OPS["Identity"]))

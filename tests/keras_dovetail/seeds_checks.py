@@ -1,0 +1,173 @@
+"""Checks that the programs of `examples/seeds` give the right numbers on each engine, in a process of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import runpy
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+
+# isort: split
+import keras
+import numpy as np
+
+import dovetail as dt
+from dovetail import backend as K
+from tests.keras_backends import main
+
+SEEDS = Path(__file__).parents[2] / "examples" / "seeds"
+ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
+RANDOM = np.random.default_rng(0)
+
+
+def near(found, wanted, rtol=2e-4):
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=1e-6)
+
+
+def ran(name: str) -> Iterator[dict[str, Any]]:
+    """What a program's names stand for when it ran, on each engine in turn; that engine is current then."""
+    for engine in ENGINES:
+        with dt.engine(engine), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.filterwarnings("ignore", "Do not pass an `input_shape`")
+            keras.utils.set_random_seed(1)
+            yield runpy.run_path(str(SEEDS / f"{name}.py"))
+
+
+def fell_alike(losses: list[Any]) -> None:
+    """The losses of training runs are the same, each loss as good as smaller than the one before."""
+    assert losses[0][-1] < 0.9 * losses[0][0]
+    for others in losses[1:]:
+        near(others, losses[0])
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def check_001_1_custom_activation():
+    losses = []
+    for names in ran("001_1_custom_activation"):
+        model = names["model"]
+        kernel, bias, alpha, last, last_bias = model.get_weights()
+        assert alpha != 0 and len(model.trainable_weights) == 5
+        x = RANDOM.normal(size=(5, 10)).astype("float32")
+        h = x @ kernel + bias
+        near(model.predict(x), (np.maximum(h, 0) + alpha * sigmoid(h)) @ last + last_bias)
+        losses.append(names["history"].history["loss"])
+    fell_alike(losses)
+
+
+def check_001_2_gradient_clipping():
+    losses = []
+    for names in ran("001_2_gradient_clipping"):
+        assert int(names["optimizer"].iterations) == 100
+        losses.append(float(names["loss"]))
+        x = dt.Variable([1.0, 2.0, 3.0])
+        with dt.GradientTape() as tape:
+            y = K.sum(names["GradientClippingLayer"](0.5)(x) * K.constant([0.1, 3.0, -3.0]))
+        near(tape.gradient(y, x).numpy(), [0.1, 0.5, -0.5])
+        assert float(y) == np.float32(0.1 + 6 - 9)
+    near(losses[1:], losses[0])
+
+
+def check_001_3_stateful_layer():
+    for names in ran("001_3_stateful_layer"):
+        weight, state = names["model"].get_weights()
+        near(state, np.tile(2 * (K.eval(names["x_train"]) @ weight), (10, 1)), rtol=1e-3)
+        assert (state != 0).all()
+
+
+def check_002_1_tensor_operations():
+    for names in ran("002_1_tensor_operations"):
+        assert (K.eval(names["sum_ab"]), K.eval(names["product_ab"])) == (36, 40320)
+        assert K.eval(names["reshaped_a"]).tolist() == [1, 2, 3, 4]
+
+
+def check_002_2_mean_and_variance():
+    for names in ran("002_2_mean_and_variance"):
+        assert (K.eval(names["mean_x"]), K.eval(names["variance_x"])) == (2.5, 1.25)
+
+
+def check_002_3_conditional():
+    for names in ran("002_3_conditional"):
+        assert K.eval(names["result"]) == 25
+
+
+def check_002_4_gradient():
+    for names in ran("002_4_gradient"):
+        assert names["grad"].numpy() == 6
+
+
+def check_002_5_huber_loss():
+    found = []
+    for names in ran("002_5_huber_loss"):
+        y_true, y_pred = np.float32([[0, 0], [0, 1]]), np.float32([[0.5, 3.0], [-4.0, 1.0]])
+        near(K.eval(names["huber_loss"](y_true, y_pred)), [(0.125 + 2.5) / 2, 3.5 / 2])
+        near(K.eval(names["huber_loss"](y_true, y_pred, delta=2.0)), [(0.125 + 4) / 2, 6 / 2])
+        errors = names["errors"]
+        assert errors["huber_loss"] < 0.2 * errors["mse"]
+        found.append(list(errors.values()))
+    near(found[1:], [found[0]] * (len(found) - 1), rtol=1e-3)
+
+
+def check_002_6_scaling_layer():
+    for names in ran("002_6_scaling_layer"):
+        near(K.eval(names["model"].layers[0].scale), [2.5], rtol=1e-3)
+
+
+def check_002_7_training_loop():
+    losses = []
+    for names in ran("002_7_training_loop"):
+        assert len(names["losses"]) == 100 == int(names["optimizer"].iterations)
+        losses.append(names["losses"])
+    fell_alike(losses)
+
+
+def check_002_8_mixed_precision():
+    for names in ran("002_8_mixed_precision"):
+        model, losses = names["model"], names["history"].history["loss"]
+        try:
+            assert (model.layers[0].compute_dtype, model.layers[0].kernel.dtype) == ("float16", "float32")
+            assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+            assert losses[-1] < 0.5 * losses[0]
+        finally:
+            keras.mixed_precision.set_global_policy("float32")
+
+
+def check_004_1_tensor_operations():
+    for names in ran("004_1_tensor_operations"):
+        assert K.eval(names["sum_tensor"]).tolist() == [[6, 8], [10, 12]]
+        assert K.eval(names["dot_product"]).tolist() == [[19, 22], [43, 50]]
+
+
+def check_004_2_custom_loss():
+    losses = []
+    for names in ran("004_2_custom_loss"):
+        near(K.eval(names["custom_loss"](np.float32([[1, 2], [3, 4]]), np.float32([[1, 0], [3, 7]]))), 13 / 4)
+        losses.append(names["history"].history["loss"])
+    fell_alike(losses)
+
+
+def check_004_3_custom_layer():
+    losses = []
+    for names in ran("004_3_custom_layer"):
+        kernel, last, bias = names["model"].get_weights()
+        x = RANDOM.normal(size=(5, 3)).astype("float32")
+        near(names["model"].predict(x), np.maximum(x @ kernel, 0) @ last + bias)
+        losses.append(names["history"].history["loss"])
+    fell_alike(losses)
+
+
+def check_each_program_is_checked():
+    programs = {path.stem for path in SEEDS.glob("*.py")}
+    assert len(programs) > 10
+    assert programs == {name.removeprefix("check_") for name in globals() if name.startswith("check_0")}
+
+
+if __name__ == "__main__":
+    main(globals())
