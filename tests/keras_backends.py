@@ -3,6 +3,7 @@
 Tests of one backend stand together, since each process that runs tests makes those of a backend once.
 
 A module of checks ends with `main(globals())`; run with a backend, it prints what each of its functions `check_…` said.
+A module of other things `tell`s them, for tests that compare backends.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ from collections.abc import Callable
 from typing import Any
 
 BACKENDS = ("jax", "torch", "tensorflow")
-_MARK = "outcomes: "
+_MARK = "told: "
 
 
 def main(names: dict[str, Any]) -> None:
     """Runs the checks of a module, and prints the tracebacks of those that fail."""
     checks = {name: value for name, value in names.items() if name.startswith("check_")}
-    print(_MARK + json.dumps({name: _outcome(check) for name, check in checks.items()}))
+    tell({name: _outcome(check) for name, check in checks.items()})
+
+
+def tell(found: Any) -> None:
+    """Prints what a module found, for `told` to read."""
+    print(_MARK + json.dumps(found))
 
 
 def _outcome(check: Callable[[], None]) -> str:
@@ -41,9 +47,14 @@ def _done(module: str, backend: str, *arguments: str) -> subprocess.CompletedPro
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
-def outcomes(module: str, backend: str, *arguments: str) -> dict[str, str]:
-    """What the checks of a module say on a backend: for each its traceback, or nothing."""
+def told(module: str, backend: str, *arguments: str) -> Any:
+    """What a module tells on a backend."""
     done = _done(module, backend, *arguments)
     lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
     assert lines, f"{module} on {backend} ended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return json.loads(lines[-1].removeprefix(_MARK))
+
+
+def outcomes(module: str, backend: str, *arguments: str) -> dict[str, str]:
+    """What the checks of a module say on a backend: for each its traceback, or nothing."""
+    return told(module, backend, *arguments)

@@ -32,8 +32,8 @@ def require(name: str, reason: str) -> None:
         pytest.skip(f"{name} is not installed: {reason}", allow_module_level=True)
 
 
-def checks_of(module: str) -> list[str]:
+def checks_of(module: str, prefix: str = "check_") -> list[str]:
     """The functions `check_…` that a module of checks has at its top, in order; the module is not imported."""
     tree = ast.parse(Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py").read_text())
     functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    return [name for name in functions if name.startswith("check_")]
+    return [name for name in functions if name.startswith(prefix)]

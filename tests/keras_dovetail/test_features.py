@@ -1,0 +1,24 @@
+"""What Keras' training can do gives the same losses on Dovetail's engines as on Keras' own backend for JAX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.keras_backends import told
+from tests.libraries import checks_of, require
+
+for library in ("keras", "jax", "torch", "tensorflow", "sklearn"):
+    require(library, "Keras on Dovetail is compared with Keras on jax, with data of them all")
+ENGINES = ("numpy", "torch", "jax", "tensorflow")
+MODULE = "tests.keras_dovetail.features"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", checks_of(MODULE, "feature_"))
+def test_a_feature_gives_the_losses_of_keras_on_jax(name, engine):
+    wanted, found = told(MODULE, "jax", "jax")["jax"][name], told(MODULE, "dovetail", *ENGINES)[engine][name]
+    assert not isinstance(wanted, str), wanted
+    assert not isinstance(found, str), found
+    assert len(found) >= 3 and wanted[2] != wanted[0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
