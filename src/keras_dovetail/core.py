@@ -33,6 +33,7 @@ IS_THREAD_SAFE = True
 _SCATTER = {
     None: ops.tensor_scatter_update,
     "add": ops.tensor_scatter_add,
+    "mul": ops.tensor_scatter_mul,
     "max": ops.tensor_scatter_max,
     "min": ops.tensor_scatter_min,
 }
@@ -108,14 +109,11 @@ def scatter(indices: Any, values: Any, shape: Any) -> Any:
 
 
 def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | None = None) -> Any:
-    """A tensor with slices replaced, or combined with what is given by "add", "max" or "min".
+    """A tensor with slices replaced, or combined with what is given by "add", "mul", "max" or "min".
 
     Raises:
-        NotImplementedError: the reduction is "mul", for which Dovetail has no op.
         ValueError: the reduction is another one.
     """
-    if reduction == "mul":
-        raise NotImplementedError("the backend dovetail has no op that multiplies slices; use another reduction.")
     if reduction not in _SCATTER:
         raise ValueError(f"Unsupported reduction: {reduction}")
     inputs = convert_to_tensor(inputs)

@@ -76,6 +76,8 @@ def test_python_numbers_are_weak(items, expected):
     assert promote(items) == expected
 
 
-def test_eight_bit_floats_do_not_promote():
-    with pytest.raises(TypeError, match="no implicit promotion"):
-        promote(["float8_e5m2", "float16"])
+@pytest.mark.parametrize("other", ["float16", "float32", "int32", "float8_e4m3fn"])
+def test_eight_bit_floats_do_not_promote(other):
+    for items in (["float8_e5m2", other], [as_dtype(other), as_dtype("float8_e5m2")]):
+        with pytest.raises(TypeError, match="no implicit promotion"):
+            promote(items)

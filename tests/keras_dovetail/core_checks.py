@@ -184,7 +184,7 @@ def check_slices():
     assert ops.slice_update(x, (1, 1), [[9.0, 9.0]]).numpy().tolist() == [[0, 1, 2], [3, 9, 9]]
     assert [part.numpy().tolist() for part in ops.unstack(x)] == x.tolist()
     assert ops.scatter([[0], [2], [0]], [1.0, 2.0, 3.0], (3,)).numpy().tolist() == [4, 0, 2]
-    for reduction, wanted in {None: 5, "add": 7, "max": 5, "min": 2}.items():
+    for reduction, wanted in {None: 5, "add": 7, "mul": 10, "max": 5, "min": 2}.items():
         found = backend.core.scatter_update([1.0, 2.0], [[1]], [5.0], reduction)
         assert found.numpy().tolist() == [1, wanted]
 

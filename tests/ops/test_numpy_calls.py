@@ -26,7 +26,8 @@ LOST = {
     "np.norm": (np.linalg.norm, "ops.norm"),
     "np.add": (lambda x: np.add(A, x, out=np.zeros(2, "float32")), "ops.add"),
     "np.add.reduce": (np.add.reduce, "ops.sum"),
-    "np.fft": (np.fft.fft, "dovetail.ops"),
+    "np.fft": (np.fft.fft, "ops.fft"),
+    "np.convolve": (lambda x: np.convolve(A, x), "dovetail.ops"),
 }
 QUIET = {
     "asarray": np.asarray,

@@ -220,7 +220,8 @@ def promote(items: Iterable[Any]) -> DType:
         return as_dtype(unique[0])
     narrow = [item for item in unique if item in FLOAT8S]
     if narrow:
-        if len(narrow) == 1 and all(item in (int, float) for item in unique if item is not narrow[0]):
+        others = [item for item in unique if item not in narrow]
+        if len(narrow) == 1 and all(type(item) is type and item in (int, float) for item in others):
             return as_dtype(narrow[0])
         raise TypeError(
             f"{' and '.join(map(str, unique))} have no implicit promotion: cast the 8-bit float first, "

@@ -23,6 +23,7 @@ from dovetail.engines.numpy_like import (
     integer_power,
     reduction,
     running,
+    transforms,
 )
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -79,7 +80,10 @@ rules |= {
     "Erfinv": _scipy("erfinv"),
     "Lgamma": lambda x: _scipy("gammaln")(np.where(x == -np.inf, -x, x)),  # SciPy gives -inf there, C's lgamma inf
     "Polygamma": _scipy("polygamma"),
+    "BesselI0": _scipy("i0"),
+    "BesselI1": _scipy("i1"),
     "Sigmoid": _scipy("expit"),
+    **transforms(np),
 }
 
 
@@ -191,7 +195,9 @@ def _(x: Any, low: Any, high: Any, value: Any) -> Any:
 
 @rules("Bitcast")
 def _(x: Any, dtype: DType) -> Any:
-    return np.asarray(x).view(dtype.numpy)
+    if dtype.itemsize < x.itemsize:
+        return np.ascontiguousarray(x[..., None]).view(dtype.numpy)
+    return np.ascontiguousarray(x).view(dtype.numpy)[..., 0] if dtype.itemsize > x.itemsize else x.view(dtype.numpy)
 
 
 @rules("Slice")
@@ -265,6 +271,7 @@ def _scatter(ufunc: np.ufunc) -> Rule:
 
 rules |= {
     "TensorScatterAdd": _scatter(np.add),
+    "TensorScatterMul": _scatter(np.multiply),
     "TensorScatterMax": _scatter(np.maximum),
     "TensorScatterMin": _scatter(np.minimum),
 }

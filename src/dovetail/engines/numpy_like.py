@@ -75,12 +75,20 @@ FRESH = (
     *("Pow", "Complex", "Erf", "Erfc", "Erfinv", "Lgamma", "Polygamma"),
     *("Sum", "Prod", "Mean", "Max", "Min", "Any", "All", "ArgMax", "ArgMin"),
     *("Cumsum", "Cumprod", "CumulativeLogsumexp"),
+    *("FFT", "IFFT", "FFT2D", "IFFT2D", "RFFT", "IRFFT", "BesselI0", "BesselI1"),
 )
+
+TRANSFORMS = {"FFT": "fft", "IFFT": "ifft", "FFT2D": "fft2", "IFFT2D": "ifft2", "RFFT": "rfft", "IRFFT": "irfft"}
 
 
 def by_name(library: Any, but: Collection[str] = ()) -> dict[str, Rule]:
     """The rules that are functions of the library as they are; all `but` those of some ops."""
     return {op: getattr(library, name) for op, name in NAMES.items() if op not in but}
+
+
+def transforms(library: Any) -> dict[str, Rule]:
+    """The rules of Fourier transforms, which a library's module `fft` has under NumPy's names."""
+    return {op: getattr(library.fft, name) for op, name in TRANSFORMS.items()}
 
 
 def drops_imaginary(from_complex: bool, dtype: DType) -> bool:

@@ -11,7 +11,7 @@ Index = slice | int
 # Ops that move elements and return new memory, never a view of an argument, in every library.
 COPIES = (
     *("StridedSliceGrad", "PadV2", "XlaDynamicUpdateSlice", "GatherV2", "TakeAlongAxis", "Tile", "Roll"),
-    *("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin"),
+    *("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterMul", "TensorScatterMax", "TensorScatterMin"),
     *("Sort", "ArgSort", "SearchSorted", "Where"),
 )
 

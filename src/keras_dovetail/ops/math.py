@@ -73,25 +73,10 @@ def _most(x: Any) -> Any:
 segment_max = _segments(ops.tensor_scatter_max, _least)
 segment_min = _segments(ops.tensor_scatter_min, _most)
 segment_sum = _segments(ops.tensor_scatter_add, lambda x: 0)
-
-
-def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False) -> Any:
-    data, ids, count = _placed(data, segment_ids, num_segments)
-    inside = ops.arange(count)[:, None] == ids
-    inside = ops.reshape(inside, (count, -1, *(1 for _ in data.shape[1:])))
-    return ops.prod(ops.where(inside, data, ops.ones_like(data)), 1)
+segment_prod = _segments(ops.tensor_scatter_mul, lambda x: 1)
 
 
 # -- Fourier transforms -----------------------------------------------------------------------------------------------
-# As products with the matrix of the transform: n times as much work as a fast one for n numbers, with its gradient, on
-# each engine.
-
-
-def _waves(places: int, frequencies: int, period: int, dtype: Any) -> tuple[Any, Any]:
-    """Cosines and sines (places, frequencies)."""
-    turns = np.outer(np.arange(places), np.arange(frequencies)) % period
-    angles = 2 * np.pi * turns / period
-    return as_tensor(np.cos(angles), dtype), as_tensor(np.sin(angles), dtype)
 
 
 def _parts(x: Any) -> tuple[Any, Any]:
@@ -114,60 +99,28 @@ def _get_complex_tensor_from_tuple(x: Any) -> Any:
     return ops.complex(*_parts(x))
 
 
-def _transformed(real: Any, imag: Any, sign: int) -> tuple[Any, Any]:
-    """Along the last axis: sums with exp(sign 2πi jk / n)."""
-    n = real.shape[-1]
-    cos, sin = _waves(n, n, n, real.dtype)
-    return real @ cos - sign * (imag @ sin), imag @ cos + sign * (real @ sin)
+def _on_parts(transform: Function) -> Function:
+    """A transform of complex numbers as one of their parts."""
+
+    def call(x: Any) -> Any:
+        found = transform(ops.complex(*_parts(x)))
+        return ops.real(found), ops.imag(found)
+
+    return call
 
 
-def _along_rows(parts: tuple[Any, Any], sign: int) -> tuple[Any, Any]:
-    real, imag = (ops.swapaxes(part, -1, -2) for part in parts)
-    real, imag = _transformed(real, imag, sign)
-    return ops.swapaxes(real, -1, -2), ops.swapaxes(imag, -1, -2)
-
-
-def fft(x: Any) -> Any:
-    return _transformed(*_parts(x), -1)
-
-
-def fft2(x: Any) -> Any:
-    return _along_rows(_transformed(*_parts(x), -1), -1)
-
-
-def ifft2(x: Any) -> Any:
-    real, imag = _along_rows(_transformed(*_parts(x), 1), 1)
-    size = real.shape[-1] * real.shape[-2]
-    return real / size, imag / size
-
-
-def _of_length(x: Any, length: int) -> Any:
-    """The last axis cut, or filled up with zeros."""
-    size = x.shape[-1]
-    if size >= length:
-        return x[..., :length]
-    return ops.pad(x, [(0, 0)] * (len(x.shape) - 1) + [(0, length - size)])
+fft = _on_parts(ops.fft)
+fft2 = _on_parts(ops.fft2d)
+ifft2 = _on_parts(ops.ifft2d)
 
 
 def rfft(x: Any, fft_length: int | None = None) -> Any:
-    x = floating(x)
-    n = x.shape[-1] if fft_length is None else fft_length
-    cos, sin = _waves(n, n // 2 + 1, n, x.dtype)
-    x = _of_length(x, n)
-    return x @ cos, -(x @ sin)
+    found = ops.rfft(floating(x), fft_length)
+    return ops.real(found), ops.imag(found)
 
 
 def irfft(x: Any, fft_length: int | None = None) -> Any:
-    real, imag = _parts(x)
-    n = 2 * (real.shape[-1] - 1) if fft_length is None else fft_length
-    count = n // 2 + 1
-    cos, sin = _waves(count, n, n, real.dtype)
-    weights = np.full((count, 1), 2 / n)  # each frequency stands for its negative, too, but for 0 and the highest
-    weights[0] = 1 / n
-    if n % 2 == 0:
-        weights[-1] = 1 / n
-    weights = as_tensor(weights, real.dtype)
-    return _of_length(real, count) @ (cos * weights) - _of_length(imag, count) @ (sin * weights)
+    return ops.irfft(ops.complex(*_parts(x)), fft_length)
 
 
 def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Any:

@@ -15,6 +15,7 @@ from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
 from dovetail.engines import slices
 from dovetail.engines.jax.devices import placed
 from dovetail.engines.jax.dimensions import Dimension, shape_of
+from dovetail.engines.jax.gradients import with_gradient_of_table
 from dovetail.engines.jax.tables import rules
 
 # -- shape ------------------------------------------------------------------------------------------------------------
@@ -163,6 +164,8 @@ rules |= {
     "TensorScatterMax": _at("max"),
     "TensorScatterMin": _at("min"),
 }
+rules("TensorScatterMul", layers=(EAGER, PROGRAM))(_at("multiply"))
+rules("TensorScatterMul", layers=(NATIVE,))(with_gradient_of_table("TensorScatterMul", _at("multiply")))
 
 
 @rules("StridedSlice", layers=(NATIVE,))

@@ -10,7 +10,7 @@ from jax import lax
 
 from dovetail.core.dtypes import DType
 from dovetail.engines.jax.tables import rules
-from dovetail.engines.numpy_like import by_name, drops_imaginary, integer_power
+from dovetail.engines.numpy_like import by_name, drops_imaginary, integer_power, transforms
 
 
 def _exp2(x: Any) -> Any:
@@ -32,6 +32,9 @@ rules |= {
     "Lgamma": lax.lgamma,
     "Digamma": lambda x: jnp.where(x == 0, -1 / x, lax.digamma(x)),  # which gives NaN at its pole
     "Polygamma": jax.scipy.special.polygamma,
+    "BesselI0": jax.scipy.special.i0,
+    "BesselI1": jax.scipy.special.i1,
+    **transforms(jnp),
 }
 
 

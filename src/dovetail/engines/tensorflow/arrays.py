@@ -228,6 +228,20 @@ def _scatter(name: str, nothing: Any) -> Rule:
     return rule
 
 
+@rules("TensorScatterMul")
+def _(x: Any, indices: Any, updates: Any) -> Any:
+    indices, updates = _rows(indices, updates)
+    depth = indices.shape[-1]
+    at, valid = _checked(indices, *dims(x)[:depth])
+    if x.shape.num_elements() == 0:
+        return tf.identity(x)
+    sizes = tf.cast(tf.stack(dims(x)[:depth]), tf.int64)
+    rows = tf.reduce_sum(at * tf.math.cumprod(sizes, exclusive=True, reverse=True), -1)
+    rows = rows if valid is None else tf.where(valid, rows, -1)  # which the kernel passes over
+    factors = tf.math.unsorted_segment_prod(updates, rows, tf.reduce_prod(sizes))
+    return x * tf.reshape(factors, ints(dims(x)))
+
+
 _BOOLS = {tf.bool: tf.uint8}
 rules |= {
     "TensorScatterAdd": _scatter("Add", lambda dtype: 0),

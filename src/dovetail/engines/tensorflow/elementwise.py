@@ -29,7 +29,15 @@ rules |= {
     "Rint": widened(HALVES)(kernel("Rint", "x")),
     "Lgamma": widened({tf.bfloat16: tf.float32})(kernel("Lgamma", "x")),
     "Digamma": widened({tf.bfloat16: tf.float32})(lambda x: tf.where(x == 0, -1 / x, tf.raw_ops.Digamma(x=x))),
+    "BesselI0": widened({tf.bfloat16: tf.float32})(kernel("BesselI0", "x")),
+    "BesselI1": widened({tf.bfloat16: tf.float32})(kernel("BesselI1", "x")),
     "Neg": widened(UNSIGNED)(kernel("Neg", "x")),
+    "FFT": kernel("FFT", "input"),
+    "IFFT": kernel("IFFT", "input"),
+    "FFT2D": kernel("FFT2D", "input"),
+    "IFFT2D": kernel("IFFT2D", "input"),
+    "RFFT": lambda x, length: tf.signal.rfft(x, None if length is None else [length]),
+    "IRFFT": lambda x, length: tf.signal.irfft(x, None if length is None else [length]),
 }
 
 

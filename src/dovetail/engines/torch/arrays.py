@@ -68,7 +68,14 @@ rules("ConcatV2", layers=WITH_OUT)(torch.cat)
 rules("Pack", layers=WITH_OUT)(torch.stack)
 rules["Tile"] = torch.tile
 rules["Roll"] = lambda x, shift, axis: x.roll(shift, () if axis is None else axis)
-rules["Bitcast"] = lambda x, dtype: x.view(getattr(torch, dtype))
+
+
+@rules("Bitcast")
+def _(x: Any, dtype: DType) -> Any:
+    target = getattr(torch, dtype)
+    if dtype.itemsize < x.itemsize:
+        return x.contiguous().unsqueeze(-1).view(target)
+    return x.contiguous().view(target).squeeze(-1) if dtype.itemsize > x.itemsize else x.view(target)
 
 
 @rules("PadV2")
@@ -157,13 +164,14 @@ def _scatter(write: Rule) -> Rule:
     return rule
 
 
-def _scatter_extreme(reduce: str) -> Rule:
+def _scatter_by(reduce: str) -> Rule:
     return _scatter(lambda x, rows, updates: x.scatter_reduce(0, rows[:, None].expand_as(updates), updates, reduce))
 
 
 or_numpy("TensorScatterAdd")(_scatter(lambda x, rows, updates: x.index_add(0, rows, updates)))
-or_numpy("TensorScatterMax")(_scatter_extreme("amax"))
-or_numpy("TensorScatterMin")(_scatter_extreme("amin"))
+or_numpy("TensorScatterMul")(_scatter_by("prod"))
+or_numpy("TensorScatterMax")(_scatter_by("amax"))
+or_numpy("TensorScatterMin")(_scatter_by("amin"))
 
 
 # -- sorting and searching --------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import torch
 
 from dovetail.core.dtypes import DType
 from dovetail.core.rules import CALLS, WITH_OUT, Rule
-from dovetail.engines.numpy_like import by_name, drops_imaginary
+from dovetail.engines.numpy_like import by_name, drops_imaginary, transforms
 from dovetail.engines.torch.tables import or_numpy, rules
 
 _FUNCTIONS: dict[str, Rule] = {
@@ -22,6 +22,8 @@ _FUNCTIONS: dict[str, Rule] = {
     "Erfc": torch.erfc,
     "Erfinv": torch.erfinv,
     "Lgamma": torch.lgamma,
+    "BesselI0": torch.special.i0,
+    "BesselI1": torch.special.i1,
 }
 _NO_OUT = {"IsNan", "IsInf", "IsFinite"}
 _NOT_FOR_WIDE_UNSIGNED = {
@@ -60,3 +62,16 @@ def _(x: Any) -> Any:
 @rules("Cast")
 def _(x: Any, dtype: DType) -> Any:
     return (x.real if drops_imaginary(x.is_complex(), dtype) else x).to(getattr(torch, dtype))
+
+
+def _of_any_size(transform: Rule) -> Rule:
+    def rule(x: Any, *length: Any) -> Any:
+        if x.numel():
+            return transform(x, *length)
+        some = transform(x.new_zeros([size or 1 for size in x.shape]), *length)  # MKL refuses to transform nothing
+        return some[tuple(map(slice, x.shape[:-1]))]
+
+    return rule
+
+
+rules |= {name: _of_any_size(transform) for name, transform in transforms(torch).items()}

@@ -1,4 +1,7 @@
-"""Rounding, elementwise.  Every result is a float; derivatives are 0 wherever they exist, so there are none."""
+"""Rounding, and the next float, elementwise.
+
+Every result is a float.  Nothing here has a gradient: the derivatives of rounding are 0 wherever they exist.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float, Number
 from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
-from dovetail.ops.math.compare import less, where
-from dovetail.ops.samples import array, sample, unary
+from dovetail.ops.math.compare import equal, greater, isnan, less, where
+from dovetail.ops.samples import array, binary, sample, unary
 from dovetail.ops.shapes.identity import identity
-from dovetail.ops.shapes.shape import cast
+from dovetail.ops.shapes.shape import bitcast, cast
 
 SAMPLES = [*unary(-5, 5), sample([-2.5, -1.5, -0.5, -0.0, 0.5, 1.5, 2.5, 1e10, float("inf"), float("nan")])]
 
@@ -94,3 +97,37 @@ def round(x: Number, decimals: int = 0) -> Tensor:
         return rint(x)
     unit = 10.0**-decimals if decimals < 0 else 10.0**decimals
     return rint(x / unit) * unit if decimals < 0 else rint(x * unit) / unit
+
+
+_BITS = {2: "int16", 4: "int32", 8: "int64"}  # bytes of a float → the integers of as many
+
+
+@composite(
+    "NextAfter",
+    infer=elementwise,
+    differentiable=False,
+    samples=[
+        *binary(),
+        sample([0.0, -0.0, 1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 2.0, 0.0, 0.0, -2.0]),
+        sample([3.0e38, 3.4028235e38, float("inf"), 1.0], [float("inf"), float("inf"), 0.0, float("nan")]),
+    ],
+)
+def nextafter(x: Float, toward: Float) -> Tensor:
+    """The next float after `x` in the direction of `toward`; `toward` if they are equal, NaN if one is.
+
+    Args:
+        x, toward: floats; they broadcast.
+
+    Source: `numpy.nextafter`.
+
+    Example:
+        >>> (nextafter(1., [0., 2.]).numpy() - 1) * 2**23
+        array([-0.5,  1. ], dtype=float32)
+    """
+    bits = bitcast(x, _BITS[x.dtype.itemsize])
+    outward = equal(greater(toward, x), greater(x, 0))  # from zero: there the bits count upwards
+    moved = bitcast(where(outward, bits + 1, bits - 1), x.dtype)
+    smallest = bitcast(cast(1, bits.dtype), x.dtype)
+    moved = where(equal(x, 0), where(greater(toward, 0), smallest, -smallest), moved)
+    moved = where(equal(x, toward), toward, moved)
+    return where(isnan(x), x, where(isnan(toward), toward, moved))

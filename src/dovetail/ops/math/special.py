@@ -1,4 +1,4 @@
-"""Special functions: the error function and the gamma function, with their inverses and derivatives."""
+"""Special functions: the error function, the gamma function and Bessel functions, with inverses and derivatives."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float
 from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
+from dovetail.ops.math.compare import equal, where
 from dovetail.ops.math.exponential import exp
 from dovetail.ops.samples import array, sample, unary
 
@@ -126,3 +127,39 @@ def polygamma(n: Count, x: Float) -> Tensor:
 def _(op: Any, g: Any) -> Any:
     n, x = op.args
     return g * polygamma(n + 1, x)
+
+
+@primitive("BesselI0", infer=elementwise, samples=[*unary(), sample([-20.0, 0.0, 1.0, 9.0, INFINITY])])
+def bessel_i0(x: Float) -> Tensor:
+    """Modified Bessel function of the first kind of order 0.
+
+    Source: `scipy.special.i0`.
+
+    Example:
+        >>> bessel_i0([0., 1.]).numpy()
+        array([1.       , 1.2660658], dtype=float32)
+    """
+
+
+@bessel_i0.gradient
+def _(op: Any, g: Any) -> Any:
+    return g * bessel_i1(op.inputs[0])
+
+
+@primitive("BesselI1", infer=elementwise, samples=[*unary(), sample([-20.0, 1.0, 9.0]), sample([0.0], gradient=False)])
+def bessel_i1(x: Float) -> Tensor:
+    """Modified Bessel function of the first kind of order 1; the derivative of `bessel_i0`.
+
+    Source: `scipy.special.i1`.
+
+    Example:
+        >>> bessel_i1([0., 1.]).numpy()
+        array([0.       , 0.5651591], dtype=float32)
+    """
+
+
+@bessel_i1.gradient
+def _(op: Any, g: Any) -> Any:
+    x, y = op.inputs[0], op.outputs[0]
+    zero = equal(x, 0)
+    return g * (bessel_i0(x) - where(zero, 0.5, y / where(zero, 1, x)))

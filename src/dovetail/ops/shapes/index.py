@@ -18,8 +18,9 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math import compare
+from dovetail.ops.math.complex import adjoint
 from dovetail.ops.samples import array, ints, sample
-from dovetail.ops.shapes.create import full, iota, zeros_like
+from dovetail.ops.shapes.create import full, full_like, iota, zeros_like
 from dovetail.ops.shapes.join import stack
 from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, expand_dims, reorder, reshape, shaped, sum_like
 
@@ -310,6 +311,42 @@ def tensor_scatter_add(x: Number, indices: Index, updates: Number) -> Tensor:
 @tensor_scatter_add.gradient
 def _(op: Any, g: Any) -> Any:
     return g, None, gather_nd(g, op.inputs[1])
+
+
+@primitive(
+    "TensorScatterMul",
+    infer=_scatter_spec,
+    samples=[
+        *SCATTERS,
+        sample(array(3, 2, low=0.5), ints(2, 2, 2, low=-2, high=2), array(2, 2, low=0.5)),
+        sample([2.0, 3.0, 5.0], [[0], [1], [1], [2], [2]], [0.0, 0.0, 4.0, 0.0, 0.0]),
+    ],
+)
+def tensor_scatter_mul(x: Number, indices: Index, updates: Number) -> Tensor:
+    """`x` with slices multiplied by numbers; of several for one position, with all.
+
+    Args:
+        x, indices, updates: as for `tensor_scatter_update`.
+
+    Source: `jax.numpy.ndarray.at`, its `multiply`.
+
+    Example:
+        >>> tensor_scatter_mul([1, 2, 3], [[1], [1]], [10, 100]).numpy()
+        array([   1, 2000,    3], dtype=int32)
+    """
+
+
+@tensor_scatter_mul.gradient
+def _(op: Any, g: Any) -> Any:
+    """To each number goes the product of the others: by a division, or past the number where that is zero."""
+    x, indices, updates = op.inputs
+    zero = compare.equal(updates, 0)
+    ones = compare.where(zero, 1, updates)
+    count = cast(zero, "int32")
+    others_zero = gather_nd(tensor_scatter_add(zeros_like(x, "int32"), indices, count), indices) > count
+    others = gather_nd(tensor_scatter_mul(x, indices, ones), indices) / ones
+    factor = tensor_scatter_mul(full_like(x, 1), indices, updates)
+    return g * adjoint(factor), None, gather_nd(g, indices) * adjoint(compare.where(others_zero, 0, others))
 
 
 @primitive("TensorScatterMax", infer=_scatter_spec, samples=SCATTERS)

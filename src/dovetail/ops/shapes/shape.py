@@ -46,25 +46,43 @@ def _(op: Any, g: Any) -> Any:
 
 
 def _bitcast_spec(x: TensorSpec, dtype: DType) -> TensorSpec:
-    if dtype.itemsize != x.dtype.itemsize:
-        raise ValueError(f"{x.dtype} and {dtype} do not have the same number of bits.")
-    return infer.cast(x, dtype)
+    old, new = x.dtype.itemsize, dtype.itemsize
+    if old == new or x.shape is None:
+        return TensorSpec(x.shape, dtype)
+    if new < old:
+        return TensorSpec((*x.shape, old // new), dtype)
+    if not x.shape or x.shape[-1] not in (new // old, None):
+        raise ValueError(f"to read {x.dtype} as {dtype} the last axis must be of size {new // old}, not {x.shape}.")
+    return TensorSpec(x.shape[:-1], dtype)
 
 
 @primitive(
     "Bitcast",
     infer=_bitcast_spec,
     differentiable=False,
-    samples=[sample(array(2, 3), "int32"), sample(array(), "uint32")],
+    samples=[
+        sample(array(2, 3), "int32"),
+        sample(array(), "uint32"),
+        sample(array(2, 3), "int16"),
+        sample(array(3, 2), "int64"),
+        sample(array(0, 2), "uint8"),
+    ],
 )
 def bitcast(x: Each, dtype: DTypeLike) -> Tensor:
-    """The bits of the elements read as another dtype of the same size.
+    """The bits of the elements read as another dtype.
+
+    Args:
+        x: any tensor.
+        dtype: the dtype.  If it is k times narrower, each element becomes k of them on a new last axis; if it is k
+            times wider, the last axis must be of size k, and its elements become one.
 
     Source: `tf.bitcast`.
 
     Example:
         >>> bitcast([1.0], "int32").numpy()
         array([1065353216], dtype=int32)
+        >>> bitcast([1.0], "uint16").numpy()
+        array([[    0, 16256]], dtype=uint16)
     """
 
 

@@ -76,7 +76,10 @@ hanning = _window(np.hanning)
 
 
 def kaiser(x: Any, beta: Any) -> Any:
-    return as_tensor(np.kaiser(int(x), float(beta)), floatx())
+    count = int(x)
+    places = np.linspace(-1, 1, count) if count > 1 else np.zeros(count)
+    beta = as_tensor(beta, "float64")
+    return as_tensor(ops.bessel_i0(beta * np.sqrt(1 - places**2)) / ops.bessel_i0(beta), floatx())
 
 
 def linspace(

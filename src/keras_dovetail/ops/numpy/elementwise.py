@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from keras.src.backend.common.variables import standardize_dtype
+
 from dovetail import ops
+from dovetail.core.dtypes import as_dtype
 from keras_dovetail.dtypes import as_tensor, floating, is_float, name_of, promoted
 from keras_dovetail.ops.calls import binary, bitwise, comparison, shift, unary
 
@@ -57,6 +60,7 @@ maximum = binary(ops.maximum)
 minimum = binary(ops.minimum)
 mod = binary(ops.mod)
 multiply = binary(ops.multiply, on_bools=ops.logical_and)
+nextafter = binary(ops.nextafter, with_float=True)
 power = binary(ops.power)
 subtract = binary(ops.subtract)
 
@@ -181,18 +185,6 @@ def _bits(x: Any) -> Any:
     return ops.bitcast(x, {"float64": "int64", "float32": "int32"}.get(name_of(x), "int16"))
 
 
-def nextafter(x1: Any, x2: Any) -> Any:
-    x1, x2 = promoted(x1, x2, with_float=True)
-    bits = _bits(x1)
-    one = ops.ones_like(bits)
-    away = ops.logical_not(ops.logical_xor(x2 > x1, x1 > 0))  # from zero: the bits of a magnitude count upwards
-    moved = ops.bitcast(ops.where(away, bits + one, bits - one), x1.dtype)
-    smallest = ops.bitcast(one, x1.dtype)
-    moved = ops.where(x1 == 0, ops.where(x2 > 0, smallest, -smallest), moved)
-    undefined = ops.logical_or(ops.isnan(x1), ops.isnan(x2))
-    return ops.where(undefined, x1 + x2, ops.where(x1 == x2, x2, moved))
-
-
 def round(x: Any, decimals: int = 0) -> Any:
     return ops.round(as_tensor(x), decimals)
 
@@ -224,11 +216,11 @@ def view(x: Any, dtype: Any = None) -> Any:
     x = as_tensor(x)
     if dtype is None:
         return x
-    old, new = x.dtype.itemsize, as_tensor(0, dtype).dtype.itemsize
-    if old != new:
-        problem = f"view: Dovetail's bitcast keeps the width, but {x.dtype} has {old} bytes and {dtype} has {new}."
-        raise NotImplementedError(problem)
-    return ops.bitcast(x, dtype)
+    old, new = x.dtype.itemsize, as_dtype(standardize_dtype(dtype)).itemsize
+    if new > old:
+        x = ops.reshape(x, (*x.shape[:-1], -1, new // old))
+    found = ops.bitcast(x, standardize_dtype(dtype))
+    return ops.reshape(found, (*x.shape[:-1], -1)) if new < old else found
 
 
 def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:

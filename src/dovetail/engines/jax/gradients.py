@@ -1,0 +1,35 @@
+"""Gradients from the table of ops, of rules that JAX cannot differentiate itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from dovetail.core.engine_registry import get_engine, pop_engine, push_engine
+from dovetail.core.recording import Record
+from dovetail.core.rules import Rule
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+
+
+def with_gradient_of_table(name: str, rule: Rule) -> Rule:
+    """The rule of an op of tensors alone, which JAX differentiates by the gradient that the op has in the table."""
+
+    def forward(*xs: Any) -> tuple[Any, Any]:
+        y = rule(*xs)
+        return y, (xs, y)
+
+    def backward(saved: Any, g: Any) -> tuple[Any, ...]:
+        engine = get_engine("jax").native
+        xs, y = ([Tensor(value, engine) for value in values] for values in (saved[0], saved[1:]))
+        token = push_engine(engine)
+        try:
+            gradients = OPS[name].gradient_function(Record(OPS[name], xs, y), Tensor(g, engine))  # type: ignore[misc]
+        finally:
+            pop_engine(token)
+        return tuple(None if gradient is None else gradient._value for gradient in gradients)
+
+    differentiable = jax.custom_vjp(rule)
+    differentiable.defvjp(forward, backward)
+    return differentiable
