@@ -12,6 +12,7 @@ from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras.src.backend.common.variables import standardize_dtype
 
 from dovetail.core.spec import spec
+from dovetail.core.value_kinds import is_recorded
 from dovetail.graph.ir import Graph
 from keras_dovetail.tensors import is_tensor
 
@@ -23,14 +24,14 @@ def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> An
 
     Args:
         fn: a function of tensors; variables that it assigns keep their values.
-        args, kwargs: its arguments, with KerasTensors in the place of tensors.
+        args, kwargs: its arguments, with KerasTensors or tensors of a graph in the place of tensors.
 
     Returns:
         What it returns, with KerasTensors in the place of tensors; a dimension is None if it depends on one that is.
     """
     with StatelessScope(), SymbolicScope():
         first = _traced(fn, args, kwargs, _FILLINGS[0])
-        if any(None in x.shape for x in tree.flatten((args, kwargs)) if isinstance(x, KerasTensor)):
+        if any(None in x.shape for x in tree.flatten((args, kwargs)) if _has_no_value(x)):
             second = _traced(fn, args, kwargs, _FILLINGS[1])
             return tree.map_structure(_common, first, second)
         return first
@@ -40,13 +41,18 @@ def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, filling: int) -> Any
     graph = Graph("spec")
 
     def placeholder(x: Any) -> Any:
-        if not isinstance(x, KerasTensor):
+        if not _has_no_value(x):
             return x
         return graph.placeholder(spec([filling if dim is None else dim for dim in x.shape], x.dtype))
 
     with graph.as_default(), StatelessScope():
         args, kwargs = tree.map_structure(placeholder, (args, kwargs))
         return tree.map_structure(_as_spec, fn(*args, **kwargs))
+
+
+def _has_no_value(x: Any) -> bool:
+    """Whether it is a KerasTensor, or a tensor of the graph from which a layer asks, where it is built in a trace."""
+    return isinstance(x, KerasTensor) or is_recorded(x)
 
 
 def _as_spec(x: Any) -> Any:

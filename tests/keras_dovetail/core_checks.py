@@ -156,6 +156,24 @@ def check_specs():
     assert spec(lambda x, n: ops.tile(x, (1, n)), x, 3) == ((None, 18), "float16")
 
 
+def check_layers_are_built_in_a_trace():
+    model = keras.Sequential([Layers()])
+    dt.function(model)(np.ones((2, 3), "float32"))
+    assert model.layers[0].get_build_config() == {"input_shape": (2, 3)}
+    assert [tuple(w.shape) for w in model.weights] == [(3, 1), (1,)]
+
+
+class Layers(keras.layers.Layer):
+    """Builds its own layer when Keras calls it to find what it gives."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.dense(x)
+
+
 def check_finding_specs_changes_nothing():
     w = keras.Variable([1.0, 2.0])
 

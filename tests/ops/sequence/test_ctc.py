@@ -54,6 +54,11 @@ def test_the_loss_is_that_of_all_paths(engine, rng, blank):
     assert found[-1] == np.inf  # there is no time for the blanks
 
 
+def test_a_label_may_be_the_blank(engine, rng):
+    z, labels = rng.normal(size=(1, 4, 3)).astype("float32"), [1, 2, 0, 2]  # which take all of the time: one path
+    np.testing.assert_allclose(loss([labels], z, [4], [4]).numpy(), [-log_softmax(z[0])[range(4), labels].sum()], 1e-5)
+
+
 def test_what_stands_beyond_the_lengths_does_not_count(engine, rng):
     z = rng.normal(size=(1, 5, 4)).astype("float32")
     changed = np.concatenate([z[:, :3], np.full((1, 2, 4), 100, "float32")], 1)

@@ -76,7 +76,8 @@ def ctc_loss(
     """Minus the logarithm of the probability of labels, over all ways to align them with scores in time.
 
     Args:
-        target: the labels, (batch, labels); what stands beyond the length of a sample does not count.
+        target: the labels, (batch, labels), the blank's number among them if need be; what stands beyond the length
+            of a sample does not count.
         output: the scores, (batch, time, classes), or logarithms of probabilities.
         target_length: how many labels each sample has, (batch,).
         output_length: how many times each sample has, (batch,).
@@ -129,7 +130,8 @@ def _states(labels: Any, blank: Any) -> tuple[Any, Any]:
     pairs = stack([full((batch, count), blank, labels.dtype), labels], 2)
     states = concatenate([reshape(pairs, (batch, count * 2)), full((batch, 1), blank, labels.dtype)], 1)
     two_before = concatenate([full((batch, 2), blank, labels.dtype), states], 1)[:, :-2]
-    return states, logical_and(not_equal(states, blank), not_equal(states, two_before))
+    is_label = equal(iota((count * 2 + 1,)) % 2, 1)  # by its place: a label may be the class that is the blank
+    return states, logical_and(is_label, not_equal(states, two_before))
 
 
 def _padded(alpha: Any) -> Any:
