@@ -17,8 +17,15 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 BACKENDS = ("jax", "torch", "tensorflow")
+ALL = (*BACKENDS, "dovetail")  # Keras' own, and Dovetail
 _MARK = "told: "
+_ON_DOVETAIL = [
+    "-c",
+    "import keras_dovetail, runpy, sys; del sys.argv[0]; runpy.run_module(sys.argv[0], None, '__main__', True)",
+]
 
 
 def main(names: dict[str, Any]) -> None:
@@ -35,7 +42,7 @@ def tell(found: Any) -> None:
 def _outcome(check: Callable[[], None]) -> str:
     try:
         check()
-    except Exception:
+    except (Exception, pytest.fail.Exception):
         return traceback.format_exc()
     return ""
 
@@ -43,7 +50,7 @@ def _outcome(check: Callable[[], None]) -> str:
 @functools.cache  # also of one that died, so that it is not run again for each of its tests
 def _done(module: str, backend: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", module, *arguments]
+    command = [sys.executable, *(_ON_DOVETAIL if backend == "dovetail" else ["-m"]), module, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 

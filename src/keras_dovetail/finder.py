@@ -1,7 +1,8 @@
 """Makes Keras know the backend "dovetail": Keras has no registry of backends, but chains of `if backend() == "jax"`.
 
 Each such branch in the syntax tree of six of Keras' modules gets a twin for "dovetail", which imports this package's
-modules in the place of those of Keras' jax backend.
+modules in the place of those of Keras' jax backend.  The module of Keras' settings is told where they are kept; and as
+soon as all of Keras is there, ops are told what its tensors are.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import copy
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import PackageNotFoundError, version
@@ -30,6 +32,12 @@ MODULES = {
     "keras.src.utils.backend_utils": (1, 1),
 }
 
+# Of each of these modules, a function of this package that is called with it once it is executed.
+FOLLOWED = {
+    "keras": ("keras_dovetail.kinds", "register_kinds"),
+    "keras.src.backend.config": ("keras_dovetail.settings", "share"),
+}
+
 _TEMPLATE = "keras.src.backend.jax"
 
 
@@ -37,15 +45,9 @@ def install() -> None:
     """From now on Keras is imported with Dovetail as its backend.
 
     Raises:
-        ImportError: Keras is not installed, or in a version that is not supported, or was imported on another backend.
+        ImportError: it was imported before, on another backend.
     """
-    try:
-        found = version("keras")
-    except PackageNotFoundError:
-        raise ImportError("keras_dovetail needs Keras, which is not installed: pip install keras==3.15.1") from None
-    if found not in SUPPORTED:
-        raise _refusal(f"it is Keras {found}.")
-    if not any(type(each).__module__ == __name__ for each in sys.meta_path):  # which stays when Keras reloads itself
+    if not any(type(each) is _Finder for each in sys.meta_path):  # which stays when Keras reloads itself
         if "keras" in sys.modules:
             raise ImportError("keras was imported before keras_dovetail, on another backend: import it afterwards.")
         sys.meta_path.insert(0, _Finder())
@@ -53,29 +55,54 @@ def install() -> None:
 
 
 def _refusal(problem: str) -> ImportError:
-    return ImportError(f"Dovetail is a backend of Keras {' and '.join(SUPPORTED)}, but {problem} Install one of these.")
+    supported = " and ".join(SUPPORTED)
+    return ImportError(f"Dovetail is a backend of Keras {supported}, but {problem}: pip install keras=={SUPPORTED[-1]}")
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules that need twin branches."""
+    """Finds the modules that need twin branches, and those that are followed."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path, target) if name in MODULES else None
-        if spec is not None and isinstance(spec.loader, SourceFileLoader):
-            spec.loader = _Loader(name, spec.loader.path)
+        loader = _LOADERS.get(name)
+        spec = PathFinder.find_spec(name, path, target) if loader else None
+        if loader and spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = loader(name, spec.loader.path)
         return spec
 
 
-class _Loader(SourceFileLoader):
+class _TwinsLoader(SourceFileLoader):
     """Compiles a module's source with the twins; what Python caches of it without them is neither read nor written."""
 
     def get_code(self, fullname: str) -> CodeType:
         tree, found = with_twins(ast.parse(self.get_data(self.path)))
         if found != MODULES[fullname]:
-            raise _refusal(f'in {fullname} branches of `backend() == "jax"` were not found where they should be.')
+            raise _refusal(f'in {fullname} branches of `backend() == "jax"` are not found where they should be')
         return compile(tree, self.path, "exec", dont_inherit=True)
+
+
+class _FollowedLoader(SourceFileLoader):
+    """Executes a module, and calls what follows it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        if self.name == "keras":
+            _check_version()
+        super().exec_module(module)
+        follower, function = FOLLOWED[self.name]
+        getattr(import_module(follower), function)(module)
+
+
+_LOADERS = {**dict.fromkeys(MODULES, _TwinsLoader), **dict.fromkeys(FOLLOWED, _FollowedLoader)}
+
+
+def _check_version() -> None:
+    try:
+        found = version("keras")
+    except PackageNotFoundError:
+        raise _refusal("of the one here the version is not known") from None
+    if found not in SUPPORTED:
+        raise _refusal(f"this is Keras {found}")
 
 
 def with_twins(tree: ast.Module) -> tuple[ast.Module, tuple[int, int]]:

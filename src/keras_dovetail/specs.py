@@ -31,7 +31,7 @@ def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> An
     """
     with StatelessScope(), SymbolicScope():
         first = _traced(fn, args, kwargs, _FILLINGS[0])
-        if any(None in x.shape for x in tree.flatten((args, kwargs)) if _has_no_value(x)):
+        if any(None in (x.shape or ()) for x in tree.flatten((args, kwargs)) if _has_no_value(x)):
             second = _traced(fn, args, kwargs, _FILLINGS[1])
             return tree.map_structure(_common, first, second)
         return first
@@ -43,7 +43,7 @@ def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, filling: int) -> Any
     def placeholder(x: Any) -> Any:
         if not _has_no_value(x):
             return x
-        return graph.placeholder(spec([filling if dim is None else dim for dim in x.shape], x.dtype))
+        return graph.placeholder(spec([filling if dim is None else dim for dim in x.shape or ()], x.dtype))
 
     with graph.as_default(), StatelessScope():
         args, kwargs = tree.map_structure(placeholder, (args, kwargs))

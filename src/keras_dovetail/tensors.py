@@ -16,6 +16,7 @@ from dovetail.core.recording import building
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_recorded, kind_of, unwrapped
 from dovetail.graph.ir import GraphTensor
+from keras_dovetail.scopes import computing
 
 # What Keras makes of 64 bits where nobody asks for them, on all of its backends but one.
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
@@ -74,7 +75,8 @@ def convert_to_numpy(x: Any) -> np.ndarray:
         >>> convert_to_numpy(convert_to_tensor([1., 2.]))
         array([1., 2.], dtype=float32)
     """
-    x = unwrapped(x)
+    with computing():
+        x = unwrapped(x)
     return x.numpy() if type(x) is Tensor else np.array(x)
 
 

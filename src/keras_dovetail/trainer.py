@@ -20,6 +20,7 @@ from keras.src.utils.python_utils import pythonify_logs
 import dovetail
 from dovetail import ops
 from dovetail.plan.function import Function
+from keras_dovetail.scopes import at_once
 from keras_dovetail.tensors import convert_to_numpy, convert_to_tensor, narrowed
 
 Step = Callable[[Any], Any]
@@ -104,6 +105,7 @@ class DovetailTrainer(Trainer):
 
     # many steps
 
+    @at_once
     @traceback_utils.filter_traceback
     def fit(
         self,
@@ -171,6 +173,7 @@ class DovetailTrainer(Trainer):
         callbacks.on_train_end(logs=epoch_logs)
         return self.history
 
+    @at_once
     @traceback_utils.filter_traceback
     def evaluate(
         self,
@@ -221,6 +224,7 @@ class DovetailTrainer(Trainer):
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
+    @at_once
     @traceback_utils.filter_traceback
     def predict(
         self,
@@ -255,6 +259,7 @@ class DovetailTrainer(Trainer):
 
     # single batches
 
+    @at_once
     def train_on_batch(
         self,
         x: Any,
@@ -278,6 +283,7 @@ class DovetailTrainer(Trainer):
         self.reset_metrics()
         return _logs_of(self, self.train_function([data]), return_dict)  # type: ignore[misc]  # made before
 
+    @at_once
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
         """Evaluates one batch; see `keras.Model.test_on_batch`."""
         self._assert_compile_called("test_on_batch")
@@ -287,6 +293,7 @@ class DovetailTrainer(Trainer):
         self.reset_metrics()
         return _logs_of(self, self.test_function([data]), return_dict)  # type: ignore[misc]  # made before
 
+    @at_once
     def predict_on_batch(self, x: Any) -> Any:
         """What the model gives for one batch; see `keras.Model.predict_on_batch`."""
         self.make_predict_function()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from keras.src.backend.common import KerasVariable
@@ -12,8 +12,10 @@ from keras.src.backend.common.stateless_scope import get_stateless_scope
 
 import dovetail
 from dovetail.core.engine_registry import current_engine
-from dovetail.core.recording import not_building, record_on
-from dovetail.core.value_kinds import Wrapper, register
+from dovetail.core.recording import building, not_building, record_on
+from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
+from dovetail.graph.trace import read_variable
+from keras_dovetail.scopes import computing
 from keras_dovetail.tensors import convert_to_tensor
 
 
@@ -63,6 +65,7 @@ class Variable(KerasVariable):
     def _initialize(self, value: Any) -> None:
         self._shape = self._validate_shape(value.shape)
         self._value = dovetail.Variable(value, self._dtype, name=self._path, trainable=self._trainable)
+        self._value.symbolic = True
 
     def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Any:
         return convert_to_tensor(value, dtype)
@@ -75,8 +78,26 @@ class Variable(KerasVariable):
         return super().assign(value)
 
     def _direct_assign(self, value: Any) -> None:
-        if self._value is not None:
+        if self._value is None:
+            return
+        graph = _recording_graph() if is_recorded(value) else None
+        if graph is not None:
+            graph.assigned_by_runs(self._value)
+        with nullcontext() if graph is None or building.graphs else graph.as_default():
             self._value.assign(value)
+
+    def assign_add(self, value: Any) -> Any:
+        """Adds to the variable; returns the new value."""
+        return self._assign_changed(super().assign_add, value)
+
+    def assign_sub(self, value: Any) -> Any:
+        """Subtracts from the variable; returns the new value."""
+        return self._assign_changed(super().assign_sub, value)
+
+    def _assign_changed(self, change: Any, value: Any) -> Any:
+        """Changes the variable at once by a value that is known, whether a default graph is open or not."""
+        with nullcontext() if is_recorded(value) else computing():
+            return change(value)
 
     @property
     def value(self) -> Any:
@@ -89,8 +110,22 @@ class Variable(KerasVariable):
         if found is not None:
             return found
         if self._value is not None:
-            return self._value.read(current_engine())
+            graph = None if building.graphs else default_graph()
+            return self._value.read(current_engine()) if graph is None else read_variable(graph, self._value)
         return self._initializer(self._shape, dtype=self._dtype)  # not made yet: stands for it while shapes are found
+
+    def __array__(self, dtype: Any = None) -> Any:
+        """The value now, also while K's default graph is open."""
+        with computing():
+            return super().__array__(dtype)
+
+    def __int__(self) -> int:
+        with computing():
+            return super().__int__()
+
+    def __float__(self) -> float:
+        with computing():
+            return super().__float__()
 
     @property
     def trainable(self) -> bool:
@@ -102,6 +137,13 @@ class Variable(KerasVariable):
         self._trainable = bool(value)
         if self._value is not None:
             self._value.trainable = self._trainable
+
+
+def _recording_graph() -> Any:
+    """K's default graph, if what is computed from variables is recorded there now: in no other trace, on no tape."""
+    if building.graphs:
+        return building.default if building.graphs[0] is building.default else None
+    return default_graph()
 
 
 class _Kind(Wrapper):

@@ -176,7 +176,9 @@ def check(run: Callable[..., Any], case: Case) -> None:
 
 def checks() -> dict[str, Callable[[], None]]:
     """A check for each case and way, by name."""
-    ways = {"native": NATIVE[BACKEND], "symbolic": on_keras_tensors} if BACKEND in NATIVE else {}
+    ways: dict[str, Any] = {"native": NATIVE[BACKEND]} if BACKEND in NATIVE else {}
+    if BACKEND:
+        ways["symbolic"] = on_keras_tensors
     return {
         f"check_{way} {case}": functools.partial(check, run, case) for way, run in ways.items() for case in all_cases()
     }

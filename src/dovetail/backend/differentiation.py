@@ -81,8 +81,11 @@ def _in_graph(graph: Graph, losses: Sequence[Any], sources: Sequence[Any]) -> li
 
 
 def _in(graph: Graph, x: Any) -> Any:
+    x = kind_of(x).followed(x)
     if type(x) is Tensor:  # what has been computed is a constant of the graph
         x = graph.closures.get(x)
+    elif not isinstance(x, (GraphTensor, Variable)):
+        x = kind_of(x).in_graph(x, graph)
     known = isinstance(x, (GraphTensor, Variable)) and x.dtype.is_differentiable
     return x if known else None
 

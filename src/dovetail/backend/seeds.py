@@ -25,7 +25,7 @@ from dovetail.backend.values import running_keras
 from dovetail.core.dtypes import ALL
 from dovetail.core.engine_registry import current_engine, tracing_engine
 from dovetail.core.engine_registry import engine as engine_context
-from dovetail.core.value_kinds import ValueKind, engine_of, highest, is_tensor
+from dovetail.core.value_kinds import ValueKind, engine_of, highest, is_recorded, is_tensor
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph
 from dovetail.ops.random.generator import Generator
@@ -81,7 +81,7 @@ def next_key(function: str, seed: Any, dtype: Any, values: Iterable[Any] = ()) -
     graph = _graph_of(kind, like)
     if hasattr(seed, "next"):
         words = seed.next()
-        if not (kind.is_symbolic or graph is not None):
+        if is_recorded(words) or not (kind.is_symbolic or graph is not None):
             return ops.cast(words, "int32")
         seed = _number_of(words)
     elif _is_tensor(seed):

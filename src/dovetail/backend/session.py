@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail import backend as K
+from dovetail import ops
 from dovetail.backend import feeding
 from dovetail.backend.cut_program import CutProgram, tensor_of
 from dovetail.backend.phase import forget_learning_phase
@@ -27,6 +28,7 @@ from dovetail.core.infer import fits
 from dovetail.core.recording import building
 from dovetail.core.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
 from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
 from dovetail.graph.ir import GraphTensor
 
@@ -78,9 +80,17 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
         raise k_error(ValueError, "function", f"it takes inputs, outputs, updates and name, not {', '.join(kwargs)}.")
     if updates is not None and not isinstance(updates, (list, tuple)):
         raise k_error(TypeError, "function", f"the updates must be a list, not {describe(updates)}.")
-    if any(map(is_of_keras, flatten([inputs, outputs])[0])):
+    if _is_of_model_alone([inputs, outputs], updates or ()):
         return KerasFunction(inputs, outputs, updates or ())
     return GraphFunction(inputs, outputs, updates or (), name or "function")
+
+
+def _is_of_model_alone(structure: Any, updates: Sequence[Any]) -> bool:
+    """Whether a function has tensors of a Keras model, and none of the default graph but the learning phase."""
+    leaves = flatten(structure)[0]
+    changes = [u.value if isinstance(u, KerasUpdate) else u for u in updates]
+    recorded = [x for x in (*leaves, *flatten(changes)[0]) if in_default_graph(x) and not _is_learning_phase(x)]
+    return any(map(is_of_keras, leaves)) and not recorded
 
 
 class GraphFunction:
@@ -95,6 +105,7 @@ class GraphFunction:
         sources, self._structure = flatten(feeding.sources(inputs))
         results, self._result = flatten(outputs)
         graph = _graph_of([*sources, *results, *flatten(updates)[0]])
+        sources = [_source(x, graph) for x in sources]
         self._phases = [x if _is_set_phase(x) else None for x in sources]
         for x, phase in zip(sources, self._phases, strict=True):
             if phase is None and not isinstance(x, (GraphTensor, Variable)):
@@ -124,6 +135,11 @@ class GraphFunction:
         return f"<K.function {self.name}>"
 
 
+def _source(x: Any, graph: DefaultGraph) -> Any:
+    """What stands for an input in the graph, if it is Keras'."""
+    return x if isinstance(x, (GraphTensor, Variable)) else kind_of(x).in_graph(x, graph)
+
+
 class KerasUpdate(NamedTuple):
     """What `K.update` and its like make of a Keras model's tensor.
 
@@ -136,6 +152,9 @@ class KerasUpdate(NamedTuple):
     variable: Any
     value: Any
     method: str = "assign"
+
+
+OPS_OF_METHODS: dict[str, Any] = {"assign": None, "assign_add": ops.add, "assign_sub": ops.subtract}
 
 
 class KerasFunction:
@@ -220,8 +239,12 @@ def _is_one(values: Any) -> bool:
 
 def _update(graph: DefaultGraph, update: Any) -> GraphTensor:
     """One of the updates of a function as a tensor."""
+    if isinstance(update, KerasUpdate):
+        op = OPS_OF_METHODS[update.method]
+        return graph.update(kind_of(update.variable).followed(update.variable), update.value, op)
     if isinstance(update, tuple):
-        return graph.update(*update)
+        variable, *value = update
+        return graph.update(kind_of(variable).followed(variable), *value)
     if not isinstance(update, GraphTensor):
         problem = "an update that was made before the default graph was open has been done at once"
         raise TypeError(f"{problem}: call K.placeholder, or K.symbolic, before K.update; not {describe(update)}.")

@@ -145,9 +145,9 @@ def _updated(name: str, x: Any, value: Any, op: Callable[..., Any] | None = None
     require_numbers(value)
     if isinstance(value, (list, tuple)) and not arguments.holds_tensors(value):
         value = host.host_array(value)
-    graph = symbolic_graph()
-    if isinstance(x, Variable) and graph is not None:
-        return graph.update(x, value, op)
+    graph, held = symbolic_graph(), kind_of(x).followed(x)
+    if isinstance(held, Variable) and graph is not None:
+        return graph.update(held, value, op)
     getattr(x, _METHODS[op])(value)
     return x
 

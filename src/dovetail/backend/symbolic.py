@@ -64,7 +64,7 @@ class DefaultGraph(Graph):
 
     Attributes:
         updates: the tensors that `K.update` and its like have made → what they do.
-        counts: the variables that count random keys → their values after the draws that are recorded.
+        counts: the variables that programs assign which read them, as those that count random keys → their last values.
         session: the `Session` that runs it, once there is one.
     """
 
@@ -107,8 +107,15 @@ class DefaultGraph(Graph):
         with self.as_default() if trace.current_graph() is None else nullcontext():
             return generator.next_key()
 
+    def assigned_by_runs(self, variable: Variable) -> None:
+        """Lets a variable be assigned on the way: each run of a program that reads it gives it the last of its values.
+
+        What is recorded after an assignment reads what was assigned.
+        """
+        self.counts.setdefault(variable, None)
+
     def counts_in(self, operations: Iterable[Operation]) -> dict[Variable, GraphTensor]:
-        """The counts of random keys that operations read, and their values afterwards."""
+        """The variables that operations read and thereby assign, and their values afterwards."""
         read = {op.attrs["variable"] for op in operations if op.type == "ReadVariableOp"}
         return {count: value for count, value in self.counts.items() if count in read and value is not None}
 

@@ -17,7 +17,7 @@ def known_value(x: Any) -> np.ndarray | None:
 
 def running_keras() -> Any:
     """The module of a stock Keras 3, if the program has imported it; else None."""
-    return sys.modules.get("keras") if "dovetail.interop.keras" in sys.modules else None
+    return sys.modules.get("keras") if "dovetail.interop.keras.stock" in sys.modules else None
 
 
 def running_layer() -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 from dovetail.core.errors import did_you_mean, op_error
 
-_settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
+DEFAULTS: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
+_settings = dict(DEFAULTS)
 version: tuple[object, ...] = tuple(_settings.values())  # all settings; a change makes a new tuple
 _contexts: list[Callable[[], object]] = []
 

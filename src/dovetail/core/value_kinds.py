@@ -155,6 +155,10 @@ class ValueKind:
         """What a wrapper of another library holds; any other value itself."""
         return value
 
+    def in_graph(self, value: Any, graph: Any) -> Any:
+        """What stands for the value in a graph, which may take it; the value itself if nothing does."""
+        return value
+
     def live(self, value: Any) -> Any:
         """What stands for the value in a program that a library traces now: itself, or what reads it at each run."""
         return value
@@ -280,6 +284,9 @@ class Wrapper(ValueKind):
 
     def unwrapped(self, value: Any) -> Any:
         return value.value
+
+    def in_graph(self, value: Any, graph: Any) -> Any:
+        return self.unwrapped(value)
 
 
 def default_graph() -> Any:

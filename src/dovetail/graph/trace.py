@@ -194,7 +194,10 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
     if type(value) is GraphTensor:
         tensor = capture(graph, value, op)
     else:
-        add = _ADD.get(kind_of(value))
+        kind = kind_of(value)
+        add = _ADD.get(kind)
+        if add is None and (found := kind.in_graph(value, graph)) is not value:
+            return to_graph(found, dtype, graph, op)
         if add is None:
             raise op_error(TypeError, op.title, f"{type(value).__name__} values and graph tensors cannot meet.")
         tensor = add(graph, value, dtype, op)

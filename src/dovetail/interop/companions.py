@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-COMPANIONS = {"keras": "dovetail.interop.keras", "tensorflow": "dovetail.interop.tensorflow"}  # library → module
+COMPANIONS = {"keras": "dovetail.interop.keras.stock", "tensorflow": "dovetail.interop.tensorflow"}  # library → module
 WANTED: dict[str, Callable[[Any], bool]] = {  # of older versions, and of Keras on Dovetail itself, nothing is said
     "keras": lambda keras: hasattr(keras, "Operation") and keras.config.backend() != "dovetail",
     "tensorflow": lambda tensorflow: hasattr(tensorflow, "function"),

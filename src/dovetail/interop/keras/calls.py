@@ -19,6 +19,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of, owned, unwrapped
 from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.interop.keras import computing
 from dovetail.interop.keras.random import with_fresh_key
 from dovetail.interop.keras.tensors import stand_in, tensor_like
 
@@ -40,11 +41,12 @@ class OpCall(keras.Operation):
         self.op = op
 
     def call(self, *args: Any) -> Any:
-        """Computes the op on values of Keras' backend."""
+        """Computes the op on values that Keras computes with."""
         found = OPS[self.op](*args)
         if self.op in logits.ACTIVATIONS:  # a loss of K's may get what the model gives
             logits.remember(found, args[0])
-        return tuple(map(_native, found)) if isinstance(found, tuple) else _native(found)
+        result = computing.current().result
+        return tuple(map(result, found)) if isinstance(found, tuple) else result(found)
 
     def compute_output_spec(self, *args: Any) -> Any:
         """What the op gives, from what is known of its arguments."""
@@ -139,8 +141,3 @@ def _warn_of(variable: Variable) -> None:
     advice = "layers: make it one with add_weight, in the build of a layer; or make it with K.constant"
     path, line = user_line() or ("?", 0)
     warnings.warn_explicit(f"{problem}; {advice}.", UserWarning, path, line)
-
-
-def _native(value: Any) -> Any:
-    """A result as Keras takes it; of NumPy arrays, which may be shapes or of Keras' own NumPy backend, come Tensors."""
-    return np.asarray(value) if type(value) is Tensor else value

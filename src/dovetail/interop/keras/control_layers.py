@@ -16,11 +16,11 @@ import keras
 
 from dovetail.core.control_flow import Control, Values
 from dovetail.core.dtypes import DType, promote
-from dovetail.core.engine_registry import get_engine, owner_of_type
 from dovetail.core.errors import op_error
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of
+from dovetail.interop.keras import computing
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, with_values
 from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
 from dovetail.ops import cast, convert
@@ -224,16 +224,15 @@ class ControlFlow(LayerOfParts):
             values: the op's tensors, in the order of its parameters.
             training: as for the layers in the parts.
         """
-        engine = next(filter(None, (owner_of_type(type(v)) for v in values)), None) or get_engine("numpy")
-        # JAX cannot assign what a function changes that it traces, such as seeds: it is carried along.
-        states = self.non_trainable_variables if engine.name == "jax" else []
+        keras_values = computing.current()
+        states = self.non_trainable_variables if keras_values.carries_states(values) else []
         arguments = self._arguments(
             values, lambda name, part: _with_states(states, name == "condition", part, training)
         )
         named = dict(zip((param.name for param in OPS[self.op].params), arguments, strict=True))
         first = "inputs" if self.op == "If" else "init"
         named[first] = [*(state.value for state in states), *named[first]]
-        found = list(engine.native.rules[self.op](*named.values()))
+        found = list(keras_values.control_rule(self.op, values)(*named.values()))
         for state, value in zip(states, found, strict=False):
             state.assign(value)
         return found[len(states) :]

@@ -9,10 +9,10 @@ import keras
 from keras.src.backend.common import global_state
 
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.engine_registry import get_engine, owner_of_type
 from dovetail.core.errors import describe
 from dovetail.core.spec import TensorSpec
 from dovetail.core.value_kinds import owned
+from dovetail.interop.keras import computing
 from dovetail.interop.keras.parts import LayerOfParts, Part, cut, model_of, with_values
 from dovetail.interop.keras.random import RandomKey
 from dovetail.interop.keras.tensors import KerasTensor, input_like, spec_of
@@ -134,7 +134,7 @@ def _weights_of(part: Part) -> list[keras.Variable]:
 
 @keras.saving.register_keras_serializable("dovetail")
 class Gradients(LayerOfParts):
-    """The gradients of the sum of what a part gives, by the differentiation of Keras' backend.
+    """The gradients of the sum of what a part gives, as Keras' backend differentiates.
 
     Args:
         parts: the one, named "ys".
@@ -161,8 +161,7 @@ class Gradients(LayerOfParts):
             return sum(total(cast(y, "float32") if as_dtype(y.dtype).itemsize < 4 else y) for y in ys)
 
         sources = [*values[: self.count], *map(owned, weights)]
-        owner = owner_of_type(type(sources[0])) or get_engine("numpy")
-        found = owner.gradients_of(loss, sources)
+        found = computing.current().gradients(loss, sources)
         return [keras.ops.zeros_like(x) if g is None else g for x, g in zip(sources, found, strict=True)]
 
     def compute_output_spec(self, values: list[Any], training: bool | None = None) -> list[Any]:

@@ -1,19 +1,19 @@
-"""The kinds of Keras' values: KerasTensors, which calls add to a functional model, and Keras' variables."""
+"""The kind of KerasTensors, which calls add to a functional model."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import keras
-
 from dovetail.core.control_flow import Control
 from dovetail.core.op import Op
-from dovetail.core.value_kinds import ValueKind, Wrapper, register
+from dovetail.core.value_kinds import ValueKind
 from dovetail.interop.keras import calls, random
 from dovetail.interop.keras.control_layers import KerasControl
 
 
-class _OfKeras(ValueKind):
+class OfKeras(ValueKind):
+    """What a stock Keras computes and differentiates."""
+
     def untaped(self, value: Any) -> str | None:
         kind = type(value).__name__
         return (
@@ -22,7 +22,9 @@ class _OfKeras(ValueKind):
         )
 
 
-class _Symbolic(_OfKeras):
+class Symbolic(OfKeras):
+    """KerasTensors."""
+
     rank = 6
     is_symbolic = True
     is_of_model = True
@@ -37,14 +39,4 @@ class _Symbolic(_OfKeras):
         return random.fresh_key(seed, value)
 
 
-class _Variable(_OfKeras, Wrapper):
-    """Untaped, as all that is Keras'."""
-
-
 _CONTROL = KerasControl()
-
-
-def register_kinds() -> None:
-    """From now on ops take KerasTensors and Keras' variables."""
-    register(keras.KerasTensor, _Symbolic())
-    register(keras.Variable, _Variable())

@@ -51,7 +51,7 @@ class EagerControl(HostControl):
         return [zeros([0, *(dim or 0 for dim in spec.shape or ())], spec.dtype) for spec in specs]
 
 
-_EAGER = EagerControl()
+EAGER_CONTROL = EagerControl()
 
 
 def _leave(result: Any) -> Any:
@@ -94,7 +94,7 @@ def _flow(op: str, leaves: Values) -> _Flow:
         kind = provided.graph_kind
     control, engine = kind.control(value), kind.autodiff(value)
     if control is None:
-        return _Flow(op, _EAGER, convert)
+        return _Flow(op, EAGER_CONTROL, convert)
     if engine is None:
         return _Flow(op, control, _recorded)
     return _Flow(op, control, partial(_native, engine=engine), owned)

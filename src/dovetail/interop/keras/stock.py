@@ -1,0 +1,50 @@
+"""What is registered beside a stock Keras 3, which computes with another library: its tensors, variables and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from dovetail.core.engine import Engine
+from dovetail.core.engine_registry import get_engine, owner_of_type
+from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import Wrapper, register
+from dovetail.interop.keras import arrays, computing, saving, variables
+from dovetail.interop.keras.kinds import OfKeras, Symbolic
+
+
+class _Variable(OfKeras, Wrapper):
+    """Untaped, as all that is Keras'."""
+
+
+class _Computing(computing.Computing):
+    """With the values of a library, by the rules of the engine that is for it."""
+
+    def result(self, value: Any) -> Any:
+        """NumPy arrays, which may be shapes or of Keras' own NumPy backend, for Tensors."""
+        return np.asarray(value) if type(value) is Tensor else value
+
+    def control_rule(self, op: str, values: Sequence[Any]) -> Callable[..., Any]:
+        return _engine_of(values).native.rules[op]
+
+    def carries_states(self, values: Sequence[Any]) -> bool:
+        """With jax, which cannot assign what a function changes that it traces, such as seeds."""
+        return _engine_of(values).name == "jax"
+
+    def gradients(self, loss: Callable[..., Any], sources: Sequence[Any]) -> Sequence[Any]:
+        return _engine_of(sources[:1]).gradients_of(loss, sources)
+
+
+def _engine_of(values: Sequence[Any]) -> Engine:
+    return next(filter(None, (owner_of_type(type(v)) for v in values)), None) or get_engine("numpy")
+
+
+computing.use(_Computing())
+register(keras.KerasTensor, Symbolic())
+register(keras.Variable, _Variable())
+saving.register()
+variables.register()
+arrays.register()

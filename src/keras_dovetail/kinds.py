@@ -1,0 +1,110 @@
+"""K and Keras are one: what ops make of Keras' tensors where Keras runs on Dovetail.
+
+A variable of Keras is read as a `dovetail.Variable` is, and in K's default graph it is one of its variables.  An op on
+KerasTensors becomes an operation of their functional model.  Where they meet K's placeholders, the default graph takes
+in what they are computed from: inputs of the model become placeholders, and its layers are called once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import keras
+from keras.src import tree
+
+import dovetail
+from dovetail import backend as K
+from dovetail.backend.symbolic import DefaultGraph, in_default_graph
+from dovetail.core.op import Op
+from dovetail.core.provided import provided
+from dovetail.core.recording import building
+from dovetail.core.value_kinds import is_recorded, register
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.interop.keras import computing, saving
+from dovetail.interop.keras.kinds import Symbolic
+from dovetail.interop.keras.parts import cut
+from dovetail.interop.keras.tensors import spec_of
+from dovetail.ops.control.flow import EAGER_CONTROL
+
+
+class _Computing(computing.Computing):
+    """With Dovetail's tensors."""
+
+    def result(self, value: Any) -> Any:
+        return value
+
+    def control_rule(self, op: str, values: Sequence[Any]) -> Callable[..., Any]:
+        recorded = building.graphs or any(map(is_recorded, values))
+        return (provided.control if recorded else EAGER_CONTROL).rules()[op]
+
+    def carries_states(self, values: Sequence[Any]) -> bool:
+        return False
+
+    def gradients(self, loss: Callable[..., Any], sources: Sequence[Any]) -> Sequence[Any]:
+        with dovetail.GradientTape(watch_accessed_variables=False) as tape:
+            for source in sources:
+                tape.watch(source)
+            y = loss(*sources)
+        return tape.gradient(y, list(sources))
+
+
+class _Symbolic(Symbolic):
+    """KerasTensors, which may meet tensors of a default graph."""
+
+    def apply(self, op: Op, values: list[Any], name: str | None) -> Any:
+        graph = next((v.graph for v in tree.flatten(values) if in_default_graph(v)), None)
+        if graph is None:
+            return super().apply(op, values, name)
+        return op(*tree.map_structure(lambda v: stand_in(v, graph) if _is_symbolic(v) else v, values), name=name)
+
+    def in_graph(self, value: Any, graph: Graph) -> Any:
+        return stand_in(value, graph) if isinstance(graph, DefaultGraph) else value
+
+
+_stand_ins: WeakKeyDictionary[Graph, dict[int, tuple[Any, GraphTensor]]] = WeakKeyDictionary()
+
+
+def _is_symbolic(value: Any) -> bool:
+    return isinstance(value, keras.KerasTensor)
+
+
+def stand_in(tensor: Any, graph: DefaultGraph) -> GraphTensor:
+    """What stands for a KerasTensor in a default graph; what it is computed from is put there if it is not there yet.
+
+    Layers are told that they train if the learning phase is set to 1, and else what the model says.
+    """
+    known = _stand_ins.setdefault(graph, {})
+    if id(tensor) in known:
+        return known[id(tensor)][1]
+    nodes, taken = cut([tensor], lambda t: id(t) in known)
+    with graph.as_default():
+        for source in taken:
+            if id(source) not in known:
+                known[id(source)] = source, graph.placeholder(spec_of(source), source.name)
+        for node in nodes:
+            values = {key: value for key, (_, value) in known.items()}
+            args, kwargs = node.arguments.fill_in(values)
+            found = tree.flatten(node.operation(*args, **kwargs, **_phase_for(node.operation, kwargs)))
+            known.update((id(t), (t, value)) for t, value in zip(node.outputs, found, strict=True))
+    return known[id(tensor)][1]
+
+
+def _phase_for(operation: Any, given: dict[str, Any]) -> dict[str, bool]:
+    """What an operation is told of the learning phase, where that is set and the model says nothing."""
+    phase = K.learning_phase()
+    takes = getattr(operation, "_call_has_training_arg", False) and "training" not in given
+    return {"training": bool(phase)} if takes and isinstance(phase, int) else {}
+
+
+def register_kinds(module: ModuleType) -> None:
+    """From now on ops take KerasTensors, and Keras saves models with ops in them.
+
+    Args:
+        module: Keras, which has just been imported.
+    """
+    computing.use(_Computing())
+    register(module.KerasTensor, _Symbolic())
+    saving.register()

@@ -1,0 +1,44 @@
+"""Keras' settings are Dovetail's, and so K's: float type, fuzz factor and layout of images are kept once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from dovetail.core import config
+
+
+def set_image_data_format(data_format: str) -> None:
+    """Sets the default layout of images: "channels_last" or "channels_first", in any case; a ValueError for others."""
+    config.set_image_data_format(str(data_format).lower())
+
+
+_SHARED: dict[str, Callable[..., Any]] = {
+    "floatx": config.floatx,
+    "set_floatx": config.set_floatx,
+    "epsilon": config.epsilon,
+    "set_epsilon": config.set_epsilon,
+    "image_data_format": config.image_data_format,
+    "set_image_data_format": set_image_data_format,
+}
+
+
+def share(keras_config: ModuleType) -> None:
+    """Puts Dovetail's functions in the places of those of the module in which Keras keeps its settings.
+
+    What Keras has read from its configuration file counts, but for what the program has told Dovetail before.
+
+    Args:
+        keras_config: `keras.src.backend.config`, before other modules have imported its functions.
+
+    Raises:
+        ImportError: it lacks one of the functions.
+    """
+    missing = [name for name in _SHARED if not hasattr(keras_config, name)]
+    if missing:
+        raise ImportError(f"{keras_config.__name__} has no {', '.join(missing)}.")
+    for name, default in config.DEFAULTS.items():
+        if _SHARED[name]() == default:
+            _SHARED[f"set_{name}"](getattr(keras_config, name)())
+    vars(keras_config).update(_SHARED)
