@@ -19,6 +19,7 @@ class _Provided:
         assign: (graph, variable, value) → None: gives the variable a value in a graph; of `graph`.
         control: branches and loops in graphs; of `graph`.
         stacked_specs: (body, init, xs) → the specs of what a scan's body gives to be stacked; of `graph`.
+        batched: (function of slices, xs) → its results for all slices at once, stacked, or None; of `graph`.
         graph_kind: the kind of graph Tensors; of `graph`.
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
         reads: engine → (variable → what reads it in each run of what the engine's library traces now); of `interop`.
@@ -31,6 +32,7 @@ class _Provided:
     assign: Callable[[Any, Any, Any], None]
     control: Control
     stacked_specs: Callable[..., list[Any]]
+    batched: Callable[..., list[Any] | None]
     graph_kind: ValueKind
     run_body: Callable[..., Any]
     seen: Callable[[Any], Any]

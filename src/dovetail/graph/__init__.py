@@ -1,6 +1,7 @@
 """The recorded program: its parts, how it is built by tracing, edited, copied and printed."""
 
 from dovetail.core.provided import provided
+from dovetail.graph.batching import batched
 from dovetail.graph.ir import Graph
 from dovetail.graph.recorded_control import RecordedControl, stacked_specs
 from dovetail.graph.trace import assign_any, read_variable
@@ -8,3 +9,4 @@ from dovetail.graph.trace import assign_any, read_variable
 provided.new_graph = Graph
 provided.read, provided.assign = read_variable, assign_any
 provided.control, provided.stacked_specs = RecordedControl(), stacked_specs
+provided.batched = batched

@@ -30,7 +30,7 @@ class RecordedControl(Control):
 
     def cond(self, condition: Any, then_branch: Callable[[], Values], else_branch: Callable[[], Values]) -> Values:
         graph = _graph_of([condition])
-        branches = [_subgraph(name, graph, {}, f) for name, f in (("then", then_branch), ("else", else_branch))]
+        branches = [subgraph(name, graph, {}, f) for name, f in (("then", then_branch), ("else", else_branch))]
         pairs = zip(branches[0].outputs, branches[1].outputs, strict=True)
         _cast_outputs(branches, [promote([a.dtype, b.dtype]) for a, b in pairs])
         closure = _Closure(graph, branches)
@@ -46,7 +46,7 @@ class RecordedControl(Control):
         graph = _graph_of(state)
         init, step = _loop_body("While", graph, state, {}, lambda carry, _: body(*carry))
         specs = {t.op.name: t.spec for t in step.inputs[: len(init)]}
-        test = _subgraph("condition", graph, specs, lambda *carry: [condition(*carry)])
+        test = subgraph("condition", graph, specs, lambda *carry: [condition(*carry)])
         if test.state.assigned:
             names = ", ".join(v.name for v in test.state.assigned)
             raise op_error(ValueError, "While", f"the condition must not assign variables, but it assigns {names}.")
@@ -81,7 +81,7 @@ def stacked_specs(body: Callable[[Values, Values], Any], init: Values, xs: Value
     """The specs of what the body of a scan gives to be stacked; nothing is computed."""
     specs = _numbered("carry", (TensorSpec(v.shape, v.dtype) for v in init)) | _slices(xs)
     count = len(init)
-    graph = _subgraph("body", None, specs, lambda *args: body(args[:count], args[count:])[1])
+    graph = subgraph("body", None, specs, lambda *args: body(args[:count], args[count:])[1])
     return [t.spec for t in graph.outputs]
 
 
@@ -107,7 +107,7 @@ def _slices(xs: Values) -> dict[str, TensorSpec]:
     return _numbered("x", (TensorSpec(x.shape and x.shape[1:], x.dtype) for x in xs))
 
 
-def _subgraph(name: str, outer: Graph | None, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> Graph:
+def subgraph(name: str, outer: Graph | None, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> Graph:
     """A function of flat values as a graph; no tape sees its operations, but the operation that will hold the graph."""
     graph = provided.new_graph(name, outer)
     with record_on(tape.eager_only() for tape in recording.tapes), graph.as_default():
@@ -126,7 +126,7 @@ def _loop_body(
 
     def make(specs: list[TensorSpec]) -> tuple[Graph, list[TensorSpec]]:
         named = _numbered("carry", specs) | slices
-        body = _subgraph("body", graph, named, lambda *args: step(args[:count], args[count:]))
+        body = subgraph("body", graph, named, lambda *args: step(args[:count], args[count:]))
         return body, [t.spec for t in body.outputs]
 
     body, specs = settled_body(op, [t.spec for t in first], make)

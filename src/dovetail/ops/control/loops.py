@@ -8,6 +8,7 @@ from typing import Any
 from dovetail.core.checked import checked
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
+from dovetail.core.provided import provided
 from dovetail.core.structure import flatten, map_structure, unflatten
 from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.ops.control.flow import check_functions, scan, while_loop
@@ -66,7 +67,15 @@ def map_fn(f: Callable[[Any], Any], elems: Any, dtype: Any = None) -> Any:
 
 @checked
 def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
-    """`map_fn` for functions whose steps may run in any order, or at once; now they run one after the other.
+    """The results of a function for each slice of tensors, stacked, computed for all slices at once.
+
+    The function is traced on one slice; each op of the trace then runs once, on all slices.  An op for which there is
+    no way to do so runs slice by slice.  The whole function does, as in `map_fn`, if it assigns variables or has
+    branches, loops or gradients of its own, and on an engine's own values.
+
+    Args:
+        f: slices, in the structure of `elems` → a structure of tensors.
+        elems: a structure of tensors with the same first dimension.
 
     Source: `tf.vectorized_map`.
 
@@ -75,7 +84,20 @@ def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
         >>> vectorized_map(lambda pair: pair[0] + pair[1], (convert([1., 2.]), convert([3., 4.]))).numpy()
         array([4., 6.], dtype=float32)
     """
-    return map_fn(f, elems)
+    check_functions("Scan", f=f)
+    leaves, structure = flatten(elems)
+    leaves = list(map(shaped, leaves))
+    if not leaves or not all(kind_of(leaf).is_computed or is_recorded(leaf) for leaf in leaves):
+        return map_fn(f, elems)
+    results: Any = None
+
+    def flat(*slices: Any) -> list[Any]:
+        nonlocal results
+        found, results = flatten(f(unflatten(structure, slices)))
+        return found
+
+    stacked = provided.batched(flat, leaves)
+    return map_fn(f, elems) if stacked is None else unflatten(results, stacked)
 
 
 @checked

@@ -1,0 +1,107 @@
+"""Batching: a function of one example, traced, and run on all examples at once, operation by operation.
+
+What an operation becomes when inputs have an axis of examples in front, the rules of `batching_rules` say.  A composite
+without a rule becomes what its body becomes.  An op without either, or with a loop in its body, runs for each example
+alone: convolutions with kernels that differ, random numbers of keys that differ, CTC.  So does the whole function if it
+has branches, loops, effects or gradients of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from dovetail.core.recording import building
+from dovetail.core.spec import TensorSpec
+from dovetail.graph.batching_rules import RULES, Batch, Unknown, elementwise, leading_axis
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.recorded_control import subgraph
+from dovetail.graph.trace import body_graph, open_graph
+from dovetail.ops.control.loops import map_fn
+from dovetail.ops.shapes.shape import dims_of
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
+
+_WHOLE = {"If", "While", "Scan", "WhileGrad", "Call", "AssignVariableOp", "Print"}
+
+
+def batched(function: Callable[..., Sequence[Any]], xs: Sequence[Any]) -> list[Any] | None:
+    """The results of a function for each slice of tensors along their first axes, stacked.
+
+    Args:
+        function: slices → a flat list of results; it is called once, with graph Tensors.
+        xs: eager or graph Tensors, at least one, with as large a first axis each.
+
+    Returns:
+        The stacked results; None if the function can only run slice by slice.
+    """
+    specs = {f"x{i}": TensorSpec(x.shape and x.shape[1:], x.dtype) for i, x in enumerate(xs)}
+    graph = subgraph("vectorized_map", _graph_around(xs), specs, function)
+    if graph.state.assigned:
+        return None
+    size = dims_of(xs[0])[0]
+    values: dict[GraphTensor, Any] = dict(zip(graph.inputs, map(Batch, xs), strict=False))
+    values |= {inner: outer for outer, inner in graph.captures.items()}
+    values |= {inner: tensor for tensor, inner in graph.closures.items()}
+    values |= {inner: variable for variable, inner in graph.state.inputs.items()}
+    try:
+        return [leading_axis(value, size) for value in _run(graph, values, size)]
+    except Unknown:
+        return None
+
+
+def _graph_around(xs: Sequence[Any]) -> Graph | None:
+    """The graph that the results will be in; None where they are computed now."""
+    if building.graphs:
+        return building.graphs[-1]
+    return next((open_graph(x, "vectorized_map") for x in xs if type(x) is GraphTensor), None)
+
+
+def _run(graph: Graph, values: dict[GraphTensor, Any], size: Any) -> list[Any]:
+    """The outputs of a graph for values of its inputs, some of which are of all examples.
+
+    Raises:
+        Unknown: it has operations that hold functions, or gradients of their own.
+    """
+    if any(op.type in _WHOLE or op.gradient_function for op in graph.operations):
+        raise Unknown
+    for operation in graph.operations:
+        if operation.outputs and operation.outputs[0] not in values:
+            values.update(zip(operation.outputs, _results(operation, values, size), strict=True))
+    return [values[t] for t in graph.outputs]
+
+
+def _results(operation: Operation, values: dict[GraphTensor, Any], size: Any) -> Sequence[Any]:
+    if operation.type == "Const":
+        return [operation.attrs["value"]]
+    op, inputs = operation.op, [values[t] for t in operation.inputs]
+    args = operation.arguments(inputs)
+    if not any(isinstance(x, Batch) for x in inputs):
+        found = op(*args)
+        return found if op.returns_tuple else [found]
+    rule = elementwise if op.is_elementwise else RULES.get(operation.type)
+    with suppress(Unknown):
+        if rule is not None:
+            found = rule(op, size, *args)
+            return found if isinstance(found, (tuple, list)) else [found]
+    with suppress(Unknown):
+        if op.body is not None:
+            body = body_graph(op, operation.args)
+            return _run(body, dict(zip(body.inputs, inputs, strict=True)), size)
+    return _one_by_one(operation, inputs)
+
+
+def _one_by_one(operation: Operation, inputs: list[Any]) -> list[Any]:
+    """The results of an op without a rule, example by example."""
+    moving = [i for i, x in enumerate(inputs) if isinstance(x, Batch)]
+
+    def one(slices: Any) -> Any:
+        given = list(inputs)
+        for i, x in zip(moving, slices, strict=True):
+            given[i] = x
+        found = operation.op(*operation.arguments(given))
+        return list(found) if operation.op.returns_tuple else [found]
+
+    return list(map(Batch, map_fn(one, [inputs[i].value for i in moving])))

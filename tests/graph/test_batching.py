@@ -1,0 +1,135 @@
+"""Batching: every op of the table on several examples at once gives what it gives for each, and few run one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.windows import CONVOLUTIONS
+from dovetail.graph import batching
+from tests.ops.table import CASES, cases, draw, leaves
+
+FUNCTIONS = {"If", "While", "Scan", "WhileGrad", "Call"}  # the whole function runs example by example
+RANDOM = "Random"  # numbers of different keys are drawn one by one
+BATCHED = [
+    (op, n)
+    for op, n in CASES
+    if not (op.samples[n].dynamic or RANDOM in op.name or op.name in FUNCTIONS or op.name == "Print")
+]
+COUNT = 3
+ONE_BY_ONE = {  # some of their arguments must be the same for all examples; CTC has loops
+    *(name for names in CONVOLUTIONS.values() for name in names),
+    *("Slice", "XlaDynamicUpdateSlice", "XlaOptimizationBarrier", "CTCLoss", "CTCBeamSearchDecoder"),
+}
+
+
+def numeric_arrays(args, kwargs):
+    """All drawn arrays among arguments, also of integers and bools; those of static arguments are none."""
+    found = []
+    for value in [*args, *kwargs.values()]:
+        found += [v for v in (value if isinstance(value, list) else [value]) if isinstance(v, np.ndarray)]
+    return found
+
+
+def replaced(args, kwargs, new):
+    values = iter(new)
+
+    def swap(value):
+        if isinstance(value, list):
+            return [swap(v) for v in value]
+        return next(values) if isinstance(value, np.ndarray) else value
+
+    return [swap(a) for a in args], {k: swap(v) for k, v in kwargs.items()}
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """The types of the operations that have run example by example."""
+    found = []
+    run = batching._one_by_one
+    monkeypatch.setattr(batching, "_one_by_one", lambda op, inputs: found.append(op.type) or run(op, inputs))
+    return found
+
+
+@cases(BATCHED)
+def test_op(op, number, is_first, rng, one_by_one):
+    """With each tensor of an example's own, and with all but one the same for all examples."""
+    sample = op.samples[number]
+    drawn = [draw(sample, rng) for _ in range(COUNT)]
+    arrays = [numeric_arrays(*each) for each in drawn]
+    args, kwargs = drawn[0]
+    total = len(arrays[0])
+    for own in {tuple(range(total)), *((i,) for i in range(total))} - {()}:
+
+        def call(*slices, own=own):
+            new = list(arrays[0])
+            for i, x in zip(own, slices, strict=True):
+                new[i] = x
+            moved, named = replaced(args, kwargs, new)
+            return leaves(op(*moved, **named))
+
+        with dt.engine("numpy"):
+            xs = [np.stack([each[i] for each in arrays]) for i in own]
+            expected = [[y.numpy() for y in call(*[x[e] for x in xs])] for e in range(COUNT)]
+            found = ops.vectorized_map(lambda slices, call=call: call(*slices), tuple(xs))
+        for f, *e in zip(found, *expected, strict=True):
+            assert f.dtype == e[0].dtype
+            np.testing.assert_allclose(f.numpy(), np.stack(e), rtol=1e-5, atol=1e-5)
+    assert set(one_by_one) <= ONE_BY_ONE
+
+
+W = np.float32([[1, 2], [3, 4], [5, 6]])
+X = np.float32([[1, 0, 2], [0, 1, 1], [2, 2, 0], [1, 1, 1]])
+
+
+def example(weights, scale):
+    return lambda x: (ops.softmax(ops.matmul(x[None], weights))[0] * scale, ops.max(x), ops.convert([1.0, 2.0]))
+
+
+def check(found):
+    logits = X @ W
+    e = np.exp(logits - logits.max(1, keepdims=True))
+    for f, wanted in zip(found, (e / e.sum(1, keepdims=True) * 2, X.max(1), [[1, 2]] * 4), strict=True):
+        np.testing.assert_allclose(f.numpy(), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("signature", [None, [dt.spec([None, 3], "float32")]])
+def test_compiled_with_variables_and_tensors_around(engine, signature):
+    weights, scale = dt.Variable(W), ops.convert(2.0)
+    function = dt.function(lambda x: ops.vectorized_map(example(weights, scale), x), input_signature=signature)
+    check(function(X))
+    check(ops.vectorized_map(example(weights, scale), X))
+
+
+def test_gradient(engine):
+    weights, x = ops.convert(W), ops.convert(X)
+    gradients = []
+    for each in (ops.vectorized_map, ops.map_fn):
+        with dt.GradientTape() as tape:
+            tape.watch([weights, x])
+            y = ops.sum(ops.square(each(example(weights, 2.0), x)[0]))
+        gradients.append(tape.gradient(y, [weights, x]))
+    for found, wanted in zip(*gradients, strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_what_is_traced_once_runs_once(monkeypatch):
+    calls, rows = [], np.ones((50, 3), "float32")
+    monkeypatch.setattr(batching, "map_fn", None)
+    found = ops.vectorized_map(lambda x: calls.append(x) or ops.sum(ops.tanh(x) * 2), rows)
+    assert len(calls) == 1 and found.shape == (50,)
+    assert ops.vectorized_map(lambda x: ops.sum(x), np.ones((0, 3), "float32")).shape == (0,)
+
+
+def test_loops_and_assignments_run_one_by_one(engine):
+    counter = dt.Variable(0.0)
+
+    def counted(x):
+        counter.assign_add(x)
+        return counter + 0
+
+    assert ops.vectorized_map(counted, np.float32([1, 2, 3])).numpy().tolist() == [1, 3, 6]
+    found = ops.vectorized_map(lambda n: ops.while_loop(lambda i: i < n, lambda i: (i * 2,), (1,))[0], np.int32([3, 9]))
+    assert found.numpy().tolist() == [4, 16]
