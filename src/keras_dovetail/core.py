@@ -83,11 +83,16 @@ def scan(
     """Carries a value through the slices of tensors; `dovetail.ops.scan`, to which `unroll` says nothing.
 
     Raises:
-        ValueError: `unroll` is neither a bool nor a positive integer.
+        TypeError: `f` is no function.
+        ValueError: `unroll` is neither a bool nor a positive integer; there are neither `xs` nor a `length`.
     """
+    if not callable(f):
+        raise TypeError(f"`f` should be a callable. Received: f={f}")
     if not isinstance(unroll, bool) and not (isinstance(unroll, int) and unroll > 0):
         raise ValueError(f"`unroll` must be an positive integer or boolean. Received: unroll={unroll}")
-    return ops.scan(f, _as_tensors(init), _as_tensors(xs), length, reverse)
+    if xs is None and length is None:
+        raise ValueError("Got no `xs` to scan over and no `length`; give one of them.")
+    return ops.scan(f, _as_tensors(init), None if xs is None else _as_tensors(xs), length, reverse)
 
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:

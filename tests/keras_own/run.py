@@ -56,7 +56,7 @@ def copy_tests(folders: list[str], target: Path, backend: str, sample: int) -> l
     found = [path for folder in folders for path in sorted((KERAS / folder).rglob("*_test.py"))][::sample]
     copies = []
     for path in found:
-        copy = target / path.relative_to(KERAS)
+        copy = target / "own" / path.relative_to(KERAS)  # which alone would be modules of Python's, such as `random`
         copy.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text()
         copy.write_text(with_twins(text) if backend == "dovetail" else text)

@@ -163,9 +163,11 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
     leaves, structure = flatten(elems)
     leaves = [shaped(leaf) for leaf in leaves]
     axis = normalize_axis(axis, len(static_shape(leaves[0])))
-    count = static_shape(leaves[0])[axis]
-    if count is None:
-        raise op_error(ValueError, "Scan", f"the length of axis {axis} must be known; use scan where it is not.")
+    counts = {static_shape(leaf)[axis] for leaf in leaves} - {None}
+    if len(counts) != 1:
+        problem = f"their first dimension (of axis {axis}), along which tensors are scanned, must be one and known, not "
+        raise op_error(ValueError, "Scan", f"{problem}{sorted(counts) or None}; use scan where it is not known.")
+    (count,) = counts
 
     def part(xs: list[Any], *bounds: int | None) -> list[Any]:
         return [getitem(x, _along(axis, *bounds)) for x in xs]
