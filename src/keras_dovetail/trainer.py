@@ -336,7 +336,8 @@ def _make(model: Any, name: str, steps: Step, force: bool) -> Step | None:
     found = getattr(model, name)
     if found is not None and not force:
         return found
-    eagerly = model.run_eagerly
+    # Some of Keras' layers need numbers, of strings for example, and say so.
+    eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
     run = steps if eagerly else _Steps(steps, name=name)
     setattr(model, name, lambda batches: run(tree.map_structure(lambda part: _given(part, eagerly), batches)))
     return None

@@ -179,6 +179,25 @@ def check_layers_that_run_again_train_alike():
     near(*found)
 
 
+class Lookup(keras.layers.Layer):
+    """Asks for numbers, as Keras' layers of strings do: it says that it cannot be part of a program."""
+
+    def __init__(self):
+        super().__init__()
+        self.supports_jit = False
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor(x.shape, x.dtype)
+
+    def call(self, x):
+        return keras.ops.convert_to_tensor(np.sort(keras.ops.convert_to_numpy(x)))
+
+
+def check_layers_that_need_values_run_step_by_step():
+    model = keras.Sequential([keras.Input((2,)), Lookup()])
+    assert model.predict(np.float32([[3, 2], [1, 4]]), verbose=0).tolist() == [[2, 3], [1, 4]]
+
+
 def check_mixed_precision():
     wanted = losses(mlp())
     for policy in ("mixed_float16", "mixed_bfloat16"):
