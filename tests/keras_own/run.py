@@ -3,44 +3,55 @@
     python -m tests.keras_own.run layers losses --engine numpy
 
 copies the test files of folders of `keras/src` to a temporary folder, gives their chains of backend names the branches
-that Keras itself gets, and runs them.  A file that cannot be collected counts as failed.  With `--backend jax` they run
-on Keras' own backend instead.  `--sample 5` takes each fifth file.  Nothing of the tests is kept.
+that Keras itself gets, and runs them.  A file that cannot be collected counts as failed.  `excluded.toml` lists the
+tests that do not pass; the command fails if another one fails, one of these passes, or too few of a folder pass.
+
+    python -m tests.keras_own.run layers losses --backend jax --save jax.json
+    python -m tests.keras_own.run layers losses --engine torch --against jax.json
+
+runs them on Keras' own backend, then counts on Dovetail only what passes there.  `--sample 5` runs one test in five,
+always the same.  Nothing of the tests is kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
+
+from tests.keras_own import companion
+from tests.keras_own.exclusions import Exclusion, exclusion_of, read
 
 KERAS = Path(find_spec("keras").origin).parent / "src"
 FINDER = Path(__file__).parents[2] / "src" / "keras_dovetail" / "finder.py"
+FILES = 30  # that a process runs: programs that were compiled fill its memory
 
-# The tests' own conftest is not in the wheel; they import this of it.
-CONFTEST = '''
-"""What Keras' tests import of their conftest, which the wheel does not carry."""
-{first}
-import os
-import keras
-import pytest
 
-def skip_if_backend(given_backend, reason):
-    return pytest.mark.skipif(keras.backend.backend() == given_backend, reason=reason)
+class Outcome(NamedTuple):
+    """What became of a test."""
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "requires_trainable_backend: mark test for trainable backend only")
-    config.addinivalue_line("markers", "multi_device: mark test that requires multiple devices")
-'''
+    outcome: str  # "passed", "failed", "skipped", or "died", where the process ended
+    said: str
+    seconds: float
 
 
 def with_twins(text: str) -> str:
-    """A test file's text in which the chains at its top, which import of a backend, have twins for Dovetail."""
+    """A test file's text in which what it knows of backends is there for Dovetail too.
+
+    The chains at its top, which import of a backend, have twins; a table by backends' names has jax' entry twice.
+    """
     spec = spec_from_file_location("finder", FINDER)
     finder = module_from_spec(spec)
     spec.loader.exec_module(finder)
@@ -48,50 +59,129 @@ def with_twins(text: str) -> str:
     for i, statement in enumerate(tree.body):
         if isinstance(statement, ast.If):
             tree.body[i] = finder.with_twins(ast.Module([statement], []))[0].body[0]
-    return ast.unparse(tree)
+    return ast.unparse(_Tables().visit(tree))
 
 
-def copy_tests(folders: list[str], target: Path, backend: str, sample: int) -> list[Path]:
-    """The copies of the test files of some folders."""
-    found = [path for folder in folders for path in sorted((KERAS / folder).rglob("*_test.py"))][::sample]
+class _Tables(ast.NodeTransformer):
+    """Gives tables by the names of backends an entry for Dovetail, which is that of jax."""
+
+    def visit_Dict(self, node: ast.Dict) -> ast.Dict:
+        pairs = zip(node.keys, node.values, strict=True)
+        values = {key.value: value for key, value in pairs if isinstance(key, ast.Constant)}
+        if {"jax", "torch"} <= values.keys():
+            node.keys.append(ast.Constant("dovetail"))
+            node.values.append(values["jax"])
+        return node
+
+
+def copy_tests(folders: list[str], target: Path, backend: str) -> list[Path]:
+    """The copies of the test files of some folders, or of single files."""
+    found = [path for folder in folders for path in files_of(KERAS / folder)]
     copies = []
     for path in found:
-        copy = target / "own" / path.relative_to(KERAS)  # which alone would be modules of Python's, such as `random`
+        copy = target / companion.FOLDER / path.relative_to(KERAS)
         copy.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text()
         copy.write_text(with_twins(text) if backend == "dovetail" else text)
         copies.append(copy)
-    first = "import keras_dovetail" if backend == "dovetail" else ""
-    (target / "conftest.py").write_text(CONFTEST.format(first=first))
+    shutil.copy(companion.__file__, target / "conftest.py")
     return copies
 
 
-def run(path: Path, target: Path, backend: str, engine: str, timeout: float) -> dict[str, str]:
-    """The outcome of each test of a file: "passed", "skipped", or what it said when it failed."""
-    report = path.with_suffix(".xml")
-    environment = {**os.environ, "KERAS_BACKEND": backend, "DOVETAIL_ENGINE": engine, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    options = ["-q", "-p", "no:cacheprovider", "--import-mode=importlib", f"--rootdir={target}", f"--junitxml={report}"]
-    command = [sys.executable, "-m", "pytest", *options, str(path)]
-    environment["PYTHONPATH"] = os.pathsep.join([str(target), environment.get("PYTHONPATH", "")])
-    try:
-        done = subprocess.run(command, env=environment, cwd=target, capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return {"(file)": f"longer than {timeout:.0f} s"}
-    if not report.exists():
-        return {"(file)": (done.stdout + done.stderr)[-300:]}
-    return {
-        f"{case.get('classname')}.{case.get('name')}": outcome(case)
-        for case in ElementTree.parse(report).iter("testcase")
+def files_of(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("*_test.py"))
+
+
+def run(paths: list[Path], target: Path, backend: str, engine: str, sample: int, seconds: int) -> Iterator[dict]:
+    """Runs test files in one process, and in another where a test ended it; what is told of each test."""
+    told = Path(tempfile.mkstemp(dir=target, suffix=".jsonl")[1])
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": backend,
+        "DOVETAIL_ENGINE": engine,
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "PYTHONPATH": os.pathsep.join([str(target), os.environ.get("PYTHONPATH", "")]),
+        companion.TOLD: str(told),
+        companion.SAMPLE: str(sample),
+        companion.SECONDS: str(seconds),
     }
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--continue-on-collection-errors"]
+    options += ["--import-mode=importlib", f"--rootdir={target}"]
+    command = [sys.executable, "-m", "pytest", *options, *map(str, paths)]
+    while True:
+        before = len(companion.told(told))
+        done = subprocess.run(command, env=environment, cwd=target, capture_output=True, text=True)
+        lines = companion.told(told)
+        if done.returncode in (0, 1, 2, 5) or len(lines) == before:
+            break
+    if not lines and done.returncode not in (0, 5):
+        raise RuntimeError(f"pytest ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}")
+    yield from lines
 
 
-def outcome(case: ElementTree.Element) -> str:
-    for child in case:
-        if child.tag in ("failure", "error"):
-            return (child.get("message") or child.tag).splitlines()[0][:160]
-        if child.tag == "skipped":
-            return "skipped"
-    return "passed"
+def outcomes(lines: Iterator[dict]) -> dict[str, Outcome]:
+    """The outcome of each test; one whose parts were reported apart fails with one of them."""
+    found: dict[str, Outcome] = {}
+    for line in lines:
+        name = line.pop("test")
+        if name not in found or found[name].outcome in ("died", "passed"):
+            found[name] = Outcome(**line)
+    return found
+
+
+def measured(folders: list[str], backend: str, engine: str, sample: int, seconds: int) -> dict[str, Outcome]:
+    """The outcome of each test of some folders."""
+    with tempfile.TemporaryDirectory() as target:
+        copies = copy_tests(folders, Path(target), backend)
+        parts = [copies[i : i + FILES] for i in range(0, len(copies), FILES)]
+        told = (run(part, Path(target), backend, engine, sample, seconds) for part in parts)
+        return outcomes(chain.from_iterable(told))
+
+
+@dataclass(frozen=True)
+class Row:
+    """What counts of a folder: the tests that pass on Keras' own backend, without those that skip themselves here."""
+
+    passed: int
+    skipped: int
+    excluded: int
+    wrong: dict[str, str]  # tests that fail and are not excluded, or are and pass; what is said of each
+
+    @property
+    def share(self) -> float:
+        """Of the tests that count those that pass."""
+        counted = self.passed + self.excluded + len(self.wrong)
+        return self.passed / counted if counted else 1.0
+
+    def __str__(self) -> str:
+        not_passed = f"{self.excluded:4} excluded {len(self.wrong):4} wrong {self.skipped:4} skipped"
+        return f"{self.passed:5} passed {not_passed} {100 * self.share:6.1f} %"
+
+
+def row(found: dict[str, Outcome], exclusions: list[Exclusion], stock: dict[str, Outcome] | None = None) -> Row:
+    """Compares what became of tests with what is known of them.
+
+    Args:
+        found: the tests' outcomes on an engine.
+        exclusions: what does not pass there.
+        stock: the outcomes on one of Keras' own backends: only what passes there counts.  Without them the exclusions
+            tell what does not pass there.
+    """
+    counts: Counter[str] = Counter()
+    wrong: dict[str, str] = {}
+    for test, (outcome, said, _) in found.items():
+        known = exclusion_of(test, exclusions)
+        if outcome == "passed" and known:
+            wrong[test] = f"passes, but is excluded: {known.reason}"
+        elif (known and known.stock) or (stock is not None and (test not in stock or stock[test].outcome != "passed")):
+            counts["stock"] += 1
+        elif outcome in ("passed", "skipped"):
+            counts[outcome] += 1
+        elif known:
+            counts["excluded"] += 1
+        else:
+            wrong[test] = said
+    return Row(counts["passed"], counts["skipped"], counts["excluded"], wrong)
 
 
 def main() -> None:
@@ -99,27 +189,30 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", metavar="FOLDER", help="of keras/src: layers, losses, …; or a file")
     parser.add_argument("--engine", default="numpy", help="the engine that computes")
     parser.add_argument("--backend", default="dovetail", help="dovetail, or one of Keras' own to compare with")
-    parser.add_argument("--sample", type=int, default=1, help="each nth file")
-    parser.add_argument("--timeout", type=float, default=300, help="seconds for a file")
-    parser.add_argument("--failures", action="store_true", help="says which tests failed, and why")
+    parser.add_argument("--sample", type=int, default=1, help="one test in so many, always the same")
+    parser.add_argument("--seconds", type=int, default=120, help="the time for a test")
+    parser.add_argument("--save", type=Path, help="a file to which the outcomes are added")
+    parser.add_argument("--against", type=Path, help="outcomes on a backend of Keras: what passes there counts")
+    parser.add_argument("--least", type=float, default=97, help="the per cent of a folder's tests that must pass")
+    parser.add_argument("--failures", action="store_true", help="says which tests are wrong, and why")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        for name in given.folders:
-            target = Path(folder) / name
-            target.mkdir(parents=True)
-            results: list[tuple[str, str, str]] = []
-            for path in copy_tests([name], target, given.backend, given.sample):
-                found = run(path, target, given.backend, given.engine, given.timeout)
-                results += [(path.stem, test, said) for test, said in found.items()]
-            passed = sum(said == "passed" for *_, said in results)
-            skipped = sum(said == "skipped" for *_, said in results)
-            print(
-                f"{name:14} {passed:5} passed {len(results) - passed - skipped:5} failed {skipped:5} skipped",
-                flush=True,
-            )
-            for file, test, said in results if given.failures else ():
-                if said not in ("passed", "skipped"):
-                    print(f"    {file} {test}: {said}")
+    exclusions = read(given.engine) if given.backend == "dovetail" else []
+    stock = None if given.against is None else _saved(given.against)
+    good = True
+    for folder in given.folders:
+        found = measured([folder], given.backend, given.engine, given.sample, given.seconds)
+        if given.save:
+            given.save.write_text(json.dumps(_saved(given.save) | found, indent=0))
+        counted = row(found, exclusions, stock)
+        good &= not counted.wrong and 100 * counted.share >= given.least
+        print(f"{folder:14} {counted} {sum(each.seconds for each in found.values()):7.0f} s", flush=True)
+        for test, said in counted.wrong.items() if given.failures else ():
+            print(f"    {test}: {said}")
+    sys.exit(not good)
+
+
+def _saved(path: Path) -> dict[str, Outcome]:
+    return {test: Outcome(*each) for test, each in json.loads(path.read_text()).items()} if path.exists() else {}
 
 
 if __name__ == "__main__":

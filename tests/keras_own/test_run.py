@@ -1,17 +1,43 @@
-"""The runner of Keras' own tests: what it does to their files, and that it tells what passed from what failed."""
+"""Keras' own tests on Dovetail: the part of them that runs always, and the runner, which tells what passed from what
+failed."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from tests.conftest import ENGINES, WHOLE
 from tests.libraries import require
 
 require("keras", "its tests are run")
 
 from tests.keras_own import run
+from tests.keras_own.exclusions import Exclusion, read
+
+FOLDERS = (
+    *("activations", "callbacks", "initializers", "layers", "losses", "metrics", "models", "ops", "optimizers"),
+    *("random", "saving", "trainers", "utils", "wrappers"),
+)
+# What runs always is the same each time: all that is about steps of training, and of the rest a part.
+ALWAYS = (
+    "losses/loss_test.py",
+    "metrics/reduction_metrics_test.py",
+    "optimizers/adam_test.py",
+    "trainers/trainer_test.py",
+)
 
 
-def test_only_chains_at_the_top_get_twins():
+@pytest.mark.parametrize("engine", [name for name in ("numpy", "torch", "jax") if name in ENGINES])
+def test_what_keras_tests_passes(engine):
+    folders, sample = (FOLDERS, 4) if WHOLE else (ALWAYS, {"numpy": 3}.get(engine, 12))
+    found = run.measured(list(folders), "dovetail", engine, sample, 120)
+    counted = run.row(found, read(engine))
+    assert not counted.wrong
+    assert counted.share >= 0.97 and counted.passed > 20
+
+
+def test_what_names_backends_names_dovetail():
     text = """
         if backend() == 'jax':
             from keras.src.backend.jax.trainer import JAXTrainer as Trainer
@@ -19,19 +45,25 @@ def test_only_chains_at_the_top_get_twins():
         def test_step():
             if backend() == 'jax':
                 model = JaxModel()
+            device = {'jax': 'cpu:0', 'torch': 'cpu'}[backend()]
     """
     found = run.with_twins("\n".join(line[8:] for line in text.splitlines()))
     assert "from keras_dovetail.trainer import DovetailTrainer as Trainer" in found
-    assert found.count("'dovetail'") == 1
+    assert "'dovetail': 'cpu:0'" in found
+    assert found.count("'dovetail'") == 2
 
 
 TESTS = """
+import os
 import keras
 import pytest
 from conftest import skip_if_backend
 
 def test_backend():
     assert keras.backend.backend() == "dovetail"
+
+def test_end():
+    os._exit(3)
 
 def test_wrong():
     assert 1 == 2, "it is not"
@@ -42,16 +74,50 @@ def test_skipped():
 """
 
 
-@pytest.mark.parametrize("text", [TESTS, "import nonsense_that_is_missing"])
-def test_outcomes(text, tmp_path, monkeypatch):
-    source, target = tmp_path / "source", tmp_path / "target"
-    for path in (source / "folder", target):
-        path.mkdir(parents=True)
-    source.joinpath("folder", "some_test.py").write_text(text)
-    monkeypatch.setattr(run, "KERAS", source)
-    (copied,) = run.copy_tests(["folder"], target, "dovetail", 1)
-    said = list(run.run(copied, target, "dovetail", "numpy", 120).values())
-    if text is TESTS:
-        assert said[0] == "passed" and "it is not" in said[1] and said[2] == "skipped" and len(said) == 3
-    else:
-        assert len(said) == 1 and said[0] not in ("passed", "skipped")
+def test_outcomes(tmp_path, monkeypatch):
+    (tmp_path / "random").mkdir()
+    for name, text in {"some": TESTS, "broken": "import nonsense_that_is_missing"}.items():
+        (tmp_path / "random" / f"{name}_test.py").write_text(text)
+    monkeypatch.setattr(run, "KERAS", tmp_path)
+    found = run.measured(["random"], "dovetail", "numpy", 1, 120)
+    assert {test.removeprefix("random/"): each.outcome for test, each in found.items()} == {
+        "broken_test.py": "failed",
+        "some_test.py::test_backend": "passed",
+        "some_test.py::test_end": "died",
+        "some_test.py::test_wrong": "failed",
+        "some_test.py::test_skipped": "skipped",
+    }
+    assert "nonsense_that_is_missing" in found["random/broken_test.py"].said
+    assert "it is not" in found["random/some_test.py::test_wrong"].said
+
+
+def outcomes(**given):
+    return {f"folder/{name}": run.Outcome(outcome, "it says", 0.0) for name, outcome in given.items()}
+
+
+def test_what_counts():
+    found = outcomes(a="passed", b="passed", c="failed", d="skipped", e="died", f="failed")
+    known = [Exclusion("it differs", ("folder/e",)), Exclusion("it is not installed", ("folder/f",), stock=True)]
+    row = run.row(found, known)
+    assert (row.passed, row.skipped, row.excluded, row.wrong) == (2, 1, 1, {"folder/c": "it says"})
+    assert row.share == 0.5
+    of_stock = run.row(found, known, outcomes(a="passed", b="failed", c="failed", e="passed"))
+    assert (of_stock.passed, of_stock.skipped, of_stock.excluded, of_stock.wrong) == (1, 0, 1, {})
+
+
+def test_what_is_excluded_and_passes_is_wrong():
+    row = run.row(outcomes(a="passed"), [Exclusion("it differs", ("folder/*",))])
+    assert "it differs" in row.wrong["folder/a"] and row.share == 0
+
+
+def test_exclusions_are_of_engines(tmp_path):
+    path = tmp_path / "excluded.toml"
+    entry = {"reason": "it differs", "tests": ["folder/some_test.py::test[a]*"], "engines": ["torch"]}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in entry.items()]
+    path.write_text("\n".join(["[[excluded]]", *lines]))
+    assert read("numpy", path) == []
+    (known,) = read("torch", path)
+    assert known.covers("folder/some_test.py::test[a]_1") and not known.covers("folder/some_test.py::testa")
+    path.write_text("[[excluded]]\nreason = ''\ntests = ['folder/a']")
+    with pytest.raises(ValueError, match="needs a reason"):
+        read("numpy", path)
