@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,7 +23,21 @@ examples:
   dovetail demo --engine torch        the same program on PyTorch
   dovetail demo --compare             on every engine installed: speed, and whether the losses agree
   dovetail k-audit src/               whether a program written for the Keras backend (K) will work here
-  DOVETAIL_ENGINE=jax python my.py    run your own program on JAX
+  dovetail run my.py --engine jax     your own program, with Keras on Dovetail, on JAX
+  DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
+"""
+
+RUN = """\
+Runs a Python program with Keras on Dovetail: its `import keras` finds the backend "dovetail".  Without this command,
+KERAS_BACKEND=dovetail in the environment does the same, and DOVETAIL_ENGINE says which engine.
+"""
+
+RUN_EXAMPLES = """\
+examples:
+  dovetail run train.py                          on the default engine
+  dovetail run train.py --engine torch           on PyTorch
+  dovetail run train.py --engine jax --epochs 3  what follows the engine is for train.py
+  dovetail run --engine jax train.py --engine 3  so is all that follows the script here
 """
 
 DEMO_EXAMPLES = """\
@@ -67,6 +82,19 @@ def parser() -> argparse.ArgumentParser:
         help="list the engines: versions, devices, and how to install those that are missing",
         description="Lists the engines: versions, devices, and how to install those that are missing.",
     )
+    program = commands.add_parser(
+        "run",
+        help="run a program with Keras on Dovetail",
+        usage="dovetail run script.py [--engine ENGINE] [argument ...]",
+        description=RUN,
+        epilog=RUN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    program.add_argument(
+        "--engine", choices=known_engines(), help="what computes (default: $DOVETAIL_ENGINE, else numpy)"
+    )
+    program.add_argument("script", type=Path, help="a Python file")
+    program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="argument", help="the script's own arguments")
     demo = commands.add_parser(
         "demo",
         help="train a convolutional net on scikit-learn's handwritten digits",
@@ -111,13 +139,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; the exit status."""
     options = parser().parse_args(arguments)
     try:
-        return _run(options)
+        if options.command != "run":
+            return _run(options)
+        program = _program(options)
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
     except (EngineNotInstalled, UnknownEngine, OSError) as error:
         print(f"dovetail: {error}", file=sys.stderr)
         return 1
+    program()  # what it raises is its own
+    return 0
+
+
+def _program(options: argparse.Namespace) -> Callable[[], None]:
+    """What runs a script, once its engine is current.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        UnknownEngine, EngineNotInstalled: the engine is not there.
+    """
+    from dovetail.cli import program
+
+    engine, arguments = options.engine, options.arguments
+    if engine is None and arguments[:1] == ["--engine"] and len(arguments) > 1:
+        _, engine, *arguments = arguments
+    if not options.script.is_file():
+        raise FileNotFoundError(f"there is no file {str(options.script)!r} to run.")
+    program.choose(engine)
+    return partial(program.run, options.script, arguments)
 
 
 def _run(options: argparse.Namespace) -> int:

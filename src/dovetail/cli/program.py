@@ -1,0 +1,34 @@
+"""`dovetail run`: runs a program with Keras on Dovetail, on an engine."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from dovetail.core.engine_registry import set_engine
+
+KERAS_BACKEND = "keras_dovetail"  # stands on Dovetail, so it is imported by name
+
+
+def choose(engine: str | None) -> None:
+    """Makes an engine current, in the processes that a script starts too; None: the default stays."""
+    if engine is not None:
+        set_engine(engine)
+        os.environ["DOVETAIL_ENGINE"] = engine
+
+
+def run(script: Path, arguments: Sequence[str]) -> None:
+    """Runs a script as Python does, after what makes Keras run on Dovetail.
+
+    Args:
+        script: a Python file.
+        arguments: the script's own, `sys.argv[1:]`.
+    """
+    import_module(KERAS_BACKEND)
+    sys.argv[:] = [str(script), *arguments]
+    sys.path.insert(0, str(script.resolve().parent))
+    runpy.run_path(str(script), run_name="__main__")

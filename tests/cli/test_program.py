@@ -1,0 +1,66 @@
+"""`dovetail run`: scripts with Keras on Dovetail, in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from dovetail.cli.main import main
+from tests.libraries import require
+
+require("keras", "it is Keras that runs on Dovetail")
+
+SCRIPT = """
+import sys, os, dovetail as dt
+from beside import VALUE
+print(__name__, VALUE, os.path.basename(sys.argv[0]), sys.argv[1:])
+print(dt.ops.ones(2).engine, os.environ["KERAS_BACKEND"], os.environ.get("DOVETAIL_ENGINE"))
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    (tmp_path / "beside.py").write_text("VALUE = 7\n")
+    (tmp_path / "my.py").write_text(SCRIPT)
+    return tmp_path / "my.py"
+
+
+def run(*arguments):
+    done = subprocess.run([sys.executable, "-m", "dovetail", "run", *arguments], capture_output=True, text=True)
+    return done.returncode, done.stdout.splitlines(), done.stderr
+
+
+def test_a_script_runs_with_its_arguments(script):
+    code, said, _ = run(str(script), "3", "--lr", "0.1")
+    assert (code, said[0]) == (0, "__main__ 7 my.py ['3', '--lr', '0.1']")
+    assert said[1] == "numpy dovetail None"
+
+
+def test_the_engine_stands_before_the_script_or_behind(script):
+    pytest.importorskip("torch")
+    for before, behind in (([], ["--engine", "torch"]), (["--engine", "torch"], [])):
+        code, said, _ = run(*before, str(script), *behind, "--engine", "3")
+        assert (code, said) == (0, ["__main__ 7 my.py ['--engine', '3']", "torch dovetail torch"])
+
+
+def test_what_a_script_raises_is_its_own(script):
+    script.write_text("import sys\nif len(sys.argv) > 1: sys.exit(5)\nopen('/nowhere/at/all')")
+    code, _, complaint = run(str(script))
+    assert code == 1 and "Traceback" in complaint and "FileNotFoundError" in complaint
+    assert run(str(script), "x")[0] == 5
+
+
+def test_wrong_calls_are_errors_in_one_line(script, capsys):
+    assert main(["run", "nowhere.py"]) == 1
+    assert main(["run", str(script), "--engine", "tensorflw"]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2 and "no file 'nowhere.py'" in said[0] and "tensorflw" in said[1]
+
+
+def test_help_teaches(capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    said = capsys.readouterr().out
+    assert "script.py [--engine ENGINE]" in said and "KERAS_BACKEND=dovetail" in said
