@@ -9,7 +9,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import StaleValueError
-from dovetail.core.state import Buffer, taken
+from dovetail.core.state import Arrays, Buffer, taken
 from tests.conftest import ENGINES
 
 TWO = [name for name in ("numpy", "torch") if name in dt.list_engines()]
@@ -298,27 +298,30 @@ def test_changed_by_another_variable(engine):
     assert v.numpy().tolist() == [0, 0] and delta.numpy().tolist() == [10, 20]
 
 
-def test_buffers_are_private_while_nobody_knows_their_array():
+def test_buffers_are_consumed_while_nobody_knows_their_array():
     engine = get_engine("numpy")
-    buffer = Buffer(np.zeros(3), engine, shared=False)
-    assert buffer.is_private
+    address = lambda array: array.__array_interface__["data"][0]  # noqa: E731
+    buffer = Buffer(Arrays((np.zeros(3),)), 0, engine, shared=False)
+    own = address(buffer.value)
+    assert address(taken([buffer])[0]) == own
+    assert buffer.wanted and buffer.lend() is None  # who reads it now asks the variable again
     held = buffer.value
-    assert not buffer.is_private and not buffer.wanted
-    assert taken([buffer])[0] is not held
-    assert buffer.wanted  # who reads it now asks the variable again
+    assert address(taken([buffer])[0]) != own
     del held
-    assert buffer.is_private
-    buffer.shared = True
-    assert not buffer.is_private
+    assert address(taken([buffer])[0]) == own
+    buffer.share()
+    assert address(taken([buffer])[0]) != own
 
 
-def test_spare_arrays_are_lent_to_their_engine_alone():
+def test_arrays_that_were_lent_are_consumed_and_written_to_when_they_are_let_go():
     engine = get_engine("numpy")
-    spare = Buffer(np.zeros(3), engine, shared=False)
-    buffer = Buffer(np.ones(3), engine, spare=spare)
-    assert Buffer(np.ones(3), engine).spare_array(engine) is None
-    assert buffer.spare_array(engine) is spare.value
-    assert buffer.spare_array(None) is None
-    held = spare.value
-    assert buffer.spare_array(engine) is None
-    assert held is not None
+    arrays = Arrays([np.zeros(3), np.ones(3)], [np.full(3, 2.0)])
+    assert arrays.is_let_go() and not arrays.is_lent
+    held = Buffer(arrays, 1, engine, shared=False).lend()
+    assert arrays.is_lent and not arrays.is_let_go() and arrays.is_lent
+    copies = [given is not own for given, own in zip(arrays.unlent([engine] * 2), arrays.values, strict=True)]
+    assert copies == [False, True] and arrays.unlent_spares()[0] is arrays.spares[0]
+    del held
+    assert arrays.is_let_go() and not arrays.is_lent
+    held = arrays.spares[0]
+    assert arrays.unlent_spares() == [None] and held[0] == 2

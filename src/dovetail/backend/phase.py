@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -73,7 +74,7 @@ def _told_to_layer() -> Any:
     return layer and layer.training
 
 
-register_context(lambda: _phase.value)
+register_context(functools.partial(getattr, _phase, "value"))
 
 
 @k_function

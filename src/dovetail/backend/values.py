@@ -23,7 +23,7 @@ def running_keras() -> Any:
 def running_layer() -> Any:
     """What Keras 3 knows of the call of the layer that is running, such as `training`; None if none is."""
     state = sys.modules.get("keras.src.backend.common.global_state")
-    return state and state.get_global_attribute("current_call_ctx")
+    return state and getattr(state.GLOBAL_STATE_TRACKER, "current_call_ctx", None)
 
 
 def asks_for_shapes() -> bool:

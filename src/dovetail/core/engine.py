@@ -214,6 +214,7 @@ class Engine:
 
     shape: Callable[[Any], Any] = staticmethod(operator.attrgetter("shape"))  # an array's; None for what is unknown
     native_dtype_of = staticmethod(operator.attrgetter("dtype"))  # an array's dtype, as `native_dtype` gives it
+    array_key: Callable[[Any], Any] = staticmethod(operator.attrgetter("shape", "dtype"))  # hashable; of C code alone
 
     def dtype(self, value: Any) -> DType:
         return native_to_dtype(self.native_dtype_of(value))

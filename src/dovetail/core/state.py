@@ -1,9 +1,11 @@
 """State: what variables hold, and how several of them get new values in one indivisible step.
 
 Python handles signals between the bytecodes of its main thread, and changes threads there.  So what one call of a
-C function does is done as a whole: `put` gives any number of variables their new buffers in one such call.
+C function does is done as a whole: `put` gives any number of variables their new buffers in one such call.  A plan that
+wrote variables last writes them again by one assignment of the tuple of their arrays, `Arrays.values`; what it costs
+does not grow with the number of variables.
 
-Nothing is counted here.  That a plan still reads a buffer shows in Python's own reference count of it, so a plan that
+Nothing is counted here.  That a plan still reads an array shows in Python's own reference count of it, so a plan that
 is interrupted leaves nothing behind.
 """
 
@@ -22,34 +24,85 @@ if TYPE_CHECKING:
     from dovetail.core.variable import Variable
 
 held_by = attrgetter("_buffer")  # of a variable: its Buffer, or None
-array_of = attrgetter("value")  # of a Buffer
+
+
+class Arrays:
+    """The native arrays of variables that were written together, of which each variable's buffer has one.
+
+    Args:
+        values: the arrays.
+        spares: arrays of values before, for the values after these.
+        owner: what only the plan has that may write them again.
+
+    Attributes:
+        values, spares, owner: as given; the plan replaces values and spares.
+        is_whole: whether each array still is the value of its variable, which only variables and plans know.
+        is_lent: whether a plan got hold of an array that does not assign its variable.
+        wanted: whether a plan has begun to consume an array; others ask the variable again, under its guard.
+    """
+
+    __slots__ = ("is_lent", "is_whole", "owner", "spares", "values", "wanted")
+
+    def __init__(self, values: Sequence[Any], spares: Sequence[Any] = (), owner: object = None) -> None:
+        self.values = values
+        self.spares = spares
+        self.owner = owner
+        self.is_whole = True
+        self.is_lent = False
+        self.wanted = False
+
+    def is_let_go(self) -> bool:
+        """Whether those to whom arrays were lent have let go of them."""
+        self.is_lent = False  # before it looks: who gets hold of one in the meantime sets it again
+        if max([*map(sys.getrefcount, self.values), *map(sys.getrefcount, self.spares)]) > _IN_ONE:
+            self.is_lent = True
+        return not self.is_lent
+
+    def unlent(self, engines: Sequence[Engine]) -> list[Any]:
+        """The first arrays, for engines to consume: each itself if nobody else knows it, or a copy."""
+        counts = list(map(sys.getrefcount, self.values))
+        return [
+            array if count <= _IN_ONE else engine.copy(array)
+            for array, count, engine in zip(self.values, counts, engines, strict=False)
+        ]
+
+    def unlent_spares(self) -> list[Any]:
+        """The spare arrays; None for one that somebody else knows."""
+        counts = list(map(sys.getrefcount, self.spares))
+        return [array if count <= _IN_ONE else None for array, count in zip(self.spares, counts, strict=True)]
+
+
+_IN_ONE = max(map(sys.getrefcount, (object(),)))  # what `sys.getrefcount` says of an array that one tuple knows
 
 
 class Buffer:
-    """A native array that holds a variable's value.
+    """What holds a variable's value: a native array.
 
     Args:
-        value: the native array.
+        arrays: those that were written together.
+        number: which of them it is.
         engine: whose it is.
         shared: whether others than variables and plans may know it, or a view of it: it is not written to, then, nor
             given to an engine that consumes it.
-        spare: the buffer of the value before, for the value after this one.
 
     Attributes:
-        value, engine, shared, spare: as given.
+        arrays, engine, shared: as given.
         tensor: what eager reads of the variable return.
-        wanted: whether a plan has begun to consume it; others ask the variable again, under its guard.
     """
 
-    __slots__ = ("engine", "shared", "spare", "tensor", "value", "wanted")
+    __slots__ = ("arrays", "engine", "number", "shared", "tensor")
 
-    def __init__(self, value: Any, engine: Engine, shared: bool = True, spare: Buffer | None = None) -> None:
-        self.value = value
+    def __init__(self, arrays: Arrays, number: int, engine: Engine, shared: bool = True) -> None:
+        self.arrays = arrays
+        self.number = number
         self.engine = engine
         self.shared = shared
-        self.spare = spare
         self.tensor: Tensor | None = None
-        self.wanted = False
+
+    @property
+    def value(self) -> Any:
+        """The native array, for those who hold the variable's guard."""
+        return self.arrays.values[self.number]
 
     @property
     def device(self) -> str:
@@ -57,45 +110,54 @@ class Buffer:
         return self.engine.device_of(self.value)
 
     @property
-    def is_private(self) -> bool:
-        """Whether nobody knows the array but this buffer: no Tensor, and no plan that runs in another thread."""
-        return not self.shared and sys.getrefcount(self.value) <= _ONE
+    def wanted(self) -> bool:
+        """See `Arrays`."""
+        return self.arrays.wanted
 
-    def spare_array(self, engine: Engine) -> Any:
-        """The spare buffer's array if the engine may write into it, else None."""
-        spare = self.spare
-        return spare.value if spare is not None and spare.engine is engine and spare.is_private else None
+    def lend(self) -> Any:
+        """The array for a plan that reads it; None if another one may have consumed it, where no guard is held."""
+        arrays, number = self.arrays, self.number
+        value = arrays.values[number]
+        arrays.is_lent = True  # after it got hold of it, before the look at `wanted`, see `taken`
+        return value if not arrays.wanted and arrays.values[number] is value else None
+
+    def share(self) -> None:
+        """Others may know the array from now on, so that it stays as it is."""
+        self.shared = True
+        self.arrays.is_whole = False
 
 
-def _references_to_one() -> int:
-    """What `sys.getrefcount` says of an array that one buffer knows."""
-    buffer = Buffer(object(), None)  # type: ignore[arg-type]
-    return sys.getrefcount(buffer.value)
-
-
-_ONE = _references_to_one()
+def held_alone(value: Any, engine: Engine) -> Buffer:
+    """A buffer of one array, which others may know."""
+    return Buffer(Arrays((value,)), 0, engine)
 
 
 def taken(buffers: Iterable[Buffer]) -> list[Any]:
     """The arrays for an engine to consume: each itself if nobody else knows it, or a copy.
 
     There is no lock between this and a plan in another thread that only reads a variable.  The reader gets hold of the
-    array before it looks at `wanted`, and this sets `wanted` before it looks who has got hold of the array: at least
-    one of the two sees the other.
+    array, says that it is lent, and only then looks at `wanted`; this sets `wanted` before it looks whether the array
+    is lent, or who has got hold of it: at least one of the two sees the other.  Where this and its plan were done
+    before the reader looked, the variable has another array.
     """
     found = []
     for buffer in buffers:
-        buffer.wanted = True
-        is_private = not buffer.shared and sys.getrefcount(buffer.value) <= _ONE
-        found.append(buffer.value if is_private else buffer.engine.copy(buffer.value))
+        buffer.arrays.wanted = True
+        value = buffer.value
+        is_private = not buffer.shared and sys.getrefcount(value) <= _IN_ONE + 1
+        found.append(value if is_private else buffer.engine.copy(value))
     return found
 
 
 def put(variables: Sequence[Variable], buffers: Sequence[Buffer]) -> None:
     """Gives variables, whose guard is held, their new buffers: all of them, or none if an exception comes before."""
     before = list(map(held_by, variables))  # alive until the end: what is freed may run code of its own
+    for buffer in before:
+        if buffer is not None:
+            buffer.arrays.is_whole = False
     deque(map(setattr, variables, repeat("_buffer"), buffers), 0)
-    for variable in variables:
+    for variable, buffer in zip(variables, buffers, strict=True):
         if variable.followers:
+            buffer.arrays.is_whole = False  # so that they are told again
             variable.tell_followers()
     del before

@@ -244,6 +244,7 @@ class Tensor(Operators):
 
 
 native_of = attrgetter("_value")  # of a Tensor: its array
+engine_of = attrgetter("_engine")
 
 
 def _unpickled(array: np.ndarray, name: str) -> Tensor:

@@ -24,7 +24,7 @@ from dovetail.core.infer import fits
 from dovetail.core.locks import Guard
 from dovetail.core.provided import provided
 from dovetail.core.recording import building, not_building, recording
-from dovetail.core.state import Buffer, put
+from dovetail.core.state import Buffer, held_alone, put
 from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import (
@@ -89,7 +89,7 @@ class Variable(Operators):
         self.name = name or f"variable_{next(_numbers)}"
         self.guard = Guard()
         self.followers: dict[str, Any] = {}
-        self._buffer: Buffer | None = Buffer(tensor._value, tensor._engine)
+        self._buffer: Buffer | None = held_alone(tensor._value, tensor._engine)
 
     @property
     def ndim(self) -> int:
@@ -132,7 +132,7 @@ class Variable(Operators):
 
     def _shared(self, engine: Engine | None, device: str | None) -> Buffer:
         buffer = self._held() if engine is None else self.buffer_on(engine, device)
-        buffer.shared = True  # with the Tensor that is returned
+        buffer.share()  # with the Tensor that is returned
         if buffer.tensor is None:
             buffer.tensor = Tensor(buffer.value, buffer.engine)
         return buffer
@@ -141,19 +141,23 @@ class Variable(Operators):
         """The buffer, moved to an engine, and to a device of it if one is given; the guard is held."""
         buffer = self._held()
         if buffer.engine is not engine or (device is not None and buffer.device != device):
-            buffer.shared = True  # a new one may share memory with the one that it comes from
-            buffer = self._buffer = Buffer(engine.receive(buffer.value, buffer.engine, device), engine)
+            buffer.share()  # a new one may share memory with the one that it comes from
+            buffer = self._buffer = held_alone(engine.receive(buffer.value, buffer.engine, device), engine)
         return buffer
 
     def array_on(self, engine: Engine, device: str | None = None) -> Any:
         """The native array for a plan that does not assign the variable; no guard is held."""
         buffer = self._buffer
         if buffer is not None and buffer.engine is engine and (device is None or buffer.device == device):
-            value = buffer.value  # before the look at `wanted`, see `Buffer.taken`
-            if not buffer.wanted:
+            value = buffer.lend()
+            if value is not None:
                 return value
-            del value
-        return self.guard.holding(lambda: self.buffer_on(engine, device).value)
+        return self.guard.holding(self._lent, engine, device)
+
+    def _lent(self, engine: Engine, device: str | None) -> Any:
+        buffer = self.buffer_on(engine, device)
+        buffer.lend()
+        return buffer.value
 
     def _held(self) -> Buffer:
         buffer = self._buffer
@@ -197,7 +201,7 @@ class Variable(Operators):
             tensor = self._tensor_of(value)
             if tensor._engine.has_devices:
                 tensor = self._on_its_device(tensor)
-            self.guard.holding(put, [self], [Buffer(tensor._value, tensor._engine)])
+            self.guard.holding(put, [self], [held_alone(tensor._value, tensor._engine)])
         return self
 
     def follow(self, library: str, make: Callable[[np.ndarray], Any]) -> Any:
@@ -207,6 +211,7 @@ class Variable(Operators):
     def _follow(self, library: str, make: Callable[[np.ndarray], Any]) -> Any:
         if library not in self.followers:
             self.followers[library] = make(self.numpy())
+            self._held().share()  # what is written next is put, so that followers are told
         return self.followers[library]
 
     def tell_followers(self) -> None:
@@ -251,7 +256,12 @@ class Variable(Operators):
 
     def delete(self) -> None:
         """Frees the buffer now; reading the variable before it is assigned again raises `StaleValueError`."""
-        self.guard.holding(setattr, self, "_buffer", None)
+        self.guard.holding(self._delete)
+
+    def _delete(self) -> None:
+        if self._buffer is not None:
+            self._buffer.share()
+        self._buffer = None
 
     def __getstate__(self) -> dict[str, Any]:
         held = None if self._buffer is None else self.shared_buffer(None).tensor
@@ -259,7 +269,7 @@ class Variable(Operators):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         tensor = state["_buffer"]
-        buffer = None if tensor is None else Buffer(tensor._value, tensor._engine)
+        buffer = None if tensor is None else held_alone(tensor._value, tensor._engine)
         self.__dict__.update(state, _buffer=buffer, guard=Guard(), followers={})
 
     def __jax_array__(self) -> Any:

@@ -18,7 +18,7 @@ from dovetail.core.devices import device_for
 from dovetail.core.engine import Engine
 from dovetail.core.locks import holding, join, make_lock
 from dovetail.core.recording import Record, recording
-from dovetail.core.state import Buffer, held_by, put
+from dovetail.core.state import held_alone, held_by, put
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor, native_of
 from dovetail.core.variable import Variable
@@ -111,7 +111,7 @@ class Concrete:
         for tape in tapes:
             tape.add(node)
         states = values[len(self.graph.outputs) : ends]
-        put(functional.assigned, [Buffer(value, engine) for value in states])
+        put(functional.assigned, [held_alone(value, engine) for value in states])
         return results[: len(self.graph.outputs)]
 
     def _functional(self, closures: tuple[Tensor, ...]) -> Functional:

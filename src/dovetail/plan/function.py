@@ -7,11 +7,13 @@ signature, under which the traced graph is kept.
 from __future__ import annotations
 
 import functools
+import operator
 import pickle
 import sys
 import warnings
 import weakref
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -24,11 +26,11 @@ from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
 from dovetail.core.infer import fits
 from dovetail.core.locks import holding, make_lock
-from dovetail.core.recording import building, record_on
+from dovetail.core.recording import building, record_on, recording
 from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
-from dovetail.core.tensor import Tensor
+from dovetail.core.tensor import Tensor, engine_of, native_of
 from dovetail.core.value_kinds import dtype_of, kind_of, static_shape
 from dovetail.graph.ir import Graph
 from dovetail.graph.results import collect
@@ -54,6 +56,7 @@ class Function(Generic[P, R]):
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature))
         self._traces: Cache[Any, tuple[Concrete, Any]] = Cache(TRACES)
+        self._calls: Cache[Any, tuple[Plan, Any]] = Cache(TRACES)  # plans of calls on tensors, by `_call_key`
         self._last_key: Any = None  # of the latest trace
         self._lock = make_lock()
         self._methods: dict[int, Function[Any, Any]] = {}
@@ -75,12 +78,23 @@ class Function(Generic[P, R]):
         return bound
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        key = None if kwargs or recording.tapes or building.graphs else _call_key(args)
+        known = key and self._calls.get(key)
+        if not known:
+            return self._called(args, kwargs, key)
+        plan, rebuild = known
+        return rebuild(list(map(Tensor, plan(list(map(native_of, args))), repeat(plan.engine))))
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], call_key: Any) -> Any:
         leaves, structure = flatten((args, kwargs) if kwargs else args)
         is_computed = _TENSORS.issuperset(map(type, leaves)) or all(kind_of(v).is_computed for v in leaves)
         if building.graphs or not is_computed:
             return self._python(*args, **kwargs)  # inside another graph, or on an engine's own values: it takes part
         tensors, engine, key = self._classify(leaves, structure)
         concrete, rebuild = self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
+        if call_key is not None and all(map(operator.is_, tensors, args)):
+            plan = concrete.plan_for(list(map(native_of, tensors)), engine)
+            self._calls.put(call_key, (plan, rebuild))
         return rebuild(concrete(tensors, engine))
 
     # signatures
@@ -173,7 +187,7 @@ class Function(Generic[P, R]):
             f"{self._name} is traced for the {len(self._traces) + 1}th time: {reason}. Pass numbers as tensors, or "
             "give function(input_signature=...) with None for the dimensions that vary.",
             RetracingWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
 
     # looking inside
@@ -258,16 +272,33 @@ class GraphFunction(Function[..., Any]):
         self._given_signature = input_signature
         self._state: Any = None
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._notice_edits()
+        return super().__call__(*args, **kwargs)
+
     def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Tensor], Engine, Any]:
+        self._notice_edits()  # called by what looks inside, too
+        return super()._classify(leaves, structure)
+
+    def _notice_edits(self) -> None:
         state = self._replayed.version, len(self._replayed.inputs)
         if state != self._state:
-            self._state, self._traces = state, Cache(TRACES)
+            self._state, self._traces, self._calls = state, Cache(TRACES), Cache(TRACES)
             if self._given_signature is None:
                 self._signature = flatten(tuple(t.spec for t in self._replayed.inputs))
-        return super()._classify(leaves, structure)
 
     def __reduce__(self) -> Any:
         return GraphFunction, (self._replayed, self._given_signature, self._name)
+
+
+def _call_key(args: tuple[Any, ...]) -> Any:
+    """By which a call on tensors of one engine is known; None for another one, and where devices decide, too."""
+    if not _TENSORS.issuperset(map(type, args)):
+        return None
+    engine = args[0]._engine if args else current_engine()
+    if engine.has_devices or not {engine}.issuperset(map(engine_of, args)):
+        return None
+    return engine, config.context(), *map(engine.array_key, map(native_of, args))
 
 
 def _method_of(instance: Any, name: str) -> Function[Any, Any]:

@@ -14,11 +14,12 @@ has consumed the arrays for nothing, and reading such a variable raises `StaleVa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from dovetail.core.engine import Engine
 from dovetail.core.locks import join
-from dovetail.core.state import Buffer, array_of, held_by, put, taken
+from dovetail.core.state import Arrays, Buffer, held_by, put, taken
 from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import SHOWN
@@ -99,7 +100,6 @@ class Plan:
         self._engines = tuple(dict.fromkeys(place.engine for place in schedule.places))
         self._run = self._collected if collects else schedule.run
         self._consumes = any(schedule.consumed)
-        self._lend = taken if all(schedule.consumed) else self._lend_some
         self._spares = schedule.spares
         self._made = [(place.engine, place.device) for place, _ in schedule.made]
         self._made_on = [place.engine for place, _ in schedule.made]
@@ -112,6 +112,15 @@ class Plan:
             lent for lent, leaving in zip(self._lent, schedule.leaves[first:], strict=False) if leaving
         ]
         self._leaving = [i for i, leaving in enumerate(schedule.leaves[second:]) if leaving]
+        self._owner = object()
+        self._changed_on = self._made_on[: len(changed)]
+        self._rewrites = not (
+            self._leaving
+            or self._open
+            or any(self._shared)
+            or any(device for _, device in self._made)
+            or len(set(schedule.consumed)) > 1
+        )
         self._guard = join(v.guard for v in self.assigned) if self.assigned else None
 
     @property
@@ -141,54 +150,101 @@ class Plan:
         return self._schedule.run([*arguments, *given[count:]], **options)
 
     def _step(self, given: list[Any]) -> tuple[Any, ...]:
-        before = list(map(held_by, self.assigned))
+        buffer = self.assigned[0]._buffer
+        arrays = None if buffer is None else buffer.arrays
+        if arrays is None or arrays.owner is not self._owner or not arrays.is_whole or arrays.wanted:
+            return self._first_step(given)
+        before, spares = arrays.values, arrays.spares
+        lent = before
         found: list[tuple[Any, ...]] = []
         try:
-            for i, variable, engine, device in self._changed:
-                buffer = before[i]
-                if (
-                    buffer is None
-                    or buffer.engine is not engine
-                    or buffer.wanted  # by a run that failed
-                    or (device is not None and buffer.device != device)
-                ):
-                    before[i] = variable.buffer_on(engine, device)
-            for i in self._leaving:
-                before[i].shared = True
-            spares = [self._spare(i, before[i]) for i in self._spares] if self._spares else ()
             if self._consumes:
-                self._run([*given, *self._lend(before[: len(self._changed)]), *spares], into=found)
+                arrays.wanted = True
+            if arrays.is_lent and not arrays.is_let_go():
+                spares = self._filled(arrays.unlent_spares())
+                lent = arrays.unlent(self._changed_on) if self._consumes else before
+            arguments = [*given, *lent[: len(self._changed)], *spares]
+            if self._consumes:
+                self._run(arguments, into=found)
             else:
-                results = self._run([*given, *map(array_of, before[: len(self._changed)]), *spares])
-                for i in self._open:
-                    self.assigned[i].check_shape(Tensor(results[self._result_count + i], self._made[i][0]))
-                found.append(results)
-            self._commit(found[0], before)
+                found.append(self._run(arguments))
+            self._write(arrays, found[0], before)
         except BaseException:
             if found:
-                self._commit(found[0], before)
+                self._write(arrays, found[0], before)
             raise
         return found[0][: self._result_count]
 
-    def _lend_some(self, buffers: list[Buffer]) -> list[Any]:
-        """The arrays of variables that are read and assigned, of which not all are consumed."""
-        consumed = self._schedule.consumed
-        return [taken([b])[0] if is_last else b.value for b, is_last in zip(buffers, consumed, strict=True)]
+    def _write(self, arrays: Arrays, results: Sequence[Any], before: Sequence[Any]) -> None:
+        arrays.values = results[self._result_count :]  # the one assignment that gives all variables their new values
+        arrays.spares = [before[i] for i in self._spares] if self._spares else ()
+        arrays.wanted = False
 
-    def _spare(self, number: int, before: Buffer | None) -> Any:
-        """An array that the next value of a variable may be written into."""
-        (engine, device), variable = self._made[number], self.assigned[number]
-        spare = None if before is None else before.spare_array(engine)
-        return engine.empty(variable.shape, variable.dtype, device) if spare is None else spare
+    def _first_step(self, given: list[Any]) -> tuple[Any, ...]:
+        """A step on variables that others have assigned, or read, since this plan did."""
+        before = self._fetched()
+        found: list[tuple[Any, ...]] = []
+        try:
+            arguments = [*given, *self._changed_arrays(before), *self._spare_arrays(before)]
+            if self._consumes:
+                self._run(arguments, into=found)
+            else:
+                results = self._run(arguments)
+                for i in self._open:
+                    self.assigned[i].check_shape(Tensor(results[self._result_count + i], self._made[i][0]))
+                found.append(results)
+            self._put(found[0][self._result_count :], before)
+        except BaseException:
+            if found:
+                self._put(found[0][self._result_count :], before)
+            raise
+        return found[0][: self._result_count]
 
-    def _commit(self, results: tuple[Any, ...], before: list[Any]) -> None:
-        buffers = list(map(Buffer, results[self._result_count :], self._made_on, self._shared))
-        for number in self._spares:
-            buffers[number].spare = before[number]
-        put(self.assigned, buffers)
-        for number in self._spares:
-            if before[number] is not None:
-                before[number].spare = None  # it is the new value
+    def _fetched(self) -> list[Any]:
+        """What variables hold, of those that are read where they are changed."""
+        before: list[Any] = list(map(held_by, self.assigned))
+        for i, variable, engine, device in self._changed:
+            buffer = before[i]
+            if (
+                buffer is None
+                or buffer.engine is not engine
+                or buffer.wanted  # by a run that failed
+                or (device is not None and buffer.device != device)
+            ):
+                before[i] = variable.buffer_on(engine, device)
+        for i in self._leaving:
+            before[i].share()
+        return before
+
+    def _changed_arrays(self, before: list[Any]) -> list[Any]:
+        """The arrays of variables that are read and assigned."""
+        buffers, consumed = before[: len(self._changed)], self._schedule.consumed
+        if not self._consumes:
+            return [buffer.value for buffer in buffers]
+        given = iter(taken(buffer for buffer, is_last in zip(buffers, consumed, strict=True) if is_last))
+        return [next(given) if is_last else b.value for b, is_last in zip(buffers, consumed, strict=True)]
+
+    def _spare_arrays(self, before: list[Any]) -> list[Any]:
+        """Arrays that the next values of variables may be written into."""
+        arrays = [None if before[i] is None else before[i].arrays for i in self._spares]
+        own = {a: a.unlent_spares() for a in dict.fromkeys(arrays) if a is not None and a.owner is self._owner}
+        return self._filled([own[a][k] if a in own else None for k, a in enumerate(arrays)])
+
+    def _filled(self, spares: list[Any]) -> list[Any]:
+        """Spare arrays, new ones where there are none."""
+        for k, i in enumerate(self._spares):
+            if spares[k] is None:
+                (engine, device), variable = self._made[i], self.assigned[i]
+                spares[k] = engine.empty(variable.shape, variable.dtype, device)
+        return spares
+
+    def _put(self, values: Sequence[Any], before: list[Any]) -> None:
+        held = [buffer for buffer in before if buffer is not None]
+        spares = self._filled([_value_on(self._made_on[i], before[i]) for i in self._spares])
+        arrays = Arrays(values, spares, self._owner)
+        arrays.is_whole = self._rewrites
+        arrays.is_lent = any(buffer.arrays.is_lent for buffer in held)
+        put(self.assigned, list(map(Buffer, repeat(arrays), range(len(values)), self._made_on, self._shared)))
 
     def __str__(self) -> str:
         counts = {"segment": len(self.segments), "transfer": len(self._schedule.transfers)}
@@ -197,6 +253,11 @@ class Plan:
         first = f"plan of {self._name!r} on {Place(self.engine, self.device)}: {', '.join(parts)}"
         lines = [line for step in self._schedule.steps for line in str(step).splitlines()]
         return "\n  ".join([first, *lines])
+
+
+def _value_on(engine: Engine, buffer: Buffer | None) -> Any:
+    """The array of a buffer on an engine that nobody but variables and plans may know; else None."""
+    return buffer.value if buffer is not None and buffer.engine is engine and not buffer.shared else None
 
 
 def _shows(graph: Graph) -> bool:

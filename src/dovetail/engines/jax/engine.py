@@ -46,6 +46,7 @@ class JaxEngine(Engine):
     consumes = True
     accumulates = PRODUCTS - {"Einsum"}
     forks = False
+    array_key = staticmethod(operator.attrgetter("aval"))
 
     def version(self) -> str:
         return jax.__version__
