@@ -489,3 +489,14 @@ def test_what_a_trace_depends_on_beside_its_arguments_a15():
         assert float(f(np.float32(0))) == 0.5 and f(np.float32(0)).dtype == "float64"
         dt.config.set_epsilon(1e-7)
         dt.config.set_floatx("float32")
+
+
+def test_a_callable_with_attributes_of_its_own():
+    class Model:
+        def __init__(self):
+            self._called = self._calls = self._traces = True
+
+        def __call__(self, x):
+            return x * 2.0
+
+    assert float(dt.function(Model())(ops.constant(3.0))) == 6

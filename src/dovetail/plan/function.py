@@ -14,6 +14,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from itertools import repeat
+from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -51,7 +52,9 @@ class Function(Generic[P, R]):
     """A Python function that is compiled; made by `function`."""
 
     def __init__(self, python_function: Callable[P, R], input_signature: Any = None, name: str | None = None) -> None:
-        functools.update_wrapper(self, python_function)
+        # Of another callable, such as a model, the attributes are its own and could hide what is here.
+        updated = functools.WRAPPER_UPDATES if isinstance(python_function, FunctionType) else ()
+        functools.update_wrapper(self, python_function, updated=updated)
         self._python: Any = python_function
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature))
