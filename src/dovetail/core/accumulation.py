@@ -29,7 +29,7 @@ ACCUMULATING = frozenset(
         *PRODUCTS,
         *("FusedMatMul", "LocalConv"),
         *DECOMPOSITIONS,
-        *("TensorScatterAdd", "OverlapAdd"),
+        *("TensorScatterAdd", "OverlapAdd", "ScaledDotProductAttention"),
         *(name for name in POOLS["AvgPool"]),
         *(f"{name}Grad" for names in POOLS.values() for name in names),
         *("ResizeNearestNeighborGrad", "ResizeBilinearGrad", "ResizeBicubicGrad", "ResizeArea", "ResizeAreaGrad"),

@@ -28,6 +28,7 @@ from dovetail.ops.math.special import *
 from dovetail.ops.math.statistics import *
 from dovetail.ops.math.trigonometry import *
 from dovetail.ops.nn.activation import *
+from dovetail.ops.nn.attention import *
 from dovetail.ops.nn.conv import *
 from dovetail.ops.nn.fused import *
 from dovetail.ops.nn.local import *

@@ -124,3 +124,15 @@ def _(g: Any, x: Any, gamma: Any, axis: Any, epsilon: float) -> tuple[Any, Any]:
     backward = torch.ops.aten.native_layer_norm_backward.default
     dx, dgamma, _ = backward(g, x, sizes, center, factor, weight, None, [True, True, False])
     return dx.movedim(tuple(range(-len(axes), 0)), axes), dgamma
+
+
+@rules("ScaledDotProductAttention")
+def _(query: Any, key: Any, value: Any, mask: Any, scale: float | None, is_causal: bool) -> Any:
+    hidden = 0.7 * torch.finfo(query.dtype).min  # no infinity, of which rows that see nothing would become NaN
+    if mask is not None and mask.dtype == torch.bool:
+        mask = query.new_zeros(mask.shape).masked_fill(~mask, hidden)
+    if mask is not None and is_causal:  # the kernel takes one or the other
+        past = mask.new_ones((query.shape[-2], key.shape[-2]), dtype=torch.bool).tril()
+        mask, is_causal = mask.masked_fill(~past, hidden), False
+    mask = None if mask is None else mask.to(query.dtype)
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, 0.0, is_causal, scale=scale)

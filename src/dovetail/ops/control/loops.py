@@ -165,8 +165,8 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
     axis = normalize_axis(axis, len(static_shape(leaves[0])))
     counts = {static_shape(leaf)[axis] for leaf in leaves} - {None}
     if len(counts) != 1:
-        found = f"must be one and known, not {sorted(counts) or None}; use scan where it is not known."
-        raise op_error(ValueError, "Scan", f"the first dimension of what is scanned (that of axis {axis}) {found}")
+        wanted = f"must be one and known, not {sorted(counts) or None}; use scan where it is not known."
+        raise op_error(ValueError, "Scan", f"the first dimension of what is scanned (that of axis {axis}) {wanted}")
     (count,) = counts
 
     def part(xs: list[Any], *bounds: int | None) -> list[Any]:

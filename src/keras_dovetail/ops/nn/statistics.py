@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
+from dovetail.ops.nn.attention import HIDDEN
 from keras_dovetail.dtypes import as_tensor, is_float, name_of, promoted, result_type
 
 
@@ -56,18 +56,16 @@ def dot_product_attention(
             f"`dot_product_attention` only supports 4D inputs. Received: query.shape={tuple(query.shape)}, "
             f"key.shape={tuple(key.shape)}, value.shape={tuple(value.shape)}."
         )
-    scale = 1 / math.sqrt(key.shape[-1]) if scale is None else scale
     if key.shape[2] != query.shape[2]:  # grouped queries: several heads of them share one of keys and values
         key, value = (ops.repeat(x, query.shape[2] // x.shape[2], 2) for x in (key, value))
-    scores = ops.einsum("btnh,bsnh->bnts", query, key)
-    scores = as_tensor(scores, result_type(scores, "float32")) * scale
-    if bias is not None:
-        scores = scores + as_tensor(bias, scores.dtype)
-    seen = None if mask is None else as_tensor(mask, "bool")
-    if is_causal:
-        past = ops.tri(query.shape[1], key.shape[1], dtype="bool")
-        seen = past if seen is None else ops.logical_and(seen, past)
-    if seen is not None:
-        scores = ops.where(seen, scores, as_tensor(-0.7 * float(np.finfo("float32").max), scores.dtype))
-    weights = ops.softmax(as_tensor(scores, "float32"))
-    return ops.einsum("bnts,bsnh->btnh", as_tensor(weights, key.dtype), value)
+    query, key, value = (ops.transpose(x, (0, 2, 1, 3)) for x in (query, key, value))
+    found = ops.scaled_dot_product_attention(query, key, value, _seen(mask, bias), scale, is_causal)
+    return ops.transpose(found, (0, 2, 1, 3))
+
+
+def _seen(mask: Any, bias: Any) -> Any:
+    """What is not hidden, or what is added to the scores, in one tensor."""
+    mask = None if mask is None else as_tensor(mask, "bool")
+    if mask is None or bias is None:
+        return mask if bias is None else as_tensor(bias)
+    return ops.where(mask, as_tensor(bias, "float32"), HIDDEN)
