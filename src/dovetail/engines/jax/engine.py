@@ -77,7 +77,7 @@ class JaxEngine(Engine):
         if isinstance(made, jax.core.Tracer):  # a value of its own, which does not end with what is being traced
             with jax.ensure_compile_time_eval():
                 made = jnp.array(array)
-        return placed(made, device)
+        return placed(made, device) if self.has_devices else made
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
