@@ -1,7 +1,7 @@
 """The house: imports go one way, also those inside functions, and no modules import each other in a circle.
 
-core ← ops ← autodiff, graph ← passes ← plan ← backend, interop, cli; engines stand on core alone.  Imports for type
-checkers alone do not count.
+core ← ops ← autodiff, graph ← passes ← plan ← backend, compat, interop, cli; engines stand on core alone.  Imports for
+type checkers alone do not count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BELOW = {"core": set(), "engines": {"core"}, "ops": {"core"}}  # package → tho
 BELOW["autodiff"] = BELOW["graph"] = {"core", "ops", "autodiff", "graph"}
 BELOW["passes"] = {"core", "ops", "autodiff", "graph"}
 BELOW["plan"] = BELOW["passes"] | {"passes"}
-BELOW["interop"] = BELOW["backend"] = BELOW["plan"] | {"plan", "engines", "interop", "backend"}
+BELOW["interop"] = BELOW["compat"] = BELOW["backend"] = BELOW["plan"] | {"plan", "engines", "interop", "backend"}
 BELOW["cli"] = BELOW["backend"] | {"cli", ""}
 
 
