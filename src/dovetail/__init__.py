@@ -19,6 +19,7 @@ from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph
 from dovetail.graph.patterns import wildcards
 from dovetail.interop import companions
+from dovetail.interop.models import graph_of, predict_by
 from dovetail.ops.random.generator import Generator
 from dovetail.plan.function import function
 

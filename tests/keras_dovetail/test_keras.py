@@ -8,7 +8,7 @@ from tests.keras_backends import outcomes
 from tests.libraries import checks_of, require
 
 require("keras", "it is Keras that runs on Dovetail")
-MODULES = tuple(f"tests.keras_dovetail.{name}_checks" for name in ("core", "k", "training", "seeds"))
+MODULES = tuple(f"tests.keras_dovetail.{name}_checks" for name in ("core", "graph", "k", "training", "seeds"))
 
 
 @pytest.mark.parametrize(("module", "check"), [(module, check) for module in MODULES for check in checks_of(module)])

@@ -117,9 +117,9 @@ def _clear_session() -> None:
 
 def _install_optimizers() -> None:
     base: Any = keras.optimizers.Optimizer
-    cls: Any
-    for cls in vars(keras.optimizers).values():
-        if inspect.isclass(cls) and issubclass(cls, base) and cls is not base:
+    classes: list[Any] = [cls for cls in vars(keras.optimizers).values() if inspect.isclass(cls)]
+    for cls in classes:
+        if issubclass(cls, base) and cls is not base:
             cls.__init__ = _with_old_arguments(cls.__init__)
     base.lr = property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value))
     base.get_gradients = _get_gradients

@@ -1,0 +1,106 @@
+"""The graphs of models of Keras that runs on Dovetail: to look at, to edit, and to predict by.
+
+Keras is not imported here: a model says itself what it takes, and how it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.core.errors import op_error
+from dovetail.core.spec import spec
+from dovetail.core.structure import flatten, unflatten
+from dovetail.graph.ir import Graph
+from dovetail.plan.function import Function, function
+
+
+def graph_of(model: Any, x: Any = None, y: Any = None, *, training: bool = False) -> Graph:
+    """The graph of what a model computes.
+
+    Args:
+        model: a model of Keras, which runs on Dovetail.
+        x: what the model is called with: arrays, tensors or specs in the model's structure; without it what the model
+            says of its inputs, with unknown batch sizes.
+        y: of a training graph the targets, as `x`; without it they look like what the model gives.
+        training: False for what `predict` computes of a batch; True for a whole step of `fit` (the loss, gradients, what
+            the optimizer makes of the weights, metrics), for which the model must be compiled.
+
+    Returns:
+        A graph whose inputs are the tensors of `x`, and of `y`, and which reads and assigns the model's variables.  It is
+        a copy: `dt.function(graph)` runs it, and `predict_by(model, graph)` makes `model.predict` run it.
+
+    Raises:
+        ValueError: the inputs are not known; or the training graph is asked of a model that is not compiled.
+        TypeError: the model's Keras does not run on Dovetail.
+
+    Example:
+        >>> class Model:  # as far as a model is asked
+        ...     input = spec((None, 2))
+        ...     def predict_step(self, data):
+        ...         return ops.tanh(data[0])
+        >>> [operation.type for operation in graph_of(Model())]
+        ['Placeholder', 'Tanh']
+    """
+    x = _specs(_inputs(model) if x is None else x)
+    if not training:
+        return _traced(lambda x: model.predict_step((x,)), x)
+    if not model.compiled:
+        raise op_error(ValueError, "graph_of", "a training graph has a loss and an optimizer: compile the model first.")
+    y = _specs(_traced(lambda x: model.predict_step((x,)), x).outputs if y is None else y)
+    y = y[0] if isinstance(y, list) and len(y) == 1 else y
+    model._symbolic_build(data_batch=(x, y))
+    return _traced(lambda x, y: model.train_step((x, y)), x, y)
+
+
+def predict_by(model: Any, graph: Graph) -> None:
+    """Makes a model's `predict` run a graph; `model.make_predict_function(force=True)` makes it run the model's own.
+
+    Args:
+        model: a model of Keras, which runs on Dovetail.
+        graph: one that `graph_of` gave, edited or not; it may be edited on.  Its inputs are those of the model.
+
+    Raises:
+        ValueError: it has another number of inputs.
+    """
+    wanted = len(flatten(_inputs(model))[0]) if getattr(model, "inputs", None) else len(graph.inputs)
+    if wanted != len(graph.inputs):
+        problem = f"the graph has {len(graph.inputs)} inputs, and the model {wanted}"
+        raise op_error(ValueError, "predict_by", f"{problem}: give the graph that graph_of(model) gave.")
+    model.predict_function = _predicting(function(graph))
+
+
+def _predicting(run: Function[..., Any]) -> Callable[[list[Any]], Any]:
+    def predict(batches: list[Any]) -> Any:
+        found = [run(*flatten(data[0] if isinstance(data, tuple) else data)[0]) for data in batches]
+        if not isinstance(found[0], tuple):
+            return ops.concatenate(found) if len(found) > 1 else found[0]
+        return [ops.concatenate(parts) for parts in zip(*found, strict=True)]
+
+    return predict
+
+
+def _traced(step: Callable[..., Any], *args: Any) -> Graph:
+    name = "predict" if len(args) == 1 else "train"
+    return function(step, name=name).graph(*args)
+
+
+def _inputs(model: Any) -> Any:
+    """What a model says of its inputs, in its structure."""
+    try:
+        return model.input
+    except (AttributeError, ValueError):  # of a Sequential, which lists them, or of one that is called to be built
+        found = getattr(model, "inputs", None)
+    if not found:
+        raise op_error(ValueError, "graph_of", "the model does not say what its inputs are: give x, arrays or specs.")
+    return found[0] if len(found) == 1 else found
+
+
+def _specs(values: Any) -> Any:
+    """Specs in the place of arrays, tensors and what else has a shape and a dtype."""
+    leaves, structure = flatten(values)
+    arrays = [leaf if hasattr(leaf, "dtype") else np.asarray(leaf) for leaf in leaves]
+    return unflatten(structure, [spec(tuple(a.shape), str(a.dtype)) for a in arrays])
