@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 BACKEND = os.environ.get("KERAS_BACKEND", "")
-FOLDER = "own"  # of the copies: by themselves they would be modules of Python's, such as `random`
+FOLDER = "keras/src"  # of the copies, which are modules of Keras so: by their names it finds the classes in them
 TOLD = "KERAS_OWN_TOLD"  # the variables of the environment by which the runner speaks
 SAMPLE = "KERAS_OWN_SAMPLE"
 SECONDS = "KERAS_OWN_SECONDS"
@@ -32,6 +32,7 @@ def skip_if_backend(given_backend: str, reason: str) -> Any:
 def pytest_configure(config: pytest.Config) -> None:
     if BACKEND == "dovetail":
         import keras_dovetail  # noqa: F401  # before Keras
+    import keras  # noqa: F401  # before pytest imports a file, and takes the folders above it for Keras
     config.addinivalue_line("markers", "requires_trainable_backend: not for backends without gradients")
     config.addinivalue_line("markers", "multi_device: needs several devices")
 
