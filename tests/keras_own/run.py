@@ -36,7 +36,7 @@ from tests.keras_own.exclusions import Exclusion, exclusion_of, read
 
 KERAS = Path(find_spec("keras").origin).parent / "src"
 FINDER = Path(__file__).parents[2] / "src" / "keras_dovetail" / "finder.py"
-FILES = 30  # that a process runs: programs that were compiled fill its memory
+FILES = 30  # that a process runs, or as many tests of more files: compiled programs fill its memory
 
 
 class Outcome(NamedTuple):
@@ -133,7 +133,8 @@ def measured(folders: list[str], backend: str, engine: str, sample: int, seconds
     """The outcome of each test of some folders."""
     with tempfile.TemporaryDirectory() as target:
         copies = copy_tests(folders, Path(target), backend)
-        parts = [copies[i : i + FILES] for i in range(0, len(copies), FILES)]
+        size = FILES * sample
+        parts = [copies[i : i + size] for i in range(0, len(copies), size)]
         told = (run(part, Path(target), backend, engine, sample, seconds) for part in parts)
         return outcomes(chain.from_iterable(told))
 
