@@ -219,6 +219,7 @@ CALLS += [
     call("take_along_axis", F, N[:, :2] - 1, axis=1),
     call("trace", F),
     call("trace", SMALL, offset=1),
+    call("diff", bools(3, 4), n=2),
     call("diff", F),
     call("diff", N, n=2, axis=0),
     call("ndim", F),

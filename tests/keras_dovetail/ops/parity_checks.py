@@ -5,16 +5,21 @@ The arguments are the engine, and which calls: each nth.
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import inspect
 import sys
+from pathlib import Path
 from typing import Any
 
+import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+
+# isort: split
+import keras
 import numpy as np
 
 import dovetail as dt
-import keras_dovetail  # noqa: F401  Keras runs on Dovetail from here on
 from tests.keras_backends import main
 from tests.keras_dovetail.ops.calls import Call
 from tests.keras_dovetail.ops.tables import MODULES, TABLE, sample
@@ -33,7 +38,8 @@ def theirs_of(module: str) -> Any:
 
 def ours_of(module: str) -> Any:
     """Our module that stands for one of Keras' numpy backend."""
-    return importlib.import_module(f"keras_dovetail.{'' if module in ('random', 'rnn') else 'ops.'}{module}")
+    folder = "" if module in ("core", "random", "rnn") else "ops."
+    return importlib.import_module(f"keras_dovetail.{folder}{module}")
 
 
 def leaves(x: Any) -> list[Any]:
@@ -75,9 +81,28 @@ def check_all_are_called(module: str) -> None:
     assert not left, f"no sample call of {', '.join(left)}"
 
 
+def check_every_function_of_a_backend_is_there() -> None:
+    """Those that Keras' numpy, jax and torch backends all define: the table has calls of them, or `ELSEWHERE` their names."""
+    count = 0
+    for module in ("core", *MODULES):
+        names = set.intersection(*(defined(backend, module) for backend in ("numpy", "jax", "torch")))
+        left = sorted(name for name in names if not hasattr(ours_of(module), name))
+        assert not left, f"{module} lacks {', '.join(left)}"
+        count += len(names)
+    assert count > 350
+
+
+def defined(backend: str, module: str) -> set[str]:
+    """The public functions of a module of one of Keras' backends, of its text: the backend need not be installed."""
+    text = Path(keras.__file__).parent.joinpath("src", "backend", backend, f"{module}.py").read_text()
+    return {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"}
+
+
 if __name__ == "__main__":
     engine, every = sys.argv[1:]
     checks = {name: functools.partial(check_same, TABLE[name], engine) for name in sample(int(every))}
+    if engine == "numpy":
+        checks["every function"] = check_every_function_of_a_backend_is_there
     for module in MODULES if engine == "numpy" else ():
         checks[f"{module} signatures"] = functools.partial(check_signatures, module)
         checks[f"{module} called"] = functools.partial(check_all_are_called, module)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from keras_dovetail.dtypes import alike, as_tensor, promoted, widened
+from keras_dovetail.dtypes import alike, as_tensor, name_of, promoted, widened
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:
@@ -168,7 +168,13 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
-    return ops.diff(as_tensor(a), n, axis)
+    a = as_tensor(a)
+    if name_of(a) != "bool":
+        return ops.diff(a, n, axis)
+    a = ops.moveaxis(a, axis, -1)
+    for _ in range(n):
+        a = ops.not_equal(a[..., 1:], a[..., :-1])
+    return ops.moveaxis(a, -1, axis)
 
 
 def ndim(x: Any) -> int:
