@@ -82,7 +82,7 @@ def check_all_are_called(module: str) -> None:
 
 
 def check_every_function_of_a_backend_is_there() -> None:
-    """Those that Keras' numpy, jax and torch backends all define: the table has calls of them, or `ELSEWHERE` their names."""
+    """Those that the numpy, jax and torch backends of Keras all define."""
     count = 0
     for module in ("core", *MODULES):
         names = set.intersection(*(defined(backend, module) for backend in ("numpy", "jax", "torch")))
