@@ -92,12 +92,12 @@ def check_what_is_missing_is_said():
             return x * 2.0
 
     model = Own()
-    with pytest.raises(ValueError, match="graph_of.*give x"):
+    with pytest.raises(ValueError, match=r"graph_of.*give x"):
         dt.graph_of(model)
     close(dt.function(dt.graph_of(model, dt.spec((None, 3))))(X).numpy(), X * 2)
-    with pytest.raises(ValueError, match="graph_of.*compile the model"):
+    with pytest.raises(ValueError, match=r"graph_of.*compile the model"):
         dt.graph_of(model, X, training=True)
-    with pytest.raises(ValueError, match="predict_by.*2 inputs, and the model 1"):
+    with pytest.raises(ValueError, match=r"predict_by.*2 inputs, and the model 1"):
         dt.predict_by(small(), dt.function(lambda x, y: x + y).graph(X, X))
 
 

@@ -26,12 +26,12 @@ def graph_of(model: Any, x: Any = None, y: Any = None, *, training: bool = False
         x: what the model is called with: arrays, tensors or specs in the model's structure; without it what the model
             says of its inputs, with unknown batch sizes.
         y: of a training graph the targets, as `x`; without it they look like what the model gives.
-        training: False for what `predict` computes of a batch; True for a whole step of `fit` (the loss, gradients, what
-            the optimizer makes of the weights, metrics), for which the model must be compiled.
+        training: False for what `predict` computes of a batch; True for a step of `fit` (the loss, gradients, what the
+            optimizer makes of the weights, metrics), for which the model must be compiled.
 
     Returns:
-        A graph whose inputs are the tensors of `x`, and of `y`, and which reads and assigns the model's variables.  It is
-        a copy: `dt.function(graph)` runs it, and `predict_by(model, graph)` makes `model.predict` run it.
+        A graph whose inputs are the tensors of `x`, and of `y`, and which reads and assigns the model's variables.  It
+        is a copy: `dt.function(graph)` runs it, and `predict_by(model, graph)` makes `model.predict` run it.
 
     Raises:
         ValueError: the inputs are not known; or the training graph is asked of a model that is not compiled.
