@@ -35,6 +35,7 @@ MODULES = {
 # Of each of these modules, a function of this package that is called with it once it is executed.
 FOLLOWED = {
     "keras": ("keras_dovetail.kinds", "register_kinds"),
+    "keras.src.backend.common.dtypes": ("keras_dovetail.settings", "keep_floatx"),
     "keras.src.backend.config": ("keras_dovetail.settings", "share"),
 }
 

@@ -42,3 +42,20 @@ def share(keras_config: ModuleType) -> None:
         if _SHARED[name]() == default:
             _SHARED[f"set_{name}"](getattr(keras_config, name)())
     vars(keras_config).update(_SHARED)
+
+
+class _Narrowing(dict[str, str]):
+    """What becomes of dtypes of 64 bits: they are narrowed, but for floats where `floatx` is "float64"."""
+
+    def get(self, dtype: str, default: Any = None) -> Any:
+        return dtype if dtype == config.floatx() else super().get(dtype, default)
+
+
+def keep_floatx(dtypes: ModuleType) -> None:
+    """Makes floats of 64 bits stay so where they are the default, as on Keras' tensorflow backend.
+
+    Args:
+        dtypes: `keras.src.backend.common.dtypes`, which says what dtypes together come to.
+    """
+    narrowed: Any = dtypes
+    narrowed.BIT64_TO_BIT32_DTYPE = _Narrowing(narrowed.BIT64_TO_BIT32_DTYPE)

@@ -1,0 +1,120 @@
+"""Training in other float types: each case trains a small model and gives its losses, on the backend that runs.
+
+On Dovetail the process tells those of each engine, else those of the backend: {engine or backend: {case: losses}}.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from contextlib import contextmanager, nullcontext
+
+ON_DOVETAIL = os.environ["KERAS_BACKEND"] == "dovetail"
+if ON_DOVETAIL:
+    import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+
+import keras
+import numpy as np
+from keras import layers
+
+import dovetail as dt
+from tests.keras_backends import tell
+
+RANDOM = np.random.default_rng(0)
+X, Y = RANDOM.normal(size=(48, 16)).astype("float32"), RANDOM.integers(0, 3, 48)
+
+
+def model():
+    middle = [layers.Dense(16, "relu"), layers.LayerNormalization()]
+    made = keras.Sequential([keras.Input((16,)), *middle, layers.Dense(3)])
+    random = np.random.default_rng(1)
+    for weight in made.weights:
+        if len(weight.shape) > 1:
+            weight.assign(random.normal(size=weight.shape, scale=0.3))
+    return made
+
+
+def trained(made, optimizer, epochs=3):
+    made.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return made.fit(X, Y, batch_size=16, epochs=epochs, verbose=0, shuffle=False).history["loss"]
+
+
+@contextmanager
+def policy(name):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def case_mixed_float16():
+    """The loss is scaled by itself; a scale that is too large halves, and its step is left out."""
+    with policy("mixed_float16"):
+        made = model()
+        assert made.layers[0].compute_dtype == "float16" and made.layers[0].kernel.dtype == "float32"
+        optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=2.0**24)
+        found = trained(made, optimizer)
+        assert float(optimizer.dynamic_scale) < 2.0**24 and int(optimizer.inner_optimizer.iterations) < 9
+        return [*found, float(np.log2(optimizer.dynamic_scale)), int(optimizer.inner_optimizer.iterations)]
+
+
+def case_mixed_bfloat16():
+    with policy("mixed_bfloat16"):
+        made = model()
+        assert str(made(X[:1]).dtype) == "bfloat16"
+        return trained(made, keras.optimizers.Adam(0.01))
+
+
+def case_float8():
+    """A layer that multiplies in 8 bits, with scales that follow what it has seen."""
+    with policy("mixed_bfloat16"):
+        made = model()
+        for layer in made.layers:
+            if isinstance(layer, layers.Dense):
+                layer.quantize("float8")
+        found = trained(made, keras.optimizers.SGD(0.1))
+        scale = made.layers[0].inputs_scale
+        assert float(made.layers[0].inputs_amax_history.numpy().max()) > 0
+        return [*found, float(scale.numpy().max())]
+
+
+def _in_floatx(name):
+    before = keras.config.floatx()
+    keras.config.set_floatx(name)
+    try:
+        with policy(name):
+            made = model()
+            if ON_DOVETAIL or name == "float16":  # JAX makes 32 bits of 64, unless they are enabled
+                assert {w.dtype for w in made.weights} == {name} == {str(made(X[:1]).dtype)}
+            return trained(made, keras.optimizers.SGD(0.1))
+    finally:
+        keras.config.set_floatx(before)
+
+
+def case_floatx_float16():
+    return _in_floatx("float16")
+
+
+def case_floatx_float64():
+    return _in_floatx("float64")
+
+
+def told():
+    found = {}
+    for name, case in [(name, value) for name, value in globals().items() if name.startswith("case_")]:
+        try:
+            found[name] = [float(v) for v in case()]
+        except Exception:
+            found[name] = traceback.format_exc()
+    return found
+
+
+if __name__ == "__main__":
+    losses = {}
+    for name in sys.argv[1:]:
+        with dt.engine(name) if ON_DOVETAIL else nullcontext():
+            losses[name] = told()
+    tell(losses)

@@ -1,0 +1,25 @@
+"""Mixed precision, 8-bit floats and other values of `floatx` train on each engine as on Keras' backend for JAX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.keras_backends import told
+from tests.libraries import checks_of, require
+
+for library in ("keras", "jax", "torch", "tensorflow"):
+    require(library, "Keras on Dovetail is compared with Keras on jax")
+ENGINES = ("numpy", "torch", "jax", "tensorflow")
+MODULE = "tests.keras_dovetail.precision"
+TOLERANCES = {"float16": 2e-3, "bfloat16": 5e-3, "float8": 5e-3, "float64": 1e-5}  # some steps of each type
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", checks_of(MODULE, "case_"))
+def test_losses_are_those_of_keras_on_jax(name, engine):
+    wanted, found = told(MODULE, "jax", "jax")["jax"][name], told(MODULE, "dovetail", *ENGINES)[engine][name]
+    assert not isinstance(wanted, str), wanted
+    assert not isinstance(found, str), found
+    assert len(found) >= 3 and wanted[2] < wanted[0]
+    np.testing.assert_allclose(found, wanted, rtol=TOLERANCES[name.rpartition("_")[2]])
