@@ -1,4 +1,4 @@
-"""Keras on Dovetail: the checks of its core, of training and of programs, each module in a process of its own."""
+"""Keras on Dovetail: checks of what it is used for, each module in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from tests.keras_backends import outcomes
 from tests.libraries import checks_of, require
 
 require("keras", "it is Keras that runs on Dovetail")
-MODULES = tuple(f"tests.keras_dovetail.{name}_checks" for name in ("core", "graph", "k", "training", "seeds"))
+require("sklearn", "programs that are checked train on its data")
+MODULES = tuple(f"tests.keras_dovetail.{name}_checks" for name in ("core", "graph", "k", "training", "seeds", "sklearn"))
 
 
 @pytest.mark.parametrize(("module", "check"), [(module, check) for module in MODULES for check in checks_of(module)])

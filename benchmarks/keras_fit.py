@@ -1,0 +1,138 @@
+"""Keras' `fit` and `predict`: on its own backends for TensorFlow, JAX and PyTorch, and on Dovetail with each engine.
+
+A process for each of them holds a model, and they take turns: an epoch each, in an order that changes. What is compared
+is the best epoch of each; the first, which traces and compiles, is in a table of its own.
+
+    python benchmarks/keras_fit.py [--epochs 15] [MLP CNN LSTM Transformer ResNet]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from timing import table
+from tqdm import tqdm
+
+OWN = ("jax", "torch", "tensorflow")  # Keras' backends, and Dovetail's engines beside numpy
+PLACES = [*((name, "") for name in OWN), *(("dovetail", name) for name in ("numpy", *OWN))]
+NAMES = ("MLP", "CNN", "LSTM", "Transformer", "ResNet")
+ACTIONS = ("fit", "predict")
+
+
+# -- a process with one backend ---------------------------------------------------------------------------------------
+
+
+def serve(engine: str) -> None:
+    """Makes a model, then trains or predicts an epoch for each line that comes in, and answers with its seconds."""
+    if engine:
+        import keras_dovetail  # noqa: F401  before Keras
+    from keras_models import TASKS, compiled
+
+    if engine:
+        import dovetail
+
+        dovetail.set_engine(engine)
+    for line in sys.stdin:
+        action = line.strip()
+        if action in TASKS:
+            task = TASKS[action]
+            model, x, y = compiled(task)
+            print("made", flush=True)
+            continue
+        start = time.perf_counter()
+        if action == "fit":
+            model.fit(x, y, batch_size=task.batch, verbose=0, shuffle=False)
+        else:
+            model.predict(x, batch_size=task.batch, verbose=0)
+        print(json.dumps((time.perf_counter() - start) / task.steps), flush=True)
+
+
+class Server:
+    """A process that holds a model on a backend of Keras, or on Dovetail with an engine."""
+
+    def __init__(self, backend: str, engine: str) -> None:
+        environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        command = [sys.executable, __file__, "--serve", engine]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True, cwd=Path.cwd())
+
+    def ask(self, action: str) -> Any:
+        """The answer to one line."""
+        self._process.stdin.write(f"{action}\n")  # type: ignore[union-attr]  # a pipe
+        self._process.stdin.flush()  # type: ignore[union-attr]
+        answer = self._process.stdout.readline()  # type: ignore[union-attr]
+        if not answer:
+            raise RuntimeError(f"the process of {self._process.args} ended.")
+        return answer.strip()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._process.stdin.close()  # type: ignore[union-attr]
+        self._process.wait()
+
+
+# -- the comparison ---------------------------------------------------------------------------------------------------
+
+
+def measure(name: str, epochs: int) -> dict[tuple[str, str, str], list[float]]:
+    """Seconds a step of each epoch, by action, backend and engine."""
+    with ExitStack() as stack:
+        servers = {place: stack.enter_context(Server(*place)) for place in PLACES}
+        for server in servers.values():
+            server.ask(name)
+        found: dict[tuple[str, str, str], list[float]] = {}
+        for action in ACTIONS:
+            for epoch in tqdm(range(epochs + 1), desc=f"{name}, {action}", file=sys.stderr):
+                start = epoch % len(PLACES)
+                for place in PLACES[start:] + PLACES[:start]:
+                    found.setdefault((action, *place), []).append(float(servers[place].ask(action)))
+    return found
+
+
+def rows_of(name: str, times: dict[tuple[str, str, str], list[float]], first: bool) -> list[list[str]]:
+    """A row for each action: milliseconds a step, and for Dovetail how often those fit into Keras' on that engine."""
+    rows = []
+    for action in ACTIONS:
+        chosen = {place: times[action, *place][0] if first else min(times[action, *place][1:]) for place in PLACES}
+        fastest = min(chosen[engine, ""] for engine in OWN)
+        row = [name, action]
+        for backend, engine in PLACES:
+            ours = chosen[backend, engine]
+            theirs = chosen.get((engine, ""), fastest)
+            row.append(f"{ours * 1e3:.2f}" + (f" ({theirs / ours:.1f}x)" if backend == "dovetail" else ""))
+        rows.append(row)
+    return rows
+
+
+def main(names: list[str], epochs: int) -> None:
+    first, best = [], []
+    for name in names or NAMES:
+        times = measure(name, epochs)
+        first += rows_of(name, times, first=True)
+        best += rows_of(name, times, first=False)
+    header = ["model", "", *(f"Dovetail, {engine}" if engine else f"Keras, {backend}" for backend, engine in PLACES)]
+    note = "numpy against the fastest of Keras' backends, the others against Keras' own for the engine"
+    print(table(f"Keras: ms a step, the best of {epochs} epochs; {note}", header, best))
+    print(table("Keras: ms a step in the first epoch, which traces and compiles", header, first))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="the models (all)")
+    parser.add_argument("--epochs", type=int, default=15, help="that are measured after the first (15)")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve is None:
+        main(options.names, options.epochs)
+    else:
+        serve(options.serve)

@@ -1,0 +1,88 @@
+"""The models of `keras_fit.py`, with what they learn: made with whichever backend Keras runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import layers
+
+RANDOM = np.random.default_rng(0)
+
+
+class Task(NamedTuple):
+    """What is measured.
+
+    Attributes:
+        model: makes the layers between an input and logits of ten classes.
+        shape: of one sample.
+        batch, steps: an epoch is so many steps on batches of this size.
+    """
+
+    model: Callable[[Any], Any]
+    shape: tuple[int, ...]
+    batch: int
+    steps: int
+
+
+def mlp(x: Any) -> Any:
+    for _ in range(2):
+        x = layers.Dense(128, activation="relu")(x)
+    return x
+
+
+def cnn(x: Any) -> Any:
+    for channels in (32, 64):
+        x = layers.MaxPooling2D()(layers.Conv2D(channels, 3, padding="same", activation="relu")(x))
+    return layers.Flatten()(x)
+
+
+def lstm(x: Any) -> Any:
+    return layers.LSTM(64)(x)
+
+
+def transformer(x: Any) -> Any:
+    """An encoder of two blocks, each attention and a perceptron, normalized before."""
+    for _ in range(2):
+        y = layers.LayerNormalization()(x)
+        x = x + layers.MultiHeadAttention(4, 16)(y, y)
+        y = layers.Dense(128, activation="gelu")(layers.LayerNormalization()(x))
+        x = x + layers.Dense(64)(y)
+    return layers.GlobalAveragePooling1D()(x)
+
+
+def resnet(x: Any) -> Any:
+    """Three stages of two residual blocks, 16, 32 and 64 channels wide."""
+
+    def normalized(x: Any, channels: int, size: int, strides: int = 1) -> Any:
+        convolved = layers.Conv2D(channels, size, strides, padding="same", use_bias=False)(x)
+        return layers.BatchNormalization()(convolved)
+
+    x = layers.ReLU()(normalized(x, 16, 3))
+    for channels, strides in ((16, 1), (16, 1), (32, 2), (32, 1), (64, 2), (64, 1)):
+        y = normalized(layers.ReLU()(normalized(x, channels, 3, strides)), channels, 3)
+        shortcut = normalized(x, channels, 1, strides) if x.shape != y.shape else x
+        x = layers.ReLU()(shortcut + y)
+    return layers.GlobalAveragePooling2D()(x)
+
+
+TASKS = {
+    "MLP": Task(mlp, (64,), 32, 128),
+    "CNN": Task(cnn, (28, 28, 1), 64, 8),
+    "LSTM": Task(lstm, (32, 32), 32, 16),
+    "Transformer": Task(transformer, (32, 64), 32, 8),
+    "ResNet": Task(resnet, (32, 32, 3), 32, 4),
+}
+
+
+def compiled(task: Task) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The model of a task, and an epoch of what it learns."""
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input(task.shape)
+    model = keras.Model(inputs, layers.Dense(10)(task.model(inputs)))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(), loss, metrics=["accuracy"])
+    samples = task.batch * task.steps
+    return model, RANDOM.normal(size=(samples, *task.shape)).astype("float32"), RANDOM.integers(0, 10, samples)
