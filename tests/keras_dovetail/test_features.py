@@ -11,7 +11,7 @@ from tests.libraries import checks_of, require
 for library in ("keras", "jax", "torch", "tensorflow", "sklearn"):
     require(library, "Keras on Dovetail is compared with Keras on jax, with data of them all")
 ENGINES = ("numpy", "torch", "jax", "tensorflow")
-MODULE = "tests.keras_dovetail.features"
+MODULE = "tests.keras_dovetail.features_checks"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

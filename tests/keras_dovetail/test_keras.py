@@ -9,7 +9,9 @@ from tests.libraries import checks_of, require
 
 require("keras", "it is Keras that runs on Dovetail")
 require("sklearn", "programs that are checked train on its data")
-MODULES = tuple(f"tests.keras_dovetail.{name}_checks" for name in ("core", "graph", "k", "training", "seeds", "sklearn"))
+MODULES = tuple(
+    f"tests.keras_dovetail.{name}_checks" for name in ("core", "graph", "k", "training", "seeds", "sklearn")
+)
 
 
 @pytest.mark.parametrize(("module", "check"), [(module, check) for module in MODULES for check in checks_of(module)])

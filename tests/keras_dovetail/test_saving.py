@@ -9,7 +9,7 @@ from tests.libraries import require
 
 for library in ("keras", "jax", "torch", "tensorflow"):
     require(library, "models are saved on each backend of Keras")
-MODULE = "tests.keras_dovetail.saving"
+MODULE = "tests.keras_dovetail.saving_checks"
 ENGINES = {f"dovetail-{name}" for name in ("numpy", "torch", "jax", "tensorflow")}
 
 
