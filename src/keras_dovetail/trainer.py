@@ -19,7 +19,9 @@ from keras.src.utils.python_utils import pythonify_logs
 
 import dovetail
 from dovetail import ops
+from dovetail.core.engine_registry import current_engine
 from dovetail.plan.function import Function
+from keras_dovetail.grouping import BatchHooks, Pace, are_equal, groups, in_a_loop, stacked
 from keras_dovetail.scopes import at_once
 from keras_dovetail.tensors import convert_to_numpy, convert_to_tensor, narrowed
 
@@ -88,20 +90,15 @@ class DovetailTrainer(Trainer):
 
     def make_train_function(self, force: bool = False) -> Step | None:
         """Makes what trains on a list of batches, and returns it if it was there already."""
-        return _make(self, "train_function", _last_of(self.train_step), force)
+        return _make(self, "train_function", self.train_step, force)
 
     def make_test_function(self, force: bool = False) -> Step | None:
         """Makes what evaluates a list of batches, and returns it if it was there already."""
-        return _make(self, "test_function", _last_of(self.test_step), force)
+        return _make(self, "test_function", self.test_step, force)
 
     def make_predict_function(self, force: bool = False) -> Step | None:
         """Makes what predicts for a list of batches, and returns it if it was there already."""
-
-        def steps(batches: list[Any]) -> Any:
-            found = [self.predict_step(data) for data in batches]
-            return tree.map_structure(lambda *parts: ops.concatenate(parts), *found) if len(found) > 1 else found[0]
-
-        return _make(self, "predict_function", steps, force)
+        return _make(self, "predict_function", self.predict_step, force, _concatenated)
 
     # many steps
 
@@ -160,7 +157,9 @@ class DovetailTrainer(Trainer):
         for epoch in range(self._initial_epoch or initial_epoch, epochs):
             self.reset_metrics()
             callbacks.on_epoch_begin(epoch)
-            logs = _train_epoch(self, batches, callbacks)
+            hooks = BatchHooks(callbacks, "train")
+            steps = (epochs - epoch) * (batches.num_batches or 0)
+            logs = _run(self.train_function, batches, hooks, lambda: self.stop_training, steps)
             epoch_logs = dict(self._get_metrics_result_or_logs(logs))
             if validation_data is not None and self._should_eval(epoch, validation_freq):
                 epoch_logs.update(_validate(self, validation_data, validation))
@@ -212,14 +211,9 @@ class DovetailTrainer(Trainer):
         self.make_test_function()
         self.stop_evaluating = False
         callbacks.on_test_begin()
-        logs: dict[str, Any] = {}
         self.reset_metrics()
-        for begin, end, data in batches:
-            callbacks.on_test_batch_begin(begin)
-            logs = self.test_function(data)  # type: ignore[misc]  # made before
-            callbacks.on_test_batch_end(end, logs)
-            if self.stop_evaluating:
-                break
+        hooks = BatchHooks(callbacks, "test")
+        logs = _run(self.test_function, batches, hooks, lambda: self.stop_evaluating, batches.num_batches)
         logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
@@ -321,25 +315,53 @@ def _forward(model: Any, x: Any, training: bool) -> Any:
     return model(x, training=training) if model._call_has_training_arg else model(x)
 
 
-def _last_of(step: Step) -> Step:
-    """The step on each of a list of batches; it gives the logs of the last one."""
+class _Program:
+    """A step as a program, called with a list of batches; equal ones run in a loop of the program.
 
-    def steps(batches: list[Any]) -> Any:
-        for data in batches:
-            logs = step(data)
-        return logs
+    Args:
+        step: of one batch.
+        name: of the program.
+        eagerly: whether it is called as it is.
+        joined: what a call gives, of what its steps give; if not given, what the last one gives.
+    """
 
-    return steps
+    def __init__(self, step: Step, name: str, eagerly: bool, joined: Callable[[list[Any]], Any] | None = None) -> None:
+        self._eagerly = eagerly
+        self._joined = joined
+        self._one: Step = step if eagerly else _Steps(step, name=name)
+        self._many: Step = _Steps(in_a_loop(step), name=f"{name}s")
+        self._paces: dict[str, Pace] = {}
+
+    @property
+    def pace(self) -> Pace:
+        """That of the current engine."""
+        return self._paces.setdefault(current_engine().name, Pace())
+
+    @property
+    def may_group(self) -> bool:
+        return not self._eagerly and self._joined is None
+
+    def __call__(self, batches: list[Any]) -> Any:
+        given = [tree.map_structure(lambda part: _given(part, self._eagerly), batch) for batch in batches]
+        if self.may_group and len(given) > 1 and are_equal(given):
+            return self._many(stacked(given))
+        found = [self._one(batch) for batch in given]
+        return found[-1] if self._joined is None else self._joined(found)
 
 
-def _make(model: Any, name: str, steps: Step, force: bool) -> Step | None:
+def _concatenated(found: list[Any]) -> Any:
+    return tree.map_structure(lambda *parts: ops.concatenate(parts), *found) if len(found) > 1 else found[0]
+
+
+def _make(
+    model: Any, name: str, step: Step, force: bool, joined: Callable[[list[Any]], Any] | None = None
+) -> Step | None:
     found = getattr(model, name)
     if found is not None and not force:
         return found
     # Some of Keras' layers need numbers, of strings for example, and say so.
     eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
-    run = steps if eagerly else _Steps(steps, name=name)
-    setattr(model, name, lambda batches: run(tree.map_structure(lambda part: _given(part, eagerly), batches)))
+    setattr(model, name, _Program(step, name, eagerly, joined))
     return None
 
 
@@ -352,14 +374,20 @@ def _given(value: Any, eagerly: bool) -> Any:
     return value.astype(narrowed(value), copy=False)
 
 
-def _train_epoch(model: Any, batches: EpochIterator, callbacks: Any) -> dict[str, Any]:
-    """Trains on all batches; the logs of the last one."""
+def _run(
+    function: Any, batches: EpochIterator, hooks: BatchHooks, is_stopped: Callable[[], bool], steps: int | None
+) -> dict[str, Any]:
+    """Trains or tests on all batches, in groups where nobody looks at single ones; gives the logs of the last step."""
+    may_group = isinstance(function, _Program) and function.may_group and hooks.are_idle
+    pace = function.pace if may_group else Pace(is_settled=True)
     logs: dict[str, Any] = {}
-    for begin, end, data in batches:
-        callbacks.on_train_batch_begin(begin)
-        logs = model.train_function(data)
-        callbacks.on_train_batch_end(end, logs)
-        if model.stop_training:
+    pace.start(steps)
+    for begin, end, data in groups(batches, pace):
+        hooks.begin(begin)
+        logs = function(data)
+        hooks.end(end, logs)
+        pace.done(len(data))
+        if is_stopped():
             break
     return logs
 

@@ -13,6 +13,7 @@ import numpy as np
 from keras import layers
 
 import dovetail as dt
+from keras_dovetail import grouping, trainer
 from tests.keras_backends import main
 
 ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
@@ -82,6 +83,119 @@ def check_a_step_is_one_program_for_each_signature():
         losses(model)
         for size in range(2, 14):
             assert model.predict_on_batch(X[:size]).shape == (size, 3)
+
+
+class Clock:
+    """Stands for the module `time`: each step takes as long as it is told, and making a program a second."""
+
+    def __init__(self, single, grouped):
+        self.now, self.lasts = 0.0, {1: single, grouping.SIZE: grouped}
+
+    def perf_counter(self):
+        return self.now
+
+    def run(self, pace, seen):
+        size = pace.size
+        self.now += size * self.lasts[size] + (size not in seen)
+        seen.append(size)
+        pace.done(size)
+
+
+@contextlib.contextmanager
+def replaced(owner, **values):
+    before = {name: getattr(owner, name) for name in values}
+    for name, value in values.items():
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(owner, name, value)
+
+
+def check_steps_are_grouped_where_that_is_faster():
+    cases = [(1e-3, 1e-4, 9000, True), (1e-3, 9.5e-4, 9000, False), (1e-3, 1e-4, 100, False), (1e-2, 1e-4, 9000, False)]
+    for single, grouped, steps, is_faster in cases:
+        clock, pace, seen = Clock(single, grouped), grouping.Pace(), []
+        with replaced(grouping, time=clock):
+            pace.start(steps)
+            for _ in range(60):
+                clock.run(pace, seen)
+        assert (pace.size == grouping.SIZE) == is_faster, (single, grouped, steps)
+    assert seen == [1] * 60
+
+
+def check_steps_that_are_not_known_to_come_count_when_they_were_run():
+    clock, pace, seen = Clock(1e-3, 1e-4), grouping.Pace(), []
+    with replaced(grouping, time=clock):
+        for _ in range(30):
+            pace.start(100)
+            for _ in range(100):
+                clock.run(pace, seen)
+    assert pace.size == grouping.SIZE and seen.index(grouping.SIZE) > 1500
+
+
+def check_groups():
+    batches = [(i, i, [(np.zeros((4 if i < 5 else 3, 2)), None)]) for i in range(8)]
+    pace = grouping.Pace()
+    pace.size = 3
+    found = [(begin, end, len(data)) for begin, end, data in grouping.groups(batches, pace)]
+    assert found == [(0, 2, 3), (3, 3, 1), (4, 4, 1), (5, 7, 3)]
+
+
+class InGroups(grouping.Pace):
+    def __init__(self, is_settled=False):
+        super().__init__(True)
+        self.size = 1 if is_settled else 2
+
+
+class Batches(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.seen.append((batch, logs["loss"]))
+
+
+def check_groups_of_steps_give_the_same_bits():
+    """With dropout, whose random numbers go on, a last batch that is short, and metrics."""
+
+    def trained(callbacks=(), **options):
+        model = mlp(dropout=0.3, **options)
+        found = losses(model, validation_data=(X, Y), callbacks=list(callbacks))
+        weights = [weight.numpy() for weight in [*model.weights, *model.optimizer.variables]]
+        return found, weights, model.train_function
+
+    for name in ENGINES:
+        with dt.engine(name):
+            wanted, weights, _ = trained()
+            with replaced(trainer, Pace=InGroups):
+                found, found_weights, run = trained()
+            assert len(run._many._traces) == len(run._one._traces) == 1, name
+            near(found, wanted)
+            assert (found == wanted) or name == "tensorflow", (name, found, wanted)  # which fuses otherwise in loops
+            for a, b in zip(found_weights, weights, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def check_nothing_is_grouped_while_somebody_looks():
+    with replaced(trainer, Pace=InGroups):
+        model, batches = mlp(), Batches()
+        losses(model, epochs=1, callbacks=[batches])
+        assert [number for number, _ in batches.seen] == [0, 1, 2] and not model.train_function._many._traces
+        shown = mlp()
+        shown.fit(X, Y, batch_size=10, epochs=1, verbose=1)
+        assert shown.train_function._many._traces
+
+
+def check_steps_per_execution_is_one_loop():
+    wanted = losses(mlp())
+    model = mlp(steps_per_execution=2)
+    near(losses(model), wanted)
+    ((many, _),) = model.train_function._many._traces.values()
+    types = [op.type for op in many.graph.operations]
+    assert types.count("Scan") == 1 and "MatMul" not in types
 
 
 def check_optimizers():

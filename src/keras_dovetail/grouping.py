@@ -1,0 +1,174 @@
+"""Grouped steps: several equal batches in one call of a program, where nobody looks at single ones.
+
+A short step costs more in Python than in the program.  A loop in a program has no such costs, and engines differ in
+what it gains: so it is measured while a model trains, and groups stay where they are faster.  The numbers are the same.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from keras.src import tree
+from keras.src.callbacks import Callback, ProgbarLogger
+from keras.src.utils.python_utils import is_default
+
+from dovetail import ops
+from keras_dovetail.tensors import is_tensor
+
+SIZE = 32  # steps of a group
+STEPS = 10  # single ones that are measured; the first two trace, compile and make arrays
+GROUPS = 3  # that are measured; the first one traces and compiles
+LONG = 3e-3  # seconds: steps that take longer gain nothing
+SHOWN = 0.05  # seconds between two updates of a progress bar
+
+Batch = tuple[int, int, list[Any]]  # as Keras gives them: the number of the first step, of the last one, the data
+
+
+def in_a_loop(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A step as a function of stacked batches, which gives what the last step gives."""
+
+    def steps(stacked: Any) -> Any:
+        parts = tree.flatten(stacked)
+        given = [i for i, part in enumerate(parts) if part is not None]
+        results: list[Any] = []  # of the step that is traced: its values that are no tensors are those of every step
+
+        def body(count: Any, slices: list[Any]) -> Any:
+            leaves = list(parts)
+            for i, part in zip(given, slices, strict=True):
+                leaves[i] = part
+            results[:] = [step(tree.pack_sequence_as(stacked, leaves))]
+            return count, [value for value in tree.flatten(results[0]) if is_tensor(value)]
+
+        last = iter(ops.scan(body, 0, [parts[i] for i in given])[1])
+        return tree.map_structure(lambda value: next(last)[-1] if is_tensor(value) else value, results[0])
+
+    return steps
+
+
+def stacked(batches: list[Any]) -> Any:
+    """Equal batches, as one with a new first axis."""
+    return tree.map_structure(_stack, *batches)
+
+
+def _stack(*parts: Any) -> Any:
+    if parts[0] is None:
+        return None
+    return np.stack(parts) if isinstance(parts[0], np.ndarray) else ops.stack(parts)
+
+
+def are_equal(batches: list[Any]) -> bool:
+    """Whether batches have the same structure, shapes and dtypes."""
+    first, *others = map(_form, batches)
+    return all(form == first for form in others)
+
+
+def _form(batch: Any) -> list[Any]:
+    parts = [(path, getattr(v, "shape", None), getattr(v, "dtype", None)) for path, v in tree.flatten_with_path(batch)]
+    return [(path, None if shape is None else tuple(shape), str(dtype)) for path, shape, dtype in parts]
+
+
+class Pace:
+    """How many steps are run in one call: one, unless groups turn out to be faster.
+
+    A group is another program, which takes about as long to make as that of a single step took.  So it is made when so
+    many steps were run, or are known to come, that half of their time is more than that.
+
+    Args:
+        is_settled: whether it stays at one.
+
+    Attributes:
+        size: of the next calls.
+    """
+
+    def __init__(self, is_settled: bool = False) -> None:
+        self.size = 1
+        self._is_settled = is_settled
+        self._done = 0  # steps that were run
+        self._known = 0  # steps that were run, or were known to come
+        self._making = 0.0  # seconds that the first step took
+        self._single = float("inf")  # seconds that a step took
+        self._times: list[float] = []  # seconds that each step of each call took
+        self._last = 0.0
+
+    def start(self, steps: int | None) -> None:
+        """So many steps begin, if that is known."""
+        self._known = self._done + (steps or 0)
+        self._last = time.perf_counter()
+
+    def done(self, count: int) -> None:
+        """A call of so many steps is over."""
+        now = time.perf_counter()
+        taken, self._last = (now - self._last) / count, now
+        self._done += count
+        if self._is_settled or count != self.size:
+            return
+        self._times.append(taken)
+        if self.size == 1:
+            self._look_at_steps()
+        elif len(self._times) == GROUPS:
+            is_faster = min(self._times[1:]) < 0.9 * self._single  # the first of them traced and compiled
+            self.size, self._is_settled = SIZE if is_faster else 1, True
+
+    def _look_at_steps(self) -> None:
+        if len(self._times) < STEPS:
+            return
+        self._making, self._single = self._times[0], statistics.median(self._times[2:STEPS])
+        self._is_settled = self._single > LONG
+        if not self._is_settled and max(self._known, self._done) * self._single / 2 > self._making:
+            self.size, self._times = SIZE, []
+
+
+def groups(batches: Iterable[Batch], pace: Pace) -> Iterator[Batch]:
+    """Batches, equal ones in groups of the size that the pace has; those that fill no group come one by one."""
+    waiting: list[Batch] = []
+    for batch in batches:
+        if waiting and not are_equal([waiting[0][2], batch[2]]):
+            yield from waiting
+            waiting = []
+        waiting.append(batch)
+        if len(batch[2]) > 1:  # the user's own groups
+            yield from waiting
+            waiting = []
+        elif len(waiting) >= pace.size:
+            yield waiting[0][0], waiting[-1][1], [data for _, _, (data,) in waiting]
+            waiting = []
+    yield from waiting
+
+
+class BatchHooks:
+    """What is told of batches: the callbacks; where none but a progress bar listens, seldom.
+
+    Args:
+        callbacks: a list of Keras'.
+        what: "train" or "test".
+
+    Attributes:
+        are_idle: whether nobody looks at single batches.
+    """
+
+    def __init__(self, callbacks: Any, what: str) -> None:
+        self._begin = getattr(callbacks, f"on_{what}_batch_begin")
+        self._end = getattr(callbacks, f"on_{what}_batch_end")
+        names = [f"on_{which}batch_{when}" for which in ("", f"{what}_") for when in ("begin", "end")]
+        self.are_idle = not any(_listens(callback, names) for callback in callbacks.callbacks)
+        self._shown = -float("inf")
+
+    def begin(self, number: int) -> None:
+        """Before the step of this number."""
+        if not self.are_idle:
+            self._begin(number)
+
+    def end(self, number: int, logs: Any) -> None:
+        """After the step of this number."""
+        now = time.perf_counter()
+        if not self.are_idle or now - self._shown >= SHOWN:
+            self._shown = now
+            self._end(number, logs)
+
+
+def _listens(callback: Callback, names: list[str]) -> bool:
+    return type(callback) is not ProgbarLogger and not all(is_default(getattr(callback, name)) for name in names)
