@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
 from keras.src import tree
 from keras.src.callbacks import Callback, ProgbarLogger
 from keras.src.utils.python_utils import is_default
-
-from dovetail import ops
-from keras_dovetail.tensors import is_tensor
 
 SIZE = 32  # steps of a group
 STEPS = 10  # single ones that are measured; the first two trace, compile and make arrays
@@ -26,49 +22,6 @@ LONG = 3e-3  # seconds: steps that take longer gain nothing
 SHOWN = 0.05  # seconds between two updates of a progress bar
 
 Batch = tuple[int, int, list[Any]]  # as Keras gives them: the number of the first step, of the last one, the data
-
-
-def in_a_loop(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A step as a function of stacked batches, which gives what the last step gives."""
-
-    def steps(stacked: Any) -> Any:
-        parts = tree.flatten(stacked)
-        given = [i for i, part in enumerate(parts) if part is not None]
-        results: list[Any] = []  # of the step that is traced: its values that are no tensors are those of every step
-
-        def body(count: Any, slices: list[Any]) -> Any:
-            leaves = list(parts)
-            for i, part in zip(given, slices, strict=True):
-                leaves[i] = part
-            results[:] = [step(tree.pack_sequence_as(stacked, leaves))]
-            return count, [value for value in tree.flatten(results[0]) if is_tensor(value)]
-
-        last = iter(ops.scan(body, 0, [parts[i] for i in given])[1])
-        return tree.map_structure(lambda value: next(last)[-1] if is_tensor(value) else value, results[0])
-
-    return steps
-
-
-def stacked(batches: list[Any]) -> Any:
-    """Equal batches, as one with a new first axis."""
-    return tree.map_structure(_stack, *batches)
-
-
-def _stack(*parts: Any) -> Any:
-    if parts[0] is None:
-        return None
-    return np.stack(parts) if isinstance(parts[0], np.ndarray) else ops.stack(parts)
-
-
-def are_equal(batches: list[Any]) -> bool:
-    """Whether batches have the same structure, shapes and dtypes."""
-    first, *others = map(_form, batches)
-    return all(form == first for form in others)
-
-
-def _form(batch: Any) -> list[Any]:
-    parts = [(path, getattr(v, "shape", None), getattr(v, "dtype", None)) for path, v in tree.flatten_with_path(batch)]
-    return [(path, None if shape is None else tuple(shape), str(dtype)) for path, shape, dtype in parts]
 
 
 class Pace:
@@ -120,6 +73,17 @@ class Pace:
         self._is_settled = self._single > LONG
         if not self._is_settled and max(self._known, self._done) * self._single / 2 > self._making:
             self.size, self._times = SIZE, []
+
+
+def are_equal(batches: list[Any]) -> bool:
+    """Whether batches have the same structure, shapes and dtypes."""
+    first, *others = map(_form, batches)
+    return all(form == first for form in others)
+
+
+def _form(batch: Any) -> list[Any]:
+    parts = [(path, getattr(v, "shape", None), getattr(v, "dtype", None)) for path, v in tree.flatten_with_path(batch)]
+    return [(path, None if shape is None else tuple(shape), str(dtype)) for path, shape, dtype in parts]
 
 
 def groups(batches: Iterable[Batch], pace: Pace) -> Iterator[Batch]:

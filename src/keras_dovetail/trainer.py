@@ -19,20 +19,10 @@ from keras.src.utils.python_utils import pythonify_logs
 
 import dovetail
 from dovetail import ops
-from dovetail.core.engine_registry import current_engine
-from dovetail.plan.function import Function
-from keras_dovetail.grouping import BatchHooks, Pace, are_equal, groups, in_a_loop, stacked
+from keras_dovetail.grouping import BatchHooks
 from keras_dovetail.scopes import at_once
-from keras_dovetail.tensors import convert_to_numpy, convert_to_tensor, narrowed
-
-Step = Callable[[Any], Any]
-
-
-class _Steps(Function[..., Any]):
-    """Compiled steps: of batches of many sizes each is a program, which is no fault of who calls `fit`."""
-
-    def _warn_of_retracing(self, key: Any) -> None:
-        """Says nothing."""
+from keras_dovetail.steps import Program, Step, run_all
+from keras_dovetail.tensors import convert_to_numpy
 
 
 class DovetailTrainer(Trainer):
@@ -159,7 +149,7 @@ class DovetailTrainer(Trainer):
             callbacks.on_epoch_begin(epoch)
             hooks = BatchHooks(callbacks, "train")
             steps = (epochs - epoch) * (batches.num_batches or 0)
-            logs = _run(self.train_function, batches, hooks, lambda: self.stop_training, steps)
+            logs = run_all(self.train_function, batches, hooks, lambda: self.stop_training, steps)
             epoch_logs = dict(self._get_metrics_result_or_logs(logs))
             if validation_data is not None and self._should_eval(epoch, validation_freq):
                 epoch_logs.update(_validate(self, validation_data, validation))
@@ -213,7 +203,7 @@ class DovetailTrainer(Trainer):
         callbacks.on_test_begin()
         self.reset_metrics()
         hooks = BatchHooks(callbacks, "test")
-        logs = _run(self.test_function, batches, hooks, lambda: self.stop_evaluating, batches.num_batches)
+        logs = run_all(self.test_function, batches, hooks, lambda: self.stop_evaluating, batches.num_batches)
         logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
@@ -315,40 +305,6 @@ def _forward(model: Any, x: Any, training: bool) -> Any:
     return model(x, training=training) if model._call_has_training_arg else model(x)
 
 
-class _Program:
-    """A step as a program, called with a list of batches; equal ones run in a loop of the program.
-
-    Args:
-        step: of one batch.
-        name: of the program.
-        eagerly: whether it is called as it is.
-        joined: what a call gives, of what its steps give; if not given, what the last one gives.
-    """
-
-    def __init__(self, step: Step, name: str, eagerly: bool, joined: Callable[[list[Any]], Any] | None = None) -> None:
-        self._eagerly = eagerly
-        self._joined = joined
-        self._one: Step = step if eagerly else _Steps(step, name=name)
-        self._many: Step = _Steps(in_a_loop(step), name=f"{name}s")
-        self._paces: dict[str, Pace] = {}
-
-    @property
-    def pace(self) -> Pace:
-        """That of the current engine."""
-        return self._paces.setdefault(current_engine().name, Pace())
-
-    @property
-    def may_group(self) -> bool:
-        return not self._eagerly and self._joined is None
-
-    def __call__(self, batches: list[Any]) -> Any:
-        given = [tree.map_structure(lambda part: _given(part, self._eagerly), batch) for batch in batches]
-        if self.may_group and len(given) > 1 and are_equal(given):
-            return self._many(stacked(given))
-        found = [self._one(batch) for batch in given]
-        return found[-1] if self._joined is None else self._joined(found)
-
-
 def _concatenated(found: list[Any]) -> Any:
     return tree.map_structure(lambda *parts: ops.concatenate(parts), *found) if len(found) > 1 else found[0]
 
@@ -361,35 +317,8 @@ def _make(
         return found
     # Some of Keras' layers need numbers, of strings for example, and say so.
     eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
-    setattr(model, name, _Program(step, name, eagerly, joined))
+    setattr(model, name, Program(step, name, eagerly, joined))
     return None
-
-
-def _given(value: Any, eagerly: bool) -> Any:
-    """A part of a batch as a step takes it: a program takes NumPy arrays as they are, but for 64 bits."""
-    if value is None:
-        return None
-    if eagerly or not isinstance(value, np.ndarray):
-        return convert_to_tensor(value)
-    return value.astype(narrowed(value), copy=False)
-
-
-def _run(
-    function: Any, batches: EpochIterator, hooks: BatchHooks, is_stopped: Callable[[], bool], steps: int | None
-) -> dict[str, Any]:
-    """Trains or tests on all batches, in groups where nobody looks at single ones; gives the logs of the last step."""
-    may_group = isinstance(function, _Program) and function.may_group and hooks.are_idle
-    pace = function.pace if may_group else Pace(is_settled=True)
-    logs: dict[str, Any] = {}
-    pace.start(steps)
-    for begin, end, data in groups(batches, pace):
-        hooks.begin(begin)
-        logs = function(data)
-        hooks.end(end, logs)
-        pace.done(len(data))
-        if is_stopped():
-            break
-    return logs
 
 
 def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:

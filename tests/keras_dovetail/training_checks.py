@@ -13,7 +13,7 @@ import numpy as np
 from keras import layers
 
 import dovetail as dt
-from keras_dovetail import grouping, trainer
+from keras_dovetail import grouping, steps
 from tests.keras_backends import main
 
 ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
@@ -115,13 +115,13 @@ def replaced(owner, **values):
 
 def check_steps_are_grouped_where_that_is_faster():
     cases = [(1e-3, 1e-4, 9000, True), (1e-3, 9.5e-4, 9000, False), (1e-3, 1e-4, 100, False), (1e-2, 1e-4, 9000, False)]
-    for single, grouped, steps, is_faster in cases:
+    for single, grouped, count, is_faster in cases:
         clock, pace, seen = Clock(single, grouped), grouping.Pace(), []
         with replaced(grouping, time=clock):
-            pace.start(steps)
+            pace.start(count)
             for _ in range(60):
                 clock.run(pace, seen)
-        assert (pace.size == grouping.SIZE) == is_faster, (single, grouped, steps)
+        assert (pace.size == grouping.SIZE) == is_faster, (single, grouped, count)
     assert seen == [1] * 60
 
 
@@ -170,7 +170,7 @@ def check_groups_of_steps_give_the_same_bits():
     for name in ENGINES:
         with dt.engine(name):
             wanted, weights, _ = trained()
-            with replaced(trainer, Pace=InGroups):
+            with replaced(steps, Pace=InGroups):
                 found, found_weights, run = trained()
             assert len(run._many._traces) == len(run._one._traces) == 1, name
             near(found, wanted)
@@ -180,7 +180,7 @@ def check_groups_of_steps_give_the_same_bits():
 
 
 def check_nothing_is_grouped_while_somebody_looks():
-    with replaced(trainer, Pace=InGroups):
+    with replaced(steps, Pace=InGroups):
         model, batches = mlp(), Batches()
         losses(model, epochs=1, callbacks=[batches])
         assert [number for number, _ in batches.seen] == [0, 1, 2] and not model.train_function._many._traces

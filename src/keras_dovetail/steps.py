@@ -1,0 +1,117 @@
+"""The programs of steps, which the trainer calls with lists of batches, and the loop over all batches of an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from keras.src import tree
+
+from dovetail import ops
+from dovetail.core.engine_registry import current_engine
+from dovetail.plan.function import Function
+from keras_dovetail.grouping import Batch, BatchHooks, Pace, are_equal, groups
+from keras_dovetail.tensors import convert_to_tensor, is_tensor, narrowed
+
+Step = Callable[[Any], Any]
+
+
+class _Steps(Function[..., Any]):
+    """Compiled steps: of batches of many sizes each is a program, which is no fault of who calls `fit`."""
+
+    def _warn_of_retracing(self, key: Any) -> None:
+        """Says nothing."""
+
+
+class Program:
+    """A step as a program, called with a list of batches; equal ones run in a loop of the program.
+
+    Args:
+        step: of one batch.
+        name: of the program.
+        eagerly: whether it is called as it is.
+        joined: what a call gives, of what its steps give; if not given, what the last one gives.
+    """
+
+    def __init__(self, step: Step, name: str, eagerly: bool, joined: Callable[[list[Any]], Any] | None = None) -> None:
+        self._eagerly = eagerly
+        self._joined = joined
+        self._one: Step = step if eagerly else _Steps(step, name=name)
+        self._many: Step = _Steps(in_a_loop(step), name=f"{name}s")
+        self._paces: dict[str, Pace] = {}
+
+    @property
+    def pace(self) -> Pace:
+        """That of the current engine."""
+        return self._paces.setdefault(current_engine().name, Pace())
+
+    @property
+    def may_group(self) -> bool:
+        return not self._eagerly and self._joined is None
+
+    def __call__(self, batches: list[Any]) -> Any:
+        given = [tree.map_structure(lambda part: _given(part, self._eagerly), batch) for batch in batches]
+        if self.may_group and len(given) > 1 and are_equal(given):
+            return self._many(stacked(given))
+        found = [self._one(batch) for batch in given]
+        return found[-1] if self._joined is None else self._joined(found)
+
+
+def _given(value: Any, eagerly: bool) -> Any:
+    """A part of a batch as a step takes it: a program takes NumPy arrays as they are, but for 64 bits."""
+    if value is None:
+        return None
+    if eagerly or not isinstance(value, np.ndarray):
+        return convert_to_tensor(value)
+    return value.astype(narrowed(value), copy=False)
+
+
+def in_a_loop(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A step as a function of stacked batches, which gives what the last step gives."""
+
+    def steps(stacked: Any) -> Any:
+        parts = tree.flatten(stacked)
+        given = [i for i, part in enumerate(parts) if part is not None]
+        results: list[Any] = []  # of the step that is traced: its values that are no tensors are those of every step
+
+        def body(count: Any, slices: list[Any]) -> Any:
+            leaves = list(parts)
+            for i, part in zip(given, slices, strict=True):
+                leaves[i] = part
+            results[:] = [step(tree.pack_sequence_as(stacked, leaves))]
+            return count, [value for value in tree.flatten(results[0]) if is_tensor(value)]
+
+        last = iter(ops.scan(body, 0, [parts[i] for i in given])[1])
+        return tree.map_structure(lambda value: next(last)[-1] if is_tensor(value) else value, results[0])
+
+    return steps
+
+
+def stacked(batches: list[Any]) -> Any:
+    """Equal batches, as one with a new first axis."""
+    return tree.map_structure(_stack, *batches)
+
+
+def _stack(*parts: Any) -> Any:
+    if parts[0] is None:
+        return None
+    return np.stack(parts) if isinstance(parts[0], np.ndarray) else ops.stack(parts)
+
+
+def run_all(
+    function: Any, batches: Iterable[Batch], hooks: BatchHooks, is_stopped: Callable[[], bool], steps: int | None
+) -> dict[str, Any]:
+    """Trains or tests on all batches, in groups where nobody looks at single ones; gives the logs of the last step."""
+    may_group = isinstance(function, Program) and function.may_group and hooks.are_idle
+    pace = function.pace if may_group else Pace(is_settled=True)
+    logs: dict[str, Any] = {}
+    pace.start(steps)
+    for begin, end, data in groups(batches, pace):
+        hooks.begin(begin)
+        logs = function(data)
+        hooks.end(end, logs)
+        pace.done(len(data))
+        if is_stopped():
+            break
+    return logs
