@@ -1,6 +1,7 @@
 """Copies and pickles of everything that a program holds; processes that get them."""
 
 import copy
+import functools
 import gc
 import multiprocessing
 import pickle
@@ -130,6 +131,11 @@ def test_a_function_without_a_name_to_find_it_by():
             pickle.dumps(dt.function(function))
     local = dt.function(lambda x: x * inner)
     assert copy.deepcopy({"f": local})["f"] is local
+
+
+def test_a_function_that_was_given_some_of_its_arguments():
+    found = pickle.loads(pickle.dumps(dt.function(functools.partial(ops.multiply, 2.0))))
+    assert float(found(ops.constant(3.0))) == 6
 
 
 def test_generators(engine, again):

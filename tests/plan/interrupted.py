@@ -88,6 +88,17 @@ class Compiled(Steps):
         self.run = step
 
 
+class Read(Compiled):
+    """Somebody has read a variable since the step before, so that the plan finds the variables anew."""
+
+    owned = False
+
+    def __init__(self):
+        super().__init__()
+        step = self.run
+        self.run = lambda: [self.variables[0].read(), step()][1]
+
+
 class TwoEngines(Steps):
     """Every other variable is changed on another engine, by what one or the other engine computes."""
 
@@ -157,6 +168,7 @@ class AssignAdd(Assign):
 
 SITUATIONS = {
     "compiled": Compiled,
+    "read": Read,
     "two engines": TwoEngines,
     "taped": Taped,
     "session": Session,

@@ -500,3 +500,11 @@ def test_a_callable_with_attributes_of_its_own():
             return x * 2.0
 
     assert float(dt.function(Model())(ops.constant(3.0))) == 6
+
+
+def test_without_arguments_it_runs_on_the_current_engine(engine):
+    numbers = dt.function(lambda: ops.exp(ops.ones(2)))
+    for _ in range(2):
+        for name in ("numpy", engine):
+            with dt.engine(name):
+                assert numbers().engine == name
