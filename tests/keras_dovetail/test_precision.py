@@ -11,7 +11,7 @@ from tests.libraries import checks_of, require
 for library in ("keras", "jax", "torch", "tensorflow"):
     require(library, "Keras on Dovetail is compared with Keras on jax")
 ENGINES = ("numpy", "torch", "jax", "tensorflow")
-MODULE = "tests.keras_dovetail.precision"
+MODULE = "tests.keras_dovetail.precision_checks"
 TOLERANCES = {"float16": 2e-3, "bfloat16": 5e-3, "float8": 5e-3, "float64": 1e-5}  # some steps of each type
 
 

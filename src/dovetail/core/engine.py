@@ -214,10 +214,13 @@ class Engine:
 
     shape: Callable[[Any], Any] = staticmethod(operator.attrgetter("shape"))  # an array's; None for what is unknown
     native_dtype_of = staticmethod(operator.attrgetter("dtype"))  # an array's dtype, as `native_dtype` gives it
-    array_key: Callable[[Any], Any] = staticmethod(operator.attrgetter("shape", "dtype"))  # hashable; of C code alone
 
     def dtype(self, value: Any) -> DType:
         return native_to_dtype(self.native_dtype_of(value))
+
+    def array_key(self, value: Any) -> Any:
+        """What says the shape and dtype of an array, to compare and to look up; where it can be, a C function."""
+        return self.shape(value), self.native_dtype_of(value)
 
     def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         """A native array whose contents do not matter, on a device if one is given; what buffers are made of."""

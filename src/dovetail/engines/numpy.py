@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -475,6 +476,7 @@ class NumPyEngine(Engine):
     """NumPy on the CPU."""
 
     name = "numpy"
+    array_key = staticmethod(operator.attrgetter("shape", "dtype"))
 
     def version(self) -> str:
         return np.__version__

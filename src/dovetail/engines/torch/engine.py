@@ -24,6 +24,7 @@ class TorchEngine(Engine):
     """PyTorch, on the CPU or on the first CUDA device."""
 
     name = "torch"
+    array_key = staticmethod(attrgetter("shape", "dtype"))
     accumulates = frozenset(
         (
             *PRODUCTS,
