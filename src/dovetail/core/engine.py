@@ -70,6 +70,7 @@ class Engine:
         out_rules: from the table, what can write to a given array, called as rule(*args, out=array).
         fresh: ops, besides those with an out rule, whose rules never return a view of an argument.
         direct: per accepted kind, the native dtypes that need no conversion; what the short ways of calls check.
+        array_key: of an array, what says its shape and dtype, to look up what is kept for it; a C function if possible.
         native: the same engine for its users' own values: a view of the same table.
         control: how it runs branches and loops.
         specializes: a program is compiled for the shapes that its inputs have, and once more for others.
@@ -84,6 +85,7 @@ class Engine:
     """
 
     name: ClassVar[str]
+    array_key: Callable[[Any], Any]
     specializes: ClassVar[bool] = False
     static_shapes: ClassVar[bool] = False
     compiles_programs: ClassVar[bool] = False
@@ -95,6 +97,8 @@ class Engine:
     def __init__(self, rules: Rules) -> None:
         if type(self).dtype is not Engine.dtype and type(self).native_dtype_of is Engine.native_dtype_of:
             self.native_dtype_of = lambda value: self.native_dtype(self.dtype(value))
+        if not hasattr(type(self), "array_key"):
+            self.array_key = lambda value: (self.shape(value), self.native_dtype_of(value))
         self.control = self.make_control()
         if not rules.is_native:
             own: dict[str, Rule] = {"XlaOptimizationBarrier": tuple, "Print": self.print_value, **self.control.rules()}
@@ -217,10 +221,6 @@ class Engine:
 
     def dtype(self, value: Any) -> DType:
         return native_to_dtype(self.native_dtype_of(value))
-
-    def array_key(self, value: Any) -> Any:
-        """What says the shape and dtype of an array, to compare and to look up; where it can be, a C function."""
-        return self.shape(value), self.native_dtype_of(value)
 
     def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         """A native array whose contents do not matter, on a device if one is given; what buffers are made of."""

@@ -25,7 +25,7 @@ WITHOUT_XLA = frozenset(
         *(name for names in CONVOLUTIONS.values() for name in names),
         *(f"{name}{part}" for names in POOLS.values() for name in names for part in ("", "Grad")),
         *("MatrixSolve", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant", "Lu", "Qr", "Eig", "Svd"),
-        *("Where", "Unique", "Print"),
+        *("Where", "Unique", "Print", "BesselI0", "BesselI1"),
         *(
             "ResizeBilinear",
             "ResizeBilinearGrad",
