@@ -69,6 +69,7 @@ TABLE = {  # op → calls of it, of which the arrays become halves
         (np.zeros(1), np.zeros((N, 1), "int32"), uneven(N)),
         (np.zeros((1, 2)), np.zeros((N, 1), "int32"), uneven(N, 2)),
     ],
+    "ScaledDotProductAttention": [(np.zeros((1, 1, 2)), np.zeros((1, N, 2)), uneven(1, N, 1) * N)],
     "OverlapAdd": [(uneven(1, N, N, 1), (1, N, 1), (N,), (1,), (1,), "same")],
     "ResizeArea": [(uneven(1, 15, 20, 1) * N, (1, 1), CHANNELS_LAST)],
     "ScaleAndTranslate": [(uneven(1, 15, 20, 1) * N, (1, 1), "triangle", True, CHANNELS_LAST)],

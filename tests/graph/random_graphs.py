@@ -104,6 +104,7 @@ def interpret(graph: Graph, values: list[Any]) -> tuple[list[np.ndarray], dict[A
         elif op.type == "ReadVariableOp":
             results = [op.attrs["variable"].read()]
         elif op.type == "AssignVariableOp":
+            op.attrs["variable"].check_shape(inputs[0])  # which a graph with unknown dimensions leaves open
             assigned[op.attrs["variable"]] = inputs[0].numpy()
             results = inputs
         elif op.type in CONTROL_FLOW:
