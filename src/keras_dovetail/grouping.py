@@ -42,7 +42,6 @@ class Pace:
         self._is_settled = is_settled
         self._done = 0  # steps that were run
         self._known = 0  # steps that were run, or were known to come
-        self._making = 0.0  # seconds that the first step took
         self._single = float("inf")  # seconds that a step took
         self._times: list[float] = []  # seconds that each step of each call took
         self._last = 0.0
@@ -59,7 +58,8 @@ class Pace:
         self._done += count
         if self._is_settled or count != self.size:
             return
-        self._times.append(taken)
+        if len(self._times) < STEPS:
+            self._times.append(taken)
         if self.size == 1:
             self._look_at_steps()
         elif len(self._times) == GROUPS:
@@ -69,9 +69,9 @@ class Pace:
     def _look_at_steps(self) -> None:
         if len(self._times) < STEPS:
             return
-        self._making, self._single = self._times[0], statistics.median(self._times[2:STEPS])
+        making, self._single = self._times[0], statistics.median(self._times[2:])
         self._is_settled = self._single > LONG
-        if not self._is_settled and max(self._known, self._done) * self._single / 2 > self._making:
+        if not self._is_settled and max(self._known, self._done) * self._single / 2 > making:
             self.size, self._times = SIZE, []
 
 
@@ -120,6 +120,7 @@ class BatchHooks:
         names = [f"on_{which}batch_{when}" for which in ("", f"{what}_") for when in ("begin", "end")]
         self.are_idle = not any(_listens(callback, names) for callback in callbacks.callbacks)
         self._shown = -float("inf")
+        self._untold: tuple[int, Any] | None = None
 
     def begin(self, number: int) -> None:
         """Before the step of this number."""
@@ -129,9 +130,16 @@ class BatchHooks:
     def end(self, number: int, logs: Any) -> None:
         """After the step of this number."""
         now = time.perf_counter()
+        self._untold = number, logs
         if not self.are_idle or now - self._shown >= SHOWN:
             self._shown = now
-            self._end(number, logs)
+            self.finish()
+
+    def finish(self) -> None:
+        """After the last step, whose number tells a progress bar how many there were."""
+        if self._untold is not None:
+            self._end(*self._untold)
+            self._untold = None
 
 
 def _listens(callback: Callback, names: list[str]) -> bool:

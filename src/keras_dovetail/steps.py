@@ -114,4 +114,5 @@ def run_all(
         pace.done(len(data))
         if is_stopped():
             break
+    hooks.finish()
     return logs

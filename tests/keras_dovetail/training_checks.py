@@ -189,6 +189,12 @@ def check_nothing_is_grouped_while_somebody_looks():
         assert shown.train_function._many._traces
 
 
+def check_a_progress_bar_counts_the_steps_that_nobody_knew():
+    bar = keras.callbacks.ProgbarLogger()
+    mlp().fit(((X[:4], Y[:4]) for _ in range(23)), epochs=1, verbose=1, callbacks=[bar])
+    assert (bar.seen, bar.target) == (23, 23)
+
+
 def check_steps_per_execution_is_one_loop():
     wanted = losses(mlp())
     model = mlp(steps_per_execution=2)
