@@ -18,7 +18,7 @@ WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INST
 help:  ## this list
 	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
-demo: $(VENV)/demo.done  ## trains the demo's classifier and shows what it learned
+demo: $(VENV)/demo.done  ## trains a model of Keras on Dovetail and shows what it learned
 	$(PY) -m dovetail demo $(ARGS)
 
 quick: $(VENV)/test.done  ## the tests on numpy alone
@@ -56,6 +56,6 @@ $(VENV)/demo.done: pyproject.toml constraints.txt | $(PY)
 	@touch $@
 
 $(VENV)/test.done: pyproject.toml constraints.txt | $(PY)
-	$(INSTALL) --editable '.[demo,jax,test,torch]' keras tensorflow-cpu
+	$(INSTALL) --editable '.[demo,jax,test,torch]' tensorflow-cpu
 	$(INSTALL) --no-deps tf-keras  # which asks for the distribution of TensorFlow that can use GPUs
 	@touch $@

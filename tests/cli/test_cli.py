@@ -109,13 +109,3 @@ def test_a_missing_engine_is_an_error_in_one_line(monkeypatch, capsys, tmp_path)
     monkeypatch.setattr(sys.modules["dovetail.core.engine_registry"], "_loaded", {})
     assert main(["demo", "--engine", "torch", "--out", str(tmp_path)]) == 1
     assert "which is not installed: pip install it" in capsys.readouterr().err
-
-
-def test_a_demo_without_its_libraries_is_an_error_in_one_line(monkeypatch, capsys):
-    for name in [name for name in sys.modules if name.startswith("dovetail.cli.demo")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    assert main(["demo"]) == 1
-    assert capsys.readouterr().err == (
-        'dovetail: the demo needs tqdm, which is not installed: pip install "dovetail[demo]"\n'
-    )

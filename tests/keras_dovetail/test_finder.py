@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,13 @@ def test_a_chain_keeps_its_order_and_its_end():
 def test_conditions_of_more_than_the_name_get_no_twin():
     text = "if backend() == 'jax' and nnx():\n    pass"
     assert twins(text) == text
+
+
+def test_the_demo_installs_a_version_that_is_supported():
+    extras = tomllib.loads((SOURCE.parents[2] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert next(each for each in extras["demo"] if each.startswith("keras")) in {
+        f"keras=={v}" for v in finder.SUPPORTED
+    }
 
 
 def run(program: str, path: list[Path] = ()) -> str:

@@ -19,7 +19,7 @@ from dovetail.core.errors import EngineNotInstalled, UnknownEngine
 EXAMPLES = """\
 examples:
   dovetail engines                    what is installed here, and how to install what is not
-  dovetail demo                       train a digit classifier on NumPy
+  dovetail demo                       train a model of Keras on real digits, on NumPy
   dovetail demo --engine torch        the same program on PyTorch
   dovetail demo --compare             on every engine installed: speed, and whether the losses agree
   dovetail k-audit src/               whether a program written for the Keras backend (K) will work here
@@ -40,13 +40,18 @@ examples:
   dovetail run --engine jax train.py --engine 3  so is all that follows the script here
 """
 
+DEMO = """\
+Trains a convolutional net of Keras on the 1797 handwritten digits that come with scikit-learn: by Keras' `fit`, with a
+layer, a loss and a metric written in K, the classic Keras backend.
+"""
+
 DEMO_EXAMPLES = """\
 examples:
   dovetail demo                                  a minute or less, on NumPy alone
   dovetail demo --engine jax --epochs 5          a shorter run, compiled by XLA
   dovetail demo --compare --out comparison       every engine on the same data
 
-Ctrl-C stops after the step at hand; what was learned so far is written.
+Ctrl-C stops after the steps at hand; what was learned so far is written.
 """
 
 K_AUDIT = """\
@@ -97,8 +102,8 @@ def parser() -> argparse.ArgumentParser:
     program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="argument", help="the script's own arguments")
     demo = commands.add_parser(
         "demo",
-        help="train a convolutional net on scikit-learn's handwritten digits",
-        description="Trains a convolutional net on the 1797 handwritten digits that come with scikit-learn.",
+        help="train a model of Keras on scikit-learn's handwritten digits",
+        description=DEMO,
         epilog=DEMO_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -180,15 +185,25 @@ def _run(options: argparse.Namespace) -> int:
         from dovetail.cli.k_audit import run as audit
 
         return audit(options.paths, options.engine, options.json, options.verbose)
+    return _demo(options)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from dovetail.cli import program
+
+    program.choose(options.engine)
     try:
-        from dovetail.cli.demo import run
+        run = program.demo()
     except ModuleNotFoundError as error:
         print(
             f'dovetail: the demo needs {error.name}, which is not installed: pip install "dovetail[demo]"',
             file=sys.stderr,
         )
         return 1
-    return run(options.engine, options.compare, options.epochs, options.seed, options.out)
+    except ImportError as error:  # of another Keras than those that run on Dovetail
+        print(f"dovetail: {error}", file=sys.stderr)
+        return 1
+    return run(options.compare, options.epochs, options.seed, options.out)
 
 
 def _number(least: int) -> Callable[[str], int]:

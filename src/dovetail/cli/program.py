@@ -1,11 +1,11 @@
-"""`dovetail run`: runs a program with Keras on Dovetail, on an engine."""
+"""`dovetail run` and `dovetail demo`: programs with Keras on Dovetail, on an engine."""
 
 from __future__ import annotations
 
 import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -32,3 +32,13 @@ def run(script: Path, arguments: Sequence[str]) -> None:
     sys.argv[:] = [str(script), *arguments]
     sys.path.insert(0, str(script.resolve().parent))
     runpy.run_path(str(script), run_name="__main__")
+
+
+def demo() -> Callable[..., int]:
+    """What `dovetail demo` runs.
+
+    Raises:
+        ModuleNotFoundError: a library that it needs is not installed.
+        ImportError: the Keras that is installed does not run on Dovetail.
+    """
+    return import_module(f"{KERAS_BACKEND}.demo").run

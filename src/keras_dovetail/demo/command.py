@@ -6,19 +6,22 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 import dovetail as dt
 from dovetail.cli import INTERRUPTED
-from dovetail.cli.demo import data, report
-from dovetail.cli.demo.compare import LIMIT, largest_difference, summary
-from dovetail.cli.demo.model import Classifier
-from dovetail.cli.demo.train import History, Trainer, interruption, train
 from dovetail.core.engine_registry import current_engine
+from keras_dovetail.demo import data, report
+from keras_dovetail.demo.compare import LIMIT, largest_difference, summary
+from keras_dovetail.demo.train import History, Interruption, train
 
 
-def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path) -> int:
-    """Runs the demo; the exit status: 0, or 1 where engines disagree, or 130 after Ctrl-C.
+def run(compare: bool, epochs: int, seed: int, folder: Path) -> int:
+    """Runs the demo on the current engine, or on all to compare them.
+
+    Returns:
+        The exit status: 0, or 1 where engines disagree, or 130 after Ctrl-C.
 
     Raises:
         OSError: the folder cannot be written to; found out before anything is trained.
@@ -26,7 +29,7 @@ def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass
-    names = dt.list_engines() if compare else [engine or current_engine().name]
+    names = dt.list_engines() if compare else [current_engine().name]
     histories: list[History] = []
     for name in names:
         # The matrices are small: several BLAS threads would mostly wait for each other.
@@ -34,7 +37,8 @@ def run(engine: str | None, compare: bool, epochs: int, seed: int, folder: Path)
             histories.append(_train(epochs, seed, folder / name if compare else folder))
         if histories[-1].interrupted:
             break
-    status = report_comparison(histories, folder) if compare else 0
+    finished = [history for history in histories if not history.interrupted]
+    status = report_comparison(finished, folder) if compare and finished else 0
     if histories[-1].interrupted:
         print("Interrupted: what was learned so far is kept.", file=sys.stderr)
         status = INTERRUPTED
@@ -46,16 +50,14 @@ def _train(epochs: int, seed: int, folder: Path) -> History:
     """Trains on the current engine and writes what came out."""
     folder.mkdir(exist_ok=True)
     training, test = data.load()
-    model = Classifier(seed)
-    trainer = Trainer(model)
-    with interruption() as interrupted:  # until all is written: Ctrl-C after the last step loses nothing either
-        history = train(trainer, training, test, epochs, seed, current_engine().name, interrupted)
-        predictions = trainer.predict(test.images).numpy()
-        report.write_parameters(folder / "parameters.npz", model)
-        report.draw_training(folder / "learning_curve.png", history, test, predictions)
-    history.interrupted = interrupted.is_set()
-    steps = f"{len(history.losses)} steps of {history.step_time * 1e3:.2f} ms (median)"
-    print(f"{history.engine}: test accuracy {history.test[-1][1]:.4f} after {steps}")
+    with Interruption() as interruption:  # until all is written: Ctrl-C after the last step loses nothing either
+        model, history = train(training, test, epochs, seed, current_engine().name, interruption)
+        found = np.argmax(model.predict(test.images, batch_size=len(test), verbose=0), axis=-1)
+        model.save(folder / "digits.keras")
+        report.draw_training(folder / "learning_curve.png", history, test, found)
+    history.interrupted = interruption.happened
+    accuracy, worst = history.last("val_accuracy"), history.last("val_worst_digit")
+    print(f"{history.engine}: test accuracy {accuracy:.4f}, of the worst digit {worst:.4f}, {history.trained}")
     return history
 
 
