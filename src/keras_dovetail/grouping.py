@@ -108,7 +108,7 @@ class BatchHooks:
 
     Args:
         callbacks: a list of Keras'.
-        what: "train" or "test".
+        what: "train", "test" or "predict".
 
     Attributes:
         are_idle: whether nobody looks at single batches.
@@ -121,16 +121,17 @@ class BatchHooks:
         self.are_idle = not any(_listens(callback, names) for callback in callbacks.callbacks)
         self._shown = -float("inf")
         self._untold: tuple[int, Any] | None = None
+        self._told = (lambda found: {"outputs": found}) if what == "predict" else lambda logs: logs
 
     def begin(self, number: int) -> None:
         """Before the step of this number."""
         if not self.are_idle:
             self._begin(number)
 
-    def end(self, number: int, logs: Any) -> None:
-        """After the step of this number."""
+    def end(self, number: int, found: Any) -> None:
+        """After the step of this number, and what it gave."""
         now = time.perf_counter()
-        self._untold = number, logs
+        self._untold = number, found
         if not self.are_idle or now - self._shown >= SHOWN:
             self._shown = now
             self.finish()
@@ -138,7 +139,8 @@ class BatchHooks:
     def finish(self) -> None:
         """After the last step, whose number tells a progress bar how many there were."""
         if self._untold is not None:
-            self._end(*self._untold)
+            number, found = self._untold
+            self._end(number, self._told(found))
             self._untold = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,14 +31,14 @@ class Program:
         step: of one batch.
         name: of the program.
         eagerly: whether it is called as it is.
-        joined: what a call gives, of what its steps give; if not given, what the last one gives.
+        keeps_all: whether a call gives what all of its steps give, one after another; else it gives what the last does.
     """
 
-    def __init__(self, step: Step, name: str, eagerly: bool, joined: Callable[[list[Any]], Any] | None = None) -> None:
+    def __init__(self, step: Step, name: str, eagerly: bool, keeps_all: bool = False) -> None:
         self._eagerly = eagerly
-        self._joined = joined
+        self._keeps_all = keeps_all
         self._one: Step = step if eagerly else _Steps(step, name=name)
-        self._many: Step = _Steps(in_a_loop(step), name=f"{name}s")
+        self._many: Step = _Steps(in_a_loop(step, keeps_all), name=f"{name}s")
         self._paces: dict[str, Pace] = {}
 
     @property
@@ -48,14 +48,17 @@ class Program:
 
     @property
     def may_group(self) -> bool:
-        return not self._eagerly and self._joined is None
+        """Whether equal batches can run in a loop of the program."""
+        return not self._eagerly
 
     def __call__(self, batches: list[Any]) -> Any:
         given = [tree.map_structure(lambda part: _given(part, self._eagerly), batch) for batch in batches]
         if self.may_group and len(given) > 1 and are_equal(given):
             return self._many(stacked(given))
         found = [self._one(batch) for batch in given]
-        return found[-1] if self._joined is None else self._joined(found)
+        if len(found) == 1 or not self._keeps_all:
+            return found[-1]
+        return tree.map_structure(lambda *parts: ops.concatenate(parts), *found)
 
 
 def _given(value: Any, eagerly: bool) -> Any:
@@ -67,8 +70,8 @@ def _given(value: Any, eagerly: bool) -> Any:
     return value.astype(narrowed(value), copy=False)
 
 
-def in_a_loop(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A step as a function of stacked batches, which gives what the last step gives."""
+def in_a_loop(step: Step, keeps_all: bool) -> Step:
+    """A step as a function of stacked batches; it gives what a call of `Program` does."""
 
     def steps(stacked: Any) -> Any:
         parts = tree.flatten(stacked)
@@ -82,8 +85,15 @@ def in_a_loop(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
             results[:] = [step(tree.pack_sequence_as(stacked, leaves))]
             return count, [value for value in tree.flatten(results[0]) if is_tensor(value)]
 
-        last = iter(ops.scan(body, 0, [parts[i] for i in given])[1])
-        return tree.map_structure(lambda value: next(last)[-1] if is_tensor(value) else value, results[0])
+        found = iter(ops.scan(body, 0, [parts[i] for i in given])[1])
+
+        def result(value: Any) -> Any:
+            if not is_tensor(value):
+                return value
+            of_all = next(found)
+            return ops.reshape(of_all, (-1, *of_all.shape[2:])) if keeps_all else of_all[-1]
+
+        return tree.map_structure(result, results[0])
 
     return steps
 
@@ -101,18 +111,17 @@ def _stack(*parts: Any) -> Any:
 
 def run_all(
     function: Any, batches: Iterable[Batch], hooks: BatchHooks, is_stopped: Callable[[], bool], steps: int | None
-) -> dict[str, Any]:
-    """Trains or tests on all batches, in groups where nobody looks at single ones; gives the logs of the last step."""
+) -> Iterator[Any]:
+    """What each call gives, on all batches, in groups where nobody looks at single ones and that is faster."""
     may_group = isinstance(function, Program) and function.may_group and hooks.are_idle
     pace = function.pace if may_group else Pace(is_settled=True)
-    logs: dict[str, Any] = {}
     pace.start(steps)
     for begin, end, data in groups(batches, pace):
         hooks.begin(begin)
-        logs = function(data)
-        hooks.end(end, logs)
+        found = function(data)
+        yield found
+        hooks.end(end, found)
         pace.done(len(data))
         if is_stopped():
             break
     hooks.finish()
-    return logs

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
 import dovetail
-from dovetail import ops
 from keras_dovetail.grouping import BatchHooks
 from keras_dovetail.scopes import at_once
 from keras_dovetail.steps import Program, Step, run_all
 from keras_dovetail.tensors import convert_to_numpy
+
+UNDER_WAY = 2  # calls whose results are not fetched yet: engines compute while Python goes on
 
 
 class DovetailTrainer(Trainer):
@@ -88,7 +90,7 @@ class DovetailTrainer(Trainer):
 
     def make_predict_function(self, force: bool = False) -> Step | None:
         """Makes what predicts for a list of batches, and returns it if it was there already."""
-        return _make(self, "predict_function", self.predict_step, force, _concatenated)
+        return _make(self, "predict_function", self.predict_step, force, keeps_all=True)
 
     # many steps
 
@@ -149,7 +151,7 @@ class DovetailTrainer(Trainer):
             callbacks.on_epoch_begin(epoch)
             hooks = BatchHooks(callbacks, "train")
             steps = (epochs - epoch) * (batches.num_batches or 0)
-            logs = run_all(self.train_function, batches, hooks, lambda: self.stop_training, steps)
+            logs = _last(run_all(self.train_function, batches, hooks, lambda: self.stop_training, steps))
             epoch_logs = dict(self._get_metrics_result_or_logs(logs))
             if validation_data is not None and self._should_eval(epoch, validation_freq):
                 epoch_logs.update(_validate(self, validation_data, validation))
@@ -203,7 +205,7 @@ class DovetailTrainer(Trainer):
         callbacks.on_test_begin()
         self.reset_metrics()
         hooks = BatchHooks(callbacks, "test")
-        logs = run_all(self.test_function, batches, hooks, lambda: self.stop_evaluating, batches.num_batches)
+        logs = _last(run_all(self.test_function, batches, hooks, lambda: self.stop_evaluating, batches.num_batches))
         logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
@@ -230,14 +232,14 @@ class DovetailTrainer(Trainer):
         self.make_predict_function()
         self.stop_predicting = False
         callbacks.on_predict_begin()
+        hooks = BatchHooks(callbacks, "predict")
         found: list[Any] = []
-        for begin, end, data in batches:
-            callbacks.on_predict_batch_begin(begin)
-            outputs = self.predict_function(data)  # type: ignore[misc]  # made before
-            found.append(tree.map_structure(convert_to_numpy, outputs))
-            callbacks.on_predict_batch_end(end, {"outputs": outputs})
-            if self.stop_predicting:
-                break
+        steps = batches.num_batches
+        for outputs in run_all(self.predict_function, batches, hooks, lambda: self.stop_predicting, steps):
+            found.append(outputs)
+            if len(found) > UNDER_WAY:  # the engine goes on while this one is fetched
+                found[-UNDER_WAY - 1] = tree.map_structure(convert_to_numpy, found[-UNDER_WAY - 1])
+        found[-UNDER_WAY:] = [tree.map_structure(convert_to_numpy, outputs) for outputs in found[-UNDER_WAY:]]
         callbacks.on_predict_end()
         return tree.map_structure(lambda *parts: np.concatenate(parts), *found)
 
@@ -297,6 +299,11 @@ def _as_batch(*parts: Any) -> tuple[Any, ...]:
     return tree.map_structure(lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), parts)
 
 
+def _last(found: Iterable[Any]) -> Any:
+    """The logs of the last call, if there was one."""
+    return next(iter(deque(found, 1)), {})
+
+
 def _batch_size(x: Any) -> int:
     return next(value for value in tree.flatten(x) if value is not None).shape[0]
 
@@ -305,19 +312,13 @@ def _forward(model: Any, x: Any, training: bool) -> Any:
     return model(x, training=training) if model._call_has_training_arg else model(x)
 
 
-def _concatenated(found: list[Any]) -> Any:
-    return tree.map_structure(lambda *parts: ops.concatenate(parts), *found) if len(found) > 1 else found[0]
-
-
-def _make(
-    model: Any, name: str, step: Step, force: bool, joined: Callable[[list[Any]], Any] | None = None
-) -> Step | None:
+def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = False) -> Step | None:
     found = getattr(model, name)
     if found is not None and not force:
         return found
     # Some of Keras' layers need numbers, of strings for example, and say so.
     eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
-    setattr(model, name, Program(step, name, eagerly, joined))
+    setattr(model, name, Program(step, name, eagerly, keeps_all))
     return None
 
 

@@ -179,6 +179,31 @@ def check_groups_of_steps_give_the_same_bits():
                 np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
+def check_groups_of_predictions():
+    """Of several results, the last batch short; a callback that looks at batches gets each by itself."""
+
+    class Seen(keras.callbacks.Callback):
+        sizes = ()
+
+        def on_predict_batch_end(self, batch, logs=None):
+            self.sizes = (*self.sizes, len(logs["class"]))
+
+    inputs = keras.Input((8,))
+    model = keras.Model(inputs, {"class": keras.layers.Dense(3)(inputs), "sum": keras.ops.sum(inputs, axis=-1)})
+    for name in ENGINES:
+        with dt.engine(name):
+            wanted = model.predict(X, batch_size=20, verbose=0, callbacks=[seen := Seen()])
+            assert not model.predict_function._many._traces
+            assert seen.sizes == (20, 20, 20, 10)
+            with replaced(steps, Pace=InGroups):
+                model.make_predict_function(force=True)
+                found = model.predict(X, batch_size=20, verbose=0)
+            assert model.predict_function._many._traces
+            for key in wanted:
+                np.testing.assert_allclose(found[key], wanted[key], rtol=1e-6)
+            model.make_predict_function(force=True)
+
+
 def check_nothing_is_grouped_while_somebody_looks():
     with replaced(steps, Pace=InGroups):
         model, batches = mlp(), Batches()

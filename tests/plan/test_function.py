@@ -11,6 +11,7 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import RetracingWarning
 
 TWO = [name for name in ("numpy", "torch") if name in dt.list_engines()]
@@ -34,6 +35,37 @@ def test_traces_once_per_signature(engine):
     dt.config.set_floatx("float64")
     f(np.ones(2, "float32"), 2)  # other settings
     assert len(calls) == 5
+
+
+def test_arrays_may_change_after_the_call(engine):
+    """Also one that lies as engines like it, while a long program still runs."""
+    room = np.zeros(600 * 600 + 16, "float32")
+    start = -room.ctypes.data % 64 // 4
+    x = room[start : start + 600 * 600].reshape(600, 600)
+    x[:] = 1.0
+
+    @dt.function
+    def f(x):
+        product = x
+        for _ in range(20):
+            product = ops.matmul(product, x) / 600.0
+        return product[0, 0], x
+
+    result, same = f(x)
+    x[:] = 7.0
+    assert float(result) == pytest.approx(1.0)
+    assert same.numpy().max() == 1.0 and same.engine == engine
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "int64", "uint8", "bool", "bfloat16", "complex64"])
+def test_arrays_keep_their_dtype(engine, dtype, pinned):
+    graph = dt.function(lambda x: (x, ops.reshape(x, (3, 1)))).graph(dt.spec((3,), dtype))
+    graph.get_operation("Reshape").engine = "numpy" if pinned else None
+    x = np.array([0, 1, 1]).astype(as_dtype(dtype).numpy)
+    same, column = dt.function(graph)(x)
+    assert (same.dtype, column.dtype, same.engine, column.engine) == (dtype, dtype, engine, engine)
+    assert column.numpy().tolist() == [[v] for v in x.tolist()]
 
 
 def test_structures(engine):

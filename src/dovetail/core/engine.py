@@ -212,6 +212,10 @@ class Engine:
         """A native array from NumPy arrays, Python numbers or nested lists, on a device if one is given."""
         raise NotImplementedError
 
+    def argument(self, value: np.ndarray, dtype: DType) -> Any:
+        """What a program at one place takes for an array of a caller, who may change it after the call."""
+        return self.asarray(value, dtype)
+
     def to_numpy(self, value: Any) -> np.ndarray:
         """A NumPy array, without a copy where possible."""
         return np.asarray(value)

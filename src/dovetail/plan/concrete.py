@@ -21,12 +21,14 @@ from dovetail.core.recording import Record, recording
 from dovetail.core.state import held_alone, held_by, put
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor, native_of
+from dovetail.core.value_kinds import dtype_of
 from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph
 from dovetail.graph.transplant import Variables, transplant
-from dovetail.plan.placement import has_pinned_devices, pinned_engines
+from dovetail.plan.placement import has_pinned_devices, is_pinned, pinned_engines
 from dovetail.plan.plan import Plan
 
+_TENSORS = frozenset([Tensor])
 PLANS = 200  # that are kept of a trace: as many that run now, and as many that ran before
 
 
@@ -40,6 +42,7 @@ class Concrete:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._is_open = any(not t.spec.is_static for t in graph.inputs)
+        self._is_pinned = is_pinned(graph)
         self._specializes = self._is_open and any(engine.specializes for engine in pinned_engines(graph))
         self._plans: Cache[Any, Plan] = Cache(PLANS)
         self._functionals: Cache[tuple[Tensor, ...], Functional] = Cache(PLANS)
@@ -76,12 +79,19 @@ class Concrete:
         """Runs the plan on native arrays."""
         return self.plan_for(arguments, engine)(arguments)
 
-    def __call__(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
-        """Runs it on Tensors of the engine, recorded on the tapes that watch."""
+    def __call__(self, given: Sequence[Any], engine: Engine) -> list[Tensor]:
+        """Runs it on Tensors of the engine and NumPy arrays, recorded on the tapes that watch."""
         if recording.tapes:
-            return self._call_taped(tensors, engine)
-        arrays = list(map(native_of, tensors))
+            return self._call_taped([arguments.as_tensor(v, dtype_of(v), engine) for v in given], engine)
+        arrays = self.natives(given, engine)
         return list(map(Tensor, self.plan_for(arrays, engine)(arrays), repeat(engine)))
+
+    def natives(self, given: Sequence[Any], engine: Engine) -> list[Any]:
+        """What the plan takes for Tensors of the engine and NumPy arrays."""
+        if _TENSORS.issuperset(map(type, given)):
+            return list(map(native_of, given))
+        take = engine.asarray if engine.has_devices or self._is_pinned else engine.argument
+        return [v._value if type(v) is Tensor else take(v, dtype_of(v)) for v in given]
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
         for tape in recording.tapes:

@@ -93,17 +93,17 @@ class Function(Generic[P, R]):
         is_computed = _TENSORS.issuperset(map(type, leaves)) or all(kind_of(v).is_computed for v in leaves)
         if building.graphs or not is_computed:
             return self._python(*args, **kwargs)  # inside another graph, or on an engine's own values: it takes part
-        tensors, engine, key = self._classify(leaves, structure)
+        given, engine, key = self._classify(leaves, structure)
         concrete, rebuild = self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
-        if call_key is not None and all(map(operator.is_, tensors, args)):
-            plan = concrete.plan_for(list(map(native_of, tensors)), engine)
+        if call_key is not None and all(map(operator.is_, given, args)):
+            plan = concrete.plan_for(list(map(native_of, args)), engine)
             self._calls.put(call_key, (plan, rebuild))
-        return rebuild(concrete(tensors, engine))
+        return rebuild(concrete(given, engine))
 
     # signatures
 
-    def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Tensor], Engine, Any]:
-        """The tensors among the leaves, the engine to run on, and the key of the signature."""
+    def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Any], Engine, Any]:
+        """The tensors of the engine and NumPy arrays among the leaves, the engine, and the key of the signature."""
         for leaf in leaves:
             if type(leaf) is Tensor:
                 engine = leaf._engine
@@ -112,22 +112,21 @@ class Function(Generic[P, R]):
             engine = current_engine()
         if self._signature is not None:
             return self._checked(leaves, structure, engine), engine, ("signature", config.context())
-        tensors: list[Tensor] = []
+        given: list[Any] = []
         key: list[Any] = [structure, config.context()]
-        for i, leaf in enumerate(leaves):
+        for leaf in leaves:
             if type(leaf) is Tensor:
-                tensor = leaf if leaf._engine is engine else arguments.move(leaf, engine)
+                given.append(leaf if leaf._engine is engine else arguments.move(leaf, engine))
+                value = given[-1]._value
+                key.append((engine.shape(value), native_to_dtype(engine.native_dtype_of(value))))
+            elif isinstance(leaf, (np.ndarray, np.generic)):
+                given.append(leaf)
+                key.append((leaf.shape, dtype_of(leaf)))
             elif type(leaf) is TensorSpec:  # from `concrete`, which does not run
                 key.append((leaf.shape, leaf.dtype))
-                continue
-            elif isinstance(leaf, (np.ndarray, np.generic)):
-                tensor = leaves[i] = arguments.as_tensor(leaf, dtype_of(leaf), engine)
             else:
                 key.append(static_key(leaf if _is_hashable(leaf) else _Same(leaf)))
-                continue
-            tensors.append(tensor)
-            key.append((engine.shape(tensor._value), native_to_dtype(engine.native_dtype_of(tensor._value))))
-        return tensors, engine, tuple(key)
+        return given, engine, tuple(key)
 
     def _checked(self, leaves: list[Any], structure: Any, engine: Engine) -> list[Tensor]:
         specs, wanted = self._signature  # type: ignore[misc]
@@ -232,11 +231,11 @@ class Function(Generic[P, R]):
               numpy (cpu:0): Mul, Sum
         """
         leaves, structure = flatten((args, kwargs) if kwargs else args)
-        tensors, engine, _ = self._classify(leaves, structure)
+        given, engine, _ = self._classify(leaves, structure)
         concrete = self.concrete(*args, **kwargs)
-        if len(tensors) < len(concrete.graph.inputs):  # some are specs
+        if len(given) < len(concrete.graph.inputs):  # some are specs
             return concrete.plan(engine)
-        return concrete.plan_for([t._value for t in tensors], engine)
+        return concrete.plan_for(concrete.natives(given, engine), engine)
 
     # copies
 
@@ -279,7 +278,7 @@ class GraphFunction(Function[..., Any]):
         self._notice_edits()
         return super().__call__(*args, **kwargs)
 
-    def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Tensor], Engine, Any]:
+    def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Any], Engine, Any]:
         self._notice_edits()  # called by what looks inside, too
         return super()._classify(leaves, structure)
 
@@ -320,7 +319,8 @@ def _unpickled(python: Any, signature: Any, name: str) -> Function[Any, Any]:
 
 def _spec_of(leaf: Any) -> TensorSpec | None:
     """What a leaf is traced as; None for a static value."""
-    return TensorSpec(leaf.shape, leaf.dtype) if type(leaf) in (Tensor, TensorSpec) else None
+    is_tensor = isinstance(leaf, (Tensor, TensorSpec, np.ndarray, np.generic))
+    return TensorSpec(leaf.shape, dtype_of(leaf)) if is_tensor else None
 
 
 class _Same:

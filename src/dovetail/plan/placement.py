@@ -95,6 +95,11 @@ def pinned_engines(graph: Graph) -> list[Engine]:
     return list({_pinned_to(operation): None for operation in graph.operations if operation.engine is not None})
 
 
+def is_pinned(graph: Graph) -> bool:
+    """Whether an operation of a graph, or of one inside of it, is pinned to an engine or a device."""
+    return any(op.pin != NOT_PINNED for part in (graph, *graph.subgraphs()) for op in part.operations)
+
+
 def has_pinned_devices(graph: Graph) -> bool:
     """Whether an operation of a graph, or of one inside of it, is pinned to a device."""
     return any(op.device is not None for part in (graph, *graph.subgraphs()) for op in part.operations)

@@ -79,6 +79,11 @@ class JaxEngine(Engine):
                 made = jnp.array(array)
         return placed(made, device) if self.has_devices else made
 
+    def argument(self, value: np.ndarray, dtype: DType) -> Any:
+        if value.dtype.itemsize == 8:  # which programs take as 32 bits from those who did not enable more
+            return self.asarray(value, dtype)
+        return np.array(value)  # of its own, since JAX reads it in place, and maybe after the call
+
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
 
