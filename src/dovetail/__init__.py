@@ -18,10 +18,12 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph
 from dovetail.graph.patterns import wildcards
+from dovetail.graph.session_graph import SessionGraph
 from dovetail.interop import companions
 from dovetail.interop.models import graph_of, predict_by
 from dovetail.ops.random.generator import Generator
 from dovetail.plan.function import function
+from dovetail.plan.session import Session
 
 companions.install()
 

@@ -17,12 +17,13 @@ from keras.src import tree
 
 import dovetail
 from dovetail import backend as K
-from dovetail.backend.symbolic import DefaultGraph, in_default_graph
+from dovetail.backend.symbolic import in_default_graph
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
 from dovetail.core.recording import building
 from dovetail.core.value_kinds import is_recorded, register
 from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.graph.session_graph import SessionGraph
 from dovetail.interop.keras import computing, saving
 from dovetail.interop.keras.kinds import Symbolic
 from dovetail.interop.keras.parts import cut
@@ -61,7 +62,7 @@ class _Symbolic(Symbolic):
         return op(*tree.map_structure(lambda v: stand_in(v, graph) if _is_symbolic(v) else v, values), name=name)
 
     def in_graph(self, value: Any, graph: Graph) -> Any:
-        return stand_in(value, graph) if isinstance(graph, DefaultGraph) else value
+        return stand_in(value, graph) if isinstance(graph, SessionGraph) else value
 
 
 _stand_ins: WeakKeyDictionary[Graph, dict[int, tuple[Any, GraphTensor]]] = WeakKeyDictionary()
@@ -71,7 +72,7 @@ def _is_symbolic(value: Any) -> bool:
     return isinstance(value, keras.KerasTensor)
 
 
-def stand_in(tensor: Any, graph: DefaultGraph) -> GraphTensor:
+def stand_in(tensor: Any, graph: SessionGraph) -> GraphTensor:
     """What stands for a KerasTensor in a default graph; what it is computed from is put there if it is not there yet.
 
     Layers are told that they train if the learning phase is set to 1, and else what the model says.

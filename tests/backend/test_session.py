@@ -9,7 +9,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import backend as K
-from dovetail.backend.symbolic import symbolic_graph
+from dovetail.graph.session_graph import recording_graph
 
 
 @pytest.fixture(autouse=True)
@@ -53,9 +53,9 @@ def test_a_session_sees_edits_a14(engine):
     value = np.array([1.0, 2.0], "float32")
     assert session.run(y, {x: value})[0] > 2
     assert session.run(y * 1.0, {x: value})[0] > 2
-    kept = dict(session._programs)
+    kept = len(session._programs)
     session.run(y, {x: value})
-    assert session._programs == kept  # what was added since is no edit
+    assert len(session._programs) == kept  # what was added since is no edit
     y.op.replace_input(0, x * 0.0)
     assert session.run(y, {x: value}).tolist() == [1.0, 1.0]
     shown = K.print_tensor(x)
@@ -185,10 +185,6 @@ MISTAKES = {
     "unknown name": (lambda x, y: K.get_session().run("z:0"), KeyError, "no operation 'z'"),
     "no tensor to run": (lambda x, y: K.get_session().run([3.0]), TypeError, r"get_session\(\).run.* not 3.0"),
     "no session": (lambda x, y: K.set_session("session"), TypeError, "K.set_session .*'session'"),
-    "assigned on the way": (
-        lambda x, y: K.switch(K.sum(x) > 0, lambda: K.variable(1.0).assign(2.0) + x, lambda: x),
-        ValueError, "use K.update",
-    ),
     "updated in a branch": (
         lambda x, y: K.switch(K.sum(x) > 0, lambda: K.update(K.variable(1.0), 2.0) + x, lambda: x),
         ValueError, "cannot update a variable: use K.switch on the value",
@@ -297,9 +293,9 @@ def test_get_session_opens_the_default_graph():
 def test_clear_session_closes_it():
     K.placeholder(())
     K.get_uid("dense"), K.set_learning_phase(1)
-    assert symbolic_graph() is not None
+    assert recording_graph() is not None
     K.clear_session()
-    assert symbolic_graph() is None
+    assert recording_graph() is None
     assert (K.learning_phase(), K.get_uid("dense")) == (0, 1)
     assert not K.is_symbolic(K.variable(1.0) + 1.0)
 
@@ -315,7 +311,7 @@ def test_each_thread_has_a_default_graph_of_its_own(engine):
     def work(number):
         with dt.engine(engine):
             try:
-                assert symbolic_graph() is None
+                assert recording_graph() is None
                 assert not K.is_symbolic(v + 1.0)
                 x = K.placeholder(())
                 graphs[number] = x.graph
@@ -334,7 +330,7 @@ def test_each_thread_has_a_default_graph_of_its_own(engine):
     for thread in threads:
         thread.join()
     assert found == {n: ([10.0 * n], n % 2) for n in range(4)}
-    assert len({id(g) for g in (*graphs.values(), symbolic_graph())}) == 5
+    assert len({id(g) for g in (*graphs.values(), recording_graph())}) == 5
     assert K.get_value(v) == 100.0
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import dovetail as dt
 from dovetail import backend as K
-from dovetail.backend.symbolic import symbolic_graph
 from dovetail.core.engine_registry import current_engine
+from dovetail.graph.session_graph import recording_graph
 
 
 @pytest.fixture(autouse=True)
@@ -49,11 +49,11 @@ def test_variables_of_others_are_computed_with_a18(engine):
 def test_where_a_tape_records_variables_are_computed_with(engine):
     x, v = K.placeholder(()), K.variable([1.0, 2.0])
     with dt.GradientTape() as tape:
-        assert symbolic_graph() is None
+        assert recording_graph() is None
         loss = K.sum(K.square(v))
         assert K.is_tensor(x)
     assert tape.gradient(loss, v).numpy().tolist() == [2.0, 4.0]
-    assert symbolic_graph() is x.graph
+    assert recording_graph() is x.graph
 
 
 def test_inside_function_nothing_of_it_applies(engine):
@@ -61,7 +61,7 @@ def test_inside_function_nothing_of_it_applies(engine):
 
     @dt.function
     def step(y):
-        assert symbolic_graph() is None
+        assert recording_graph() is None
         assert K.learning_phase() == 0
         K.update_add(v, y)
         return v * y
@@ -81,8 +81,8 @@ def test_eager_and_symbolic(engine):
     assert K.eager(K.sum)(v).numpy() == 3.0
     assert K.eager(K.update)(v, [3.0, 4.0]) is v
     assert K.eval(total) == 7.0
-    assert K.eager(lambda: symbolic_graph())() is None
-    assert symbolic_graph() is total.graph
+    assert K.eager(lambda: recording_graph())() is None
+    assert recording_graph() is total.graph
     assert K.eager(K.sum).__name__ == "sum"
 
 
@@ -270,4 +270,4 @@ def test_placeholders_that_are_not_offered():
         K.placeholder((2, None), ragged=True)
     with pytest.raises(ValueError, match=r"K.placeholder at .* 0 or more.* not \(2, -1\)"):
         K.placeholder((2, -1))
-    assert symbolic_graph() is None
+    assert recording_graph() is None

@@ -6,8 +6,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
-from dovetail.backend.cut_program import CutProgram
-from dovetail.backend.symbolic import DefaultGraph
+from dovetail.graph.cut import cut
 from dovetail.graph.transplant import copy_graph, replay
 from dovetail.passes.composites import inline_composites
 from dovetail.plan.concrete import Functional
@@ -72,8 +71,8 @@ def test_a_copy_has_all_that_its_original_has_a13(way):
 
 
 def test_a_program_of_the_default_graph_keeps_what_is_waited_for_a13():
-    graph = program(DefaultGraph())
-    part = CutProgram(graph, graph.inputs, graph.outputs)._concrete.graph
+    graph = program(dt.SessionGraph())
+    part = cut(graph, graph.inputs, graph.outputs)
     assert [op.type for op in part.get_operation("layer/Softplus").control_inputs] == ["Print"]
 
 

@@ -70,9 +70,7 @@ def variable(
     _require_numbers("variable", value)
     if hasattr(value, "tocoo"):
         return sparse.from_scipy(value)
-    if in_default_graph(value):  # computed now, as far as it needs no placeholder
-        value = K.get_value(value)
-    if kind_of(value).is_symbolic:
+    if kind_of(value).is_symbolic and not in_default_graph(value):
         raise k_error(ValueError, "variable", f"{value!r} has no value before its graph runs; give an array.")
     made = Variable(value, dtype or K.floatx(), name, constraint=constraint)
     made.symbolic = True

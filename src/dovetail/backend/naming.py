@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from dovetail.backend.symbolic import symbolic_graph
 from dovetail.backend.table import k_function
 from dovetail.graph import trace
+from dovetail.graph.session_graph import recording_graph
 
 __all__ = ["get_uid", "name_scope", "reset_uids"]
 
@@ -74,7 +74,7 @@ def name_scope(name: str) -> AbstractContextManager[str]:
 @contextmanager
 def _scope(name: str) -> Iterator[str]:
     current = trace.current_graph()
-    graph = symbolic_graph() if current is None else current
+    graph = recording_graph() if current is None else current
     if graph is None:
         yield f"{name.strip('/')}/"
     else:

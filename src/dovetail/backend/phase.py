@@ -10,11 +10,12 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dovetail import backend as K
-from dovetail.backend.symbolic import interop_keras, is_of_keras, symbolic_graph
+from dovetail.backend.symbolic import interop_keras, is_of_keras, learning_phase_of
 from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import own, running_layer
 from dovetail.core.config import register_context
 from dovetail.core.kinds import TensorLike
+from dovetail.graph.session_graph import recording_graph
 
 __all__ = ["in_test_phase", "in_train_phase", "learning_phase", "learning_phase_scope", "set_learning_phase"]
 
@@ -62,9 +63,9 @@ def learning_phase() -> Any:
     told = _told_to_layer()
     if told is not None:
         return told
-    graph = symbolic_graph()
+    graph = recording_graph()
     if _phase.value is None and graph is not None:
-        return graph.learning_phase
+        return learning_phase_of(graph)
     return _phase.value or 0
 
 
@@ -182,7 +183,7 @@ def _is_left_to_model(x: Any, alt: Any) -> bool:
         return False
     if is_of_keras(x) or is_of_keras(alt):
         return True
-    return callable(alt) and "dovetail.interop.keras" in sys.modules and symbolic_graph() is None
+    return callable(alt) and "dovetail.interop.keras" in sys.modules and recording_graph() is None
 
 
 @k_function

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dovetail import ops
-from dovetail.backend.symbolic import DefaultGraph, interop_keras
+from dovetail.backend.symbolic import interop_keras
 from dovetail.backend.table import k_error
 from dovetail.backend.values import running_keras
 from dovetail.core.dtypes import ALL
@@ -28,6 +28,7 @@ from dovetail.core.engine_registry import engine as engine_context
 from dovetail.core.value_kinds import ValueKind, engine_of, highest, is_recorded, is_tensor
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph
+from dovetail.graph.session_graph import SessionGraph
 from dovetail.ops.random.generator import Generator
 
 _SEQUENCES_LIMIT = 10_000  # the sequences that were drawn from longest ago are forgotten, and start again
@@ -91,7 +92,7 @@ def next_key(function: str, seed: Any, dtype: Any, values: Iterable[Any] = ()) -
     if key is not None:
         return key
     if graph is not None:
-        return graph.key(number, use) if isinstance(graph, DefaultGraph) else _next_of_graph(graph, number, use, seed)
+        return graph.key(number, use) if isinstance(graph, SessionGraph) else _next_of_graph(graph, number, use, seed)
     tracing = tracing_engine()
     if tracing is not None:
         return _key_of_trace(function, tracing, number, use if seed is not None else None)

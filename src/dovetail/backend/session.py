@@ -10,27 +10,30 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend import feeding
-from dovetail.backend.cut_program import CutProgram, tensor_of
 from dovetail.backend.phase import forget_learning_phase
 from dovetail.backend.seeds import restart
 from dovetail.backend.sparse import SparseTensor
 from dovetail.backend.symbolic import (
-    DefaultGraph,
     in_default_graph,
     interop_keras,
     is_of_keras,
-    open_default_graph,
-    symbolic_graph,
+    learning_phase_of,
+    recorded_update,
 )
 from dovetail.backend.table import k_error, k_function, named
+from dovetail.core.dtypes import promote
 from dovetail.core.errors import describe
 from dovetail.core.infer import fits
 from dovetail.core.recording import building
 from dovetail.core.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
-from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import kind_of
+from dovetail.core.table import OPS
+from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.core.variable import Variable
+from dovetail.graph import trace
 from dovetail.graph.ir import GraphTensor
+from dovetail.graph.session_graph import SessionGraph, open_default_graph, recording_graph
+from dovetail.plan.cut_program import CutProgram
+from dovetail.plan.session import Session
 
 __all__ = ["clear_session", "function", "get_session", "set_session"]
 
@@ -112,8 +115,8 @@ class GraphFunction:
                 raise TypeError(f"the inputs must be placeholders or other tensors of the default graph, not {x!r}.")
         self._program = CutProgram(
             graph,
-            [tensor_of(graph, x) for x, phase in zip(sources, self._phases, strict=True) if phase is None],
-            [tensor_of(graph, x) for x in results],
+            [_tensor_of(graph, x) for x, phase in zip(sources, self._phases, strict=True) if phase is None],
+            [_tensor_of(graph, x) for x in results],
             [_update(graph, u) for u in updates if u is not None],
             name,
         )
@@ -135,7 +138,7 @@ class GraphFunction:
         return f"<K.function {self.name}>"
 
 
-def _source(x: Any, graph: DefaultGraph) -> Any:
+def _source(x: Any, graph: SessionGraph) -> Any:
     """What stands for an input in the graph, if it is Keras'."""
     return x if isinstance(x, (GraphTensor, Variable)) else kind_of(x).in_graph(x, graph)
 
@@ -216,7 +219,7 @@ def _is_phase_of_graph(value: Any, phase: Any) -> bool:
 
 def _is_learning_phase(x: Any) -> bool:
     if in_default_graph(x):
-        return x is x.graph.learning_phase
+        return x is learning_phase_of(x.graph)
     return _is_set_phase(x)
 
 
@@ -237,39 +240,50 @@ def _is_one(values: Any) -> bool:
     return not isinstance(values, (list, tuple, dict)) or isinstance(values, SparseTensor)
 
 
-def _update(graph: DefaultGraph, update: Any) -> GraphTensor:
+def _update(graph: SessionGraph, update: Any) -> GraphTensor:
     """One of the updates of a function as a tensor."""
     if isinstance(update, KerasUpdate):
         op = OPS_OF_METHODS[update.method]
-        return graph.update(kind_of(update.variable).followed(update.variable), update.value, op)
+        return recorded_update(graph, kind_of(update.variable).followed(update.variable), update.value, op)
     if isinstance(update, tuple):
         variable, *value = update
-        return graph.update(kind_of(variable).followed(variable), *value)
+        return recorded_update(graph, kind_of(variable).followed(variable), *value)
     if not isinstance(update, GraphTensor):
         problem = "an update that was made before the default graph was open has been done at once"
         raise TypeError(f"{problem}: call K.placeholder, or K.symbolic, before K.update; not {describe(update)}.")
-    return tensor_of(graph, update)
+    return _tensor_of(graph, update)
 
 
-def _graph_of(values: Sequence[Any]) -> DefaultGraph:
+def _graph_of(values: Sequence[Any]) -> SessionGraph:
     """The default graph that some of the values are in; if none is, this thread's, or one for the purpose."""
     found = next((v.graph for v in values if type(v) is GraphTensor), None)
     if found is None:
-        return symbolic_graph() or DefaultGraph()
-    if not isinstance(found, DefaultGraph):
+        return recording_graph() or SessionGraph()
+    if not isinstance(found, SessionGraph):
         problem = f"its tensors must be of the default graph, but some belong to {found.name!r}"
         raise ValueError(f"{problem}: dovetail.function runs other graphs, and what it traces.")
     return found
 
 
+def _tensor_of(graph: SessionGraph, value: Any) -> GraphTensor:
+    """Any value as a tensor of a default graph.
+
+    Raises:
+        ValueError: it is a tensor of another graph, or was removed.
+    """
+    if type(value) is GraphTensor and value.graph is not graph:
+        others = "a branch's or a loop's own, another thread's, or one from before K.clear_session"
+        raise ValueError(f"{value!r} belongs to another graph than the other tensors: {others}.")
+    if type(value) is GraphTensor:
+        graph.check_tensor(value)
+    return trace.to_graph(value, promote([dtype_of(value)]), graph, OPS["Identity"])
+
+
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
 
-class Session:
-    """Runs a default graph, as the sessions of TensorFlow 1 did.
-
-    Attributes:
-        graph: what it runs.
+class KSession(Session):
+    """A session that takes sparse values for sparse placeholders, too.
 
     Example:
         >>> from dovetail import backend as K
@@ -280,62 +294,19 @@ class Session:
         >>> K.clear_session()
     """
 
-    def __init__(self, graph: DefaultGraph) -> None:
-        self.graph = graph
-        self._programs: dict[Any, tuple[CutProgram, Any]] = {}
-        self._version = graph.version
-
     @named("get_session().run")
     def run(self, fetches: Any, feed_dict: Any = None) -> Any:
-        """Computes tensors, and does the updates among them.  Edits of the graph count from the next run on.
-
-        Args:
-            fetches: a structure of tensors, updates, variables and names of tensors.
-            feed_dict: tensors of the graph, or their names → their values; of sparse placeholders, matrices of SciPy or
-                other sparse tensors.
-
-        Returns:
-            NumPy arrays and scalars in the structure of `fetches`; of updates, the new values.
-
-        Raises:
-            ValueError: a placeholder is needed that is not fed, a value does not fit, or a tensor is of another graph.
-            KeyError: there is no tensor of a name.
-            TypeError: a fetch or a key of `feed_dict` is no tensor.
-
-        Source: `tf.compat.v1.Session.run`.
-        """
-        leaves, structure = flatten(fetches)
+        """As `Session.run`; sparse placeholders may be fed matrices of SciPy and sparse tensors."""
         inputs = list(feed_dict or ())
-        keys, given = flatten(feeding.sources(inputs))
-        values = _values(given, list((feed_dict or {}).values()), inputs)
-        fed = list(map(self._tensor, keys))
-        found = list(map(self._tensor, leaves))
-        key = tuple(map(id, fed)), tuple(map(id, found))
-        if self._version != self.graph.version or len(self._programs) >= _PROGRAMS_LIMIT:
-            self._version = self.graph.version  # the graph was edited
-            self._programs.clear()
-        if key not in self._programs:
-            self._programs[key] = CutProgram(self.graph, fed, found, name="run"), (fed, found)  # that keep their ids
-        return unflatten(structure, self._programs[key][0](values))
-
-    def _tensor(self, x: Any) -> GraphTensor:
-        if isinstance(x, str):
-            return self.graph.get_tensor(x)
-        if not isinstance(x, (GraphTensor, Variable, Tensor)):
-            raise TypeError(f"tensors, variables and names of tensors can be computed or fed, not {x!r}.")
-        return tensor_of(self.graph, x)
-
-    def __repr__(self) -> str:
-        return f"<session of {self.graph!r}>"
+        keys, structure = flatten(feeding.sources(inputs))
+        values = _values(structure, list((feed_dict or {}).values()), inputs)
+        return super().run(fetches, dict(zip(keys, values, strict=True)))
 
 
-_PROGRAMS_LIMIT = 100
-
-
-def session_of(graph: DefaultGraph) -> Session:
-    """The session that runs a default graph."""
-    if graph.session is None:
-        graph.session = Session(graph)
+def session_of(graph: SessionGraph) -> Session:
+    """K's session that runs a default graph."""
+    if not isinstance(graph.session, KSession):
+        graph.session = KSession(graph)
     return graph.session
 
 

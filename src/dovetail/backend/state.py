@@ -10,7 +10,7 @@ import numpy as np
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.session import KerasUpdate, session_of
-from dovetail.backend.symbolic import in_default_graph, is_of_keras, symbolic_graph
+from dovetail.backend.symbolic import in_default_graph, is_of_keras, recorded_update
 from dovetail.backend.table import k_error, k_function
 from dovetail.core import arguments, host
 from dovetail.core.engine import native_to_dtype
@@ -20,6 +20,7 @@ from dovetail.core.recording import not_building
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of, require_numbers, unwrapped
 from dovetail.core.variable import Variable
+from dovetail.graph.session_graph import recording_graph
 
 __all__ = [
     "batch_get_value",
@@ -145,9 +146,9 @@ def _updated(name: str, x: Any, value: Any, op: Callable[..., Any] | None = None
     require_numbers(value)
     if isinstance(value, (list, tuple)) and not arguments.holds_tensors(value):
         value = host.host_array(value)
-    graph, held = symbolic_graph(), kind_of(x).followed(x)
+    graph, held = recording_graph(), kind_of(x).followed(x)
     if isinstance(held, Variable) and graph is not None:
-        return graph.update(held, value, op)
+        return recorded_update(graph, held, value, op)
     getattr(x, _METHODS[op])(value)
     return x
 
@@ -292,7 +293,7 @@ def set_value(x: Any, value: Any) -> None:
     _require_variable("set_value", x)
     require_numbers(value)
     value = host.from_host(lambda v, dtype: np.asarray(v, dtype.numpy), value, native_to_dtype(x.dtype))
-    if symbolic_graph() is None:
+    if recording_graph() is None:
         x.assign(value)
     else:
         with not_building():

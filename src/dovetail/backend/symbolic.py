@@ -10,10 +10,9 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 
@@ -22,16 +21,15 @@ from dovetail import ops
 from dovetail.backend.feeding import sparse_placeholder
 from dovetail.backend.sparse import values_of
 from dovetail.backend.table import k_error, k_function
-from dovetail.core.errors import op_error
-from dovetail.core.recording import building, not_building, recording
+from dovetail.core.recording import not_building
 from dovetail.core.spec import spec
 from dovetail.core.structure import flatten
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
 from dovetail.graph import trace
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.ops.random.generator import Generator
+from dovetail.graph.ir import GraphTensor
+from dovetail.graph.session_graph import SessionGraph, open_default_graph, recording_graph
 
 __all__ = [
     "control_dependencies",
@@ -46,126 +44,41 @@ __all__ = [
 ]
 
 
-class Update(NamedTuple):
-    """What an update tensor does, in a program that computes it.
+def learning_phase_of(graph: SessionGraph) -> Any:
+    """Whether it is training, in a graph: False unless another value is fed."""
+    phases = graph.get_collection_ref("keras_learning_phase")
+    if not phases:
+        with graph.as_default():
+            phase = graph.constant(np.array(False))
+            phases.append(ops.placeholder_with_default(phase, name="keras_learning_phase"))
+    return phases[0]
 
-    Attributes:
-        variable: what is given the tensor's value.
-        step: for an update that adds or subtracts, the op and what it takes beside the variable; then several of them
-            add up.
+
+def recorded_update(graph: SessionGraph, variable: Variable, value: Any, op: Any = None) -> GraphTensor:
+    """A tensor of a variable's next value, which the programs that compute it give to the variable.
+
+    Args:
+        graph: where it is recorded.
+        variable: is not changed now.
+        value: the next value, or what `op` makes it of.
+        op: takes the variable's value, and `value`; then several updates of one program add up.
     """
-
-    variable: Variable
-    step: tuple[Any, GraphTensor] | None
-
-
-class DefaultGraph(Graph):
-    """A graph without an end: programs are cut out of it, and it is added to again.
-
-    Attributes:
-        updates: the tensors that `K.update` and its like have made → what they do.
-        counts: the variables that programs assign which read them, as those that count random keys → their last values.
-        session: the `Session` that runs it, once there is one.
-    """
-
-    def __init__(self, name: str = "default") -> None:
-        super().__init__(name)
-        self.updates: dict[GraphTensor, Update] = {}
-        self.counts: dict[Variable, GraphTensor | None] = {}
-        self.session: Any = None
-        self._draws: Counter[Any] = Counter()
-
-    def __bool__(self) -> bool:
-        return True  # also while it has no operations
-
-    def add(self, op: Any, inputs: Any, attrs: dict[str, Any], *args: Any, **kwargs: Any) -> Operation:
-        if op.name == "AssignVariableOp":
-            variable = attrs["variable"]
-            if variable not in self.counts:
-                problem = f"{variable.name!r} cannot be assigned on the way in a default graph; use K.update."
-                raise op_error(ValueError, op.name, problem)
-            self.counts[variable] = inputs[0]
-        return super().add(op, inputs, attrs, *args, **kwargs)
-
-    @functools.cached_property
-    def learning_phase(self) -> Any:
-        """Whether it is training: False unless another value is fed."""
-        with self.as_default():
-            return ops.placeholder_with_default(self.constant(np.array(False)), name="keras_learning_phase")
-
-    def key(self, seed: int, use: Any = None) -> Any:
-        """A random key that is another one each time the graph is run, and in each step of a loop.
-
-        Args:
-            seed: an integer, where the sequence of keys starts.
-            use: what the key is for; several draws with one seed, for the same use, have sequences of their own.
-        """
-        draw = self._draws[seed, use]
-        self._draws[seed, use] += 1
-        generator = Generator(seed + (draw << 32))
-        self.counts[generator.count] = None
-        with self.as_default() if trace.current_graph() is None else nullcontext():
-            return generator.next_key()
-
-    def assigned_by_runs(self, variable: Variable) -> None:
-        """Lets a variable be assigned on the way: each run of a program that reads it gives it the last of its values.
-
-        What is recorded after an assignment reads what was assigned.
-        """
-        self.counts.setdefault(variable, None)
-
-    def counts_in(self, operations: Iterable[Operation]) -> dict[Variable, GraphTensor]:
-        """The variables that operations read and thereby assign, and their values afterwards."""
-        read = {op.attrs["variable"] for op in operations if op.type == "ReadVariableOp"}
-        return {count: value for count, value in self.counts.items() if count in read and value is not None}
-
-    def update(self, variable: Variable, value: Any, op: Any = None) -> GraphTensor:
-        """A tensor of a variable's next value, which the programs that compute it give to the variable.
-
-        Args:
-            variable: is not changed now.
-            value: the next value, or what `op` makes it of.
-            op: takes the variable's value, and `value`.
-        """
-        if trace.current_graph() not in (None, self):
-            problem = "what is computed only in a branch or a loop cannot update a variable: use K.switch on the value"
-            raise ValueError(f"{problem} instead.")
-        value = trace.to_graph(value, variable.dtype, self, OPS["AssignVariableOp"])
-        following = value if op is None else op(trace.read_variable(self, variable), value)
-        variable.check_shape(following)
-        tensor: Any = ops.identity(following, name=f"{variable.name}/Update")
-        self.updates[tensor] = Update(variable, op and (op, value))
-        return tensor
-
-    @contextmanager
-    def after(self, tensors: list[GraphTensor]) -> Iterator[None]:
-        """What is recorded inside the `with` block needs these tensors; updated variables are read as updated."""
-        updated = {self.updates[t].variable: t for t in tensors if t in self.updates}
-        values = self.state.values
-        outside = {variable: values[variable] for variable in updated if variable in values}
-        values.update(updated)
-        try:
-            with self.control_dependencies([t.op for t in tensors]):
-                yield
-        finally:
-            for variable in updated:
-                del values[variable]
-            values.update(outside)
-
-
-def symbolic_graph() -> DefaultGraph | None:
-    """The default graph, if ops on K's variables are recorded in it now; None where values are computed or traced."""
-    current = trace.current_graph()
-    if current is None:
-        return None if recording.tapes else building.default
-    outermost = current.outermost
-    return outermost if isinstance(outermost, DefaultGraph) else None
+    if trace.current_graph() not in (None, graph):
+        problem = "what is computed only in a branch or a loop cannot update a variable: use K.switch on the value"
+        raise ValueError(f"{problem} instead.")
+    value = trace.to_graph(value, variable.dtype, graph, OPS["AssignVariableOp"])
+    following = value if op is None else op(trace.read_variable(graph, variable), value)
+    variable.check_shape(following)
+    assignment = trace.add_assignment(graph, variable, following)
+    if op is not None:
+        graph.note_change(assignment, op)
+    return assignment.outputs[0]
 
 
 def in_default_graph(x: Any) -> bool:
     """Whether it is a tensor of a default graph, of this thread's or another."""
     x = values_of(x)
-    return type(x) is GraphTensor and isinstance(x.graph, DefaultGraph)
+    return type(x) is GraphTensor and isinstance(x.graph, SessionGraph)
 
 
 def is_of_keras(x: Any) -> bool:
@@ -176,14 +89,6 @@ def is_of_keras(x: Any) -> bool:
 def interop_keras() -> Any:
     """The module that knows Keras' models; it has come along with Keras, where there are tensors of these."""
     return sys.modules["dovetail.interop.keras"]
-
-
-def open_default_graph() -> DefaultGraph:
-    """This thread's default graph, opened now if it was not open."""
-    graph = symbolic_graph() or building.default
-    if graph is None:
-        graph = building.default = DefaultGraph()
-    return graph
 
 
 # -- placeholders -----------------------------------------------------------------------------------------------------
@@ -245,7 +150,7 @@ def placeholder(
     if ragged:
         problem = "no tensor is ragged here; feed rows of one length, padded with zeros, and their lengths or a mask."
         raise k_error(NotImplementedError, "placeholder", problem)
-    if trace.current_graph() is not None and symbolic_graph() is None:
+    if trace.current_graph() is not None and recording_graph() is None:
         problem = "a function that is being traced has its arguments as inputs; make placeholders outside of it."
         raise k_error(ValueError, "placeholder", problem)
     dims = (None,) * ndim if not shape and ndim else _dims(shape)
@@ -366,7 +271,7 @@ def is_keras_tensor(x: Any) -> bool:
         raise k_error(ValueError, "is_keras_tensor", f"it needs a tensor, not {x!r}.")
     x = values_of(x)
     if type(x) is GraphTensor:
-        return isinstance(x.graph.outermost, DefaultGraph)
+        return isinstance(x.graph.outermost, SessionGraph)
     return kind_of(x).is_symbolic
 
 
@@ -447,7 +352,7 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
         (np.float32(6.0), np.float32(1.0))
         >>> K.clear_session()
     """
-    graph = symbolic_graph()
+    graph = recording_graph()
     if graph is None:
         return nullcontext()
-    return graph.after([t for t in flatten(control_inputs)[0] if type(t) is GraphTensor])
+    return graph.control_dependencies([t.op for t in flatten(control_inputs)[0] if type(t) is GraphTensor])

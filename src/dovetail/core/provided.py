@@ -16,7 +16,9 @@ class _Provided:
     Attributes:
         new_graph: (name, the graph around it or None) → an empty Graph; of `graph`.
         read: (graph, variable) → the graph Tensor that stands for the variable's value; of `graph`.
-        assign: (graph, variable, value) → None: gives the variable a value in a graph; of `graph`.
+        assign: (graph, variable, value, what made it of the variable's or None) → what assigning returns; gives the
+            variable a value in a graph; of `graph`.
+        run: (fetches, feed_dict, graph, a session or None) → their values, by a session of the graph; of `plan`.
         control: branches and loops in graphs; of `graph`.
         stacked_specs: (body, init, xs) → the specs of what a scan's body gives to be stacked; of `graph`.
         batched: (function of slices, xs) → its results for all slices at once, stacked, or None; of `graph`.
@@ -29,7 +31,8 @@ class _Provided:
 
     new_graph: Callable[..., Any]
     read: Callable[[Any, Any], Any]
-    assign: Callable[[Any, Any, Any], None]
+    assign: Callable[..., Any]
+    run: Callable[..., Any]
     control: Control
     stacked_specs: Callable[..., list[Any]]
     batched: Callable[..., list[Any] | None]

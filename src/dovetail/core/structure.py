@@ -53,8 +53,8 @@ def _flatten(value: Any, leaves: list[Any]) -> Structure:
             leaves += value
             return kind, None, (LEAF,) * len(value)
         return kind, None, tuple([_flatten(v, leaves) for v in value])
-    if isinstance(value, TensorShape):
-        return tuple, None, tuple([_flatten(v, leaves) for v in value])
+    if isinstance(value, (TensorShape, list)):  # of a list of another class, as the outputs of a graph, a list is made
+        return tuple if isinstance(value, tuple) else list, None, tuple([_flatten(v, leaves) for v in value])
     if value is None:
         return None
     if isinstance(value, dict):

@@ -48,7 +48,8 @@ class Variable(Operators):
     """A tensor that can be given a new value of the same shape and dtype.
 
     Args:
-        value: the first value: anything a tensor can be made of.
+        value: the first value: anything a tensor can be made of.  A graph Tensor is computed now, and the graph's
+            `initializer` can compute it again.
         dtype: its type; that of the value if not given.
         name: how graphs and messages call it.
         trainable: whether gradient tapes watch it by themselves.
@@ -56,8 +57,10 @@ class Variable(Operators):
 
     Attributes:
         name, dtype, shape, trainable, constraint: as given.
+        initial_value: the graph Tensor that gave the first value; None if something else did.
         followers: variables of other libraries, by library, that are assigned each value that this one is.
         symbolic: whether ops on it are recorded while the thread's default graph is open, as on those of `K.variable`.
+        is_counter: whether each program that reads it also gives it its last value, as what counts random draws.
         guard: what a thread holds that changes the variable; one for all variables that a plan assigns together.
 
     Example:
@@ -67,6 +70,7 @@ class Variable(Operators):
     """
 
     symbolic = False
+    is_counter = False
 
     def __init__(
         self,
@@ -76,6 +80,9 @@ class Variable(Operators):
         trainable: bool = True,
         constraint: Callable[[Any], Any] | None = None,
     ) -> None:
+        self.initial_value = value if kind_of(value) is provided.graph_kind else None
+        if self.initial_value is not None:
+            value = provided.run(value, None, value.graph)
         try:
             self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(dtype_of(value))
             with not_building():
@@ -90,6 +97,8 @@ class Variable(Operators):
         self.guard = Guard()
         self.followers: dict[str, Any] = {}
         self._buffer: Buffer | None = held_alone(tensor._value, tensor._engine)
+        if self.initial_value is not None:
+            self.initial_value.graph.add_variable(self)
 
     @property
     def ndim(self) -> int:
@@ -183,25 +192,25 @@ class Variable(Operators):
             value: of the variable's shape; cast to its dtype.
 
         Returns:
-            The variable, so that assignments can be chained; while a function is traced, too.
+            The variable, so that assignments can be chained; while a function is traced, too.  In a `SessionGraph`, the
+            tensor of its next value.
 
         Raises:
             ValueError: the shape differs, or the value is not known yet.
         """
         self.check_shape(value)
         if building.graphs:
-            provided.assign(building.graphs[-1], self, value)
-        elif kind_of(value).is_symbolic:
+            return provided.assign(building.graphs[-1], self, value)
+        if kind_of(value).is_symbolic:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
-        elif (engine := kind_of(value).autodiff(value)) is not None and engine is tracing_engine():
+        if (engine := kind_of(value).autodiff(value)) is not None and engine is tracing_engine():
             problem = f"{self.name!r} cannot be assigned what {engine.name} traces, which has no value yet; return it,"
             advice = "or, in a layer of Keras, assign a weight made by add_weight."
             raise op_error(ValueError, "AssignVariableOp", f"{problem} {advice}")
-        else:
-            tensor = self._tensor_of(value)
-            if tensor._engine.has_devices:
-                tensor = self._on_its_device(tensor)
-            self.guard.holding(put, [self], [held_alone(tensor._value, tensor._engine)])
+        tensor = self._tensor_of(value)
+        if tensor._engine.has_devices:
+            tensor = self._on_its_device(tensor)
+        self.guard.holding(put, [self], [held_alone(tensor._value, tensor._engine)])
         return self
 
     def follow(self, library: str, make: Callable[[np.ndarray], Any]) -> Any:
@@ -252,6 +261,10 @@ class Variable(Operators):
 
     def _assign_changed(self, change: Callable[[Any, Any], Any], delta: Any) -> Any:
         operand = delta.read() if isinstance(delta, Variable) else delta  # before: a thread holds one guard at a time
+        if building.graphs:
+            value = change(self.read(), operand)
+            self.check_shape(value)
+            return provided.assign(building.graphs[-1], self, value, change)
         return self.guard.holding(lambda: self.assign(change(self.read(), operand)))
 
     def delete(self) -> None:
@@ -265,7 +278,7 @@ class Variable(Operators):
 
     def __getstate__(self) -> dict[str, Any]:
         held = None if self._buffer is None else self.shared_buffer(None).tensor
-        return {**self.__dict__, "_buffer": held, "guard": None, "followers": {}}
+        return {**self.__dict__, "_buffer": held, "guard": None, "followers": {}, "initial_value": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         tensor = state["_buffer"]

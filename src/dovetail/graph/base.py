@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +24,7 @@ from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
+    from dovetail.core.variable import Variable
     from dovetail.graph.ir import Graph
 
 
@@ -86,6 +86,8 @@ class State:
 
 class GraphBase:
     """The operations of a graph, in order, and what is known of them; `Graph` adds edits, parts and text."""
+
+    session: Any = None
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
         self.name = name
@@ -153,13 +155,13 @@ class GraphBase:
         made_for = self._made_for if like is None else like
         if made_for is not None:
             operation._origin = made_for.origin
-        if inputs and (self._control or like is not None):
+        if (inputs or not operation.outputs) and (self._control or like is not None):
             waits = (*self._control, *(() if like is None else like.control_inputs), *waits)
         if waits:
             operation._control_inputs = {other: None for other in waits if not other.is_removed}
         before = self._cursors[-1].place(operation) if self._cursors else None
         self._attach(operation, before)
-        if op.name in EFFECTS:
+        if op.name in EFFECTS and not self.defers(attrs["variable"]):
             self.edited()
         return operation
 
@@ -319,8 +321,11 @@ class GraphBase:
             self._overrides = outside
 
     @contextmanager
-    def control_dependencies(self, operations: Iterable[Operation]) -> Iterator[None]:
+    def control_dependencies(self, operations: Iterable[Operation | GraphTensor]) -> Iterator[None]:
         """Operations added to this graph inside the `with` block run after these; constants and inputs need not.
+
+        Args:
+            operations: operations, and tensors that stand for theirs.
 
         Raises:
             ValueError: one is of another graph, or was removed.
@@ -337,14 +342,41 @@ class GraphBase:
             >>> second.op.control_inputs
             (<operation Tanh Tanh>,)
         """
-        outside, operations = self._control, tuple(operations)
-        for operation in operations:
-            self._check_member(operation)
-        self._control = (*outside, *operations)
+        outside = self._control
+        self._control = (*outside, *self._members(operations))
         try:
             yield
         finally:
             self._control = outside
+
+    def group(self, *operations: Operation | GraphTensor, name: str = "group") -> Operation:
+        """An operation without results that waits for others: running it does what they do.
+
+        Args:
+            operations: operations, and tensors that stand for theirs.
+            name: what it is called.
+
+        Raises:
+            ValueError: one is of another graph, or was removed.
+
+        Source: `tf.group`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph, v, w = dt.SessionGraph(), dt.Variable(1.0), dt.Variable(2.0)
+            >>> with graph.as_default():
+            ...     both = graph.group(v.assign_add(w), w.assign(0.0))
+            >>> both.run(), float(v), float(w)
+            (None, 3.0, 0.0)
+        """
+        return self.add(OPS["NoOp"], [], {}, [], name=name, waits=self._members(operations))
+
+    def _members(self, given: Iterable[Operation | GraphTensor]) -> list[Operation]:
+        """Operations of this graph, of which some are given as tensors."""
+        operations = [x.op if isinstance(x, GraphTensor) else x for x in given]
+        for operation in operations:
+            self._check_member(operation)
+        return operations
 
     # checks
 
@@ -371,6 +403,21 @@ class GraphBase:
         if tensor.op.graph is not self:
             return f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {self.name!r}."
         return f"{tensor!r} was removed from the graph {self.name!r}, so it cannot be used any more."
+
+    # assignments; a `SessionGraph` has rules of its own
+
+    def defers(self, variable: Variable) -> bool:
+        """Whether what is recorded after an assignment of a variable reads the value of before."""
+        return False
+
+    def done_with(self, operations: Iterable[Operation]) -> list[Operation]:
+        """The assignments that are done whenever some operations are: those of counters that they read."""
+        read = [op.attrs["variable"] for op in operations if op.type == "ReadVariableOp"]
+        return [self.state.last[v] for v in read if v.is_counter and v in self.state.last]
+
+    def change_of(self, assignment: Operation) -> tuple[Callable[[Any, Any], Any], GraphTensor] | None:
+        """For an assignment that changes the value by another: how, and by which tensor, if the graph knows it."""
+        return None
 
     def _check_own_inputs(self) -> None:
         """Refuses to change the inputs of a graph that an operation gives them."""
@@ -424,30 +471,6 @@ class GraphBase:
 
     def __contains__(self, operation: Operation) -> bool:
         return operation.graph is self and not operation.is_removed
-
-    def get_operation(self, name: str) -> Operation:
-        """An operation by name.
-
-        Raises:
-            KeyError: there is none; the message names close ones.
-        """
-        if name not in self._operations:
-            close = get_close_matches(name, self._operations, 3)
-            hint = f"; did you mean {' or '.join(close)}?" if close else ""
-            raise KeyError(f"no operation {name!r} in {self.name!r}{hint}")
-        return self._operations[name]
-
-    def get_tensor(self, name: str) -> GraphTensor:
-        """A tensor by name, as `dense_1/BiasAdd:0`; the number may be left out for the first output.
-
-        Raises:
-            KeyError: there is none; the message names close ones.
-        """
-        op_name, _, index = name.partition(":")
-        outputs = self.get_operation(op_name).outputs
-        if not (index or "0").isdigit() or int(index or 0) >= len(outputs):
-            raise KeyError(f"{op_name!r} has {len(outputs)} outputs, so there is no tensor {name!r}.")
-        return outputs[int(index or 0)]
 
     def subgraphs(self) -> list[Graph]:
         """The graphs that its operations hold (branches, bodies of loops), those inside of them first."""

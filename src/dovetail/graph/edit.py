@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dovetail.graph.base import GraphBase
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.inference import infer_from, is_told
 from dovetail.graph.journal import all_or_nothing, note
+from dovetail.graph.lookup import Lookup
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.order import position, stands_before
 from dovetail.graph.patterns import matches, rewrite
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Replacing: TypeAlias = Callable[[Operation], None]
 
 
-class Editing(GraphBase):
+class Editing(Lookup):
     """The editing methods of `Graph`."""
 
     # where new operations go

@@ -39,6 +39,7 @@ class Graph(Parts):
         closure_nodes: what was computed of eager Tensors for these while a function was traced, as nodes for tapes.
         is_traced: whether its tracing is over: then a function's graph is complete, and a subgraph captures no more.
         captures: for a subgraph, tensors of the outer graph and eager Tensors → the placeholders that stand for them.
+        session: the `Session` that runs it where none is named, once there is one.
         version: another number after each edit of what was there; adding operations is none, unless they have effects.
 
     Example:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.core.errors import Where, called_library, conventional, describe, op_error, place
 from dovetail.core.op import Op
+from dovetail.core.provided import provided
 from dovetail.core.recording import building
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import Operators
@@ -59,6 +60,33 @@ class GraphTensor(Operators):
     @property
     def spec(self) -> TensorSpec:
         return TensorSpec(self.shape, self.dtype)
+
+    @property
+    def device(self) -> str | None:
+        """The device of the operation that makes it; None where the plan chooses."""
+        return self.op.device
+
+    @property
+    def value_index(self) -> int:
+        """`index`, as TensorFlow calls it."""
+        return self.index
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
+        """Its value, as a NumPy array or scalar.
+
+        Args:
+            feed_dict: as of `Session.run`.
+            session: what computes it; if not given, the default session if it is of this graph, or the graph's own.
+
+        Source: `tf.Tensor.eval`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> x = dt.Graph().placeholder(dt.spec(()), "x")
+            >>> (x * 2.0).eval({x: 3.0})
+            np.float32(6.0)
+        """
+        return provided.run(self, feed_dict, self.graph, session)
 
     @property
     def ndim(self) -> int | None:
@@ -280,6 +308,16 @@ class Operation:
     def attr(self, name: str) -> Any:
         """A static argument by name."""
         return self.attrs[name]
+
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
+        """Does what it does, as assigning a variable; `eval` of its results gives values.
+
+        Args:
+            feed_dict, session: as of `GraphTensor.eval`.
+
+        Source: `tf.Operation.run`.
+        """
+        provided.run(self, feed_dict, self.graph, session)
 
     def needs(self, index: int) -> bool:
         """Whether the gradient by an input has to be computed; in a graph what nobody uses is pruned."""

@@ -54,10 +54,13 @@ def reach(
 
 
 def waited_for(operation: Operation) -> list[Operation]:
-    """The operations that one waits for; of an assignment, instead of earlier assignments, what these wait for."""
+    """The operations that one waits for; of an assignment, instead of earlier assignments, what these wait for.
+
+    Operations without results stand for what they wait for.
+    """
 
     def is_passed(other: Operation) -> bool:
-        return operation.type == other.type == "AssignVariableOp"
+        return operation.type == other.type == "AssignVariableOp" or not other.outputs
 
     found = walk(operation.control_inputs[::-1], lambda op: op.control_inputs[::-1] if is_passed(op) else ())
     return [op for op in found if not is_passed(op)]

@@ -195,5 +195,7 @@ class _Closure:
         found = list(trace.record(OPS[op], values))
         ends = self._carried + len(self._assigned)
         for variable, value in zip(self._assigned, found[self._carried : ends], strict=True):
-            trace.assign_variable(self.graph, variable, value)
+            assignment = trace.assign_variable(self.graph, variable, value)
+            if self.graph.defers(variable):
+                self.graph.note_belonging(value.op, assignment)  # type: ignore[attr-defined]  # it is a session graph
         return found[: self._carried] + found[ends:]

@@ -413,17 +413,30 @@ def _gradient_of_variable(node: Operation, gradient: Any, _: Any) -> tuple[None,
     return None, gradient
 
 
-def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> None:
-    """Gives a variable a value from this point of the program on."""
+def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> Operation | None:
+    """Gives a variable a value from this point of the program on; in a session graph, where a run does that.
+
+    Returns:
+        The operation, of a graph that is in no other.
+    """
+    if graph.defers(variable):
+        return add_assignment(graph, variable, value)
+    operation = None
     if graph.outer is None:
-        attrs, name = {"variable": variable}, f"{variable.name}/Assign"
-        operation = graph.add(OPS["AssignVariableOp"], [value], attrs, [value.spec], (SINGLE, None), name)
+        operation = add_assignment(graph, variable, value)
         if variable in graph.state.last:
             operation.add_control_input(graph.state.last[variable])
         graph.state.last[variable] = operation
     graph.state.values[variable] = value
     graph.state.assigned[variable] = None
     graph.state.unread.add(variable)
+    return operation
+
+
+def add_assignment(graph: Graph, variable: Any, value: GraphTensor) -> Operation:
+    """The operation that assigns, which nothing else of the graph knows."""
+    attrs, name = {"variable": variable}, f"{variable.name}/Assign"
+    return graph.add(OPS["AssignVariableOp"], [value], attrs, [value.spec], (SINGLE, None), name)
 
 
 # -- tracing whole functions ------------------------------------------------------------------------------------------
@@ -439,9 +452,23 @@ def trace(
     return graph, result
 
 
-def assign_any(graph: Graph, variable: Any, value: Any) -> None:
-    """Gives a variable any value from this point of the program on."""
-    assign_variable(graph, variable, to_graph(value, variable.dtype, graph, OPS["AssignVariableOp"]))
+def assign_any(graph: Any, variable: Any, value: Any, change: Callable[[Any, Any], Any] | None = None) -> Any:
+    """Gives a variable any value from this point of the program on.
+
+    Args:
+        graph, variable, value: as of `assign_variable`.
+        change: what made the value, of that of the variable and another.
+
+    Returns:
+        The variable; in a session graph the tensor of its next value.
+    """
+    tensor = to_graph(value, variable.dtype, graph, OPS["AssignVariableOp"])
+    operation = assign_variable(graph, variable, tensor)
+    if operation is None or not graph.defers(variable):
+        return variable
+    if change is not None:
+        graph.note_change(operation, change)
+    return operation.outputs[0]
 
 
 class _GraphKind(ValueKind):

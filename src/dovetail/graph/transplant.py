@@ -32,6 +32,7 @@ class Variables(Enum):
     """What becomes of the reads and assignments of variables among the operations."""
 
     KEEP = "They are copied like the others."
+    COLLECT = "Reads are copied like the others; what is assigned is a result like others."
     INPUTS = "A read becomes an input of the target; what is assigned is a result like others."
     READ = (
         "The target reads and assigns the variables itself, from their values at this point of its program on, as if "
@@ -76,6 +77,10 @@ class Copies:
             state = "was removed from" if tensor.op.is_removed else "is not known in"
             raise ValueError(f"{tensor!r} {state} the graph {tensor.graph.name!r}, so it has no value.")
         return found
+
+    def know(self, tensors: Iterable[GraphTensor]) -> bool:
+        """Whether something stands for each of some tensors of the other graph."""
+        return all(t in self.tensors for t in tensors)
 
     def of(self, tensors: Iterable[GraphTensor]) -> list[GraphTensor]:
         """The target's tensors for some of the other graph."""
@@ -193,7 +198,7 @@ def transplant(
     copies = Copies(into, mapped or {}, own, made_for)
     for tensor in inputs:
         copies.add_input(tensor)
-    operations = [op for op in operations if op.inputs or not all(t in copies.tensors for t in op.outputs)]
+    operations = [op for op in operations if op.inputs or not op.outputs or not copies.know(op.outputs)]
     if operations:
         copies.begin(operations, variables)
         handlers = _HANDLERS[variables]
@@ -236,12 +241,14 @@ def _close_over(copies: Copies, operation: Operation) -> None:
 # where variables do not stay as they are: (copies, a read) → what stands for its variable's value at the start
 _VALUES: dict[Variables, Callable[[Copies, Operation], GraphTensor] | None] = {
     Variables.KEEP: None,
+    Variables.COLLECT: None,
     Variables.INPUTS: lambda copies, read: copies.add_input(read.outputs[0]),
     Variables.READ: lambda copies, read: trace.read_variable(copies.target, read.attrs["variable"]),
 }
 # what is done with an operation of a type, in the place of copying it
 _HANDLERS: dict[Variables, dict[str, Callable[[Copies, Operation], None]]] = {
     Variables.KEEP: {"Const": _copy_constant},
+    Variables.COLLECT: {"Const": _copy_constant, "AssignVariableOp": _give_value},
     Variables.INPUTS: {"Const": _copy_constant, "ReadVariableOp": _use_value, "AssignVariableOp": _give_value},
     Variables.READ: {"Const": _close_over, "ReadVariableOp": _use_value, "AssignVariableOp": _assign},
 }

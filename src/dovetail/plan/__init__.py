@@ -2,5 +2,7 @@
 
 from dovetail.core.provided import provided
 from dovetail.plan.bodies import run_body
+from dovetail.plan.session import run
 
 provided.run_body = run_body
+provided.run = run

@@ -65,6 +65,14 @@ def call(inputs: Eachs, graph: GraphLike) -> tuple[Tensor, ...]:
     """
 
 
-NOT_COMPUTED = ("Placeholder", "Const", "ReadVariableOp", "AssignVariableOp")
+@primitive("NoOp", infer=tuple, differentiable=False)
+def no_op() -> tuple[()]:
+    """Nothing; operations that it waits for are done where it is.
+
+    Source: `tf.no_op`.
+    """
+
+
+NOT_COMPUTED = ("Placeholder", "Const", "ReadVariableOp", "AssignVariableOp", "NoOp")
 EFFECTS = ("AssignVariableOp",)  # what is done even if nobody uses the result
 SHOWN = ("Print",)  # what is done whenever it is computed, so as often as it stands in a program

@@ -36,6 +36,7 @@ class Generator:
             raise op_error(TypeError, "Generator", f"the seed must be an integer, not {describe(seed)}.")
         self.seed = seed
         self.count = Variable(0, "int32", name="generator/count", trainable=False)
+        self.count.is_counter = True
 
     def next_key(self) -> Any:
         """A key that was not given before."""

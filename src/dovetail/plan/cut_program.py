@@ -1,0 +1,76 @@
+"""Cut programs: parts of a graph, cut out at their inputs, that take and give numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail.core import arguments
+from dovetail.core.engine import Engine
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.infer import fits
+from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import static_shape
+from dovetail.graph.cut import Value, cut
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.plan.concrete import Concrete
+
+
+class CutProgram:
+    """What computes some tensors of a graph from others, and gives variables their new values; see `graph.cut`.
+
+    Args:
+        graph, inputs, outputs, wanted, name: as of `cut`.
+
+    Attributes:
+        graph: what is run.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Sequence[Value],
+        outputs: Sequence[Value],
+        wanted: Sequence[GraphTensor | Operation] = (),
+        name: str = "function",
+    ) -> None:
+        self.graph = cut(graph, inputs, outputs, wanted, name)
+        self._result_count = len(outputs)
+        self._concrete = Concrete(self.graph)
+
+    @property
+    def inputs(self) -> list[GraphTensor]:
+        """Its own tensors for the inputs."""
+        return self.graph.inputs
+
+    def __call__(self, values: Sequence[Any], engine: Engine | None = None) -> list[Any]:
+        """Runs it.
+
+        Args:
+            values: numbers, lists, arrays or tensors, one for each input.
+            engine: what computes; if not given, that of the first Tensor among the values, or the current one.
+
+        Returns:
+            NumPy arrays and scalars.
+
+        Raises:
+            ValueError: a value does not fit its input.
+        """
+        engine = engine or next((v._engine for v in values if type(v) is Tensor), None) or current_engine()
+        given = []
+        for tensor, value in zip(self.inputs, values, strict=True):
+            _check_value(tensor, value)
+            given.append(arguments.as_tensor(value, tensor.dtype, engine)._value)
+        results = self._concrete.run(given, engine)[: self._result_count]
+        return [np.array(engine.to_numpy(result))[()] for result in results]
+
+
+def _check_value(tensor: GraphTensor, value: Any) -> None:
+    name = tensor.op.name
+    if value is None or type(value) is GraphTensor:
+        raise TypeError(f"the input {name!r} needs a value, a number or an array, not {value!r}.")
+    shape = static_shape(value)
+    if not fits(tuple(shape), tensor.shape):
+        raise ValueError(f"the input {name!r} is {tensor.spec!r}: a value of shape {tuple(shape)} does not fit.")

@@ -1,0 +1,221 @@
+"""Sessions: running parts of a graph that is built by and by, as TensorFlow 1 did."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NoReturn
+
+from dovetail.core.cache import Cache
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.errors import describe
+from dovetail.core.recording import not_building
+from dovetail.core.structure import flatten, unflatten
+from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import kind_of
+from dovetail.core.variable import Variable
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.session_graph import open_default_graph
+from dovetail.graph.trace import current_graph
+from dovetail.plan.cut_program import CutProgram
+
+PROGRAMS = 100  # that a session keeps: as many that run now, and as many that ran before
+
+
+class _Sessions(threading.local):
+    """The sessions that are this thread's default, outermost first."""
+
+    stack: tuple[Session, ...] = ()
+
+
+_sessions = _Sessions()
+
+
+class Session:
+    """Computes what it is asked for of a graph, and nothing else.
+
+    Args:
+        graph: what it runs; if not given, the graph that is being built, or this thread's default one.
+        engine: the name of what computes; if not given, that of the first Tensor that is fed, or the current one.
+
+    Attributes:
+        graph: as given.
+
+    Source: `tf.compat.v1.Session`.
+
+    Example:
+        >>> import dovetail as dt
+        >>> graph, w = dt.Graph(), dt.Variable(3.0)
+        >>> with graph.as_default():
+        ...     x = graph.placeholder(dt.spec(()), "x")
+        ...     y = x * w
+        >>> with Session(graph) as session:
+        ...     session.run({"product": y, "w": w}, {x: 2.0}), y.eval({"x:0": 4.0})
+        ({'product': np.float32(6.0), 'w': np.float32(3.0)}, np.float32(12.0))
+    """
+
+    def __init__(self, graph: Graph | None = None, engine: str | None = None) -> None:
+        self.graph = current_graph() or open_default_graph() if graph is None else graph
+        if not isinstance(self.graph, Graph):
+            raise TypeError(f"a session runs a dovetail.Graph, not {describe(graph)}.")
+        self._engine = None if engine is None else get_engine(engine)
+        self._programs: Cache[Any, tuple[CutProgram, Any]] = Cache(PROGRAMS)
+        self._version = self.graph.version
+        self._is_closed = False
+        self._entered: list[ExitStack] = []
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """Computes tensors, and does the assignments among them.  Edits of the graph count from the next run on.
+
+        All that a run computes, it computes from what the variables were before it.
+
+        Args:
+            fetches: a structure of tensors, variables, operations, their names, and None; `"x"` names an operation,
+                `"x:0"` a tensor.
+            feed_dict: tensors and variables of the graph, or names of tensors → what they are in this run: numbers,
+                lists, arrays or tensors, also of other libraries.
+
+        Returns:
+            NumPy arrays and scalars in the structure of `fetches`; of operations, None.
+
+        Raises:
+            ValueError: a placeholder is needed that is not fed, a value does not fit, or a tensor is of another graph.
+            KeyError: there is no tensor or operation of a name.
+            TypeError: a fetch or a key of `feed_dict` is none of these.
+            RuntimeError: the session is closed.
+
+        Source: `tf.compat.v1.Session.run`.
+        """
+        leaves, structure = flatten(fetches)
+        feeds = dict(feed_dict or {})
+        with not_building():
+            keys = [self._fed(key) for key in feeds]
+            found = self._computed(keys, list(map(self._fetched, leaves)), list(feeds.values()))
+        return unflatten(structure, found)
+
+    def _computed(self, keys: Sequence[Any], fetched: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        """What is fetched, of tensors and variables of the graph that are fed."""
+        if self._is_closed:
+            raise RuntimeError("the session is closed: make another one, dovetail.Session(graph).")
+        results = [x for x in fetched if isinstance(x, (GraphTensor, Variable))]
+        wanted = [x for x in fetched if isinstance(x, Operation)]
+        program = self._program(keys, results, wanted)
+        found = iter(program(values, self._engine) if program else ())
+        return [next(found) if isinstance(x, (GraphTensor, Variable)) else _value(x) for x in fetched]
+
+    def _program(self, keys: Sequence[Any], results: Sequence[Any], wanted: Sequence[Any]) -> CutProgram | None:
+        if not (results or wanted):
+            return None
+        if self._version != self.graph.version:
+            self._version = self.graph.version  # the graph was edited
+            self._programs = Cache(PROGRAMS)
+        known = tuple(keys), tuple(results), tuple(wanted)  # they are kept, so that their ids stay theirs
+        key = tuple(tuple(map(id, part)) for part in known)
+        found = self._programs.get(key)
+        if found is None:
+            found = self._programs.put(key, (CutProgram(self.graph, *known, name="run"), known))
+        return found[0]
+
+    def _fetched(self, x: Any) -> Any:
+        """A leaf of the fetches, as a tensor or operation of the graph, a variable or a Tensor."""
+        if isinstance(x, (str, GraphTensor, Operation)):
+            return self.graph.as_graph_element(x)
+        return self._held(x, "can be computed")
+
+    def _fed(self, x: Any) -> Any:
+        """A key of what is fed, as a tensor of the graph or a variable."""
+        if isinstance(x, (str, GraphTensor, Operation)):
+            return self.graph.as_graph_element(x, allow_operation=False)
+        found = self._held(x, "can be fed")
+        return self.graph.closures.get(found, found) if isinstance(found, Tensor) else found
+
+    def _held(self, x: Any, what: str) -> Any:
+        found = kind_of(x).followed(x)
+        if not isinstance(found, (Variable, Tensor)):
+            found = kind_of(x).in_graph(x, self.graph)
+        if not isinstance(found, (GraphTensor, Variable, Tensor)):
+            raise TypeError(f"tensors, operations, variables and their names {what}, not {x!r}.")
+        return found
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Callable[..., Any]:
+        """A function of values for tensors, that runs what is fetched.
+
+        Args:
+            fetches: as of `run`.
+            feed_list: what the arguments of the function are fed to.
+
+        Source: `tf.compat.v1.Session.make_callable`.
+        """
+        return lambda *values: self.run(fetches, dict(zip(feed_list, values, strict=True)))
+
+    @contextmanager
+    def as_default(self) -> Iterator[Session]:
+        """`tensor.eval` and `operation.run` use this session inside the `with` block.
+
+        Source: `tf.compat.v1.Session.as_default`.
+        """
+        outside = _sessions.stack
+        _sessions.stack = (*outside, self)
+        try:
+            yield self
+        finally:
+            _sessions.stack = outside
+
+    def __enter__(self) -> Session:
+        """The session is the default one, and what is recorded goes to its graph; it is closed at the end."""
+        with ExitStack() as entered:
+            entered.enter_context(self.graph.as_default())
+            entered.enter_context(self.as_default())
+            self._entered.append(entered.pop_all())
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.pop().__exit__(*error)
+        self.close()
+
+    def close(self) -> None:
+        """Forgets what it compiled; it runs nothing any more.
+
+        Source: `tf.compat.v1.Session.close`.
+        """
+        self._is_closed = True
+        self._programs = Cache(PROGRAMS)
+
+    def partial_run_setup(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Not offered: a program is compiled as a whole.
+
+        Raises:
+            NotImplementedError: says what to do.
+        """
+        problem = "a run is compiled as a whole, so it cannot be interrupted for more values"
+        raise NotImplementedError(f"partial runs are not offered: {problem}; run twice, and feed what the first gave.")
+
+    partial_run = partial_run_setup
+
+    def __repr__(self) -> str:
+        return f"<session of {self.graph!r}>"
+
+
+def _value(x: Any) -> Any:
+    return x.numpy()[()] if isinstance(x, Tensor) else None
+
+
+def default_session() -> Session | None:
+    """The session that is this thread's default; None if there is none."""
+    return _sessions.stack[-1] if _sessions.stack else None
+
+
+def session_of(graph: Graph) -> Session:
+    """The session that runs a graph where none is named: the default one if it is of the graph, or the graph's own."""
+    session = default_session()
+    if session is not None and session.graph is graph:
+        return session
+    if graph.session is None:
+        graph.session = Session(graph)
+    return graph.session
+
+
+def run(fetches: Any, feed_dict: Any, graph: Graph, session: Session | None = None) -> Any:
+    """Computes tensors of a graph in a session, or in that of the graph if none is given."""
+    return (session or session_of(graph)).run(fetches, feed_dict)
