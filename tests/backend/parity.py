@@ -14,6 +14,7 @@ import functools
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def call(name: str, /, *args: Any, **options: Any) -> Case:
     slots, named = [place(a) for a in args], {k: place(v) for k, v in options.items()}
 
     def run(K: Any, *given: Any) -> Any:
-        return getattr(K, name)(*[fill(s, given) for s in slots], **{k: fill(v, given) for k, v in named.items()})
+        return attrgetter(name)(K)(*[fill(s, given) for s in slots], **{k: fill(v, given) for k, v in named.items()})
 
     text = ", ".join([*map(_show, args), *(f"{k}={_show(v)}" for k, v in options.items())])
     return Case((name,), run, tuple(arrays), text=f"{name}({text})", **case_options)
@@ -129,14 +130,19 @@ def oracle() -> Any:
 
 
 @functools.cache
-def expected(case: Case) -> Any:
-    """What the oracle makes of a case: its leaves, or the exception that it raises."""
+def expected(case: Case, reference: Any = None) -> Any:
+    """What the oracle makes of a case: its leaves, or the exception that it raises.
+
+    Args:
+        case: what is run.
+        reference: the oracle, if it is another one than K's.
+    """
     import tensorflow as tf
 
     if case.expected is not None:
         return leaves(case.expected(*case.drawn()))
     try:
-        found: Any = leaves(case.run(oracle(), *[tf.constant(a) for a in case.drawn()]))
+        found: Any = leaves(case.run(reference or oracle(), *[tf.constant(a) for a in case.drawn()]))
     except Exception as error:
         found = error
     if case.definition is None:

@@ -45,7 +45,7 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 told = hasattr(error, "k_name")  # by a function of K's, which chose the type
                 _name(error, name, lambda: arguments.describe(args, kwargs))
                 if isinstance(error, IndexError) and not told and hasattr(error, "k_name"):
-                    raise _as_value_error(error) from error.__cause__
+                    raise as_value_error(error) from error.__cause__
                 raise
 
         return call
@@ -64,7 +64,7 @@ def _name(error: Exception, name: str, given: Callable[[], str]) -> None:
         error.dovetail, error.k_name = error.args[0], name  # type: ignore[attr-defined]
 
 
-def _as_value_error(error: Exception) -> Exception:
+def as_value_error(error: Exception) -> Exception:
     wanted = ValueError(*error.args).with_traceback(error.__traceback__)
     vars(wanted).update(vars(error))
     return wanted

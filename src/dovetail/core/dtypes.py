@@ -60,6 +60,16 @@ class DType(str):
         """The NumPy dtype; bfloat16 and the 8-bit floats are those of ml_dtypes."""
         return np.dtype(getattr(ml_dtypes, self, None) or str(self))
 
+    @property
+    def as_numpy_dtype(self) -> type:
+        """The class of NumPy's scalars; what programs for TensorFlow ask."""
+        return self.numpy.type
+
+    @property
+    def base_dtype(self) -> DType:
+        """Itself; TensorFlow 1 had references to dtypes, too."""
+        return self
+
     @cached_property
     def itemsize(self) -> int:
         """Bytes per element."""

@@ -80,6 +80,28 @@ class TensorShape(tuple[Any, ...]):
             raise ValueError(f"no tensor has both the shape {self} and the shape {other}.")
         return TensorShape(b if a is None else a for a, b in zip(self, other, strict=True))
 
+    @property
+    def dims(self) -> list[int | None] | None:
+        """The dimensions in a list; None if not even the rank is known."""
+        return None if self.rank is None else list(self)
+
+    def concatenate(self, other: Any) -> TensorShape:
+        """The dimensions of both, one behind the other; of an unknown rank if one of them is."""
+        other = shape_of(other)
+        return UNKNOWN if self.rank is None or other.rank is None else TensorShape((*self, *other))
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """What is known of a shape that has so many axes.
+
+        Raises:
+            ValueError: it has others.
+        """
+        return self.merge_with([None] * rank)
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raises ValueError where the shape cannot have so many axes."""
+        self.with_rank(rank)
+
     def __getitem__(self, place: Any) -> Any:
         found = tuple.__getitem__(self, place)
         return TensorShape(found) if type(place) is slice else found

@@ -1,0 +1,24 @@
+"""TensorFlow's names, on every engine, for programs that were written for TensorFlow 1 and 2.
+
+    import dovetail.compat.tensorflow as tf                as `import tensorflow as tf` of TensorFlow 2
+    import dovetail.compat.tensorflow.compat.v1 as tf      as `import tensorflow.compat.v1 as tf`, and TensorFlow 1
+
+`table` has all names; `names` fills it, a module a family; what is asked for here is looked up there.
+docs/tensorflow.md tells what differs.
+"""
+
+import sys as _sys
+from typing import Any as _Any
+
+from dovetail.compat.tensorflow import names as _names  # noqa: F401  # fills the table
+from dovetail.compat.tensorflow import view as _view
+
+_view.install()
+
+
+def __getattr__(name: str) -> _Any:
+    return _view.find("v2", "", name, _sys.modules[__name__])
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_view.members("v2", "")})

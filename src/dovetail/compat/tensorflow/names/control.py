@@ -1,0 +1,339 @@
+"""TensorFlow's names of control flow: branches, loops, arrays of tensors, and Python inside of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.core import nest_flatten, pack_sequence_as
+from dovetail.compat.tensorflow.names.tensor_array import TensorArray
+from dovetail.compat.tensorflow.table import absent, function, value
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import is_recorded, is_tensor
+from dovetail.graph import trace
+
+# -- branches ---------------------------------------------------------------------------------------------------------
+
+
+@function("cond", "v2", scope=True)
+def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
+    """What one of two functions gives.
+
+    Source: `tf.cond`.
+    """
+    if not callable(true_fn) or not callable(false_fn):
+        raise op_error(TypeError, "tf.cond", "true_fn and false_fn must be functions without arguments.")
+    return ops.cond(pred, true_fn, false_fn)
+
+
+@function("cond", "v1", scope=True)
+def cond_v1(
+    pred: Any,
+    true_fn: Any = None,
+    false_fn: Any = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Any = None,
+    fn2: Any = None,
+) -> Any:
+    """What one of two functions gives.
+
+    Source: `tf.compat.v1.cond`.
+    """
+    return _unpacked(cond(pred, fn1 if true_fn is None else true_fn, fn2 if false_fn is None else false_fn), strict)
+
+
+def _unpacked(result: Any, strict: bool) -> Any:
+    """A list of one is that one, as in TensorFlow 1."""
+    return result[0] if not strict and type(result) in (list, tuple) and len(result) == 1 else result
+
+
+@function("case", scope=True)
+def case(
+    pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, strict: bool = False, name: str | None = None
+) -> Any:
+    """What the function of the first condition that holds gives.
+
+    Source: `tf.case`.
+    """
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    if not pairs:
+        raise op_error(ValueError, "tf.case", "it needs one pair of a condition and a function, or more.")
+    if default is None:
+        *pairs, (_, default) = pairs
+
+    def chosen(left: list[Any]) -> Any:
+        if not left:
+            return default()
+        (condition, function), *others = left
+        return ops.cond(condition, function, lambda: chosen(others))
+
+    return _unpacked(chosen(pairs), strict)
+
+
+@function("switch_case", scope=True)
+def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: str | None = None) -> Any:
+    """What the function of a number gives; the last one, or the default, for numbers without one.
+
+    Source: `tf.switch_case`.
+    """
+    found = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
+    if found and isinstance(found[0], tuple):
+        pairs = dict(found)
+        if sorted(pairs) != list(range(len(pairs))):
+            raise op_error(ValueError, "tf.switch_case", f"the numbers must be 0 to {len(pairs) - 1}: {sorted(pairs)}.")
+        found = [pairs[i] for i in range(len(pairs))]
+    branches = [*found, default or found[-1]]
+    index = ops.convert(branch_index)
+    outside = ops.logical_or(ops.less(index, 0), ops.greater_equal(index, len(found)))
+    return ops.switch_case(ops.where(outside, len(found), index), branches)
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+
+def _while(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, maximum_iterations: Any) -> Any:
+    """The last values of a loop; arrays of tensors among them go through it as tensors."""
+    structure = _in_graph(cond, list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars])
+    leaves = nest_flatten(structure)
+    if not any(isinstance(leaf, TensorArray) for leaf in leaves):
+        kept, condition, step = structure, cond, body
+        found = ops.while_loop(condition, lambda *v: _listed(step(*v), len(kept)), kept, maximum_iterations)
+    else:
+        if any(isinstance(leaf, TensorArray) and leaf.is_empty for leaf in leaves):
+            written = nest_flatten(_listed(body(*structure), len(structure)))  # tells the shape of what is written
+            leaves = [_like(leaf, after) for leaf, after in zip(leaves, written, strict=True)]
+
+        def arrays(values: Sequence[Any]) -> list[Any]:
+            pairs = zip(leaves, values, strict=True)
+            return pack_sequence_as(
+                structure, [leaf.of(v) if isinstance(leaf, TensorArray) else v for leaf, v in pairs]
+            )
+
+        def stacked(values: Any) -> list[Any]:
+            return [v.stack() if isinstance(v, TensorArray) else v for v in nest_flatten(values)]
+
+        last = ops.while_loop(
+            lambda *v: cond(*arrays(v)),
+            lambda *v: stacked(_listed(body(*arrays(v)), len(structure))),
+            stacked(pack_sequence_as(structure, leaves)),
+            maximum_iterations,
+        )
+        found = arrays(last)
+    found = list(found) if isinstance(found, (list, tuple)) else [found]
+    if not isinstance(loop_vars, (list, tuple)):
+        return found[0]
+    return type(loop_vars)(*found) if hasattr(loop_vars, "_fields") else type(loop_vars)(found)
+
+
+def _in_graph(cond: Callable[..., Any], loop_vars: list[Any]) -> list[Any]:
+    """The variables, as constants of the graph if only the condition depends on it."""
+    leaves = nest_flatten(loop_vars)
+    is_building = trace.current_graph() is not None or graph_mode.graph() is not None
+    if not is_building or any(is_recorded(leaf) for leaf in leaves if not isinstance(leaf, TensorArray)):
+        return loop_vars
+    condition = cond(*loop_vars)
+    if not is_recorded(condition):
+        return loop_vars
+    graph = condition.graph
+    constants = [v if isinstance(v, TensorArray) else graph.constant(ops.convert(v).numpy()) for v in leaves]
+    return pack_sequence_as(loop_vars, constants)
+
+
+def _like(before: Any, after: Any) -> Any:
+    return before.zeros_like(after) if isinstance(before, TensorArray) else before
+
+
+def _listed(result: Any, count: int) -> list[Any]:
+    """What a body returns for so many variables."""
+    return list(result) if isinstance(result, (list, tuple)) and len(result) == count else [result]
+
+
+@function("while_loop", "v2", scope=True)
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The last values of variables that a body changes as long as a condition holds.
+
+    Source: `tf.while_loop`.
+    """
+    return _while(cond, body, loop_vars, maximum_iterations)
+
+
+@function("while_loop", "v1", scope=True)
+def while_loop_v1(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """The last values of variables that a body changes as long as a condition holds.
+
+    Source: `tf.compat.v1.while_loop`.
+    """
+    return _unpacked(_while(cond, body, loop_vars, maximum_iterations), return_same_structure)
+
+
+@function("map_fn", scope=True)
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """What a function gives for each slice, stacked.
+
+    Source: `tf.map_fn`.
+    """
+    signature = dtype if fn_output_signature is None else fn_output_signature
+    found = ops.map_fn(fn, elems)
+    leaves, wanted = nest_flatten(found), nest_flatten(signature)
+    for leaf, spec in zip(leaves, wanted, strict=False) if signature is not None else ():
+        expected = as_dtype(getattr(spec, "dtype", spec))
+        if leaf.dtype != expected:
+            raise op_error(ValueError, "tf.map_fn", f"fn gives {leaf.dtype}, but {expected} was said.")
+    return found
+
+
+@function("vectorized_map", scope=True)
+def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
+    """What a function gives for each slice, computed for all at once.
+
+    Source: `tf.vectorized_map`.
+    """
+    return ops.vectorized_map(fn, elems)
+
+
+def _fold(fold: Callable[..., Any]) -> Callable[..., Any]:
+    def folded(
+        fn: Callable[[Any, Any], Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        return fold(fn, elems, initializer)
+
+    return folded
+
+
+function("foldl", scope=True)(_fold(ops.foldl))
+function("foldr", scope=True)(_fold(ops.foldr))
+
+
+@function("scan", scope=True)
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The values of an accumulator that a function makes of each slice, one after the other.
+
+    Source: `tf.scan`.
+    """
+    leaves = [ops.convert(leaf) for leaf in nest_flatten(elems)]
+    whole = pack_sequence_as(elems, leaves)
+    if initializer is not None:
+        start = pack_sequence_as(initializer, [ops.convert(v) for v in nest_flatten(initializer)])
+        return _scanned(fn, start, whole, reverse)
+    ends = slice(-1, None) if reverse else slice(0, 1)
+    rest = slice(None, -1) if reverse else slice(1, None)
+    first = pack_sequence_as(elems, [leaf[ends] for leaf in leaves])
+    start = pack_sequence_as(elems, [leaf[0] for leaf in nest_flatten(first)])
+    found = _scanned(fn, start, pack_sequence_as(elems, [leaf[rest] for leaf in leaves]), reverse)
+    pairs = zip(nest_flatten(first), nest_flatten(found), strict=True)
+    return pack_sequence_as(found, [ops.concatenate([b, a] if reverse else [a, b]) for a, b in pairs])
+
+
+def _scanned(fn: Callable[[Any, Any], Any], start: Any, elems: Any, reverse: bool) -> Any:
+    def step(carried: Any, element: Any) -> tuple[Any, Any]:
+        after = fn(carried, element)
+        return after, after
+
+    return ops.scan(step, start, elems, reverse=reverse)[1]
+
+
+# -- Python inside of programs ----------------------------------------------------------------------------------------
+
+
+def _call_python(title: str, func: Callable[..., Any], inp: Sequence[Any], Tout: Any, as_arrays: bool) -> Any:
+    if any(map(is_recorded, inp)):
+        problem = "Python cannot run inside of a graph; write it in ops, or call it on what a session returns."
+        raise op_error(NotImplementedError, f"tf.{title}", problem)
+    given = [np.asarray(ops.convert(x).numpy()) for x in inp] if as_arrays else [ops.convert(x) for x in inp]
+    found = func(*given)
+    if isinstance(Tout, (list, tuple)):
+        results = found if isinstance(found, (list, tuple)) else [found]
+        return [ops.convert(np.asarray(x), as_dtype(t)) for x, t in zip(results, Tout, strict=True)]
+    if Tout is None or found is None:
+        return None
+    return ops.convert(found if is_tensor(found) else np.asarray(found), as_dtype(Tout))
+
+
+@function("py_func")
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """What a Python function makes of arrays.
+
+    Source: `tf.compat.v1.py_func`.
+    """
+    return _call_python("py_func", func, inp, Tout, as_arrays=True)
+
+
+@function("numpy_function")
+def numpy_function(
+    func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
+) -> Any:
+    """What a Python function makes of arrays.
+
+    Source: `tf.numpy_function`.
+    """
+    return _call_python("numpy_function", func, inp, Tout, as_arrays=True)
+
+
+@function("py_function")
+def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
+    """What a Python function makes of tensors.
+
+    Source: `tf.py_function`.
+    """
+    return _call_python("py_function", func, inp, Tout, as_arrays=False)
+
+
+value("TensorArray", TensorArray)
+absent(
+    "queue. QueueBase FIFOQueue train.Coordinator train.start_queue_runners", "Queues are not offered: feed batches."
+)

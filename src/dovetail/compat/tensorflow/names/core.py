@@ -1,0 +1,461 @@
+"""TensorFlow 2's core names: constants, functions, tapes, gradients, modules, structures, and classes of values."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.autodiff.custom import custom_gradient
+from dovetail.autodiff.graph_gradients import gradients as graph_gradients
+from dovetail.autodiff.recompute import recompute_grad
+from dovetail.autodiff.registry import RegisterGradient
+from dovetail.autodiff.tape import GradientTape
+from dovetail.compat.tensorflow.table import function, row, value
+from dovetail.core.dtypes import ALL, DType, as_dtype
+from dovetail.core.errors import op_error
+from dovetail.core.recording import not_building
+from dovetail.core.spec import TensorSpec, spec
+from dovetail.core.structure import flatten
+from dovetail.core.tensor import Tensor
+from dovetail.core.tensor_shape import TensorShape, shape_of
+from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.interop import dlpack
+from dovetail.plan.function import function as dt_function
+
+# -- classes of values ------------------------------------------------------------------------------------------------
+
+
+class _Kind(type):
+    """The type of classes that stand for Dovetail's: what is one of `kinds` is an instance."""
+
+    kinds: tuple[type, ...]
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.kinds)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.kinds) or super().__subclasscheck__(other)
+
+
+class TFTensorShape(metaclass=_Kind):
+    """A shape, of which dimensions, or even their number, may not be known.
+
+    Source: `tf.TensorShape`.
+    """
+
+    kinds = (TensorShape,)
+
+    def __new__(cls, dims: Any = None) -> Any:
+        return shape_of([dims] if isinstance(dims, (int, np.integer)) else dims)
+
+
+class TFTensorSpec(metaclass=_Kind):
+    """The shape and dtype of a tensor.
+
+    Source: `tf.TensorSpec`.
+    """
+
+    kinds = (TensorSpec,)
+
+    def __new__(cls, shape: Any, dtype: Any = "float32", name: str | None = None) -> Any:
+        return spec(shape, dtype)
+
+
+class TFTensor(metaclass=_Kind):
+    """What computes and is computed: Dovetail's Tensors, and the tensors of graphs.
+
+    Source: `tf.Tensor`.
+    """
+
+    kinds = (Tensor, GraphTensor)
+
+
+value("TensorShape", TFTensorShape)
+value("TensorSpec", TFTensorSpec)
+value("Tensor", TFTensor)
+value("Operation", Operation)
+value("DType dtypes.DType", DType)
+for _name, _dtype in ALL.items():
+    value(f"{_name} dtypes.{_name}", _dtype)
+value("half", ALL["float16"])
+value("double", ALL["float64"])
+value("as_dtype dtypes.as_dtype", as_dtype)
+value("__version__ version.VERSION VERSION", "2.21.0")
+
+# -- tensors ----------------------------------------------------------------------------------------------------------
+
+
+@function("constant")
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str | None = None, verify_shape: bool = False
+) -> Any:
+    """A tensor of numbers; a shape is given to all of them, or to a single one many times.
+
+    Source: `tf.constant`.
+    """
+    if shape is None:
+        return ops.constant(value, dtype)
+    shape, count = tuple(int(dim) for dim in shape), np.size(value)
+    if count == 1:
+        return ops.broadcast_to(ops.reshape(ops.constant(value, dtype), ()), shape)
+    if count != math.prod(shape):
+        raise op_error(TypeError, "tf.constant", f"the {count} numbers do not fill the shape {shape}.")
+    return ops.reshape(ops.constant(value, dtype), shape)
+
+
+def _tensor(value: Any, dtype: Any = None, hint: Any = None, name: str | None = None) -> Any:
+    if dtype is None and hint is not None and not is_tensor(value):
+        try:
+            return ops.convert(value, hint)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    if dtype is not None and is_tensor(value) and as_dtype(dtype_of(value)) != as_dtype(dtype):
+        problem = f"a tensor of {dtype_of(value)} is not made one of {as_dtype(dtype)}; tf.cast does that."
+        raise op_error(ValueError, "tf.convert_to_tensor", problem)
+    return ops.convert(value, dtype)
+
+
+row(
+    "convert_to_tensor",
+    _tensor,
+    "value dtype dtype_hint:hint",
+    v1="value dtype name preferred_dtype:hint dtype_hint:hint",
+)
+value("is_tensor", is_tensor)
+
+# -- functions and gradients ------------------------------------------------------------------------------------------
+
+_settings = {"eager": False}
+
+
+@function("function")
+def tf_function(
+    func: Any = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    **options: Any,
+) -> Any:
+    """A compiled function; its Python is not translated, so branches on tensors are `tf.cond`.
+
+    Source: `tf.function`.
+    """
+    if func is None:
+        return lambda func: tf_function(func, input_signature)
+    if input_signature is not None:
+        input_signature = flatten(input_signature)[0] if isinstance(input_signature, (list, tuple)) else input_signature
+    compiled = dt_function(func, input_signature=input_signature)
+    return _Switched(func, compiled)
+
+
+class _Switched:
+    """A compiled function that `tf.config.run_functions_eagerly` can turn into the one it was made of."""
+
+    def __init__(self, python_function: Callable[..., Any], compiled: Any) -> None:
+        self.python_function, self._compiled = python_function, compiled
+        self.__wrapped__ = python_function
+        self.__name__ = getattr(python_function, "__name__", "function")
+        self.__doc__ = python_function.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return (self.python_function if _settings["eager"] else self._compiled)(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        return _Switched(self.python_function.__get__(instance, owner), self._compiled.__get__(instance, owner))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compiled, name)
+
+
+@function("config.run_functions_eagerly")
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Whether functions run without being compiled, for a debugger.
+
+    Source: `tf.config.run_functions_eagerly`.
+    """
+    _settings["eager"] = bool(run_eagerly)
+
+
+@function("config.functions_run_eagerly")
+def functions_run_eagerly() -> bool:
+    """Whether functions run without being compiled.
+
+    Source: `tf.config.functions_run_eagerly`.
+    """
+    return _settings["eager"]
+
+
+class UnconnectedGradients(StrEnum):
+    """What stands for gradients by what a result does not depend on.
+
+    Source: `tf.UnconnectedGradients`.
+    """
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+value("UnconnectedGradients", UnconnectedGradients)
+value("GradientTape", GradientTape)
+value("custom_gradient", custom_gradient)
+value("recompute_grad", recompute_grad)
+value("RegisterGradient", RegisterGradient)
+
+
+@function("gradients", scope=True)
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str | None = None,
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: Any = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: str = "none",
+) -> list[Any]:
+    """The gradients of tensors of a graph by others.
+
+    Source: `tf.gradients`.
+    """
+    if stop_gradients is not None:
+        problem = "stop_gradients is not offered: build with tf.stop_gradient(tensor) instead."
+        raise op_error(NotImplementedError, "tf.gradients", problem)
+    xs = xs if isinstance(xs, (list, tuple)) else [xs]
+    found = graph_gradients(ys, list(xs), grad_ys)
+    if unconnected_gradients == "zero":
+        found = [ops.zeros_like(x) if g is None else g for x, g in zip(xs, found, strict=True)]
+    return found
+
+
+@function("hessians", scope=True)
+def hessians(ys: Any, xs: Any, name: str | None = None, **options: Any) -> list[Any]:
+    """The matrices of second derivatives of a scalar of a graph.
+
+    Source: `tf.hessians`.
+    """
+    found = []
+    for x in xs if isinstance(xs, (list, tuple)) else [xs]:
+        (gradient,) = graph_gradients(ys, [x])
+        flat = ops.reshape(gradient, (-1,))
+        if None in x.shape:
+            raise op_error(ValueError, "tf.hessians", f"the shape of {x!r} must be known.")
+        rows = [graph_gradients(flat[i], [x])[0] for i in range(int(np.prod(x.shape)))]
+        rows = [ops.zeros_like(x) if row is None else row for row in rows]
+        found.append(ops.reshape(ops.stack(rows), (*x.shape, *x.shape)))
+    return found
+
+
+@function("NotDifferentiable no_gradient NoGradient")
+def not_differentiable(op_type: str) -> None:
+    """Registers that an op has no gradient.
+
+    Source: `tf.no_gradient`.
+    """
+    RegisterGradient(op_type)(lambda op, *grads: [None] * len(op.inputs))
+
+
+# -- structures -------------------------------------------------------------------------------------------------------
+
+
+def is_nested(value: Any) -> bool:
+    """Whether a value is a list, a tuple or a dict; None and tensors are leaves.
+
+    Source: `tf.nest.is_nested`.
+    """
+    return isinstance(value, (list, tuple, dict)) and not isinstance(value, TensorShape)
+
+
+def _children(structure: Any) -> list[Any]:
+    return [structure[k] for k in sorted(structure)] if isinstance(structure, dict) else list(structure)
+
+
+def nest_flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+    """The leaves of a structure, in order; of dicts by sorted keys.
+
+    Source: `tf.nest.flatten`.
+    """
+    if not is_nested(structure):
+        return [structure]
+    return [leaf for child in _children(structure) for leaf in nest_flatten(child)]
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False) -> Any:
+    """A structure with other leaves.
+
+    Source: `tf.nest.pack_sequence_as`.
+    """
+    leaves = list(flat_sequence)
+    count = len(nest_flatten(structure))
+    if len(leaves) != count:
+        raise op_error(ValueError, "tf.nest.pack_sequence_as", f"there are {count} places for {len(leaves)} values.")
+    return _packed(structure, iter(leaves))
+
+
+def _packed(structure: Any, leaves: Any) -> Any:
+    if not is_nested(structure):
+        return next(leaves)
+    if isinstance(structure, dict):
+        found = {key: _packed(structure[key], leaves) for key in sorted(structure)}
+        return type(structure)((key, found[key]) for key in structure)
+    items = [_packed(item, leaves) for item in structure]
+    return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
+    """Refuses two structures that differ.
+
+    Raises:
+        ValueError: they do not have the same places.
+        TypeError: they have them in other sequences or dicts.
+
+    Source: `tf.nest.assert_same_structure`.
+    """
+    nested = is_nested(nest1), is_nested(nest2)
+    if not any(nested):
+        return
+    problem = f"{nest1!r} and {nest2!r} are not of one structure."
+    if not all(nested) or len(nest1) != len(nest2):
+        raise op_error(ValueError, "tf.nest.assert_same_structure", problem)
+    if check_types and type(nest1) is not type(nest2):
+        raise op_error(TypeError, "tf.nest.assert_same_structure", problem)
+    if isinstance(nest1, dict) and set(nest1) != set(nest2):
+        raise op_error(ValueError, "tf.nest.assert_same_structure", problem)
+    for first, second in zip(_children(nest1), _children(nest2), strict=True):
+        assert_same_structure(first, second, check_types)
+
+
+def nest_map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """A function of the leaves of structures, in their structure.
+
+    Source: `tf.nest.map_structure`.
+    """
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, kwargs.get("check_types", True))
+    rows = zip(*map(nest_flatten, structure), strict=True)
+    return pack_sequence_as(structure[0], [func(*leaves) for leaves in rows])
+
+
+_function: Any
+for _name, _function in {
+    "nest.flatten": nest_flatten,
+    "nest.map_structure": nest_map_structure,
+    "nest.pack_sequence_as": pack_sequence_as,
+    "nest.assert_same_structure": assert_same_structure,
+    "nest.is_nested nest.is_sequence": is_nested,
+}.items():
+    function(_name)(_function)
+
+# -- modules ----------------------------------------------------------------------------------------------------------
+
+
+class Module:
+    """A bundle of variables and of other modules, found among the attributes.
+
+    Source: `tf.Module`.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = name or type(self).__name__.lower()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(leaf for leaf in self._leaves() if hasattr(leaf, "assign")))
+
+    @property
+    def trainable_variables(self) -> tuple[Any, ...]:
+        return tuple(variable for variable in self.variables if variable.trainable)
+
+    @property
+    def non_trainable_variables(self) -> tuple[Any, ...]:
+        return tuple(variable for variable in self.variables if not variable.trainable)
+
+    @property
+    def submodules(self) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(leaf for leaf in self._leaves() if isinstance(leaf, Module)))
+
+    def _leaves(self) -> list[Any]:
+        found: list[Any] = []
+        seen = {id(self)}
+        todo: list[Any] = [self]
+        while todo:
+            module = todo.pop(0)
+            values = [vars(module)[key] for key in sorted(vars(module)) if key != "_name"]
+            for leaf in nest_flatten(values):
+                if id(leaf) not in seen:
+                    seen.add(id(leaf))
+                    found.append(leaf)
+                    if isinstance(leaf, Module):
+                        todo.append(leaf)
+        return found
+
+
+value("Module", Module)
+
+# -- printing and DLPack ----------------------------------------------------------------------------------------------
+
+
+@function("print")
+def print_(
+    *inputs: Any,
+    output_stream: Any = None,
+    summarize: int = 3,
+    sep: str = " ",
+    end: str = "\n",
+    name: str | None = None,
+) -> Any:
+    """Prints tensors and other values to stderr; in a graph, each tensor whenever the result is computed.
+
+    Source: `tf.print`.
+    """
+    recorded = [x for x in inputs if is_recorded(x)]
+    if recorded:
+        words = sep.join(str(x) for x in inputs if not is_tensor(x))
+        return [ops.print_tensor(x, f"{words}{sep}" if words else "", summarize) for x in recorded]
+    with not_building():
+        texts = [_text(x, summarize) if is_tensor(x) else str(x) for x in inputs]
+    print(sep.join(texts), end=end, file=output_stream or sys.stderr)
+    return None
+
+
+def _text(x: Any, summarize: int) -> str:
+    array = np.asarray(ops.convert(x).numpy())
+    threshold = array.size if summarize < 0 else 2 * summarize
+    return np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1))
+
+
+@function("Print")
+def print_v1(
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """The first tensor as it is; whenever it is computed, the others are printed.
+
+    Source: `tf.compat.v1.Print`.
+    """
+    if first_n is not None:
+        raise op_error(NotImplementedError, "tf.Print", "first_n is not offered; leave it out, and print each time.")
+    shown = [ops.print_tensor(x, message or "", summarize or 3) for x in data]
+    return ops.identity_n([input_, *shown], name=name)[0]
+
+
+value("experimental.dlpack.to_dlpack", dlpack.to_dlpack)
+value("experimental.dlpack.from_dlpack", dlpack.from_dlpack)

@@ -1,0 +1,384 @@
+"""TensorFlow's names of images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from dovetail.compat.tensorflow.table import function, value
+from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import static_shape
+from dovetail.ops.shapes.shape import dims_of
+
+
+class ResizeMethod:
+    """How images are resized.
+
+    Source: `tf.image.ResizeMethod`.
+    """
+
+    BILINEAR = "bilinear"
+    NEAREST_NEIGHBOR = "nearest"
+    BICUBIC = "bicubic"
+    AREA = "area"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    GAUSSIAN = "gaussian"
+    MITCHELLCUBIC = "mitchellcubic"
+
+
+class ResizeMethodV1:
+    """How images are resized.
+
+    Source: `tf.compat.v1.image.ResizeMethod`.
+    """
+
+    BILINEAR, NEAREST_NEIGHBOR, BICUBIC, AREA = range(4)
+
+
+value("image.ResizeMethod", ResizeMethod, "v2")
+value("image.ResizeMethod", ResizeMethodV1, "v1")
+
+
+@function("image.resize", "v2", scope=True)
+def resize(
+    images: Any,
+    size: Any,
+    method: str = "bilinear",
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Images in another size, in float32 but for the nearest neighbours.
+
+    Source: `tf.image.resize`.
+    """
+    images = ops.convert(images)
+    if preserve_aspect_ratio:
+        size = _within(images, size)
+    found = ops.resize(images, list(size), method, antialias, "channels_last")
+    return found if method == "nearest" else ops.cast(found, "float32")
+
+
+def _within(images: Any, size: Any) -> list[int]:
+    """The largest size of the images' proportions that fits into one."""
+    rows, columns = images.shape[-3:-1]
+    if rows is None or columns is None:
+        raise op_error(ValueError, "tf.image.resize", "to keep proportions, the size of the images must be known.")
+    scale = min(int(size[0]) / rows, int(size[1]) / columns)
+    return [round(rows * scale), round(columns * scale)]
+
+
+@function("image.resize_bilinear", scope=True)
+def resize_bilinear(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Any:
+    """Images in another size, between whose pixels lines are drawn; in float32.
+
+    Source: `tf.compat.v1.image.resize_bilinear`.
+    """
+    images = ops.cast(ops.convert(images), "float32")
+    if half_pixel_centers:
+        return ops.resize(images, list(size), "bilinear", data_format="channels_last")
+    for axis, count in ((1, size[0]), (2, size[1])):
+        images = _between(images, _positions(dims_of(images)[axis], count, align_corners), axis)
+    return images
+
+
+@function("image.resize_nearest_neighbor", scope=True)
+def resize_nearest_neighbor(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Any:
+    """Images in another size, of the pixels that are nearest.
+
+    Source: `tf.compat.v1.image.resize_nearest_neighbor`.
+    """
+    images = ops.convert(images)
+    if half_pixel_centers:
+        return ops.resize(images, list(size), "nearest", data_format="channels_last")
+    for axis, count in ((1, size[0]), (2, size[1])):
+        place = _positions(dims_of(images)[axis], count, align_corners)
+        nearest = ops.floor(ops.add(place, 0.5)) if align_corners else ops.floor(place)
+        images = ops.gather(images, _index(nearest, dims_of(images)[axis]), axis)
+    return images
+
+
+def _positions(before: Any, after: Any, align_corners: bool) -> Any:
+    """Where the new pixels lie among the old ones of an axis, as TensorFlow 1 had it."""
+    before, after = ops.cast(before, "float32"), ops.cast(after, "int32")
+    wide = ops.cast(after, "float32")
+    scale = ops.divide(before, wide)
+    if align_corners:
+        inner = ops.divide(ops.subtract(before, 1.0), ops.maximum(ops.subtract(wide, 1.0), 1.0))
+        scale = ops.where(ops.greater(wide, 1.0), inner, scale)
+    return ops.multiply(
+        ops.cast(ops.arange(0, after if after.shape == () and not hasattr(after, "numpy") else int(after)), "float32"),
+        scale,
+    )
+
+
+def _index(place: Any, count: Any) -> Any:
+    return ops.minimum(ops.cast(place, "int32"), ops.subtract(ops.cast(count, "int32"), 1))
+
+
+def _between(images: Any, place: Any, axis: int) -> Any:
+    """What lies at positions between the pixels of an axis."""
+    below = ops.floor(place)
+    part = ops.reshape(ops.subtract(place, below), [-1 if i == axis else 1 for i in range(4)])
+    count = dims_of(images)[axis]
+    first = ops.gather(images, _index(below, count), axis)
+    second = ops.gather(images, _index(ops.add(below, 1.0), count), axis)
+    return ops.add(first, ops.multiply(ops.subtract(second, first), part))
+
+
+@function("image.resize_images", scope=True)
+def resize_images(
+    images: Any,
+    size: Any,
+    method: Any = 0,
+    align_corners: bool = False,
+    preserve_aspect_ratio: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Images in another size, as TensorFlow 1 computed it.
+
+    Source: `tf.compat.v1.image.resize_images`.
+    """
+    images = ops.convert(images)
+    if len(static_shape(images)) == 3:
+        return ops.squeeze(resize_images(ops.expand_dims(images, 0), size, method, align_corners), 0)
+    if preserve_aspect_ratio:
+        size = _within(images, size)
+    if method in (0, "bilinear"):
+        return resize_bilinear(images, size, align_corners)
+    if method in (1, "nearest"):
+        return resize_nearest_neighbor(images, size, align_corners)
+    if method in (3, "area") and not align_corners:
+        return resize(images, size, "area")
+    raise op_error(NotImplementedError, "tf.image.resize_images", f"the method {method!r}; use tf.image.resize.")
+
+
+value("image.resize", resize_images, "v1")
+
+
+@function("image.extract_patches", scope=True)
+def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Any:
+    """The windows of images, each in the channels of one pixel.
+
+    Source: `tf.image.extract_patches`.
+    """
+    size, step, gap = (tuple(int(n) for n in v)[1:3] for v in (sizes, strides, rates))
+    pads: Any = padding.lower()
+    windows = ops.sliding_windows(images, size, step, gap, pads)
+    batch, rows, columns, *inside = dims_of(windows)
+    return ops.reshape(windows, [batch, rows, columns, size[0] * size[1] * inside[-1]])
+
+
+@function("extract_image_patches image.extract_image_patches", scope=True)
+def extract_image_patches(
+    images: Any,
+    ksizes: Any = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: Any = None,
+    name: str | None = None,
+    sizes: Any = None,
+) -> Any:
+    """The windows of images, each in the channels of one pixel.
+
+    Source: `tf.compat.v1.extract_image_patches`.
+    """
+    return extract_patches(images, sizes if ksizes is None else ksizes, strides, rates, padding)
+
+
+@function("image.per_image_standardization")
+def per_image_standardization(image: Any) -> Any:
+    """Images of mean 0 and variance 1; those of nearly one colour less.
+
+    Source: `tf.image.per_image_standardization`.
+    """
+    image = ops.cast(image, "float32") if ops.convert(image).dtype != "float16" else ops.convert(image)
+    axes = [-3, -2, -1]
+    count = ops.cast(ops.prod(ops.stack(dims_of(image)[-3:])), image.dtype)
+    spread = ops.maximum(ops.std(image, axes, True), ops.rsqrt(count))
+    return ops.divide(ops.subtract(image, ops.mean(image, axes, True)), spread)
+
+
+@function("image.total_variation", scope=True)
+def total_variation(images: Any, name: str | None = None) -> Any:
+    """How much neighbouring pixels differ in all.
+
+    Source: `tf.image.total_variation`.
+    """
+    images = ops.convert(images)
+    axes = [-3, -2, -1]
+    down = ops.subtract(images[..., 1:, :, :], images[..., :-1, :, :])
+    across = ops.subtract(images[..., :, 1:, :], images[..., :, :-1, :])
+    return ops.add(ops.sum(ops.absolute(down), axes), ops.sum(ops.absolute(across), axes))
+
+
+@function("image.flip_left_right")
+def flip_left_right(image: Any) -> Any:
+    """Images, mirrored.
+
+    Source: `tf.image.flip_left_right`.
+    """
+    return ops.flip(image, -2)
+
+
+@function("image.flip_up_down")
+def flip_up_down(image: Any) -> Any:
+    """Images, upside down.
+
+    Source: `tf.image.flip_up_down`.
+    """
+    return ops.flip(image, -3)
+
+
+@function("image.resize_with_crop_or_pad image.resize_image_with_crop_or_pad")
+def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Any:
+    """The middle of images, or images with zeros around.
+
+    Source: `tf.image.resize_with_crop_or_pad`.
+    """
+    image = ops.convert(image)
+    rank = len(static_shape(image))
+    cuts: list[Any] = [slice(None)] * rank
+    pads = [(0, 0)] * rank
+    for axis, wanted in ((rank - 3, int(target_height)), (rank - 2, int(target_width))):
+        count = static_shape(image)[axis]
+        if count is None:
+            raise op_error(ValueError, "tf.image.resize_with_crop_or_pad", "the size of the images must be known.")
+        over, under = max(count - wanted, 0) // 2, max(wanted - count, 0)
+        cuts[axis] = slice(over, over + min(wanted, count))
+        pads[axis] = (under // 2, under - under // 2)
+    return ops.pad(image[tuple(cuts)], pads)
+
+
+def _crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_indices: Any,
+    crop_size: Any,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+) -> Any:
+    if method not in ("bilinear", "nearest"):
+        raise op_error(ValueError, "tf.image.crop_and_resize", f"the method is bilinear or nearest, not {method!r}.")
+    image, boxes = ops.cast(ops.convert(image), "float32"), ops.convert(boxes)
+    rows, columns = (ops.cast(dim, "float32") for dim in dims_of(image)[1:3])
+    height, width = (int(n) for n in crop_size)
+    y, y_inside = _box_positions(boxes[:, 0], boxes[:, 2], rows, height)
+    x, x_inside = _box_positions(boxes[:, 1], boxes[:, 3], columns, width)
+    found = ops.gather(image, box_indices)
+    found = _box_between(found, y, 1, method)
+    found = _box_between(found, x, 2, method)
+    inside = ops.logical_and(ops.expand_dims(y_inside, 2), ops.expand_dims(x_inside, 1))
+    return ops.where(ops.expand_dims(inside, -1), found, extrapolation_value)
+
+
+def _box_positions(low: Any, high: Any, count: Any, size: int) -> tuple[Any, Any]:
+    """Where the pixels of each crop lie in its image, and whether they lie inside, as (boxes, size)."""
+    last = ops.subtract(count, 1.0)
+    low, high = ops.expand_dims(low, 1), ops.expand_dims(high, 1)
+    if size > 1:
+        step = ops.divide(ops.multiply(ops.subtract(high, low), last), float(size - 1))
+        place = ops.add(ops.multiply(low, last), ops.multiply(step, ops.cast(ops.arange(size), "float32")))
+    else:
+        place = ops.multiply(ops.multiply(0.5, ops.add(low, high)), last)
+    return place, ops.logical_and(ops.greater_equal(place, 0.0), ops.less_equal(place, last))
+
+
+def _box_between(images: Any, place: Any, axis: int, method: str) -> Any:
+    last = ops.subtract(ops.cast(dims_of(images)[axis], "int32"), 1)
+
+    def at(position: Any) -> Any:
+        index = ops.clip(ops.cast(position, "int32"), 0, last)
+        return (
+            ops.gather(images, index, axis, 1)
+            if axis == 1
+            else ops.swapaxes(ops.gather(ops.swapaxes(images, 1, 2), index, 1, 1), 1, 2)
+        )
+
+    if method == "nearest":
+        return at(ops.round(place))
+    below = ops.floor(place)
+    part = ops.reshape(
+        ops.subtract(place, below), [-1 if i == 0 else place.shape[1] if i == axis else 1 for i in range(4)]
+    )
+    first, second = at(below), at(ops.ceil(place))
+    return ops.add(first, ops.multiply(ops.subtract(second, first), part))
+
+
+@function("image.crop_and_resize", "v2", scope=True)
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_indices: Any,
+    crop_size: Any,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    name: str | None = None,
+) -> Any:
+    """Boxes of images, all in one size.
+
+    Source: `tf.image.crop_and_resize`.
+    """
+    return _crop_and_resize(image, boxes, box_indices, crop_size, method, extrapolation_value)
+
+
+@function("image.crop_and_resize", "v1", scope=True)
+def crop_and_resize_v1(
+    image: Any,
+    boxes: Any,
+    box_ind: Any = None,
+    crop_size: Any = None,
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+    name: str | None = None,
+    box_indices: Any = None,
+) -> Any:
+    """Boxes of images, all in one size.
+
+    Source: `tf.compat.v1.image.crop_and_resize`.
+    """
+    places = box_indices if box_ind is None else box_ind
+    return _crop_and_resize(image, boxes, places, crop_size, method, extrapolation_value)
+
+
+@function("image.non_max_suppression", scope=True)
+def non_max_suppression(
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any = 0.5,
+    score_threshold: Any = float("-inf"),
+    name: str | None = None,
+) -> Any:
+    """The boxes with the best scores, without those that overlap with a better one.
+
+    Source: `tf.image.non_max_suppression`.
+    """
+    order = ops.flip(ops.argsort(ops.flip(scores, 0)), 0)
+    count = dims_of(ops.convert(scores))[0]
+    order = ops.subtract(ops.subtract(ops.cast(count, "int32"), 1), order)
+    overlaps = ops.greater(_overlap(ops.gather(boxes, order)), iou_threshold)
+    place = ops.arange(0, count)
+
+    def step(i: Any, kept: Any) -> Any:
+        better = ops.logical_and(kept, ops.less(place, i))
+        hidden = ops.any(ops.logical_and(better, ops.gather(overlaps, i)))
+        return ops.logical_and(kept, ops.logical_not(ops.logical_and(ops.equal(place, i), hidden)))
+
+    kept = ops.fori_loop(0, count, step, ops.greater(ops.gather(scores, order), score_threshold))
+    return ops.boolean_mask(order, kept)[:max_output_size]
+
+
+def _overlap(boxes: Any) -> Any:
+    """The part that each two boxes have in common, (boxes, boxes)."""
+    low, high = ops.minimum(boxes[:, :2], boxes[:, 2:]), ops.maximum(boxes[:, :2], boxes[:, 2:])
+    area = ops.prod(ops.subtract(high, low), 1)
+    top = ops.maximum(ops.expand_dims(low, 0), ops.expand_dims(low, 1))
+    bottom = ops.minimum(ops.expand_dims(high, 0), ops.expand_dims(high, 1))
+    common = ops.prod(ops.maximum(ops.subtract(bottom, top), 0.0), 2)
+    return ops.divide_no_nan(common, ops.subtract(ops.add(area, ops.expand_dims(area, 1)), common))

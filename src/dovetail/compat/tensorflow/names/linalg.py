@@ -1,0 +1,245 @@
+"""TensorFlow's names of linear algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from dovetail import ops
+from dovetail.compat.tensorflow.table import alike_values, function, row
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import dtype_of
+from dovetail.ops.shapes.shape import dims_of
+
+
+@function("linalg.band_part matrix_band_part", scope=True)
+def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Any:
+    """Matrices with zeros outside of a band; a negative number keeps that side whole.
+
+    Source: `tf.linalg.band_part`.
+    """
+    lower, upper = (None if int(n) < 0 else int(n) for n in (num_lower, num_upper))
+    return ops.band_part(input, lower, upper)
+
+
+def _one(title: str, k: Any) -> int:
+    if isinstance(k, Sequence):
+        raise op_error(NotImplementedError, f"tf.{title}", "several diagonals at once; take one after the other.")
+    return int(k)
+
+
+@function("linalg.diag", scope=True)
+def diag(
+    diagonal: Any,
+    name: str | None = None,
+    k: Any = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Any:
+    """Matrices with vectors on a diagonal.
+
+    Source: `tf.linalg.diag`.
+    """
+    if (num_rows, num_cols, padding_value) != (-1, -1, 0):
+        problem = "num_rows, num_cols and padding_value are not offered; tf.pad the matrices."
+        raise op_error(NotImplementedError, "tf.linalg.diag", problem)
+    return ops.matrix_diag(diagonal, _one("linalg.diag", k))
+
+
+row("matrix_diag", ops.matrix_diag, "diagonal:x")
+row("matrix_diag_part", ops.diagonal, "input:x")
+
+
+@function("diag linalg.tensor_diag", scope=True)
+def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
+    """A tensor with twice the axes, zero but on its diagonal.
+
+    Source: `tf.linalg.tensor_diag`.
+    """
+    dims = dims_of(ops.convert(diagonal))
+    return ops.reshape(ops.matrix_diag(ops.reshape(diagonal, (-1,))), [*dims, *dims])
+
+
+@function("linalg.diag_part", scope=True)
+def diag_part(
+    input: Any, name: str | None = None, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+) -> Any:
+    """A diagonal of matrices.
+
+    Source: `tf.linalg.diag_part`.
+    """
+    return ops.diagonal(input, _one("linalg.diag_part", k))
+
+
+@function("diag_part linalg.tensor_diag_part", scope=True)
+def tensor_diag_part(input: Any, name: str | None = None) -> Any:
+    """The diagonal of a tensor whose first axes are its last.
+
+    Source: `tf.linalg.tensor_diag_part`.
+    """
+    dims = dims_of(ops.convert(input))
+    half = dims[: len(dims) // 2]
+    count = half[0] if len(half) == 1 else ops.prod(ops.stack(half))
+    return ops.reshape(ops.diagonal(ops.reshape(input, [count, count])), half)
+
+
+@function("linalg.set_diag matrix_set_diag", scope=True)
+def set_diag(input: Any, diagonal: Any, name: str | None = None, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
+    """Matrices with another diagonal.
+
+    Source: `tf.linalg.set_diag`.
+    """
+    offset = _one("linalg.set_diag", k)
+    *_, rows, columns = dims_of(ops.convert(input))
+    down, across = ops.expand_dims(ops.arange(0, rows), 1), ops.arange(0, columns)
+    on = ops.equal(ops.subtract(across, down), offset)
+    place = ops.add(
+        ops.multiply(down, 0), ops.minimum(ops.add(across, min(-offset, 0)), dims_of(ops.convert(diagonal))[-1] - 1)
+    )
+    place = ops.maximum(place, 0)
+    spread = ops.gather(diagonal, ops.reshape(place, (-1,)), axis=-1)
+    return ops.where(on, ops.reshape(spread, dims_of(ops.convert(input))), input)
+
+
+def _inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    return ops.inv(_adjoint(input) if adjoint else input, name=name)
+
+
+def _adjoint(x: Any) -> Any:
+    return ops.conj(ops.matrix_transpose(x))
+
+
+row("linalg.inv matrix_inverse", _inverse, "input adjoint")
+row("linalg.det matrix_determinant", ops.det, "input:x")
+row("linalg.cholesky cholesky", ops.cholesky, "input:x")
+row("linalg.matrix_transpose matrix_transpose", ops.matrix_transpose, "a:x")
+row("linalg.adjoint", lambda matrix, name=None: _adjoint(matrix), "matrix")
+row("linalg.trace trace", lambda x, name=None: ops.trace(x, 0, -2, -1), "x")
+row("linalg.pinv", ops.pinv, "a:x rcond")
+
+
+class LogDeterminant(NamedTuple):
+    """What `tf.linalg.slogdet` returns."""
+
+    sign: Any
+    log_abs_determinant: Any
+
+
+@function("linalg.slogdet", scope=True)
+def slogdet(input: Any, name: str | None = None) -> LogDeterminant:
+    """The sign of the determinant, and the logarithm of its size.
+
+    Source: `tf.linalg.slogdet`.
+    """
+    return LogDeterminant(*ops.slogdet(input))
+
+
+@function("linalg.logdet", scope=True)
+def logdet(matrix: Any, name: str | None = None) -> Any:
+    """The logarithm of the determinant of positive definite matrices.
+
+    Source: `tf.linalg.logdet`.
+    """
+    return ops.multiply(2.0, ops.sum(ops.log(ops.real(ops.diagonal(ops.cholesky(matrix)))), -1))
+
+
+class Qr(NamedTuple):
+    """What `tf.linalg.qr` returns."""
+
+    q: Any
+    r: Any
+
+
+@function("linalg.qr qr", scope=True)
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+    """Orthogonal and upper triangular factors.
+
+    Source: `tf.linalg.qr`.
+    """
+    return Qr(*ops.qr(input, "complete" if full_matrices else "reduced"))
+
+
+@function("linalg.svd svd", scope=True)
+def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+    """Singular values, and with them the left and the right singular vectors as columns.
+
+    Source: `tf.linalg.svd`.
+    """
+    if not compute_uv:
+        return ops.svd(tensor, full_matrices, False)
+    u, s, v = ops.svd(tensor, full_matrices)
+    return s, u, _adjoint(v)
+
+
+@function("linalg.eigh self_adjoint_eig", scope=True)
+def eigh(tensor: Any, name: str | None = None) -> Any:
+    """Eigenvalues of Hermitian matrices, ascending, and eigenvectors as columns.
+
+    Source: `tf.linalg.eigh`.
+    """
+    return tuple(ops.eigh(tensor))
+
+
+@function("linalg.eigvalsh self_adjoint_eigvals", scope=True)
+def eigvalsh(tensor: Any, name: str | None = None) -> Any:
+    """Eigenvalues of Hermitian matrices, ascending.
+
+    Source: `tf.linalg.eigvalsh`.
+    """
+    return ops.eigvalsh(tensor)
+
+
+def _solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    matrix, rhs = alike_values([matrix, rhs])
+    return ops.solve(_adjoint(matrix) if adjoint else matrix, rhs)
+
+
+row("linalg.solve matrix_solve", _solve, "matrix rhs adjoint")
+
+
+@function("linalg.triangular_solve matrix_triangular_solve")
+def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None) -> Any:
+    """What triangular matrices turn into the right-hand sides.
+
+    Source: `tf.linalg.triangular_solve`.
+    """
+    matrix, rhs = alike_values([matrix, rhs])
+    return ops.triangular_solve(matrix, rhs, lower, adjoint, name=name)
+
+
+@function("linalg.lstsq matrix_solve_ls", scope=True)
+def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None) -> Any:
+    """What is nearest to solving equations, for matrices of full rank.
+
+    Source: `tf.linalg.lstsq`.
+    """
+    rows, columns = ops.convert(matrix).shape[-2:]
+    if rows is None or columns is None:
+        raise op_error(ValueError, "tf.linalg.lstsq", "the shape of the matrices must be known.")
+    across = _adjoint(matrix)
+    eye = ops.multiply(ops.eye(min(rows, columns), dtype=as_dtype(dtype_of(ops.convert(matrix)))), l2_regularizer)
+    if rows >= columns:
+        return ops.solve(ops.add(ops.matmul(across, matrix), eye), ops.matmul(across, rhs))
+    return ops.matmul(across, ops.solve(ops.add(ops.matmul(matrix, across), eye), rhs))
+
+
+@function("linalg.matvec", scope=True)
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The product of matrices and vectors.
+
+    Source: `tf.linalg.matvec`.
+    """
+    a, b = alike_values([a, b])
+    a = ops.conj(a) if adjoint_a else a
+    return ops.squeeze(ops.matmul(a, ops.expand_dims(b, -1), transpose_a or adjoint_a), -1)

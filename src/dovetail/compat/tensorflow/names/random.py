@@ -1,0 +1,243 @@
+"""TensorFlow's names of random numbers; the numbers are others than TensorFlow's, and the same on every engine."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from dovetail import ops
+from dovetail.backend import seeds
+from dovetail.compat.tensorflow.table import function, value
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
+from dovetail.ops.random.generator import Generator as KeyGenerator
+from dovetail.ops.shapes.shape import dims_of
+
+_global: dict[str, Any] = {"seed": None, "draws": itertools.count()}
+
+
+@function("random.set_seed set_random_seed random.set_random_seed")
+def set_seed(seed: int) -> None:
+    """Lets a program draw the same numbers whenever it is started.
+
+    Source: `tf.random.set_seed`.
+    """
+    seeds.restart()
+    _global.update(seed=int(seed), draws=itertools.count())
+
+
+def _key(title: str, seed: Any, dtype: Any, *values: Any) -> Any:
+    """The key of one draw: of its seed, of the seed of all and its number, or of NumPy's generator."""
+    if _global["seed"] is not None:
+        own = next(_global["draws"]) if seed is None else int(seed)
+        seed = (_global["seed"] * 1_000_003 + own) % 2**31
+    return seeds.next_key(f"tf.{title}", seed, dtype, values)
+
+
+def _floats(names: str, draw: Callable[..., Any]) -> None:
+    title = names.split()[0]
+
+    @function(names, scope=True)
+    def sample(
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = "float32",
+        seed: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        return draw(_key(title, seed, dtype, shape, mean, stddev), _shape(shape), mean, stddev, as_dtype(dtype))
+
+
+def _shape(shape: Any) -> Any:
+    return (int(shape),) if isinstance(shape, int) else shape
+
+
+_floats("random.normal random_normal", ops.random.normal)
+_floats("random.truncated_normal truncated_normal", ops.random.truncated_normal)
+
+
+def _uniform(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any) -> Any:
+    dtype = as_dtype(dtype)
+    if dtype.is_floating:
+        return ops.random.uniform(key, shape, minval, 1.0 if maxval is None else maxval, dtype)
+    if maxval is None:
+        raise op_error(ValueError, "tf.random.uniform", "of integers it needs maxval.")
+    return ops.random.randint(key, shape, minval, maxval, dtype)
+
+
+@function("random.uniform random_uniform", scope=True)
+def uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = "float32",
+    seed: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Uniform numbers in [minval, maxval).
+
+    Source: `tf.random.uniform`.
+    """
+    return _uniform(_key("random.uniform", seed, dtype, shape, minval, maxval), _shape(shape), minval, maxval, dtype)
+
+
+@function("random.shuffle random_shuffle", scope=True)
+def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Any:
+    """The slices of the first axis in another order.
+
+    Source: `tf.random.shuffle`.
+    """
+    return ops.random.shuffle(_key("random.shuffle", seed, "int32", value), value)
+
+
+@function("random.gamma random_gamma", scope=True)
+def gamma(
+    shape: Any, alpha: Any, beta: Any = None, dtype: Any = "float32", seed: Any = None, name: str | None = None
+) -> Any:
+    """Numbers of gamma distributions, of each so many.
+
+    Source: `tf.random.gamma`.
+    """
+    key = _key("random.gamma", seed, dtype, shape, alpha)
+    whole = [*shape, *dims_of(ops.add(ops.convert(alpha), 0 if beta is None else beta))]
+    return ops.random.gamma(key, whole, alpha, 1.0 if beta is None else beta, as_dtype(dtype))
+
+
+@function("random.poisson", "v2", scope=True)
+def poisson(shape: Any, lam: Any, dtype: Any = "float32", seed: Any = None, name: str | None = None) -> Any:
+    """Numbers of Poisson distributions, of each so many.
+
+    Source: `tf.random.poisson`.
+    """
+    key = _key("random.poisson", seed, dtype, shape, lam)
+    return ops.cast(ops.random.poisson(key, [*shape, *dims_of(ops.convert(lam))], lam), as_dtype(dtype))
+
+
+def _categorical(title: str, logits: Any, num_samples: Any, dtype: Any, seed: Any) -> Any:
+    logits = ops.convert(logits)
+    if len(logits.shape) != 2:
+        raise op_error(ValueError, f"tf.{title}", f"logits have two axes, (batch, classes), not {logits.shape}.")
+    key = _key(title, seed, "int32", logits)
+    return ops.cast(ops.random.categorical(key, logits, (num_samples,)), as_dtype(dtype or "int64"))
+
+
+@function("random.categorical", scope=True)
+def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None) -> Any:
+    """Classes, drawn by their unnormalised logarithms of probabilities.
+
+    Source: `tf.random.categorical`.
+    """
+    return _categorical("random.categorical", logits, num_samples, dtype, seed)
+
+
+@function("multinomial random.multinomial", scope=True)
+def multinomial(
+    logits: Any, num_samples: Any, seed: Any = None, name: str | None = None, output_dtype: Any = None
+) -> Any:
+    """Classes, drawn by their unnormalised logarithms of probabilities.
+
+    Source: `tf.compat.v1.multinomial`.
+    """
+    return _categorical("multinomial", logits, num_samples, output_dtype, seed)
+
+
+# -- stateless, and generators ----------------------------------------------------------------------------------------
+
+
+@function("random.stateless_normal", scope=True)
+def stateless_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    name: str | None = None,
+    alg: Any = None,
+) -> Any:
+    """Normal numbers that depend on the seed, two integers, alone.
+
+    Source: `tf.random.stateless_normal`.
+    """
+    return ops.random.normal(_stateless(seed), _shape(shape), mean, stddev, as_dtype(dtype))
+
+
+@function("random.stateless_truncated_normal", scope=True)
+def stateless_truncated_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = "float32",
+    name: str | None = None,
+    alg: Any = None,
+) -> Any:
+    """Normal numbers within two deviations that depend on the seed, two integers, alone.
+
+    Source: `tf.random.stateless_truncated_normal`.
+    """
+    return ops.random.truncated_normal(_stateless(seed), _shape(shape), mean, stddev, as_dtype(dtype))
+
+
+@function("random.stateless_uniform", scope=True)
+def stateless_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = "float32",
+    name: str | None = None,
+    alg: Any = None,
+) -> Any:
+    """Uniform numbers that depend on the seed, two integers, alone.
+
+    Source: `tf.random.stateless_uniform`.
+    """
+    return _uniform(_stateless(seed), _shape(shape), minval, maxval, dtype)
+
+
+def _stateless(seed: Any) -> Any:
+    return ops.cast(ops.convert(seed), "int32")
+
+
+class Generator:
+    """A source of random numbers that remembers what it drew.
+
+    Source: `tf.random.Generator`.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._keys = KeyGenerator(seed)
+
+    @classmethod
+    def from_seed(cls, seed: int, alg: Any = None) -> Generator:
+        """One that always draws the same."""
+        return cls(int(seed))
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        """One that draws what NumPy's generator says."""
+        return cls(seeds.numpy_seed())
+
+    def normal(self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = "float32", name: Any = None) -> Any:
+        """Normal numbers."""
+        return ops.random.normal(self._keys, _shape(shape), mean, stddev, as_dtype(dtype))
+
+    def truncated_normal(
+        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = "float32", name: Any = None
+    ) -> Any:
+        """Normal numbers within two deviations."""
+        return ops.random.truncated_normal(self._keys, _shape(shape), mean, stddev, as_dtype(dtype))
+
+    def uniform(self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = "float32", name: Any = None) -> Any:
+        """Uniform numbers in [minval, maxval)."""
+        return _uniform(self._keys, _shape(shape), minval, maxval, dtype)
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """Generators of other numbers."""
+        words = [ops.convert(self._keys.next_key()).numpy() for _ in range(count)]
+        return [Generator(int(word[0]) & 0x7FFFFFFF) for word in words]
+
+
+value("random.Generator", Generator)

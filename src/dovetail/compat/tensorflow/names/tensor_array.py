@@ -1,0 +1,175 @@
+"""TensorArray: tensors by number, written one after the other, as loops do it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
+from dovetail.ops.shapes.shape import dims_of
+
+
+class TensorArray:
+    """Tensors of one dtype by number.  Writing gives another array, which has the tensor.
+
+    Args:
+        dtype: that of the tensors.
+        size: how many there are; more can be written if `dynamic_size`, where numbers are known.
+        dynamic_size: whether it grows.
+        element_shape: that of each tensor, for arrays that are written in loops of a graph before they are filled.
+
+    Source: `tf.TensorArray`.
+
+    Example:
+        >>> array = TensorArray("float32", size=2)
+        >>> array.write(0, 1.).write(1, 2.).stack().numpy()
+        array([1., 2.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        self.dtype = as_dtype(dtype)
+        self.dynamic_size = bool(dynamic_size)
+        self.element_shape = element_shape
+        self._size = 0 if size is None else size
+        self._items: dict[int, Any] = {}
+        self._whole: Any = None  # in loops of graphs: the tensors, stacked
+
+    # what it holds
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing says the shape of its tensors."""
+        return self._whole is None and not self._items and self.element_shape is None
+
+    def of(self, whole: Any) -> TensorArray:
+        """The array of these tensors, stacked."""
+        array = self._copy()
+        array._items, array._whole = {}, whole
+        return array
+
+    def zeros_like(self, other: TensorArray) -> TensorArray:
+        """As many zeros, of the shape of another array's tensors."""
+        if not self.is_empty or other.is_empty:
+            return self
+        return self.of(ops.zeros([self._size, *dims_of(other.read(0))], self.dtype))
+
+    def _copy(self) -> TensorArray:
+        array = TensorArray.__new__(TensorArray)
+        vars(array).update(vars(self))
+        array._items = dict(self._items)
+        return array
+
+    # one tensor
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with a tensor at a number."""
+        value = ops.convert(value, None if is_tensor(value) else self.dtype)
+        if value.dtype != self.dtype:
+            raise op_error(ValueError, "tf.TensorArray.write", f"it holds {self.dtype}, not {value.dtype}.")
+        array = self._copy()
+        if self._whole is not None or is_recorded(index):
+            place = ops.reshape(ops.cast(index, "int32"), (1, 1))
+            whole = self._filled(value)
+            array._items, array._whole = {}, ops.tensor_scatter_update(whole, place, ops.expand_dims(value, 0))
+            return array
+        number = int(index)
+        if number < 0 or (number >= int(self._size) and not self.dynamic_size):
+            raise op_error(ValueError, "tf.TensorArray.write", f"there is no place {number} among {self._size}.")
+        array._items[number] = value
+        array._size = max(int(self._size), number + 1)
+        return array
+
+    def _filled(self, like: Any) -> Any:
+        """All tensors stacked, with zeros for those that were not written."""
+        if self._whole is not None:
+            return self._whole
+        if not self._items:
+            return ops.zeros([self._size, *dims_of(like)], self.dtype)
+        known = next(iter(self._items.values()))
+        return ops.stack([self._items.get(i, ops.zeros_like(known)) for i in range(int(self._size))])
+
+    def read(self, index: Any, name: str | None = None) -> Any:
+        """The tensor at a number."""
+        if self._whole is not None or is_recorded(index):
+            return ops.getitem(self.stack(), index)
+        if int(index) in self._items:
+            return self._items[int(index)]
+        if 0 <= int(index) < int(self._size) and self._items:
+            return ops.zeros_like(next(iter(self._items.values())))
+        raise op_error(ValueError, "tf.TensorArray.read", f"nothing was written at {index}.")
+
+    # all tensors
+
+    def stack(self, name: str | None = None) -> Any:
+        """All tensors, one behind the other along a new first axis."""
+        if self.is_empty:
+            if not is_tensor(self._size) and self._size == 0:
+                return ops.zeros([0], self.dtype)
+            raise op_error(ValueError, "tf.TensorArray.stack", "nothing was written, so the shape is not known.")
+        if self._whole is None and not self._items:
+            return ops.zeros([self._size, *self.element_shape], self.dtype)
+        return self._filled(None)
+
+    def concat(self, name: str | None = None) -> Any:
+        """All tensors, joined along their first axis."""
+        if self._whole is None and self._items:
+            return ops.concatenate([self.read(i) for i in range(int(self._size))])
+        whole = self.stack()
+        _, first, *others = dims_of(whole)
+        return ops.reshape(whole, [ops.multiply(dims_of(whole)[0], first) if is_tensor(first) else -1, *others])
+
+    def gather(self, indices: Any, name: str | None = None) -> Any:
+        """The tensors at several numbers, stacked."""
+        return ops.gather(self.stack(), indices)
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """The array of the slices of a tensor."""
+        value = ops.convert(value, None if is_tensor(value) else self.dtype)
+        array = self.of(value)
+        array._size = dims_of(value)[0]
+        count = static_shape(value)[0]
+        if count is not None and not is_recorded(value):
+            array._items, array._whole = {i: value[i] for i in range(count)}, None
+        return array
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with the slices of a tensor at several numbers."""
+        array = self
+        for place, number in enumerate(np_list(indices)):
+            array = array.write(number, ops.getitem(value, place))
+        return array
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The array of parts of a tensor, of these lengths."""
+        array = self
+        for place, part in enumerate(ops.split_sizes(value, np_list(lengths))):
+            array = array.write(place, part)
+        return array
+
+    def size(self, name: str | None = None) -> Any:
+        """How many tensors there are."""
+        return ops.convert(self._size, "int32") if self._whole is None else ops.cast(dims_of(self._whole)[0], "int32")
+
+    def identity(self) -> TensorArray:
+        """The array itself."""
+        return self
+
+
+def np_list(numbers: Any) -> list[int]:
+    """Numbers that are known, as ints."""
+    return [int(n) for n in (numbers.tolist() if hasattr(numbers, "tolist") else numbers)]

@@ -1,0 +1,181 @@
+"""The table of TensorFlow's names: what each stands for in Dovetail, in the words of TensorFlow 1 and of TensorFlow 2.
+
+    row("reduce_sum math.reduce_sum", ops.sum, "input_tensor:x axis keepdims", v1="+reduction_indices:axis")
+
+    @function("nn.zero_fraction")
+    def zero_fraction(value, name=None): ...
+
+A row is one of Dovetail's functions under another name, with other names of parameters; a function says what is
+computed otherwise.  `V1` and `V2` are the two views: what stands in one alone is found from the other, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dovetail.backend.table import as_value_error
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
+from dovetail.core.op import Op
+from dovetail.core.value_kinds import dtype_of, is_tensor
+from dovetail.graph import trace
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+V1: dict[str, Any] = {}  # name, as "math.reduce_sum" → what it stands for
+V2: dict[str, Any] = {}
+VIEWS = {"v1": V1, "v2": V2}
+ABSENT: dict[str, str] = {}  # name, or the beginning of names → why it is not offered, and what to write
+
+
+def value(names: str, value: Any, views: str = "v1 v2") -> None:
+    """Names of a class, a constant, or whatever else needs no other words.
+
+    Args:
+        names: with spaces between.
+        value: what they stand for.
+        views: in which they stand.
+    """
+    for view in views.split():
+        for name in names.split():
+            if name in VIEWS[view]:
+                raise ValueError(f"tf.{name} stands in the table twice.")
+            VIEWS[view][name] = value
+
+
+def absent(names: str, why: str) -> None:
+    """Names that are not offered.
+
+    Args:
+        names: with spaces between; a dot behind one stands for all names that begin with it.
+        why: a sentence that says why, and what to write.
+    """
+    ABSENT.update(dict.fromkeys(names.split(), why))
+
+
+def function(names: str, views: str = "v1 v2", *, scope: bool = False) -> Callable[[Function], Function]:
+    """Decorator: adds a function with TensorFlow's parameters.
+
+    Args:
+        names: with spaces between; errors begin with the first.
+        views: in which they stand.
+        scope: whether `name` is a name scope for what is recorded; else the function gives the name to an operation.
+    """
+
+    def decorate(function: Function) -> Function:
+        value(names, told(names.split()[0], function, scope), views)
+        return function
+
+    return decorate
+
+
+def row(names: str, target: Callable[..., Any], parameters: str, v1: str = "+", *, alike: bool = False) -> None:
+    """Adds one of Dovetail's functions, in TensorFlow's words.
+
+    Args:
+        names: with spaces between; errors begin with the first.
+        target: the function.
+        parameters: TensorFlow's, in order and with spaces between, each with a colon and Dovetail's where that has
+            another name, or "unused"; "name" goes without saying, as the last.
+        v1: the parameters in TensorFlow 1, "name" among them; behind a plus only those that come behind the others.
+        alike: whether arrays and lists among the arguments take the dtype of the tensors beside them.
+    """
+    old = f"{parameters} name {v1[1:]}" if v1.startswith("+") else v1
+    title = names.split()[0]
+    value(names, told(title, _renamed(target, f"{parameters} name", alike), not _takes_name(target)), "v2")
+    value(names, told(title, _renamed(target, old, alike), not _takes_name(target)), "v1")
+
+
+def _takes_name(target: Callable[..., Any]) -> bool:
+    return isinstance(target, Op) or "name" in inspect.signature(target).parameters
+
+
+def _renamed(target: Callable[..., Any], parameters: str, alike: bool) -> Callable[..., Any]:
+    """A function with other names of parameters."""
+    pairs = [word.partition(":") for word in parameters.split()]
+    ours = {theirs: mine or theirs for theirs, _, mine in pairs}
+    known = inspect.signature(target).parameters
+    takes = {*known, "name"} if _takes_name(target) else {*known}
+    required = {name for name, p in known.items() if p.default is p.empty}
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > len(ours):
+            raise TypeError(f"it takes {len(ours)} arguments but {len(args)} were given.")
+        given: dict[str, Any] = {}
+        for key, argument in (*zip(ours, args, strict=False), *kwargs.items()):
+            if key not in ours:
+                raise TypeError(f"no argument {key!r}; it takes {', '.join(ours)}.")
+            if argument is not None and given.get(ours[key]) is not None:
+                raise TypeError(f"the argument {key!r} is given twice.")
+            if argument is not None or ours[key] not in given:
+                given[ours[key]] = argument
+        given = {key: v for key, v in given.items() if key in takes and (v is not None or key in required)}
+        if alike:
+            given = dict(zip(given, alike_values(list(given.values())), strict=True))
+        return target(**given)
+
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [_parameter(theirs, known.get(mine)) for theirs, mine in ours.items()]
+    )
+    call.__doc__ = target.__doc__
+    return call
+
+
+def _parameter(name: str, like: inspect.Parameter | None) -> inspect.Parameter:
+    default = None if like is None else like.default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+
+
+def told(title: str, function: Callable[..., Any], scope: bool) -> Callable[..., Any]:
+    """A function as programs call it: errors begin with its name, and what it makes in graph mode is in the graph."""
+    parameters = list(inspect.signature(function).parameters)
+    place = parameters.index("name") if "name" in parameters else None
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        name = None if place is None else args[place] if place < len(args) else kwargs.get("name")
+        try:
+            with scoped(name) if scope else nullcontext():
+                result = function(*args, **kwargs)
+            return graph_mode.recorded(result, name or title.rpartition(".")[2])
+        except CONVENTIONAL as error:
+            tell(error, f"tf.{title}", lambda: describe_arguments(parameters, args, kwargs))
+            if isinstance(error, IndexError) and hasattr(error, "dovetail"):
+                raise as_value_error(error) from error.__cause__
+            raise
+
+    return call
+
+
+def scoped(name: str | None) -> AbstractContextManager[Any]:
+    """A name scope in the graph that records, if there is one and there is a name."""
+    graph = trace.current_graph() or graph_mode.graph()
+    return nullcontext() if name is None or graph is None else graph.name_scope(name)
+
+
+def alike_values(values: Sequence[Any]) -> list[Any]:
+    """Values of which arrays and lists have the dtype of the tensors among them, if those can hold it."""
+    dtype = next((as_dtype(dtype_of(v)) for v in values if is_tensor(v)), None)
+    return list(values) if dtype is None else [_of_dtype(v, dtype) for v in values]
+
+
+def _of_dtype(value: Any, dtype: Any) -> Any:
+    if not isinstance(value, (list, tuple, np.ndarray, np.generic)):
+        return value
+    leaves = value if isinstance(value, (list, tuple)) else ()
+    if any(isinstance(leaf, (list, tuple)) or is_tensor(leaf) for leaf in leaves):
+        return value
+    array = np.asarray(value)
+    return array.astype(dtype.numpy) if array.dtype != dtype.numpy and _holds(dtype, array.dtype) else value
+
+
+def _holds(dtype: Any, kind: np.dtype) -> bool:
+    """Whether TensorFlow makes a tensor of this dtype of such an array."""
+    return (kind.kind in "iu" and (dtype.is_floating or dtype.is_integer)) or (kind.kind == "f" and dtype.is_floating)

@@ -1,0 +1,126 @@
+"""Cases of neural networks: activations, convolutions, pooling, normalisation, losses."""
+
+import numpy as np
+
+from dovetail.ops.samples import array, ints
+from tests.compat.tensorflow.parity import EAGER, FIXED, call, program
+
+IMAGES = array(2, 5, 6, 3)
+
+
+def activations():
+    for name in (
+        "relu",
+        "relu6",
+        "elu",
+        "selu",
+        "softsign",
+        "leaky_relu",
+        "gelu",
+        "silu",
+        "swish",
+        "crelu",
+        "softmax",
+        "log_softmax",
+    ):
+        yield call(f"nn.{name}", array(3, 4, low=-4, high=8))
+    yield call("nn.leaky_relu", array(3, 4), alpha=0.3)
+    yield call("nn.gelu", array(3, 4), True)
+    yield call("nn.silu", array(3, 4), 2.0)
+    yield call("nn.crelu", array(3, 4), axis=0)
+    yield call("nn.softmax", array(3, 4), axis=0)
+    yield call("compat.v1.nn.softmax", array(3, 4), dim=0)
+    yield call("compat.v1.nn.log_softmax", array(3, 4), -1, "name")
+    yield call("nn.relu", ints(4, low=-3, high=3))
+    yield call("nn.dropout", array(3, 4), 0)
+    yield call("nn.dropout", array(3), 1.5, raises=True)
+    yield call("compat.v1.nn.dropout", array(3, 4), keep_prob=1.0)
+    yield call("compat.v1.nn.dropout", array(3, 4), raises=True)
+
+
+def convolutions():
+    yield call("nn.conv2d", IMAGES, array(3, 3, 3, 4), 1, "SAME")
+    yield call("nn.conv2d", IMAGES, array(3, 2, 3, 4), [1, 2, 2, 1], "VALID")
+    yield call("nn.conv2d", IMAGES, array(3, 3, 3, 2), [2, 1], "SAME")
+    yield call("nn.conv2d", IMAGES, array(2, 2, 3, 2), 1, "SAME", dilations=2)
+    yield call("nn.conv2d", IMAGES, array(2, 2, 3, 2), 1, [[0, 0], [1, 2], [0, 1], [0, 0]])
+    yield call("nn.conv2d", IMAGES, array(2, 2, 3, 2), 1, "AROUND", raises=True)
+    yield call("nn.conv2d", IMAGES, array(2, 2, 4, 2), 1, "SAME", raises=True, ways=FIXED)
+    yield call("compat.v1.nn.conv2d", IMAGES, filter=array(3, 3, 3, 4), strides=[1, 1, 1, 1], padding="SAME")
+    yield call("nn.conv1d", array(2, 6, 3), array(3, 3, 4), 2, "SAME")
+    yield call("compat.v1.nn.conv1d", array(2, 6, 3), array(3, 3, 4), 1, "VALID")
+    yield call("nn.conv3d", array(1, 4, 4, 4, 2), array(2, 2, 2, 2, 3), [1, 1, 2, 1, 1], "SAME")
+    yield call("compat.v1.nn.conv3d", array(1, 4, 4, 4, 2), array(2, 2, 2, 2, 3), [1, 1, 1, 1, 1], "VALID")
+    yield call("nn.conv2d_transpose", array(2, 3, 3, 4), array(3, 3, 2, 4), [2, 6, 6, 2], 2)
+    yield call("nn.conv2d_transpose", array(2, 3, 3, 4), array(3, 3, 2, 4), [2, 5, 5, 2], [1, 1, 1, 1], "VALID")
+    yield call("compat.v1.nn.conv2d_transpose", array(1, 2, 2, 1), array(2, 2, 1, 1), [1, 4, 4, 1], [1, 2, 2, 1])
+    yield call("nn.conv3d_transpose", array(1, 2, 2, 2, 2), array(2, 2, 2, 1, 2), [1, 4, 4, 4, 1], 2)
+    yield call("nn.depthwise_conv2d", IMAGES, array(3, 3, 3, 2), [1, 1, 1, 1], "SAME")
+    yield call("compat.v1.nn.depthwise_conv2d", IMAGES, array(2, 2, 3, 1), [1, 1, 1, 1], "VALID", [2, 2])
+    yield call("nn.separable_conv2d", IMAGES, array(3, 3, 3, 2), array(1, 1, 6, 4), [1, 1, 1, 1], "SAME")
+    yield call("nn.atrous_conv2d", IMAGES, array(2, 2, 3, 2), 2, "SAME")
+    for name in ("max_pool", "avg_pool"):
+        yield call(f"nn.{name}", IMAGES, 2, 2, "VALID")
+        yield call(f"nn.{name}2d", IMAGES, [1, 3, 2, 1], [1, 1, 2, 1], "SAME")
+        yield call(f"compat.v1.nn.{name}", IMAGES, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+        yield call(f"nn.{name}3d", array(1, 4, 4, 4, 2), 2, 2, "VALID")
+        yield call(f"nn.{name}1d", array(2, 6, 3), 3, 2, "SAME")
+        yield call(f"nn.{name}", IMAGES, 2, 2, "AROUND", raises=True)
+    yield call("nn.bias_add", IMAGES, array(3))
+    yield call("nn.bias_add", array(2, 3, 4), array(3), "NCHW")
+    yield call("nn.bias_add", IMAGES, array(2), raises=True, ways=FIXED)
+
+
+def normalisation():
+    yield call("nn.moments", array(4, 3), [0])
+    yield call("nn.moments", array(4, 3), 1, keepdims=True)
+    yield call("compat.v1.nn.moments", array(4, 3), [0], None, "name", True)
+    yield call("nn.batch_normalization", array(4, 3), array(3), array(3, low=0.5), array(3), array(3), 1e-3)
+    yield call("nn.batch_normalization", array(4, 3), array(3), array(3, low=0.5), None, None, 1e-3)
+    yield call("nn.lrn", array(1, 2, 2, 7), 2, 1.0, 0.5, 0.75)
+    yield call("nn.local_response_normalization", array(1, 2, 2, 3))
+    yield call("nn.embedding_lookup", array(5, 3), ints(2, 4, high=5))
+    yield call("nn.embedding_lookup", array(5, 3), ints(4, high=5), max_norm=1.0)
+    yield call("compat.v1.nn.embedding_lookup", array(5, 3), ints(4, high=5), "div", "name")
+
+
+def losses():
+    labels = array(3, 4, low=0, high=1)
+    yield call("nn.sigmoid_cross_entropy_with_logits", labels=labels, logits=array(3, 4, low=-9, high=9))
+    yield call("nn.sigmoid_cross_entropy_with_logits", labels=labels, logits=array(3, 5), raises=True, ways=FIXED)
+    yield call("nn.sigmoid_cross_entropy_with_logits", labels=labels, raises=True)
+    yield call("nn.weighted_cross_entropy_with_logits", labels, array(3, 4, low=-9, high=9), 2.0)
+    yield call("compat.v1.nn.weighted_cross_entropy_with_logits", labels, array(3, 4), 0.5)
+    yield call("nn.softmax_cross_entropy_with_logits", labels, array(3, 4))
+    yield call("nn.softmax_cross_entropy_with_logits", labels, array(3, 4), axis=0)
+    yield call("compat.v1.nn.softmax_cross_entropy_with_logits", labels=labels, logits=array(3, 4))
+    yield call("compat.v1.nn.softmax_cross_entropy_with_logits_v2", labels=labels, logits=array(3, 4), dim=0)
+    yield call("nn.sparse_softmax_cross_entropy_with_logits", ints(3, high=4), array(3, 4))
+    yield call(
+        "nn.sparse_softmax_cross_entropy_with_logits", labels=ints(2, 3, high=4, dtype="int64"), logits=array(2, 3, 4)
+    )
+    yield call("nn.l2_loss", array(3, 4))
+    yield call("nn.zero_fraction", ints(3, 4, high=2))
+    yield call("math.in_top_k", ints(3, high=4), array(3, 4, gap=0.1), 2)
+    yield call("compat.v1.nn.in_top_k", array(3, 4, gap=0.1), ints(3, high=4), 2)
+    yield call("nn.ctc_loss", ints(2, 3, low=1, high=5), array(6, 2, 5), np.int32([3, 2]), np.int32([6, 5]), ways=EAGER)
+    yield call(
+        "nn.ctc_loss",
+        ints(2, 3, high=4),
+        array(2, 6, 5),
+        np.int32([3, 2]),
+        np.int32([6, 6]),
+        False,
+        blank_index=-1,
+        ways=EAGER,
+    )
+    yield program(
+        "compat.v1.nn.xw_plus_b",
+        lambda tf, x, w, b: tf.compat.v1.nn.xw_plus_b(x, w, b),
+        array(2, 3),
+        array(3, 4),
+        array(4),
+    )
+
+
+CASES = [*activations(), *convolutions(), *normalisation(), *losses()]

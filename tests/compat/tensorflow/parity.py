@@ -1,0 +1,46 @@
+"""Parity with TensorFlow: how a case runs here, eagerly and in a graph; what it is, and what must agree, is as for K.
+
+call("reduce_sum", array(2, 3), axis=1)                       tf.reduce_sum(x, axis=1)
+call("compat.v1.reduce_sum", array(2, 3), reduction_indices=1)
+program("cond", lambda tf, x: tf.cond(tf.reduce_sum(x) > 0, lambda: x, lambda: -x), array(3))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import dovetail as dt
+from dovetail import backend
+from dovetail.compat import tensorflow as compat
+from tests.backend.parity import Case, leaves
+from tests.backend.parity import call as call_of_k
+from tests.backend.parity import program as program_of_k
+
+WAYS = ("eager", "graph", "fixed")  # placeholders have no known dimensions in a graph, and known ones in a fixed graph
+EAGER, FIXED = ("eager",), ("eager", "fixed")
+
+
+def call(name: str, /, *args: Any, ways: tuple[str, ...] = ("eager", "graph"), **options: Any) -> Case:
+    """The case of one call."""
+    return call_of_k(name, *args, ways=ways, **options)
+
+
+def program(name: str, run: Any, *arrays: Any, ways: tuple[str, ...] = ("eager", "graph"), **options: Any) -> Case:
+    """The case of a program: the names tested, with spaces between."""
+    made = program_of_k(name, run, *arrays, ways=ways, **options)
+    return made.but(functions=tuple(name.partition(" (")[0].split()))
+
+
+def actual(case: Case, way: str) -> list[np.ndarray]:
+    """What Dovetail makes of a case on the current engine."""
+    if way == "eager":
+        return leaves(case.run(compat, *[dt.ops.convert(a) for a in case.drawn()]))
+    try:
+        arrays = case.drawn()
+        shapes = [a.shape if way == "fixed" else (None,) * a.ndim for a in arrays]
+        inputs = [backend.placeholder(shape, dtype=str(a.dtype)) for shape, a in zip(shapes, arrays, strict=True)]
+        return leaves(backend.function(inputs, case.run(compat, *inputs))(arrays))
+    finally:
+        backend.clear_session()

@@ -1,0 +1,66 @@
+"""TensorFlow's names against TensorFlow: every case of `cases/`, eagerly and in graphs.
+
+On numpy all of them run.  On the others the first of each name runs eagerly, and of the rest an eighth; in a graph a
+sixteenth runs, always the same: what is recorded is one for all engines.  DOVETAIL_TEST_WHOLE=1 runs all.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+from tests.libraries import require
+
+require("tensorflow", "the oracle")
+
+from tests.backend.parity import KINDS, Case, agree, expected, kind_of
+from tests.compat.tensorflow import cases
+from tests.compat.tensorflow.parity import actual
+from tests.conftest import ENGINES, in_sample
+
+CASES: list[Case] = [
+    case
+    for module in pkgutil.iter_modules(cases.__path__)
+    for case in importlib.import_module(f"{cases.__name__}.{module.name}").CASES
+]
+FIRST = list({case.functions[0]: case for case in reversed(CASES)}.values())  # of each name
+OF_VALUES = {  # the shape depends on values, and jax compiles only programs of known shapes
+    "math.bincount", "math.segment_sum", "compat.v1.segment_sum", "where", "boolean_mask", "unique",
+    "unique_with_counts", "sequence_mask", "compat.v1.boolean_mask", "compat.v1.where", "image.non_max_suppression",
+}  # fmt: skip
+
+
+def is_run(case: Case, way: str, engine: str) -> bool:
+    if engine == "numpy":
+        return True
+    if way == "eager":
+        return case in FIRST or in_sample(str(case), one_in=8)
+    return in_sample(f"{case}-{way}", one_in=16) and not (engine == "jax" and case.functions[0] in OF_VALUES)
+
+
+RUNS = [(case, way, engine) for engine in ENGINES for case in CASES for way in case.ways if is_run(case, way, engine)]
+
+
+def test_no_case_stands_twice():
+    names = [str(case) for case in CASES]
+    assert sorted(set(names)) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("case", "way", "engine"), RUNS, indirect=["engine"], ids=[f"{case}-{way}-{engine}" for case, way, engine in RUNS]
+)
+def test_case(case: Case, way: str, engine: str):
+    import tensorflow
+
+    wanted = expected(case, tensorflow)
+    if case.raises:
+        assert isinstance(wanted, Exception), "the oracle computes it"
+        with pytest.raises(KINDS) as caught:
+            actual(case, way)
+        assert caught.type is kind_of(wanted)
+    else:
+        if isinstance(wanted, Exception):
+            raise wanted
+        agree(case, actual(case, way), wanted)
