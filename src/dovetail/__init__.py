@@ -16,6 +16,7 @@ from dovetail.core.engine_registry import engine, list_engines, set_engine
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
+from dovetail.graph import walk
 from dovetail.graph.ir import Graph
 from dovetail.graph.patterns import wildcards
 from dovetail.graph.session_graph import SessionGraph

@@ -96,7 +96,17 @@ def dump(graph: Graph) -> Any:
     """Everything that an edit could change: names and order included, and what later names will be."""
     return (
         [
-            (op, op.name, list(map(id, op.inputs)), op.control_inputs, op.control_outputs, op.layout, _attrs(op))
+            (
+                op,
+                op.name,
+                op.type,
+                op.pin,
+                list(map(id, op.inputs)),
+                op.control_inputs,
+                op.control_outputs,
+                op.layout,
+                _attrs(op),
+            )
             for op in graph.operations
         ],
         [(id(t), t.shape, t.uses()) for op in graph.operations for t in op.outputs],
@@ -105,6 +115,7 @@ def dump(graph: Graph) -> Any:
         dict(sorted(graph._operations.items())),
         dict(graph._counts),
         {v: id(t) for v, t in graph.state.values.items()},
+        [list(graph.state.assigned), graph.state.unread, dict(graph.state.last)],
     )
 
 

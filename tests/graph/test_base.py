@@ -298,4 +298,6 @@ def test_holders(graph, x):
     two.set_attr("body", body)
     assert body.outermost is graph.outermost is graph
     graph.remove(one)
+    assert body.holders() == [two]
+    graph.remove(two)
     assert body.holders() == []

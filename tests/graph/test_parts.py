@@ -130,3 +130,72 @@ def test_imported_assignments_happen(graph):
     graph.import_graph(source, {"a": graph.constant(np.ones(2, "float32"))})
     assert types(graph)[-1] == "AssignVariableOp"
     graph.validate()
+
+
+# -- copies of a part, and constants for variables --------------------------------------------------------------------
+
+
+def test_a_part_is_copied_onto_other_tensors(engine):
+    graph, v = dt.Graph(), dt.Variable([1.0, 2.0, 3.0], name="v")
+    with graph.as_default():
+        x, y = (graph.placeholder(dt.spec(shape), name) for name, shape in (("x", (None, 3)), ("y", (4, 3))))
+        shown = ops.tanh(x)
+        with graph.control_dependencies([shown.op]):
+            h = x * v
+        rows = ops.scan(lambda s, row: (s + row, s * row), h[0], h)[1]
+        z = ops.sum(rows, 1)
+    part = dt.walk.backward([z], stop_at=[x])
+    copies = graph.copy_part(part, {x: y}, name="copy")
+    assert (copies[z].shape, copies[z].op.name, copies.operations[h.op].control_inputs) == (
+        (4,), "copy/Sum", (copies.operations[shown.op],),
+    )  # fmt: skip
+    assert copies[rows].op.attr("body") is not rows.op.attr("body")
+    assert len(graph.find("ReadVariableOp")) == 1
+    graph.validate()
+    value = np.arange(12, dtype="float32").reshape(4, 3)
+    expected = dt.Session(graph).run(z, {x: value[:2]})
+    np.testing.assert_array_equal(copies[z].eval({y: value, x: value[:2]})[:2], expected)
+    again = graph.copy_part([z.op])
+    assert again[z].op.inputs == z.op.inputs
+
+
+def test_copies_that_are_refused():
+    graph = dt.Graph()
+    x, wide, ints = (graph.placeholder(dt.spec(*spec)) for spec in [((2, 3),), ((5, 7),), ((2, 3), "int32")])
+    y = ops.matmul(ops.tanh(x), graph.constant(np.ones((3, 4), "float32")))
+    part = [y.op, y.op.inputs[0].op]
+    refused(graph, ValueError, lambda: graph.copy_part(part, {x: wide}), "MatMul")
+    refused(graph, TypeError, lambda: graph.copy_part(part, {x: ints}), "cast it first")
+    refused(graph, ValueError, lambda: graph.copy_part(part, {x: dt.Graph("o").placeholder(dt.spec((2, 3)))}), "'o'")
+    refused(graph, ValueError, lambda: graph.copy_part([dt.Graph("o").placeholder(dt.spec(())).op]), "'o'")
+
+
+def test_variables_are_frozen(engine):
+    v, w = dt.Variable([1.0, 2.0], name="layer/v"), dt.Variable(3.0, name="w")
+
+    def program(x):
+        looped = ops.scan(lambda s, e: (s * w + e, None), 0.0, x)[0]
+        return ops.tanh(v) * x + looped
+
+    graph = dt.function(program).graph(dt.spec((2,)))
+    expected = dt.function(graph)(np.array([0.5, 0.25], "float32")).numpy()
+    assert graph.freeze([v]) == 1
+    assert graph.get_operation("layer/v").type == "Const"
+    assert graph.freeze() == 1
+    assert graph.freeze() == 0
+    assert graph.find("ReadVariableOp") == []
+    graph.validate()
+    v.assign([0.0, 0.0]), w.assign(0.0)
+    np.testing.assert_allclose(dt.function(graph)(np.array([0.5, 0.25], "float32")).numpy(), expected, rtol=1e-6)
+
+
+def test_variables_that_are_assigned_are_not_frozen():
+    v, w = dt.Variable(1.0, name="v"), dt.Variable(2.0, name="w")
+    graph = dt.Graph()
+    with graph.as_default():
+        y = v * w
+        v.assign(y)
+    refused(graph, ValueError, graph.freeze, "'v' cannot be a constant, since 'v/Assign' assigns it")
+    assert graph.freeze([w]) == 1
+    part = graph.subgraph([y])
+    assert part.freeze() == 1

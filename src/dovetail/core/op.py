@@ -42,7 +42,7 @@ from dovetail.core.value_kinds import is_tensor
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_REQUIRED = inspect.Parameter.empty
+REQUIRED = inspect.Parameter.empty
 RESOLVED = 500  # calls that an op remembers: as many that are made now, and as many that were made before
 _UNNAMED: tuple[dict[str, Any], ...] = ({}, {"name": None})
 
@@ -176,7 +176,7 @@ class Op(Generic[P, R]):
         left = dict(kwargs) if kwargs else kwargs
         for param in self.params[len(values) :]:
             value = left.pop(param.name, param.default) if left else param.default
-            if value is _REQUIRED:
+            if value is REQUIRED:
                 raise TypeError(f"the argument {param.name!r} is missing.")
             values.append(value)
         if left:

@@ -88,6 +88,7 @@ class GraphBase:
     """The operations of a graph, in order, and what is known of them; `Graph` adds edits, parts and text."""
 
     session: Any = None
+    is_final = False
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
         self.name = name
@@ -134,6 +135,7 @@ class GraphBase:
             where: the user's line; the one that is calling, if not given.
             waits: its control inputs, besides those of `control_dependencies`.
         """
+        self.check_changeable()
         inputs = list(inputs)
         if self.is_traced and self.outer is None:
             what = repr(inputs[0]) if inputs else "what it holds"
@@ -180,6 +182,7 @@ class GraphBase:
 
     def _detach(self, operation: Operation) -> None:
         """Takes an operation out, which nothing else that stays takes or waits for."""
+        self.check_changeable()
         following = operation._next
         for cursor in self._cursors:
             cursor.forget(operation)
@@ -425,6 +428,38 @@ class GraphBase:
             problem = f"the inputs of {self.name!r} are what {holder.name!r} gives it, so none can be added or removed"
             raise op_error(ValueError, holder.type, f"{problem}.", where=holder.where)
 
+    def finalize(self) -> None:
+        """Lets nothing be added to the graph or changed in it any more, nor in the graphs inside of it.
+
+        Source: `tf.Graph.finalize`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> graph.finalize()
+            >>> graph.placeholder(dt.spec(()), "x")
+            Traceback (most recent call last):
+            ...
+            RuntimeError: the graph 'graph' is finalized, so it cannot be changed; change a copy, copy.copy(graph).
+        """
+        for graph in (self, *self.subgraphs()):
+            graph.is_final = True
+
+    @property
+    def finalized(self) -> bool:
+        """Whether `finalize` was called."""
+        return self.is_final
+
+    def check_changeable(self) -> None:
+        """Refuses to change a finalized graph.
+
+        Raises:
+            RuntimeError: it is.
+        """
+        if self.is_final:
+            problem = f"the graph {self.name!r} is finalized, so it cannot be changed; change a copy, copy.copy(graph)."
+            raise RuntimeError(problem)
+
     def edited(self, undo: Callable[[], Any] | None = None) -> None:
         """Something that was there is not as it was; what undoes that."""
         self.version += 1
@@ -442,6 +477,7 @@ class GraphBase:
 
     @outputs.setter
     def outputs(self, tensors: Iterable[GraphTensor]) -> None:
+        self.check_changeable()
         before, self._outputs = self._outputs, Outputs(self, tensors)
         self.edited(lambda: setattr(self, "_outputs", before))
 

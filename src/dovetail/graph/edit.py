@@ -52,13 +52,6 @@ class Editing(Lookup):
             yield
 
     @contextmanager
-    def insert_after(self, operation: Operation) -> Iterator[None]:
-        """Operations that are made inside the `with` block stand right behind this one, in order."""
-        self._check_member(operation)
-        with self._insert(Cursor(self._order, behind=operation)):
-            yield
-
-    @contextmanager
     def _insert(self, cursor: Cursor) -> Iterator[None]:
         self._cursors.append(cursor)
         try:
@@ -257,6 +250,8 @@ class Editing(Lookup):
     def discard(self, operations: Iterable[Operation]) -> None:
         """Takes out operations that nothing outside of them uses; for passes, which have seen to that."""
         gone = set(operations)
+        if gone:
+            self.check_changeable()
         before, self.inputs = self.inputs, [t for t in self.inputs if t.op not in gone]
         note(lambda: setattr(self, "inputs", before))
         for operation in sorted(gone, key=position, reverse=True):

@@ -85,9 +85,10 @@ def infer_from(operations: Iterable[Operation], changed: Iterable[GraphTensor] =
 
 def set_shape(tensor: GraphTensor, shape: Shape) -> None:
     """Says what is known now of a tensor's shape."""
+    tensor.graph.check_changeable()
     before, tensor.shape = tensor.shape, shape
     if tensor.op.type == "Placeholder":
-        tensor.op.set_attr("shape", shape)
+        tensor.op.hold_attr("shape", tensor.op.held("shape", shape))
     note(lambda: setattr(tensor, "shape", before))
 
 
@@ -156,6 +157,5 @@ def _own(operation: Operation, name: str) -> Graph:
     inner = operation.attrs[name]
     if any(holder is not operation for holder in inner.holders()):
         inner = copy_graph(inner)
-        inner._holders[operation] = None
-        operation.set_attr(name, inner)
+        operation.hold_attr(name, inner)
     return inner

@@ -40,6 +40,7 @@ class Graph(Parts):
         is_traced: whether its tracing is over: then a function's graph is complete, and a subgraph captures no more.
         captures: for a subgraph, tensors of the outer graph and eager Tensors → the placeholders that stand for them.
         session: the `Session` that runs it where none is named, once there is one.
+        is_final: whether nothing can be changed any more; see `finalize`.
         version: another number after each edit of what was there; adding operations is none, unless they have effects.
 
     Example:

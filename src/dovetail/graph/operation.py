@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dovetail.core.errors import Where, called_library, conventional, describe, op_error, place
+from dovetail.core.errors import Where, called_library, conventional, describe, did_you_mean, op_error, place
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
 from dovetail.core.recording import building
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import Operators
 from dovetail.core.tensor_shape import TensorShape
+from dovetail.graph.journal import note
+from dovetail.graph.node_def import NodeDef, node_def_of
 from dovetail.graph.order import NOWHERE, position
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
@@ -106,9 +108,12 @@ class GraphTensor(Operators):
         Source: `tf.Tensor.set_shape`.
         """
         known = self._shape_with(shape)
+        self.graph.check_changeable()
+        before = self.shape
         self.shape = None if known.rank is None else known
+        note(lambda: setattr(self, "shape", before))
         if self.op.type == "Placeholder":
-            self.op.attrs["shape"] = self.op.op.held("shape", self.shape)
+            self.op.hold_attr("shape", self.op.op.held("shape", self.shape))
 
     @property
     def is_used(self) -> bool:
@@ -240,6 +245,7 @@ class Operation:
 
     @pin.setter
     def pin(self, pin: Pin) -> None:
+        self.graph.check_changeable()
         before = self._pin
         if pin != before:
             self._pin = pin
@@ -309,6 +315,28 @@ class Operation:
         """A static argument by name."""
         return self.attrs[name]
 
+    def get_attr(self, name: str) -> Any:
+        """A static argument by name.
+
+        Raises:
+            ValueError: the operation has none of this name.
+
+        Source: `tf.Operation.get_attr`.
+        """
+        if name not in self.attrs:
+            known = ", ".join(self.attrs) or "none"
+            problem = f"{self.name!r} has no attribute {name!r}. {did_you_mean(name, self.attrs)}There are: {known}."
+            raise op_error(ValueError, self.type, problem, where=self.where)
+        return self.attrs[name]
+
+    @property
+    def node_def(self) -> NodeDef:
+        """The operation as plain data, which can be printed.
+
+        Source: `tf.Operation.node_def`.
+        """
+        return node_def_of(self)
+
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Does what it does, as assigning a variable; `eval` of its results gives values.
 
@@ -376,6 +404,7 @@ class Operation:
 
     def wait_for(self, operations: Iterable[Operation]) -> None:
         """`add_control_input` without the checks, for operations that stand before this one."""
+        self.graph.check_changeable()
         for operation in operations:
             if self._control_inputs is None:
                 self._control_inputs = {}
@@ -392,6 +421,7 @@ class Operation:
     def remove_control_input(self, operation: Operation) -> None:
         """Takes back `add_control_input`."""
         if self._control_inputs is not None and operation in self._control_inputs:
+            self.graph.check_changeable()
             before = dict(self._control_inputs)
             del self._control_inputs[operation]
             (operation._control_outputs or {}).pop(self, None)
@@ -402,38 +432,94 @@ class Operation:
 
             self.graph.edited(undo)
 
-    def set_attr(self, name: str, value: Any) -> None:
-        """Gives a static argument another value; whether the outputs still fit is not looked at.
+    update_input = _update_input = replace_input
+
+    def change(self, op: Any = None, name: str | None = None, **attrs: Any) -> None:
+        """Makes it an operation of another op, gives it another name, or other static arguments; shapes follow.
+
+        Args:
+            op: an op or its type, which takes as many tensors; static arguments that both have stay as they are.
+            name: a name that no other operation of the graph has.
+            attrs: static arguments by parameter name.
 
         Raises:
             LookupError: the op has no such parameter.
-            TypeError, ValueError: it does not take the value.
+            TypeError, ValueError, IndexError: it does not take the tensors or a value, or its results do not fit those
+                who take them, or the name is taken; then nothing is done.
+
+        Example:
+            >>> import dovetail as dt
+            >>> x = dt.Graph().placeholder(dt.spec((2, 3)), "x")
+            >>> y = dt.ops.sum(x, axis=0)
+            >>> y.op.change(op=dt.ops.max, name="most", axis=1)
+            >>> y, y.op.type
+            (<graph tensor most:0 float32[2]>, 'Max')
+        """
+        self.graph.change(self, op, name, attrs)
+
+    def set_attr(self, name: str, value: Any) -> None:
+        """Gives a static argument another value; shapes follow.
+
+        Raises:
+            LookupError: the op has no such parameter.
+            TypeError, ValueError, IndexError: it does not take the value, or its results do not fit those who take
+                them; then nothing is done.
+        """
+        self.graph.change(self, None, None, {name: value})
+
+    def held(self, name: str, value: Any) -> Any:
+        """A value in the form that the operation has it in, as a static argument.
+
+        Raises:
+            LookupError, TypeError, ValueError: as of `set_attr`.
         """
         try:
-            held = self.op.held(name, value)
+            return self.op.held(name, value)
         except (LookupError, TypeError, ValueError) as error:
             raise op_error(type(error), self.type, str(error), f"{name}={describe(value)}") from None
-        self._hold(name, held)
 
-    def _hold(self, name: str, value: Any) -> None:
+    def hold_attr(self, name: str, value: Any) -> None:
+        """`set_attr` without the checks, of a value that is in its form; whether the outputs fit is not looked at."""
+        self.graph.check_changeable()
         before = self.attrs.get(name)
         self.attrs[name] = value
-        self.graph.edited(lambda: self._hold(name, before))
+        for part in self.subgraphs():
+            part._holders.setdefault(self)
+        self.graph.edited(lambda: self.hold_attr(name, before))
+
+    def become(self, op: Op, inputs: Iterable[GraphTensor], layout: tuple[int | None, ...], attrs: dict) -> None:
+        """Makes it another call, whose results are of the same types; for edits that have checked it."""
+        self.graph.check_changeable()
+        before = self.op, self.inputs, self.layout, self.attrs, self.gradient_function
+        for tensor in self.inputs:
+            tensor._drop_use(self)
+        self.gradient_function = self.gradient_function if op is self.op else None
+        self.op, self.inputs, self.layout, self.attrs = op, list(inputs), layout, attrs
+        for tensor in self.inputs:
+            tensor._add_use(self)
+
+        def undo() -> None:
+            self.become(*before[:4])
+            self.gradient_function = before[4]
+
+        self.graph.edited(undo)
 
     def make_static(self, index: int, value: Any) -> None:
         """Gives a parameter that is a tensor now a static value instead."""
-        self.inputs.pop(self.input_at(index))._drop_use(self)
-        self.layout = (*self.layout[:index], None, *self.layout[index + 1 :])
-        self.set_attr(self.op.params[index].name, value)
+        at, name = self.input_at(index), self.op.params[index].name
+        layout = (*self.layout[:index], None, *self.layout[index + 1 :])
+        attrs = {**self.attrs, name: self.held(name, value)}
+        self.become(self.op, [*self.inputs[:at], *self.inputs[at + 1 :]], layout, attrs)
 
     def drop_input(self, index: int, number: int) -> None:
         """Takes one tensor out of a parameter that is a list of tensors."""
-        self.inputs.pop(self.input_at(index) + number)._drop_use(self)
-        self.layout = (*self.layout[:index], (self.layout[index] or 0) - 1, *self.layout[index + 1 :])
-        self.graph.edited()
+        at = self.input_at(index) + number
+        layout = (*self.layout[:index], (self.layout[index] or 0) - 1, *self.layout[index + 1 :])
+        self.become(self.op, [*self.inputs[:at], *self.inputs[at + 1 :]], layout, self.attrs)
 
     def set_input(self, index: int, tensor: GraphTensor) -> None:
         """`replace_input` without the checks, for edits that have made them, and for passes."""
+        self.graph.check_changeable()
         before = self.inputs[index]
         before._drop_use(self)
         self.inputs[index] = tensor

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dovetail.graph.journal import journal, note
 from dovetail.graph.operation import GraphTensor
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Outputs(list[GraphTensor]):
     def _put(self, tensor: GraphTensor, numbers: Iterable[int]) -> None:
         index = self.numbers()
         for number in list(numbers):
+            self._graph.check_changeable()
             old = self[number]
             list.__setitem__(self, number, tensor)
             index[old].remove(number)
@@ -52,10 +54,17 @@ class Outputs(list[GraphTensor]):
         return list, (list(self),)
 
 
+def _restore(outputs: Outputs, tensors: list[GraphTensor]) -> None:
+    outputs[:] = tensors
+
+
 def _changing(name: str) -> Callable[..., Any]:
     method = getattr(list, name)
 
     def change(self: Outputs, *args: Any, **options: Any) -> Any:
+        self._graph.check_changeable()
+        if journal.steps is not None:
+            note(partial(_restore, self, list(self)))
         self._numbers = None
         self._graph.edited()
         return method(self, *args, **options)

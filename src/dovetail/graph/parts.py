@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
-from dovetail.graph.edit import Editing
+from dovetail.graph.changes import Changes
 from dovetail.graph.inference import infer_from, set_shape
 from dovetail.graph.journal import all_or_nothing
-from dovetail.graph.operation import GraphTensor
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.order import position
 from dovetail.graph.partial import known_ints
 from dovetail.graph.reach import reach
-from dovetail.graph.transplant import Variables, transplant
+from dovetail.graph.transplant import Copies, Variables, transplant
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
+    from dovetail.core.variable import Variable
     from dovetail.graph.ir import Graph
 
 
-class Parts(Editing):
+class Parts(Changes):
     """The methods of `Graph` that take parts out and put graphs in."""
 
     def subgraph(self, outputs: Sequence[GraphTensor], inputs: Sequence[GraphTensor] = ()) -> Graph:
@@ -94,6 +96,88 @@ class Parts(Editing):
             mapped = dict(zip(part.inputs, inputs, strict=True))
             copies = transplant(part.operations, target, mapped, variables=Variables.READ, own=True)
             return copies.of(part.outputs[: len(graph.outputs)])
+
+    def copy_part(
+        self,
+        operations: Iterable[Operation],
+        replacements: Mapping[GraphTensor, GraphTensor] | None = None,
+        name: str = "",
+    ) -> Copies:
+        """Copies some operations of this graph, which take other tensors in the place of some.
+
+        Args:
+            operations: what is copied, but for inputs; variables that they assign are assigned again, behind all else.
+            replacements: tensors that they take → what the copies take; all else is taken by both.
+            name: a name scope for the copies.
+
+        Returns:
+            What stands for what: `copies[tensor]` is the copy of one, `copies.operations` maps operations.
+
+        Raises:
+            ValueError, TypeError, IndexError: a tensor or an operation is not of this graph, or a dtype or shape does
+                not fit; then nothing is done.
+
+        Source: `tf.contrib.graph_editor.copy_with_input_replacements`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> x, y = (graph.placeholder(dt.spec((3,)), name) for name in "xy")
+            >>> z = dt.ops.exp(dt.ops.tanh(x))
+            >>> graph.copy_part([z.op.inputs[0].op, z.op], {x: y}, name="copy")[z]
+            <graph tensor copy/Exp:0 float32[3]>
+        """
+        members = dict.fromkeys(self._members(operations))
+        chosen = sorted((op for op in members if op.type != "Placeholder"), key=position)
+        given = self._input_map(cast("Graph", self), replacements or {})
+        own = set(chosen)
+        taken = (t for op in chosen for t in op.inputs if t.op not in own)
+        mapped = {**{t: t for t in taken}, **given}
+        target = cast("Graph", self)
+        with all_or_nothing(), self.name_scope(name) if name else nullcontext():
+            target.state.keep_for_undo()
+            copies = transplant(chosen, target, mapped, variables=Variables.READ, own=True)
+            others = [t for t, new in given.items() if new.shape != t.shape]
+            made = list(copies.operations.values())
+            infer_from([op for op in made if not {given[t] for t in others}.isdisjoint(op.inputs)])
+        return copies
+
+    def freeze(self, variables: Iterable[Variable] | None = None) -> int:
+        """Puts constants of the values that variables have now in the place of reading them.
+
+        Args:
+            variables: those that are meant; all that the graph reads, if not given.
+
+        Returns:
+            How many are constants now.
+
+        Raises:
+            ValueError: the graph assigns one; then nothing is done.
+
+        Source: `tf.compat.v1.graph_util.convert_variables_to_constants`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph, w = dt.Graph(), dt.Variable([1.0, 2.0], name="w")
+            >>> with graph.as_default():
+            ...     y = graph.placeholder(dt.spec(()), "x") * w
+            >>> graph.freeze(), w.assign([0.0, 0.0]).name, y.eval({"x:0": 3.0})
+            (1, 'w', array([3., 6.], dtype=float32))
+        """
+        chosen = None if variables is None else set(variables)
+        found = self.find(("ReadVariableOp", "AssignVariableOp"))
+        found = [op for op in found if chosen is None or op.attrs["variable"] in chosen]
+        for op in found:
+            if op.type == "AssignVariableOp":
+                problem = f"{op.attrs['variable'].name!r} cannot be a constant, since {op.name!r} assigns it"
+                raise ValueError(f"{problem}: take a part that does not, graph.subgraph(outputs, inputs).")
+        with self.edit():
+            for op in found:
+                with self.replacing(op, scope=""):
+                    constant = self.constant(op.attrs["variable"].numpy(), op.attrs["variable"].name)
+                self.supersede(op, [constant])
+                self.discard([op])
+        return len({op.attrs["variable"] for op in found})
 
     def _input_map(self, graph: Graph, input_map: Mapping[Any, GraphTensor]) -> dict[GraphTensor, GraphTensor]:
         given = {graph.get_tensor(k) if isinstance(k, str) else k: tensor for k, tensor in input_map.items()}

@@ -1,0 +1,196 @@
+"""Changes: the methods of Graph that make other operations of those that are there, and edits of several steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, cast, overload
+
+from dovetail.core import arguments
+from dovetail.core.errors import describe, op_error
+from dovetail.core.kinds import Kind
+from dovetail.core.op import REQUIRED, Op
+from dovetail.core.table import OPS
+from dovetail.graph.cursor import Cursor
+from dovetail.graph.edit import Editing
+from dovetail.graph.inference import infer_from
+from dovetail.graph.journal import all_or_nothing
+from dovetail.graph.operation import SINGLE, GraphTensor, Operation
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
+
+
+class Changes(Editing):
+    """The methods of `Graph` that change operations, and put some behind others."""
+
+    @contextmanager
+    def edit(self) -> Iterator[Graph]:
+        """All that is done to the graph inside the `with` block is done, or, if an error leaves it, nothing.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> y = dt.ops.tanh(graph.placeholder(dt.spec(()), "x"))
+            >>> try:
+            ...     with graph.edit():
+            ...         z = dt.ops.exp(y)
+            ...         y.op.replace_input(0, z)
+            ... except ValueError as error:
+            ...     print(len(graph), error)
+            2 'Exp' depends on 'Tanh': to use it there would make a cycle.
+        """
+        with all_or_nothing():
+            for graph in (self, *self.subgraphs()):
+                graph.state.keep_for_undo()
+            yield cast("Graph", self)
+
+    @overload
+    def insert_after(self, place: Operation, function: None = None) -> AbstractContextManager[None]: ...
+    @overload
+    def insert_after(self, place: GraphTensor, function: Callable[[GraphTensor], GraphTensor]) -> GraphTensor: ...
+    def insert_after(self, place: Any, function: Any = None) -> Any:
+        """Puts operations right behind an operation; or a function behind a tensor, in one step.
+
+        Args:
+            place: an operation: what is made inside the `with` block stands right behind it, in order.  Or a tensor.
+            function: of the tensor; makes the one that all its other users take instead.
+
+        Returns:
+            What the function made.
+
+        Raises:
+            ValueError, TypeError: what it made does not fit; then nothing is done.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> x = graph.placeholder(dt.spec((3,)), "x")
+            >>> graph.outputs = [dt.ops.exp(x)]
+            >>> graph.insert_after(x, lambda x: x - dt.ops.mean(x))
+            <graph tensor Sub:0 float32[3]>
+            >>> graph.outputs[0].op.inputs
+            [<graph tensor Sub:0 float32[3]>]
+        """
+        if function is None:
+            self._check_member(place)
+            return self._insert(Cursor(self._order, behind=place))
+        self.check_tensor(place)
+        with self.edit():
+            with self._insert(Cursor(self._order, behind=place.op)):
+                new = function(place)
+            self.replace_all_uses(place, new)
+        return new
+
+    def rename_scope(self, old: str, new: str) -> int:
+        """Gives the operations of a name scope another one.
+
+        Args:
+            old: the scope, or the name of one operation; "" for all.
+            new: what stands in its place; "" for none.
+
+        Returns:
+            How many operations have another name.
+
+        Raises:
+            ValueError: another operation has one of the names; then nothing is done.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> with graph.name_scope("a"):
+            ...     x = graph.placeholder(dt.spec(()), "x")
+            >>> graph.rename_scope("a", "b/c"), x.name
+            (1, 'b/c/x:0')
+        """
+        old, new = old.strip("/"), new.strip("/")
+        found = [op for op in self._order if not old or op.name == old or op.name.startswith(f"{old}/")]
+        names = {op: f"{new}/{op.name[len(old) :].lstrip('/')}".strip("/") for op in found}
+        others = [name for op, name in names.items() if self._operations.get(name, op) not in names]
+        if "" in names.values() or others or len(set(names.values())) < len(names):
+            taken = others[0] if others else new
+            raise ValueError(f"the scope {old!r} cannot become {new!r}: there is an operation {taken!r} already.")
+        self._rename(names)
+        return len(names)
+
+    def _rename(self, names: Mapping[Operation, str]) -> None:
+        self.check_changeable()
+        before = {op: op.name for op in names}
+        for op in names:
+            del self._operations[op.name]
+        for op, name in names.items():
+            op.name = name
+            self._operations[name] = op
+        self.edited(lambda: self._rename(before))
+
+    def change(self, operation: Operation, op: Any, name: str | None, attrs: Mapping[str, Any]) -> None:
+        """See `Operation.change`."""
+        self._check_member(operation)
+        with all_or_nothing():
+            if name is not None and name != operation.name:
+                if not name or name in self._operations:
+                    raise ValueError(f"{operation.name!r} cannot be called {name!r}: that is the name of another one.")
+                self._rename({operation: name})
+            if op is not None or attrs:
+                target = OPS[op] if isinstance(op, str) and op in OPS else operation.op if op is None else op
+                if not isinstance(target, Op):
+                    raise TypeError(f"{describe(op)} is no op, nor the name of one.")
+                self._become(operation, target, attrs)
+                infer_from([operation])
+                self._tell_holders()
+
+    def _become(self, operation: Operation, op: Op, attrs: Mapping[str, Any]) -> None:
+        """Makes an operation one of another op, or with other attributes, whose type rule is not asked."""
+        if op is operation.op:
+            for key, value in attrs.items():
+                operation.hold_attr(key, operation.held(key, value))
+            return
+        given = [a for a, count in zip(operation.args, operation.layout, strict=True) if count is not None]
+        values: list[Any] = []
+        for param in op.params:
+            if isinstance(param.kind, Kind) and param.name not in attrs and given:
+                values.append(given.pop(0))
+                if param.kind.many != isinstance(values[-1], tuple):
+                    raise _unlike(operation, op)
+            else:
+                value = attrs.get(param.name, operation.attrs.get(param.name, param.default))
+                if value is REQUIRED:
+                    raise _unlike(operation, op)
+                values.append(op.held(param.name, value))
+        for key in attrs:
+            op.held(key, attrs[key])  # which refuses what the op does not have
+        if given:
+            raise _unlike(operation, op)
+        _check_dtypes(operation, op, values)
+        counts = [_count_of(value) for value in values]
+        inputs = [t for value, count in zip(values, counts, strict=True) if count is not None for t in _tensors(value)]
+        pairs = zip(op.params, values, counts, strict=True)
+        operation.become(op, inputs, tuple(counts), {p.name: value for p, value, count in pairs if count is None})
+
+
+def _tensors(value: Any) -> tuple[GraphTensor, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _count_of(value: Any) -> int | None:
+    """What a layout says of an argument."""
+    if isinstance(value, GraphTensor):
+        return SINGLE
+    return len(value) if isinstance(value, tuple) and value and isinstance(value[0], GraphTensor) else None
+
+
+def _unlike(operation: Operation, op: Op) -> Exception:
+    problem = f"{operation.name!r} cannot become {op.name}, which takes other tensors than {operation.type}."
+    return op_error(TypeError, operation.type, problem, where=operation.where)
+
+
+def _check_dtypes(operation: Operation, op: Op, values: list[Any]) -> None:
+    """Refuses tensors that the op would cast."""
+    wanted = arguments.promoted_dtypes(op, values)
+    for index, kind in op.tensor_positions:
+        value = values[index]
+        pairs = zip(wanted[index], value, strict=True) if kind.many else [(wanted[index], value)]
+        for dtype, tensor in pairs:
+            if isinstance(tensor, GraphTensor) and tensor.dtype != dtype:
+                problem = f"{operation.name!r} cannot become {op.name}, which takes {dtype}, not {tensor!r}; cast it."
+                raise op_error(TypeError, operation.type, problem, where=operation.where)

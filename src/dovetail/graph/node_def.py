@@ -1,0 +1,59 @@
+"""Node definitions: operations as plain data that prints as TensorFlow's `NodeDef`s do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dovetail.graph.operation import Operation
+
+
+@dataclass
+class NodeDef:
+    """What an operation is, without its graph.
+
+    Attributes:
+        name, op: its name and type.
+        input: names of what it takes: `x` for a first output, `x:1` for a second, `^x` for a control input.
+        device: where it is to be computed; empty where the plan chooses.
+        attr: its static arguments by name.
+
+    Source: `tf.compat.v1.NodeDef`.
+
+    Example:
+        >>> import dovetail as dt
+        >>> print(dt.ops.sum(dt.Graph().placeholder(dt.spec((2, 3)), "x"), axis=1).op.node_def)
+        name: "Sum"
+        op: "Sum"
+        input: "x"
+        attr { key: "axis" value: 1 }
+        attr { key: "keepdims" value: False }
+    """
+
+    name: str
+    op: str
+    input: list[str] = field(default_factory=list)
+    device: str = ""
+    attr: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f'name: "{self.name}"', f'op: "{self.op}"', *(f'input: "{name}"' for name in self.input)]
+        lines += [f'device: "{self.device}"'] if self.device else []
+        lines += [f'attr {{ key: "{key}" value: {_text(value)} }}' for key, value in self.attr.items()]
+        return "\n".join(lines)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, separator=", ", threshold=10).replace("\n", "")
+    return repr(value)
+
+
+def node_def_of(operation: Operation) -> NodeDef:
+    """An operation as plain data."""
+    inputs = [t.op.name if t.index == 0 else t.name for t in operation.inputs]
+    inputs += [f"^{other.name}" for other in operation.control_inputs]
+    return NodeDef(operation.name, operation.type, inputs, operation.device or "", dict(operation.attrs))
