@@ -39,7 +39,6 @@ _SCATTER = {
 }
 
 associative_scan = ops.associative_scan
-fori_loop = ops.fori_loop
 
 
 def _as_tensors(values: Any) -> Any:
@@ -70,6 +69,11 @@ def while_loop(
 ) -> Any:
     """Applies a function while a condition holds; `dovetail.ops.while_loop`."""
     return ops.while_loop(cond, body, _as_tensors(loop_vars), maximum_iterations)
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+    """Applies a function for each integer of a range; `dovetail.ops.fori_loop`."""
+    return ops.fori_loop(lower, upper, body_fun, _as_tensors(init_val))
 
 
 def scan(

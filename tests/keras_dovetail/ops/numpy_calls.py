@@ -116,6 +116,7 @@ CALLS += [
     call("where", F > 0, F, N),
     call("where", F > 0, 1, 2.0),
     call("where", F > 0, same_dtype=False),
+    call("nan_to_num", bools(3)),
     call("view", F, dtype="int32"),
     call("view", F, dtype="uint8"),
     call("view", ints(3, 4, dtype="int16"), dtype="float32"),

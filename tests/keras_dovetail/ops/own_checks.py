@@ -83,6 +83,24 @@ def check_what_has_no_factor_is_refused() -> None:
             raise AssertionError("it did not raise")
 
 
+def check_different_rows() -> None:
+    """Of many columns of many values, whose number together no integer holds; NaN are different from each other."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(-(2**31), 2**31, (300, 40))[rng.integers(300, size=500)].astype("int32")
+    rows[:, 0] = rng.integers(2, size=500)
+    for x, axis in [(rows, 0), (rows.T, 1), (rows, None), (rows.astype("uint8") > 99, 0), (np.zeros((3, 0), "f"), 0)]:
+        wanted = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+        found = numpy.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(np.asarray(one), other)
+    nothing = numpy.unique(np.zeros(0, "float32"), return_counts=True)
+    assert [np.asarray(each).shape for each in nothing] == [(0,), (0,)]
+    values, counts = numpy.unique(
+        np.float32([[1, np.nan], [1, np.nan], [-0.0, 2], [0.0, 2]]), axis=0, return_counts=True
+    )
+    assert np.asarray(values).shape == (3, 2) and np.asarray(counts).tolist() == [2, 1, 1]
+
+
 def check_grouped_queries() -> None:
     query, key = floats(1, 3, 4, 2), floats(1, 5, 2, 2)
     found = nn.dot_product_attention(query, key, key)

@@ -103,7 +103,8 @@ if __name__ == "__main__":
     checks = {name: functools.partial(check_same, TABLE[name], engine) for name in sample(int(every))}
     if engine == "numpy":
         checks["every function"] = check_every_function_of_a_backend_is_there
-    for module in MODULES if engine == "numpy" else ():
+    for module in ("core", *MODULES) if engine == "numpy" else ():
         checks[f"{module} signatures"] = functools.partial(check_signatures, module)
+    for module in MODULES if engine == "numpy" else ():
         checks[f"{module} called"] = functools.partial(check_all_are_called, module)
     main({f"check_{name}": check for name, check in checks.items()})

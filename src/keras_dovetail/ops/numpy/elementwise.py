@@ -177,7 +177,8 @@ def logaddexp2(x1: Any, x2: Any) -> Any:
 
 
 def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
-    return ops.nan_to_num(as_tensor(x), nan, posinf, neginf)
+    x = as_tensor(x)
+    return x if name_of(x) == "bool" else ops.nan_to_num(x, nan, posinf, neginf)
 
 
 def _bits(x: Any) -> Any:
@@ -217,6 +218,8 @@ def view(x: Any, dtype: Any = None) -> Any:
     if dtype is None:
         return x
     old, new = x.dtype.itemsize, as_dtype(standardize_dtype(dtype)).itemsize
+    if old != new and not x.shape:
+        raise ValueError(f"view: a scalar of {name_of(x)} has no axis that could be cut or joined to give {dtype}.")
     if new > old:
         x = ops.reshape(x, (*x.shape[:-1], -1, new // old))
     found = ops.bitcast(x, standardize_dtype(dtype))

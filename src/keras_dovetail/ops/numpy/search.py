@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,7 @@ def unique(
     x = as_tensor(x)
     at = 0 if axis is None else axis
     rows = ops.reshape(x, (-1,)) if axis is None else ops.moveaxis(x, axis, 0)
-    inverse, counts = _unique_rows(ops.reshape(rows, (rows.shape[0], -1)))
-    first = ops.tensor_scatter_min(
-        ops.full_like(counts, rows.shape[0]), ops.cast(inverse, "int32")[:, None], ops.arange(rows.shape[0])
-    )
+    first, inverse, counts = _different(ops.reshape(rows, (rows.shape[0], math.prod(rows.shape[1:]))))
     values = ops.moveaxis(ops.take(rows, first, 0), 0, at)
     values, first, counts = (
         _sized(v, size, fill, a) for v, fill, a in ((values, fill_value or 0, at), (first, 1, 0), (counts, 0, 0))
@@ -104,13 +102,21 @@ def unique(
     return found[0] if len(found) == 1 else found
 
 
-def _unique_rows(rows: Any) -> tuple[Any, Any]:
-    """For each row which of the different rows, in order, it is; and how often each occurs."""
-    _, inverse, counts = ops.unique(rows[:, 0])
-    for column in ops.unstack(rows, axis=1)[1:]:
-        _, place, _ = ops.unique(column)
-        _, inverse, counts = ops.unique(inverse * (ops.max(place) + 1) + place)
-    return inverse, ops.cast(counts, "int32")
+def _different(rows: Any) -> tuple[Any, Any, Any]:
+    """The different rows in ascending order: where each stands first, which of them each row is, how often each occurs.
+
+    A row with a NaN differs from all others.
+    """
+    order = ops.arange(rows.shape[0])
+    for column in reversed(ops.unstack(rows, axis=1)):  # the first column decides: it sorts last, and keeps the order
+        order = ops.take(order, ops.argsort(ops.take(column, order)))
+    ordered = ops.take(rows, order, 0)
+    is_new = ops.any(ordered[1:] != ordered[:-1], -1)
+    is_first = ops.concatenate([ops.ones_like(order[:1], "bool"), is_new])
+    starts = ops.cast(ops.nonzero(is_first)[0], "int32")
+    number = ops.cumsum(ops.cast(is_first, "int32")) - 1
+    inverse = ops.tensor_scatter_update(ops.zeros_like(order), order[:, None], number)
+    return ops.take(order, starts), inverse, ops.concatenate([starts[1:], [rows.shape[0]]]) - starts
 
 
 def _sized(x: Any, size: int | None, fill: Any, axis: int) -> Any:
