@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from unittest.mock import patch
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
@@ -19,10 +20,12 @@ from keras.engine.topology import Input, InputSpec, Layer
 from keras.engine.training import Model
 from keras.layers.core import Activation, Dense
 from keras.layers.merge import concatenate
+from keras.legacy import interfaces
 from keras.objectives import mean_squared_error
 from keras.optimizers import SGD, Adam
 from keras.utils.np_utils import to_categorical
 
+import dovetail as dt
 from dovetail import backend as K
 from tests.keras_backends import main
 
@@ -122,12 +125,111 @@ def check_updates_are_those_of_apply():
         np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
 
 
+class OwnAdam(keras.optimizers.Optimizer):
+    """Adam as programs for Keras 2 wrote it, with its state and its count in K's variables."""
+
+    def __init__(self, lr=0.001, beta_1=0.9, beta_2=0.999, decay=0.0, **kwargs):
+        super().__init__(**kwargs)
+        with backend.name_scope(self.__class__.__name__):
+            self.iterations = backend.variable(0, dtype="int64", name="iterations")
+            self.lr = backend.variable(lr, name="lr")
+            self.beta_1 = backend.variable(beta_1, name="beta_1")
+            self.beta_2 = backend.variable(beta_2, name="beta_2")
+            self.decay = backend.variable(decay, name="decay")
+        self.initial_decay = decay
+
+    @interfaces.legacy_get_updates_support
+    @backend.symbolic
+    def get_updates(self, loss, params):
+        grads = self.get_gradients(loss, params)
+        self.updates = [backend.update_add(self.iterations, 1)]
+        lr = self.lr
+        if self.initial_decay > 0:
+            lr = lr * (1.0 / (1.0 + self.decay * backend.cast(self.iterations, backend.dtype(self.decay))))
+        t = backend.cast(self.iterations, backend.floatx()) + 1
+        lr_t = lr * (backend.sqrt(1.0 - backend.pow(self.beta_2, t)) / (1.0 - backend.pow(self.beta_1, t)))
+        ms = [backend.zeros(backend.int_shape(p), dtype=backend.dtype(p)) for p in params]
+        vs = [backend.zeros(backend.int_shape(p), dtype=backend.dtype(p)) for p in params]
+        self.weights = [self.iterations, *ms, *vs]
+        for p, g, m, v in zip(params, grads, ms, vs, strict=True):
+            m_t = self.beta_1 * m + (1.0 - self.beta_1) * g
+            v_t = self.beta_2 * v + (1.0 - self.beta_2) * backend.square(g)
+            self.updates += [backend.update(m, m_t), backend.update(v, v_t)]
+            self.updates.append(backend.update(p, p - lr_t * m_t / (backend.sqrt(v_t) + 1e-7)))
+        return self.updates
+
+    def get_config(self):
+        return {**super().get_config(), "lr": float(backend.get_value(self.lr))}
+
+
+def check_own_updates_train():
+    """By `fit` on each engine, by single steps and by `K.function`, as Keras' own Adam does."""
+
+    def start(optimizer, **options):
+        made = model()
+        made.compile(optimizer, "mse", **options)
+        return made
+
+    wanted = start(Adam(lr=0.1, epsilon=1e-7)).fit(X, Y, batch_size=2, epochs=3, verbose=0).history["loss"]
+    for engine in dt.list_engines():
+        with dt.engine(engine):
+            made = start(OwnAdam(lr=0.1))
+            found = made.fit(X, Y, batch_size=2, epochs=3, verbose=0).history["loss"]
+            np.testing.assert_allclose(found, wanted, rtol=1e-4)  # of 1 − 0.999 in 32 bits little is left
+            assert backend.get_value(made.optimizer.iterations) == 6
+    eagerly = start(OwnAdam(lr=0.1), run_eagerly=True)
+    np.testing.assert_allclose(eagerly.fit(X, Y, batch_size=2, epochs=3, verbose=0).history["loss"], wanted, rtol=1e-4)
+
+    made = model()
+    target = backend.placeholder((None, 3))
+    loss = backend.mean(backend.square(made.output - target))
+    updates = OwnAdam(lr=0.1).get_updates(loss, made.trainable_weights)
+    step = backend.function([made.input, target], [loss], updates=updates)
+    found = [step([X[:2], Y[:2]])[0] for _ in range(6)]
+    backend.clear_session()
+    np.testing.assert_allclose(np.reshape(found, (3, 2)).mean(1), wanted, rtol=1e-4)
+
+
+def check_own_updates_move_between_engines_and_are_clipped():
+    made, plain = model(), model()
+    made.compile(OwnSGD(lr=0.1, clipnorm=0.5), "mse")
+    plain.compile(SGD(0.1, momentum=0.9, clipnorm=0.5), "mse")
+    wanted = [plain.train_on_batch(X, Y) for _ in range(6)]
+    found = []
+    for engine in dt.list_engines()[:3]:
+        with dt.engine(engine):
+            found += [made.train_on_batch(X, Y) for _ in range(2)]
+    np.testing.assert_allclose(found, wanted[: len(found)], rtol=1e-5)
+    assert "own_sgd" in made.optimizer.name and OwnSGD.from_config(made.optimizer.get_config()).clipnorm == 0.5
+
+
+class OwnSGD(SGD):
+    """A class of one of Keras' own, which gives pairs, takes gradients by K alone, and counts by nothing."""
+
+    def get_updates(self, loss, params):
+        found = []
+        for p, g in zip(params, backend.gradients(loss, params), strict=True):
+            velocity = backend.zeros(backend.int_shape(p))
+            v = 0.9 * velocity - self.lr * g
+            found += [(velocity, v), (p, p + v)]
+        return found
+
+
 def check_what_keras_cannot_do_says_what_to_write():
     made = model()
     with pytest.raises(NotImplementedError, match=r"make a layer whose call\(self, x\).*self.add_loss"):
         made.add_loss(backend.sum(made.output))
-    with pytest.raises(TypeError, match=r"Own defines get_updates.*update_step\(self, gradient"):
-        type("Own", (keras.optimizers.Optimizer,), {"get_updates": None})
+    weights, others = model().trainable_weights, model().trainable_weights
+    with (
+        patch.object(keras.config, "backend", lambda: "jax"),
+        pytest.raises(TypeError, match=r"OwnSGD defines get_updates.*update_step\(self, gradient"),
+    ):
+        OwnSGD().apply(weights, weights)
+    own = OwnSGD()
+    own.build(weights + others)
+    own.apply(weights, weights)
+    with pytest.raises(ValueError, match=r"OwnSGD.get_updates was called for other variables"):
+        own.apply(others, others)
 
 
 if __name__ == "__main__":

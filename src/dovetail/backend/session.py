@@ -30,7 +30,7 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.core.variable import Variable
 from dovetail.graph import trace
-from dovetail.graph.ir import GraphTensor
+from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.session_graph import SessionGraph, open_default_graph, recording_graph
 from dovetail.plan.cut_program import CutProgram
 from dovetail.plan.session import Session
@@ -101,6 +101,7 @@ class GraphFunction:
 
     Attributes:
         inputs, outputs, updates, name: as they were given.
+        graph: what it runs, with the assignments of the updates.
     """
 
     def __init__(self, inputs: Any, outputs: Any, updates: Sequence[Any], name: str) -> None:
@@ -120,6 +121,10 @@ class GraphFunction:
             [_update(graph, u) for u in updates if u is not None],
             name,
         )
+
+    @property
+    def graph(self) -> Graph:
+        return self._program.graph
 
     @named("function")
     def __call__(self, inputs: Any) -> Any:

@@ -1,8 +1,8 @@
 """Keras 2's names in Keras 3: `import dovetail.compat.keras2` before a program that was written for them.
 
 Modules that are gone, as `keras.engine` and `keras.layers.core`, find their classes where Keras 3 has them;
-`keras.backend` is K; optimizers take `lr` and `decay`, and have `get_updates`; layers have `add_update`.  What Keras 3
-cannot do raises an error that says what to write instead.
+`keras.backend` is K; optimizers take `lr` and `decay`, and have `get_updates`, also one of their own; layers have
+`add_update`.  What Keras 3 cannot do raises an error that says what to write instead.
 
     import dovetail.compat.keras2
     from keras.layers.core import Dense
@@ -13,10 +13,9 @@ cannot do raises an error that says what to write instead.
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
 import keras
@@ -24,6 +23,7 @@ from keras.src.models.functional import Functional
 
 from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
+from dovetail.compat import keras2_optimizers
 
 # Keras 2's modules → where in Keras 3 their names are looked for.
 MODULES: dict[str, tuple[Any, ...]] = {
@@ -50,7 +50,7 @@ MODULES: dict[str, tuple[Any, ...]] = {
     "backend.tensorflow_backend": (K,),
     "callbacks.callbacks": (keras.callbacks,),
     "legacy": (),
-    "legacy.interfaces": (),
+    "legacy.interfaces": (SimpleNamespace(legacy_get_updates_support=lambda get_updates: get_updates),),
     "optimizers.legacy": (keras.optimizers,),
     "wrappers.scikit_learn": (),
     "preprocessing.text": (),
@@ -110,78 +110,6 @@ def _clear_session() -> None:
     """Closes K's default graph, and forgets the names and the state that Keras keeps."""
     K.clear_session()
     keras.utils.clear_session()
-
-
-# -- optimizers -------------------------------------------------------------------------------------------------------
-
-
-def _install_optimizers() -> None:
-    base: Any = keras.optimizers.Optimizer
-    classes: list[Any] = [cls for cls in vars(keras.optimizers).values() if inspect.isclass(cls)]
-    for cls in classes:
-        if issubclass(cls, base) and cls is not base:
-            cls.__init__ = _with_old_arguments(cls.__init__)
-    base.lr = property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value))
-    base.get_gradients = _get_gradients
-    base.get_updates = _get_updates
-    base.__init_subclass__ = classmethod(_refuse_get_updates)
-
-
-def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
-    """An optimizer's `__init__` that also takes `lr`, and `decay`: by it the rate is divided by 1 + decay · steps."""
-
-    @functools.wraps(init)
-    def call(self: Any, *args: Any, lr: Any = None, decay: float = 0.0, **kwargs: Any) -> None:
-        if lr is not None:
-            kwargs["learning_rate"] = lr
-        if decay:
-            given = inspect.signature(init).bind(self, *args, **kwargs)
-            given.apply_defaults()
-            rate = given.arguments["learning_rate"]
-            args, kwargs = args[1:], {**kwargs, "learning_rate": _decaying(rate, decay)}
-        init(self, *args, **kwargs)
-
-    return call
-
-
-def _decaying(rate: float, decay: float) -> Any:
-    return keras.optimizers.schedules.InverseTimeDecay(rate, decay_steps=1, decay_rate=decay)
-
-
-def _get_gradients(self: Any, loss: Any, params: Any) -> list[Any]:
-    """The gradients of a tensor of K's default graph by variables, clipped as the optimizer was told.
-
-    Source: `keras.optimizers.Optimizer.get_gradients` of Keras 2.3.
-    """
-    return self._clip_gradients(K.gradients(loss, params))
-
-
-def _get_updates(self: Any, loss: Any, params: Any) -> list[Any]:
-    """What a step does to variables, as pairs of a variable and its new value, for the `updates` of `K.function`.
-
-    Args:
-        loss: a tensor of K's default graph, which the first `K.placeholder` opens.
-        params: the variables to train.
-
-    Source: `keras.optimizers.Optimizer.get_updates` of Keras 2.3.
-    """
-    params = list(params)
-    gradients = K.gradients(loss, params)
-    if not self.built:
-        self.build(params)
-    with keras.StatelessScope() as scope:
-        self.apply(gradients, params)
-    found = ((v, scope.get_current_value(v)) for v in (*params, *self.variables))
-    return [(variable, value) for variable, value in found if value is not None]
-
-
-def _refuse_get_updates(cls: type, **options: Any) -> None:
-    if "get_updates" in vars(cls):
-        raise TypeError(
-            f"{cls.__name__} defines get_updates, which Keras 3 does not call: define "
-            "update_step(self, gradient, variable, learning_rate), which assigns the variable, and make its averages "
-            "in build(self, variables) with self.add_variable_from_reference."
-        )
 
 
 # -- layers, models and tensors ---------------------------------------------------------------------------------------
@@ -252,5 +180,5 @@ def _generator_method(name: str) -> Callable[..., Any]:
 if "keras.engine" not in sys.modules:
     _install_k()
     _install_modules()
-    _install_optimizers()
+    keras2_optimizers.install()
     _install_layers()
