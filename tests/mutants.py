@@ -37,11 +37,16 @@ SOURCE = ROOT / "src" / "dovetail"
 
 # source file or folder → its own tests, quick ones first; the file's doctests are run before them
 TRUNK = {
+    "core/cache.py": ["tests/core/test_signature.py", "tests/graph/test_trace.py"],
     "core/dispatch.py": [
+        "tests/core/test_dispatch.py",
         "tests/core/test_arguments.py",
         "tests/ops/math/test_arithmetic.py",
-        "tests/core/test_calls.py",
     ],
+    "core/rules.py": ["tests/core/test_rules.py", "tests/engines/test_rules.py"],
+    "core/signature.py": ["tests/core/test_signature.py", "tests/core/test_dispatch.py"],
+    "core/static_types.py": ["tests/core/test_static_types.py"],
+    "core/structure.py": ["tests/core/test_structure.py"],
     "core/variable.py": ["tests/core/test_variable.py", "tests/test_copies.py", "tests/test_threads.py"],
     "core/state.py": ["tests/core/test_variable.py", "tests/plan", "tests/test_threads.py"],
     "core/locks.py": ["tests/plan", "tests/test_threads.py", "tests/test_copies.py"],

@@ -1,5 +1,6 @@
 """Nested structures."""
 
+import re
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 
@@ -71,3 +72,42 @@ def test_keys_of_several_types_a10():
     shapes = [flatten({key: 0})[1] for key in (1, True, 1.0, "1", 0.0, -0.0)]
     assert len(set(shapes)) == len(shapes)
     assert flatten({1: 0})[1] == flatten({1: 5})[1]
+
+
+@pytest.mark.parametrize(
+    ("like", "value", "leaves"),
+    [
+        ([None, 1], [None, 2], [2]),
+        ({"b": 1, "a": 2}, {"a": 3, "b": 4}, [3, 4]),
+        ([1, [2, 3]], (4, None), [4, None, None]),
+        (Point(1, 2), [3, 4], [3, 4]),
+    ],
+)
+def test_leaves_of_a_value_like_another(like, value, leaves):
+    assert flatten_like(flatten(like)[1], value) == leaves
+
+
+@pytest.mark.parametrize(
+    ("like", "value", "needed"),
+    [
+        ({"a": 1}, {"b": 1}, "a dict with the keys 'a'"),
+        ({"a": 1}, {"a": 1, "b": 2}, "a dict with the keys 'a'"),
+        ({"a": 1}, ["a"], "a dict with the keys 'a'"),
+        ([1, 2], [1], "a list of 2"),
+        ((1, 2), "ab", "a tuple of 2"),
+    ],
+)
+def test_a_value_unlike_it_is_refused(like, value, needed):
+    with pytest.raises(ValueError, match=f"needs {needed}, not {re.escape(repr(value))}"):
+        flatten_like(flatten(like)[1], value)
+
+
+def test_what_only_resembles_a_named_tuple_is_a_leaf():
+    class Pair(tuple):
+        pass
+
+    class Row:
+        _fields = ("x", "y")
+
+    for leaf in (Pair((1, 2)), Row()):
+        assert flatten([leaf])[0] == [leaf]

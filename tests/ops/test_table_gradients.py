@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 import dovetail as dt
 from dovetail.core.dtypes import as_dtype
@@ -40,6 +41,7 @@ def check(found, expected, where, tolerance=1e-4):
         np.testing.assert_allclose(f.numpy(), e, rtol=tolerance, atol=tolerance, err_msg=f"on {where}")
 
 
+@pytest.mark.sampled(4)
 @cases(DIFFERENTIABLE)
 def test_gradient(engine, op, number, is_first, rng):
     """The gradient agrees with finite differences in float64: taped, compiled, of what was compiled, of constants."""
