@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 import sys
 import warnings
@@ -13,7 +14,7 @@ from typing import Any
 from dovetail.core.provided import provided
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_inside: dict[CodeType, bool] = {}
+_is_of_user: dict[str, bool] = {}  # files → whether the code in it is the user's
 _LIBRARIES = {  # whose frames are no user's: the root of a module's name → what messages call it
     "contextlib": "contextlib",
     "jax": "JAX",
@@ -79,7 +80,13 @@ def called_library() -> str:
 
 def is_of_user(frame: FrameType) -> bool:
     """Whether a frame is neither Dovetail's nor of another library."""
-    return not is_inside(frame.f_code) and _library(frame) is None
+    file = frame.f_code.co_filename
+    known = _is_of_user.get(file)
+    if known is None:
+        known = not is_inside(frame.f_code) and _library(frame) is None
+        if not file.startswith("<"):  # of text that was executed, which many modules may have
+            _is_of_user[file] = known
+    return known
 
 
 def _library(frame: FrameType) -> str | None:
@@ -89,12 +96,12 @@ def _library(frame: FrameType) -> str | None:
 
 def is_inside(code: CodeType) -> bool:
     """Whether a piece of code is Dovetail's own, not its user's."""
-    inside = _inside.get(code)
-    if inside is None:
-        inside = _inside[code] = os.path.abspath(code.co_filename).startswith(_PACKAGE) or (
-            code.co_filename.startswith("<dovetail")
-        )
-    return inside
+    return _is_inside(code.co_filename)
+
+
+@functools.cache
+def _is_inside(file: str) -> bool:
+    return file.startswith("<dovetail") or os.path.abspath(file).startswith(_PACKAGE)
 
 
 def place(where: Where) -> str:

@@ -19,7 +19,7 @@ from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
 from dovetail.core.rules import Rule, Rules
 from dovetail.engines.jax.devices import devices, name_of, named, placed, told
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
-from dovetail.engines.jax.executable import Executable, with_64_bits
+from dovetail.engines.jax.executable import Executable, copied, with_64_bits
 from dovetail.engines.jax.lax_control import LaxControl
 
 
@@ -98,9 +98,8 @@ class JaxEngine(Engine):
     def stack(self, values: Values) -> Any:
         return jnp.stack(values)
 
-    @with_64_bits
     def copy(self, value: Any) -> Any:
-        return jnp.array(value, copy=True)
+        return copied(value)
 
     def is_deleted(self, value: Any) -> bool:
         return value.is_deleted()

@@ -9,7 +9,6 @@ from types import FunctionType
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from dovetail.core.engine import Segment
 from dovetail.engines.jax.devices import named, told
@@ -32,6 +31,11 @@ def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
             jax.enable_x64.set_local(before)
 
     return in_64_bits
+
+
+def copied(value: Any) -> Any:
+    """The array in memory of its own, by no program that would have to be compiled for its shape."""
+    return jax.device_put(value, may_alias=False)
 
 
 class Executable:
@@ -62,7 +66,7 @@ class Executable:
     @with_64_bits
     def _first(self, args: tuple[Any, ...], found: list[Any]) -> None:
         function, donated, device = self._segment.function, self._segment.donated, self._segment.device
-        args = tuple(jnp.array(arg, copy=True) if i in donated else arg for i, arg in enumerate(args))
+        args = tuple(copied(arg) if i in donated else arg for i, arg in enumerate(args))
         place = None if device is None else jax.sharding.SingleDeviceSharding(named(device))
         jitted = jax.jit(function, donate_argnums=donated, in_shardings=place, out_shardings=place)
         compiled = jitted.lower(*args).compile()
