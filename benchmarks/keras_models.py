@@ -69,7 +69,7 @@ def resnet(x: Any) -> Any:
 
 
 TASKS = {
-    "MLP": Task(mlp, (64,), 32, 128),
+    "MLP": Task(mlp, (64,), 32, 1024),
     "CNN": Task(cnn, (28, 28, 1), 64, 8),
     "LSTM": Task(lstm, (32, 32), 32, 16),
     "Transformer": Task(transformer, (32, 64), 32, 8),

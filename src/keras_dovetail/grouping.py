@@ -82,22 +82,25 @@ def are_equal(batches: list[Any]) -> bool:
 
 
 def _form(batch: Any) -> list[Any]:
-    parts = [(path, getattr(v, "shape", None), getattr(v, "dtype", None)) for path, v in tree.flatten_with_path(batch)]
-    return [(path, None if shape is None else tuple(shape), str(dtype)) for path, shape, dtype in parts]
+    return [(path, getattr(v, "shape", None), getattr(v, "dtype", None)) for path, v in tree.flatten_with_path(batch)]
 
 
 def groups(batches: Iterable[Batch], pace: Pace) -> Iterator[Batch]:
     """Batches, equal ones in groups of the size that the pace has; those that fill no group come one by one."""
     waiting: list[Batch] = []
+    form: Any = None
     for batch in batches:
-        if waiting and not are_equal([waiting[0][2], batch[2]]):
+        if pace.size == 1 or len(batch[2]) > 1:  # the user's own groups
+            yield from waiting
+            waiting = []
+            yield batch
+            continue
+        before, form = form, _form(batch[2][0])
+        if waiting and form != before:
             yield from waiting
             waiting = []
         waiting.append(batch)
-        if len(batch[2]) > 1:  # the user's own groups
-            yield from waiting
-            waiting = []
-        elif len(waiting) >= pace.size:
+        if len(waiting) >= pace.size:
             yield waiting[0][0], waiting[-1][1], [data for _, _, (data,) in waiting]
             waiting = []
     yield from waiting

@@ -52,16 +52,15 @@ class Program:
         return not self._eagerly
 
     def __call__(self, batches: list[Any]) -> Any:
-        given = [tree.map_structure(lambda part: _given(part, self._eagerly), batch) for batch in batches]
-        if self.may_group and len(given) > 1 and are_equal(given):
-            return self._many(stacked(given))
-        found = [self._one(batch) for batch in given]
+        if self.may_group and len(batches) > 1 and are_equal(batches):
+            return self._many(tree.map_structure(_stacked, *batches))
+        found = [self._one(tree.map_structure(lambda v: _given(v, self._eagerly), batch)) for batch in batches]
         if len(found) == 1 or not self._keeps_all:
             return found[-1]
         return tree.map_structure(lambda *parts: ops.concatenate(parts), *found)
 
 
-def _given(value: Any, eagerly: bool) -> Any:
+def _given(value: Any, eagerly: bool = False) -> Any:
     """A part of a batch as a step takes it: a program takes NumPy arrays as they are, but for 64 bits."""
     if value is None:
         return None
@@ -98,15 +97,11 @@ def in_a_loop(step: Step, keeps_all: bool) -> Step:
     return steps
 
 
-def stacked(batches: list[Any]) -> Any:
-    """Equal batches, as one with a new first axis."""
-    return tree.map_structure(_stack, *batches)
-
-
-def _stack(*parts: Any) -> Any:
+def _stacked(*parts: Any) -> Any:
+    """The same part of equal batches, with a new first axis."""
     if parts[0] is None:
         return None
-    return np.stack(parts) if isinstance(parts[0], np.ndarray) else ops.stack(parts)
+    return _given(np.stack(parts)) if isinstance(parts[0], np.ndarray) else ops.stack(list(map(_given, parts)))
 
 
 def run_all(
