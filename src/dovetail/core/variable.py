@@ -101,6 +101,11 @@ class Variable(Operators):
             self.initial_value.graph.add_variable(self)
 
     @property
+    def op_name(self) -> str:
+        """What the names of operations of graphs begin with that read it or assign it."""
+        return self.name
+
+    @property
     def ndim(self) -> int:
         return len(self.shape)
 

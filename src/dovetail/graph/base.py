@@ -252,10 +252,19 @@ class GraphBase:
             >>> y.name
             'layer/Tanh:0'
         """
-        outside = self._scope
-        self._scope = f"{self.scope}{name.strip('/')}/"
+        with self.at_scope(f"{self.scope}{name.strip('/')}/") as scope:
+            yield scope
+
+    @contextmanager
+    def at_scope(self, scope: str) -> Iterator[str]:
+        """Names of operations that are added inside the `with` block begin with this whole scope, whatever is around.
+
+        Args:
+            scope: with its slash; empty for none.
+        """
+        outside, self._scope = self._scope, scope
         try:
-            yield self._scope
+            yield scope
         finally:
             self._scope = outside
 

@@ -392,10 +392,10 @@ def _first_value(graph: Graph, variable: Any) -> GraphTensor:
         if graph.outer is not None:
             _check_open(graph, variable, OPS["ReadVariableOp"])
             outside = read_variable(graph.outer, variable)
-            value = graph.placeholder(outside.spec, variable.name)
+            value = graph.placeholder(outside.spec, variable.op_name)
         else:
             spec = TensorSpec(variable.shape, variable.dtype)
-            name = f"{variable.name}/Read"
+            name = f"{variable.op_name}/Read"
             value = graph.add(OPS["ReadVariableOp"], [], {"variable": variable}, [spec], (None,), name).outputs[0]
         graph.state.inputs[variable] = value
     return value
@@ -435,7 +435,7 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> Operatio
 
 def add_assignment(graph: Graph, variable: Any, value: GraphTensor) -> Operation:
     """The operation that assigns, which nothing else of the graph knows."""
-    attrs, name = {"variable": variable}, f"{variable.name}/Assign"
+    attrs, name = {"variable": variable}, f"{variable.op_name}/Assign"
     return graph.add(OPS["AssignVariableOp"], [value], attrs, [value.spec], (SINGLE, None), name)
 
 

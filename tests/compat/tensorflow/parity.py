@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import dovetail as dt
-from dovetail import backend
 from dovetail.compat import tensorflow as compat
+from dovetail.core.structure import flatten, unflatten
 from tests.backend.parity import Case, leaves
 from tests.backend.parity import call as call_of_k
 from tests.backend.parity import program as program_of_k
@@ -37,10 +37,11 @@ def actual(case: Case, way: str) -> list[np.ndarray]:
     """What Dovetail makes of a case on the current engine."""
     if way == "eager":
         return leaves(case.run(compat, *[dt.ops.convert(a) for a in case.drawn()]))
-    try:
-        arrays = case.drawn()
+    v1, arrays = compat.compat.v1, case.drawn()
+    with v1.Graph().as_default(), v1.Session() as session:
         shapes = [a.shape if way == "fixed" else (None,) * a.ndim for a in arrays]
-        inputs = [backend.placeholder(shape, dtype=str(a.dtype)) for shape, a in zip(shapes, arrays, strict=True)]
-        return leaves(backend.function(inputs, case.run(compat, *inputs))(arrays))
-    finally:
-        backend.clear_session()
+        inputs = [v1.placeholder(a.dtype, shape) for shape, a in zip(shapes, arrays, strict=True)]
+        found, structure = flatten(case.run(compat, *inputs))
+        tensors = {i: x for i, x in enumerate(found) if compat.is_tensor(x)}
+        values = session.run(tensors, dict(zip(inputs, arrays, strict=True)))
+        return leaves(unflatten(structure, [values.get(i, x) for i, x in enumerate(found)]))

@@ -1,17 +1,114 @@
-"""Graph mode: whether what programs of TensorFlow 1 make is recorded in a graph, and in which."""
+"""Graph mode: whether what programs of TensorFlow 1 make is recorded in a graph, in which, and under which names."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from dovetail.core.recording import building
+from dovetail.core.recording import building, recording
+from dovetail.core.structure import flatten, unflatten
+from dovetail.core.tensor import Tensor
+from dovetail.graph.session_graph import SessionGraph, open_default_graph
+from dovetail.graph.trace import current_graph
+
+
+class Store:
+    """What a graph knows beside its operations: the variables that were got by name, and the scopes that were opened.
+
+    Attributes:
+        variables: name → variable, of `tf.get_variable`.
+        scopes: name scope → how often it was opened.
+        variable_scopes: variable scope → how often one of that name was opened with a name of its own making.
+        constants: host and eager values that stand in the graph as constants.
+    """
+
+    def __init__(self) -> None:
+        self.variables: dict[str, Any] = {}
+        self.scopes: Counter[str] = Counter()
+        self.variable_scopes: Counter[str] = Counter()
+
+
+_stores: WeakKeyDictionary[Any, Store] = WeakKeyDictionary()
 
 
 def graph() -> Any:
-    """The default graph, if it is open; else None."""
-    return building.default
+    """The graph that records what is made now, a body of a loop among them; None where values are computed."""
+    current = current_graph()
+    if current is not None:
+        return current if isinstance(current.outermost, SessionGraph) else None
+    default = None if recording.tapes else building.default
+    return default if isinstance(default, SessionGraph) else None
+
+
+def open_graph() -> SessionGraph:
+    """The session graph that is being built, or the thread's default one, which is opened if need be."""
+    return open_default_graph()
+
+
+def close_graph() -> None:
+    """Computes from now on, until a graph is opened again."""
+    building.default = None
+
+
+def reset_graph() -> None:
+    """Puts an empty graph in the place of the thread's default one, if that is open."""
+    if building.default is not None:
+        building.default = SessionGraph()
+
+
+def store() -> Store:
+    """That of the graph that is built, opened now if need be."""
+    return _stores.setdefault(open_graph(), Store())
+
+
+@contextmanager
+def inside(graph: Any) -> Iterator[Any]:
+    """Everything in the `with` block is recorded in a graph, if there is one."""
+    if graph is None or current_graph() is graph:
+        yield graph
+    else:
+        with graph.as_default():
+            yield graph
 
 
 def recorded(result: Any, name: str) -> Any:
     """A structure of results, in graph mode with constants of the graph for the values among them."""
+    recording_graph = graph()
+    if recording_graph is None:
+        return result
+    if type(result) is Tensor:
+        return recording_graph.constant(result.numpy(), name)
+    if isinstance(result, (tuple, list)):
+        leaves, structure = flatten(result)
+        if any(type(leaf) is Tensor for leaf in leaves):
+            made = [recording_graph.constant(v.numpy(), name) if type(v) is Tensor else v for v in leaves]
+            return unflatten(structure, made)
     return result
+
+
+@contextmanager
+def name_scope(name: str | None) -> Iterator[str]:
+    """Names of what is recorded in the `with` block begin with the name, and a number if it was opened before.
+
+    Args:
+        name: with a slash at its end, a whole scope that was open once; empty or None, no scope at all.
+    """
+    recording_graph = graph()
+    if recording_graph is None:
+        yield f"{(name or '').strip('/')}/" if name else ""
+        return
+    outside = recording_graph.scope
+    if not name:
+        whole = ""
+    elif name.endswith("/"):
+        whole = name
+    else:
+        scopes = _stores.setdefault(recording_graph.outermost, Store()).scopes
+        whole = f"{outside}{name}"
+        scopes[whole] += 1
+        whole += f"_{scopes[whole] - 1}/" if scopes[whole] > 1 else "/"
+    with recording_graph.at_scope(whole):
+        yield whole

@@ -25,7 +25,6 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
 from dovetail.core.op import Op
 from dovetail.core.value_kinds import dtype_of, is_tensor
-from dovetail.graph import trace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -156,8 +155,7 @@ def told(title: str, function: Callable[..., Any], scope: bool) -> Callable[...,
 
 def scoped(name: str | None) -> AbstractContextManager[Any]:
     """A name scope in the graph that records, if there is one and there is a name."""
-    graph = trace.current_graph() or graph_mode.graph()
-    return nullcontext() if name is None or graph is None else graph.name_scope(name)
+    return nullcontext() if name is None else graph_mode.name_scope(name)
 
 
 def alike_values(values: Sequence[Any]) -> list[Any]:

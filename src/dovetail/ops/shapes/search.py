@@ -148,7 +148,7 @@ def bincount(x: Any, weights: Any = None, minlength: Count = 0, length: Count | 
     size: Any = length
     if length is None:
         highest = reduce.max(concatenate([reshape(x, (-1,)), cast([0], dtype_of(x))]))
-        size = compare.maximum(cast(highest, "int32") + 1, minlength) if dims_of(x)[-1] != 0 else minlength
+        size = compare.maximum(cast(highest, "int32") + 1, minlength) if static_shape(x)[-1] != 0 else minlength
     counted = logical_and(x >= 0, x < size)
     rows = len(static_shape(x)) - 1
     counts = full([*dims_of(x)[:rows], size], 0, weights.dtype)

@@ -132,29 +132,6 @@ def structures():
     yield program(
         "nest.assert_same_structure", lambda tf: tf.nest.assert_same_structure([1], (1,)), raises=True, ways=EAGER
     )
-    # yield program("Module", modules, ways=EAGER)
-
-
-def modules(tf):
-    class Inner(tf.Module):
-        def __init__(self):
-            super().__init__(name="inner")
-            self.w = tf.Variable([1.0])
-
-    class Outer(tf.Module):
-        def __init__(self):
-            super().__init__()
-            self.parts = [Inner(), Inner()]
-            self.frozen = tf.Variable(2, trainable=False)
-
-    outer = Outer()
-    return [
-        len(outer.variables),
-        len(outer.trainable_variables),
-        len(outer.submodules),
-        outer.name,
-        outer.parts[0].name,
-    ]
 
 
 def checks():

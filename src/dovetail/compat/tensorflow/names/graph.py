@@ -1,0 +1,305 @@
+"""TensorFlow 1's names of graphs and sessions: placeholders, scopes, collections, dependencies."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.core import nest_flatten
+from dovetail.compat.tensorflow.table import absent, function, value
+from dovetail.core.errors import op_error
+from dovetail.core.spec import spec
+from dovetail.core.value_kinds import is_recorded
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.session_graph import SessionGraph
+from dovetail.plan import session as sessions
+
+# -- mode -------------------------------------------------------------------------------------------------------------
+
+
+@function("disable_eager_execution disable_v2_behavior disable_v2_tensorshape disable_resource_variables", "v1")
+def disable_eager_execution() -> None:
+    """From here on what is made is recorded in this thread's default graph.
+
+    Source: `tf.compat.v1.disable_eager_execution`.
+    """
+    graph_mode.open_graph()
+
+
+@function("enable_eager_execution enable_v2_behavior", "v1")
+def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+    """From here on what is made is computed.
+
+    Source: `tf.compat.v1.enable_eager_execution`.
+    """
+    graph_mode.close_graph()
+
+
+@function("enable_resource_variables", "v1")
+def enable_resource_variables() -> None:
+    """Nothing is done: all variables are such.
+
+    Source: `tf.compat.v1.enable_resource_variables`.
+    """
+
+
+@function("executing_eagerly")
+def executing_eagerly() -> bool:
+    """Whether what is made is computed now.
+
+    Source: `tf.executing_eagerly`.
+    """
+    return graph_mode.graph() is None and graph_mode.current_graph() is None
+
+
+@function("get_default_graph", "v1")
+def get_default_graph() -> Graph:
+    """The graph that is built; the thread's default one, opened now, if none is.
+
+    Source: `tf.compat.v1.get_default_graph`.
+    """
+    return graph_mode.current_graph() or graph_mode.open_graph()
+
+
+@function("reset_default_graph", "v1")
+def reset_default_graph() -> None:
+    """Puts an empty graph in the place of the default one.
+
+    Source: `tf.compat.v1.reset_default_graph`.
+    """
+    graph_mode.reset_graph()
+
+
+value("Graph", SessionGraph)
+
+# -- placeholders -----------------------------------------------------------------------------------------------------
+
+
+@function("placeholder", "v1")
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """What each run is given.
+
+    Source: `tf.compat.v1.placeholder`.
+    """
+    dims = shape if shape is None or hasattr(shape, "__iter__") else [shape]
+    dims = None if dims is None or getattr(dims, "rank", 0) is None else [None if d in (None, -1) else d for d in dims]
+    return graph_mode.open_graph().placeholder(spec(dims, dtype), name)
+
+
+@function("placeholder_with_default", "v1")
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+    """What each run may be given, and else has.
+
+    Source: `tf.compat.v1.placeholder_with_default`.
+    """
+    with graph_mode.inside(graph_mode.open_graph()) as graph:
+        default = input if is_recorded(input) else graph.constant(ops.convert(input).numpy())
+        return ops.placeholder_with_default(default, name=name)
+
+
+absent("sparse_placeholder", "Use K.placeholder(shape, sparse=True) of dovetail.backend.")
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+
+class Session(sessions.Session):
+    """Computes what it is asked for of a graph.
+
+    Source: `tf.compat.v1.Session`.
+    """
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
+        if target:
+            raise op_error(NotImplementedError, "tf.Session", "a session runs in this process: leave target out.")
+        super().__init__(graph_mode.open_graph() if graph is None else graph)
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Computes tensors and runs operations; `options` and `run_metadata` are not looked at."""
+        return super().run(fetches, feed_dict)
+
+
+class InteractiveSession(Session):
+    """A session that is the default one as soon as it is made, until it is closed.
+
+    Source: `tf.compat.v1.InteractiveSession`.
+    """
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._default = self.as_default()
+        self._default.__enter__()
+
+    def close(self) -> None:
+        if not self._is_closed:
+            self._default.__exit__(None, None, None)
+        super().close()
+
+
+value("Session", Session, "v1")
+value("InteractiveSession", InteractiveSession, "v1")
+value("get_default_session", sessions.default_session, "v1")
+
+# -- scopes -----------------------------------------------------------------------------------------------------------
+
+
+@function("name_scope", "v2")
+def name_scope(name: str) -> AbstractContextManager[str]:
+    """Names of what is recorded in the `with` block begin with the name.
+
+    Source: `tf.name_scope`.
+    """
+    if not isinstance(name, str):
+        raise op_error(ValueError, "tf.name_scope", f"the name must be a string, not {name!r}.")
+    return graph_mode.name_scope(name)
+
+
+@function("name_scope", "v1")
+def name_scope_v1(name: Any, default_name: Any = None, values: Any = None) -> AbstractContextManager[str]:
+    """Names of what is recorded in the `with` block begin with the name, or the default if that is None.
+
+    Source: `tf.compat.v1.name_scope`.
+    """
+    return graph_mode.name_scope(default_name if name is None else name)
+
+
+@function("control_dependencies")
+def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
+    """What is recorded in the `with` block runs after these; None forgets those around.
+
+    Source: `tf.control_dependencies`.
+    """
+    graph = graph_mode.graph()
+    if graph is None or control_inputs is None:
+        return nullcontext()
+    return graph.control_dependencies([_node(x) for x in control_inputs if _node(x) is not None])
+
+
+def _node(x: Any) -> Any:
+    """What can be waited for: a tensor or an operation of a graph; None for what has been computed."""
+    return x if isinstance(x, (GraphTensor, Operation)) else None
+
+
+@function("group")
+def group(*inputs: Any, name: str | None = None) -> Any:
+    """An operation that runs all of these.
+
+    Source: `tf.group`.
+    """
+    nodes = [_node(x) for x in nest_flatten(list(inputs)) if _node(x) is not None]
+    graph = nodes[0].graph if nodes else graph_mode.graph()
+    return None if graph is None else graph.group(*nodes, name=name or "group_deps")
+
+
+@function("no_op")
+def no_op(name: str | None = None) -> Any:
+    """An operation that does nothing.
+
+    Source: `tf.no_op`.
+    """
+    graph = graph_mode.graph()
+    return None if graph is None else graph.group(name=name or "NoOp")
+
+
+@function("device", "v2")
+def device(device_name: Any) -> AbstractContextManager[Any]:
+    """Accepted; where things are computed is the engine's choice, and `dovetail.device`'s.
+
+    Source: `tf.device`.
+    """
+    return nullcontext()
+
+
+@function("device", "v1")
+def device_v1(device_name_or_function: Any) -> AbstractContextManager[Any]:
+    """Accepted; where things are computed is the engine's choice, and `dovetail.device`'s.
+
+    Source: `tf.compat.v1.device`.
+    """
+    return nullcontext()
+
+
+@function("container", "v1")
+def container(container_name: str) -> AbstractContextManager[Any]:
+    """Accepted; there are no containers of state.
+
+    Source: `tf.compat.v1.container`.
+    """
+    return nullcontext()
+
+
+@function("colocate_with", "v1")
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[Any]:
+    """Accepted; what belongs together is computed together.
+
+    Source: `tf.compat.v1.colocate_with`.
+    """
+    return nullcontext()
+
+
+# -- collections ------------------------------------------------------------------------------------------------------
+
+
+class GraphKeys:
+    """The names of collections.
+
+    Source: `tf.compat.v1.GraphKeys`.
+    """
+
+    GLOBAL_VARIABLES = VARIABLES = "variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    LOCAL_VARIABLES = "local_variables"
+    METRIC_VARIABLES = "metric_variables"
+    MODEL_VARIABLES = "model_variables"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    LOSSES = "losses"
+    SUMMARIES = "summaries"
+    UPDATE_OPS = "update_ops"
+    TRAIN_OP = "train_op"
+    GLOBAL_STEP = "global_step"
+    SAVERS = "savers"
+    INIT_OP = "init_op"
+    ACTIVATIONS = "activations"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+
+
+value("GraphKeys", GraphKeys, "v1")
+
+
+@function("add_to_collection", "v1")
+def add_to_collection(name: Any, value: Any) -> None:
+    """Puts anything into a collection of the graph.
+
+    Source: `tf.compat.v1.add_to_collection`.
+    """
+    graph_mode.open_graph().add_to_collection(name, value)
+
+
+@function("add_to_collections", "v1")
+def add_to_collections(names: Any, value: Any) -> None:
+    """Puts anything into several collections of the graph.
+
+    Source: `tf.compat.v1.add_to_collections`.
+    """
+    graph_mode.open_graph().add_to_collections(names, value)
+
+
+@function("get_collection", "v1")
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """What is in a collection of the graph.
+
+    Source: `tf.compat.v1.get_collection`.
+    """
+    return graph_mode.open_graph().get_collection(key, scope)
+
+
+@function("get_collection_ref", "v1")
+def get_collection_ref(key: Any) -> list[Any]:
+    """A collection of the graph itself.
+
+    Source: `tf.compat.v1.get_collection_ref`.
+    """
+    return graph_mode.open_graph().get_collection_ref(key)

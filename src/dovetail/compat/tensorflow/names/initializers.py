@@ -1,0 +1,208 @@
+"""TensorFlow's initialisers: what gives variables of a shape their first values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names import random as random  # its rows are looked up here
+from dovetail.compat.tensorflow.table import V2, value
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
+
+
+class Initializer:
+    """Gives values for a shape.
+
+    Source: `tf.initializers`.
+    """
+
+    dtype: Any = "float32"
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None, **options: Any) -> Any:
+        dims = [int(dim) for dim in shape]
+        result = self.values(dims, as_dtype(self.dtype if dtype is None else dtype))
+        return graph_mode.recorded(result, type(self).__name__)
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        """The values."""
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """What it was made of."""
+        return dict(vars(self))
+
+
+class Zeros(Initializer):
+    """Zeros."""
+
+    def __init__(self, dtype: Any = "float32") -> None:
+        self.dtype = dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        return ops.zeros(shape, dtype)
+
+
+class Ones(Initializer):
+    """Ones."""
+
+    def __init__(self, dtype: Any = "float32") -> None:
+        self.dtype = dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        return ops.ones(shape, dtype)
+
+
+class Constant(Initializer):
+    """A number, or an array of the shape's size."""
+
+    def __init__(self, value: Any = 0, dtype: Any = "float32", verify_shape: bool = False) -> None:
+        self.value, self.dtype = value, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        array = np.asarray(self.value)
+        if array.size == 1:
+            return ops.broadcast_to(ops.cast(array.reshape(()), dtype), shape)
+        if array.size != math.prod(shape):
+            raise op_error(ValueError, "tf.constant_initializer", f"{array.size} numbers do not fill {tuple(shape)}.")
+        return ops.cast(array.reshape(shape), dtype)
+
+
+class _Random(Initializer):
+    draw: Callable[..., Any]
+    first: str
+    second: str
+
+    def __init__(self, first: Any, second: Any, seed: Any, dtype: Any) -> None:
+        self._parameters, self.seed, self.dtype = (first, second), seed, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        return type(self).draw(shape, *self._parameters, dtype=dtype, seed=self.seed)
+
+
+def _random(names: str, draw: str, first: tuple[str, Any, Any], second: tuple[str, Any, Any]) -> None:
+    """An initialiser of random numbers: a parameter is its name, and its defaults in the two versions."""
+    for view, place in (("v1", 1), ("v2", 2)):
+
+        class Drawn(_Random):
+            """Random numbers."""
+
+            def __init__(self, *args: Any, _place: int = place, **kwargs: Any) -> None:
+                given = {first[0]: first[_place], second[0]: second[_place], "seed": None, "dtype": "float32"}
+                given.update(zip(given, args, strict=False))
+                if unknown := set(kwargs) - set(given):
+                    raise TypeError(f"no argument {sorted(unknown)}; it takes {', '.join(given)}.")
+                given.update(kwargs)
+                super().__init__(given[first[0]], given[second[0]], given["seed"], given["dtype"])
+
+        Drawn.draw = staticmethod(_draws()[draw])
+        value(names, Drawn, view)
+
+
+def _draws() -> dict[str, Callable[..., Any]]:
+    return {name: V2[f"random.{name}"] for name in ("normal", "truncated_normal", "uniform")}
+
+
+_random("random_normal_initializer initializers.random_normal", "normal", ("mean", 0.0, 0.0), ("stddev", 1.0, 0.05))
+_random(
+    "truncated_normal_initializer initializers.truncated_normal",
+    "truncated_normal",
+    ("mean", 0.0, 0.0),
+    ("stddev", 1.0, 0.05),
+)
+_random(
+    "random_uniform_initializer initializers.random_uniform",
+    "uniform",
+    ("minval", 0.0, -0.05),
+    ("maxval", None, 0.05),
+)
+
+
+class VarianceScaling(Initializer):
+    """Random numbers whose variance is a scale by the number of inputs, of outputs, or their mean."""
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: Any = None,
+        dtype: Any = "float32",
+    ) -> None:
+        if scale <= 0 or mode not in ("fan_in", "fan_out", "fan_avg"):
+            problem = f"scale must be above 0 and mode fan_in, fan_out or fan_avg, not {scale} and {mode!r}."
+            raise op_error(ValueError, "tf.variance_scaling_initializer", problem)
+        if distribution not in ("normal", "truncated_normal", "untruncated_normal", "uniform"):
+            raise op_error(ValueError, "tf.variance_scaling_initializer", f"no distribution is {distribution!r}.")
+        self.scale, self.mode, self.distribution, self.seed, self.dtype = scale, mode, distribution, seed, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        inputs, outputs = fans(shape)
+        count = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2}[self.mode]
+        variance = self.scale / max(1.0, count)
+        draws = _draws()
+        if self.distribution == "uniform":
+            bound = math.sqrt(3 * variance)
+            return draws["uniform"](shape, -bound, bound, dtype=dtype, seed=self.seed)
+        if self.distribution == "untruncated_normal":
+            return draws["normal"](shape, 0.0, math.sqrt(variance), dtype=dtype, seed=self.seed)
+        spread = math.sqrt(variance) / 0.87962566103423978  # the deviation of a normal that is cut off at 2
+        return draws["truncated_normal"](shape, 0.0, spread, dtype=dtype, seed=self.seed)
+
+
+def fans(shape: list[int]) -> tuple[float, float]:
+    """How many inputs and outputs a weight of a shape connects."""
+    if len(shape) < 2:
+        size = shape[0] if shape else 1
+        return size, size
+    window = math.prod(shape[:-2])
+    return window * shape[-2], window * shape[-1]
+
+
+def _scaling(names: str, scale: float, mode: str, distribution: str) -> None:
+    class Scaled(VarianceScaling):
+        """Random numbers of a variance that fits the shape."""
+
+        def __init__(self, seed: Any = None, dtype: Any = "float32") -> None:
+            super().__init__(scale, mode, distribution, seed, dtype)
+
+    value(names, Scaled)
+
+
+value("zeros_initializer initializers.zeros", Zeros)
+value("ones_initializer initializers.ones", Ones)
+value("constant_initializer initializers.constant", Constant)
+value("variance_scaling_initializer initializers.variance_scaling", VarianceScaling)
+_scaling("glorot_uniform_initializer initializers.glorot_uniform", 1.0, "fan_avg", "uniform")
+_scaling("glorot_normal_initializer initializers.glorot_normal", 1.0, "fan_avg", "truncated_normal")
+_scaling("initializers.he_normal", 2.0, "fan_in", "truncated_normal")
+_scaling("initializers.he_uniform", 2.0, "fan_in", "uniform")
+_scaling("initializers.lecun_normal", 1.0, "fan_in", "truncated_normal")
+_scaling("initializers.lecun_uniform", 1.0, "fan_in", "uniform")
+
+
+class UniformUnitScaling(Initializer):
+    """Uniform numbers that keep the scale of inputs.
+
+    Source: `tf.compat.v1.uniform_unit_scaling_initializer`.
+    """
+
+    def __init__(self, factor: float = 1.0, seed: Any = None, dtype: Any = "float32") -> None:
+        self.factor, self.seed, self.dtype = factor, seed, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        bound = math.sqrt(3 / max(1.0, math.prod(shape[:-1]))) * self.factor
+        return _draws()["uniform"](shape, -bound, bound, dtype=dtype, seed=self.seed)
+
+
+value("uniform_unit_scaling_initializer initializers.uniform_unit_scaling", UniformUnitScaling)
+
+
+def default_initializer(dtype: Any) -> Initializer:
+    """What `get_variable` takes if nothing is said: glorot_uniform for floats, zeros for others."""
+    return VarianceScaling(1.0, "fan_avg", "uniform") if as_dtype(dtype).is_floating else Zeros()

@@ -1,0 +1,370 @@
+"""TensorFlow 1's optimizers: gradients, what a step makes of them, and the slots that they remember."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dovetail import ops
+from dovetail.autodiff.graph_gradients import gradients as graph_gradients
+from dovetail.autodiff.tape import GradientTape
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.core import nest_flatten
+from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.variables import named_variable
+from dovetail.compat.tensorflow.table import value
+from dovetail.core.errors import op_error
+
+Updates = list[tuple[Any, Any]]  # variables and their new values
+
+
+class Optimizer:
+    """What all optimizers do; those of one's own define `updates`.
+
+    Source: `tf.compat.v1.train.Optimizer`.
+    """
+
+    GATE_NONE, GATE_OP, GATE_GRAPH = range(3)
+
+    def __init__(self, use_locking: bool = False, name: str = "Optimizer", **options: Any) -> None:
+        self._name = name
+        self._slots: dict[tuple[str, Any], Any] = {}
+        self._own: dict[str, Any] = {}
+
+    def get_name(self) -> str:
+        """Its name."""
+        return self._name
+
+    # a step
+
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Any = None,
+        var_list: Any = None,
+        gate_gradients: int = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Any:
+        """A step that makes a loss smaller: an operation of its graph; done at once for a function without a graph.
+
+        Raises:
+            ValueError: no variable has a gradient.
+        """
+        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
+        if all(gradient is None for gradient, _ in pairs):
+            names = [variable.name for _, variable in pairs]
+            raise op_error(ValueError, f"tf.train.{type(self).__name__}", f"the loss depends on none of {names}.")
+        return self.apply_gradients(pairs, global_step, name)
+
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = 1,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> Updates:
+        """Pairs of a gradient, or None, and a variable.
+
+        Args:
+            loss: a tensor of a graph, or a function.
+            var_list: variables; those of the graph that are trained, or that the function reads, if not given.
+            grad_loss: what arrives at the loss.
+        """
+        if callable(loss):
+            with GradientTape() as tape:
+                result = loss()
+            variables = nest_flatten(list(var_list)) if var_list else tape.watched_variables()
+            return list(zip(tape.gradient(result, variables, grad_loss), variables, strict=True))
+        graph = loss.graph.outermost
+        variables = nest_flatten(list(var_list or graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)))
+        if not variables:
+            raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there are no variables to train.")
+        with graph_mode.inside(graph), graph.at_scope("gradients/"):
+            return list(zip(graph_gradients(loss, variables, grad_loss), variables, strict=True))
+
+    def apply_gradients(self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None) -> Any:
+        """A step by gradients: an operation of the graph, or done at once where there is none.
+
+        Args:
+            grads_and_vars: pairs as those of `compute_gradients`.
+            global_step: a variable that counts the steps.
+
+        Raises:
+            ValueError: there is no gradient.
+        """
+        pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
+        if not pairs:
+            raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there is no gradient to apply.")
+        graph = graph_mode.graph()
+        with graph_mode.inside(graph), graph_mode.name_scope(name or self._name):
+            updates = [update for gradient, variable in pairs for update in self.updates(gradient, variable)]
+            updates += self.finish()
+            if global_step is not None:
+                updates.append((global_step, ops.add(global_step, ops.cast(1, global_step.dtype))))
+            done = [variable.assign(new) for variable, new in updates]
+            return None if graph is None else graph.group(*done, name=name or self._name)
+
+    def updates(self, gradient: Any, variable: Any) -> Updates:
+        """What a step makes of a variable, and of its slots: pairs of a variable and its new value."""
+        raise NotImplementedError
+
+    def finish(self) -> Updates:
+        """What a step makes of the optimizer's own variables."""
+        return []
+
+    # what it remembers
+
+    def slot(self, variable: Any, name: str, first: float = 0.0) -> Any:
+        """What is remembered of a variable under a name."""
+        key = (name, variable)
+        if key not in self._slots:
+            number = sum(1 for other, owner in self._slots if owner is variable)
+            base = f"{variable.op_name}/{self._name}" + (f"_{number}" if number else "")
+            self._slots[key] = named_variable(base, ops.full(list(variable.shape), first, variable.dtype))
+        return self._slots[key]
+
+    def own(self, name: str, first: float) -> Any:
+        """A number that the optimizer remembers."""
+        if name not in self._own:
+            self._own[name] = named_variable(name, ops.constant(first, "float32"))
+        return self._own[name]
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """What is remembered of a variable under a name; None if nothing is."""
+        return self._slots.get((name, var))
+
+    def get_slot_names(self) -> list[str]:
+        """The names of what is remembered of variables."""
+        return sorted({name for name, _ in self._slots})
+
+    def variables(self) -> list[Any]:
+        """All variables that it made."""
+        return [*self._own.values(), *self._slots.values()]
+
+
+def _number(given: Any, like: Any) -> Any:
+    """A rate, which may be a function, in the dtype of a variable."""
+    found = given() if callable(given) else given
+    return ops.cast(found, like.dtype)
+
+
+class GradientDescentOptimizer(Optimizer):
+    """Steps against the gradient.
+
+    Source: `tf.compat.v1.train.GradientDescentOptimizer`.
+    """
+
+    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+        super().__init__(use_locking, name)
+        self._rate = learning_rate
+
+    def updates(self, gradient: Any, variable: Any) -> Updates:
+        return [(variable, ops.subtract(variable, ops.multiply(_number(self._rate, variable), gradient)))]
+
+
+class MomentumOptimizer(Optimizer):
+    """Steps that go on in the direction of those before.
+
+    Source: `tf.compat.v1.train.MomentumOptimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._rate, self._momentum, self._nesterov = learning_rate, momentum, use_nesterov
+
+    def updates(self, gradient: Any, variable: Any) -> Updates:
+        rate, momentum = _number(self._rate, variable), _number(self._momentum, variable)
+        kept = self.slot(variable, "momentum")
+        new = ops.add(ops.multiply(kept, momentum), gradient)
+        step = ops.add(gradient, ops.multiply(momentum, new)) if self._nesterov else new
+        return [(variable, ops.subtract(variable, ops.multiply(rate, step))), (kept, new)]
+
+
+class AdamOptimizer(Optimizer):
+    """Steps by averages of gradients and of their squares.
+
+    Source: `tf.compat.v1.train.AdamOptimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: float = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._rate, self._beta1, self._beta2, self._epsilon = learning_rate, beta1, beta2, epsilon
+
+    def _powers(self) -> tuple[Any, Any]:
+        return self.own("beta1_power", self._beta1), self.own("beta2_power", self._beta2)
+
+    def updates(self, gradient: Any, variable: Any) -> Updates:
+        beta1, beta2 = _number(self._beta1, variable), _number(self._beta2, variable)
+        first, second = (ops.cast(power, variable.dtype) for power in self._powers())
+        rate = _number(self._rate, variable)
+        rate = ops.multiply(rate, ops.divide(ops.sqrt(ops.subtract(1.0, second)), ops.subtract(1.0, first)))
+        m, v = self.slot(variable, "m"), self.slot(variable, "v")
+        new_m = ops.add(m, ops.multiply(ops.subtract(gradient, m), ops.subtract(1.0, beta1)))
+        new_v = ops.add(v, ops.multiply(ops.subtract(ops.square(gradient), v), ops.subtract(1.0, beta2)))
+        step = ops.divide(ops.multiply(rate, new_m), ops.add(ops.sqrt(new_v), self._epsilon))
+        return [(variable, ops.subtract(variable, step)), (m, new_m), (v, new_v)]
+
+    def finish(self) -> Updates:
+        betas = (self._beta1, self._beta2)
+        return [(power, ops.multiply(power, beta)) for power, beta in zip(self._powers(), betas, strict=True)]
+
+
+class RMSPropOptimizer(Optimizer):
+    """Steps by the gradient over the root of the average of its squares.
+
+    Source: `tf.compat.v1.train.RMSPropOptimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: float = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._rate, self._decay, self._momentum = learning_rate, decay, momentum
+        self._epsilon, self._centered = epsilon, centered
+
+    def updates(self, gradient: Any, variable: Any) -> Updates:
+        rate, momentum = _number(self._rate, variable), _number(self._momentum, variable)
+        left = ops.subtract(1.0, _number(self._decay, variable))
+        squares = self.slot(variable, "rms", 1.0)
+        new_squares = ops.add(squares, ops.multiply(ops.subtract(ops.square(gradient), squares), left))
+        found, spread = [(squares, new_squares)], new_squares
+        if self._centered:
+            mean = self.slot(variable, "mg")
+            new_mean = ops.add(mean, ops.multiply(ops.subtract(gradient, mean), left))
+            found.append((mean, new_mean))
+            spread = ops.subtract(new_squares, ops.square(new_mean))
+        kept = self.slot(variable, "momentum")
+        step = ops.divide(ops.multiply(rate, gradient), ops.sqrt(ops.add(spread, self._epsilon)))
+        new = ops.add(ops.multiply(kept, momentum), step)
+        return [(variable, ops.subtract(variable, new)), *found, (kept, new)]
+
+
+class AdagradOptimizer(Optimizer):
+    """Steps by the gradient over the root of the sum of its squares.
+
+    Source: `tf.compat.v1.train.AdagradOptimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._rate, self._first = learning_rate, initial_accumulator_value
+
+    def updates(self, gradient: Any, variable: Any) -> Updates:
+        total = self.slot(variable, "accumulator", self._first)
+        new = ops.add(total, ops.square(gradient))
+        step = ops.divide(ops.multiply(_number(self._rate, variable), gradient), ops.sqrt(new))
+        return [(variable, ops.subtract(variable, step)), (total, new)]
+
+
+class AdadeltaOptimizer(Optimizer):
+    """Steps whose size follows that of those before.
+
+    Source: `tf.compat.v1.train.AdadeltaOptimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: float = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._rate, self._rho, self._epsilon = learning_rate, rho, epsilon
+
+    def updates(self, gradient: Any, variable: Any) -> Updates:
+        rho = _number(self._rho, variable)
+        left = ops.subtract(1.0, rho)
+        squares, steps = self.slot(variable, "accum"), self.slot(variable, "accum_update")
+        new_squares = ops.add(ops.multiply(rho, squares), ops.multiply(left, ops.square(gradient)))
+        ratio = ops.divide(ops.sqrt(ops.add(steps, self._epsilon)), ops.sqrt(ops.add(new_squares, self._epsilon)))
+        step = ops.multiply(ratio, gradient)
+        new_steps = ops.add(ops.multiply(rho, steps), ops.multiply(left, ops.square(step)))
+        moved = ops.subtract(variable, ops.multiply(_number(self._rate, variable), step))
+        return [(variable, moved), (squares, new_squares), (steps, new_steps)]
+
+
+class FtrlOptimizer(Optimizer):
+    """Follow the regularised leader.
+
+    Source: `tf.compat.v1.train.FtrlOptimizer`; McMahan et al. 2013, "Ad click prediction: a view from the trenches".
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
+        l2_shrinkage_regularization_strength: float = 0.0,
+        beta: float | None = None,
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._rate, self._power, self._first = learning_rate, learning_rate_power, initial_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+        self._shrinkage, self._beta = l2_shrinkage_regularization_strength, beta or 0.0
+
+    def updates(self, gradient: Any, variable: Any) -> Updates:
+        rate = _number(self._rate, variable)
+        total, linear = self.slot(variable, "accum", self._first), self.slot(variable, "linear")
+        new_total = ops.add(total, ops.square(gradient))
+        before, after = (ops.power(t, -self._power) for t in (total, new_total))
+        shrunk = ops.add(gradient, ops.multiply(2 * self._shrinkage, variable)) if self._shrinkage else gradient
+        sigma = ops.divide(ops.subtract(after, before), rate)
+        new_linear = ops.add(linear, ops.subtract(shrunk, ops.multiply(sigma, variable)))
+        l2 = ops.add(self._l2, ops.divide(self._beta, ops.multiply(2.0, rate)))
+        quadratic = ops.add(ops.divide(after, rate), ops.multiply(2.0, l2))
+        moved = ops.divide(ops.subtract(ops.clip(new_linear, -self._l1, self._l1), new_linear), quadratic)
+        return [(variable, moved), (total, new_total), (linear, new_linear)]
+
+
+for _class in (
+    Optimizer,
+    GradientDescentOptimizer,
+    MomentumOptimizer,
+    AdamOptimizer,
+    RMSPropOptimizer,
+    AdagradOptimizer,
+    AdadeltaOptimizer,
+    FtrlOptimizer,
+):
+    value(f"train.{_class.__name__}", _class, "v1")

@@ -1,0 +1,250 @@
+"""TensorFlow's names of training beside optimizers: the global step, decays of rates, moving averages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.variables import named_variable
+from dovetail.compat.tensorflow.table import function, value
+from dovetail.core.errors import op_error
+from dovetail.core.variable import Variable
+
+# -- the global step --------------------------------------------------------------------------------------------------
+
+
+@function("train.get_global_step", "v1")
+def get_global_step(graph: Any = None) -> Any:
+    """The variable that counts the steps; None if there is none.
+
+    Source: `tf.compat.v1.train.get_global_step`.
+    """
+    found = (graph or graph_mode.open_graph()).get_collection(GraphKeys.GLOBAL_STEP)
+    return found[0] if found else None
+
+
+@function("train.create_global_step", "v1")
+def create_global_step(graph: Any = None) -> Any:
+    """A variable that counts the steps.
+
+    Raises:
+        ValueError: there is one.
+
+    Source: `tf.compat.v1.train.create_global_step`.
+    """
+    graph = graph or graph_mode.open_graph()
+    if get_global_step(graph) is not None:
+        raise op_error(ValueError, "tf.train.create_global_step", "the graph has a global step already.")
+    with graph_mode.inside(graph):
+        step = named_variable("global_step", ops.constant(0, "int64"))
+    graph.add_to_collection(GraphKeys.GLOBAL_STEP, step)
+    return step
+
+
+@function("train.get_or_create_global_step", "v1")
+def get_or_create_global_step(graph: Any = None) -> Any:
+    """The variable that counts the steps.
+
+    Source: `tf.compat.v1.train.get_or_create_global_step`.
+    """
+    found = get_global_step(graph)
+    return create_global_step(graph) if found is None else found
+
+
+@function("train.global_step", "v1")
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The number of steps, as an int.
+
+    Source: `tf.compat.v1.train.global_step`.
+    """
+    return int(global_step_tensor.numpy())
+
+
+# -- decays -----------------------------------------------------------------------------------------------------------
+
+
+def _decay(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: a tensor of the rate in a graph; without one a function that gives the rate of the step."""
+
+    def decorate(rate: Callable[..., Any]) -> Callable[..., Any]:
+        def decayed(*args: Any, **kwargs: Any) -> Any:
+            if graph_mode.graph() is not None:
+                return rate(*args, **kwargs)
+            return lambda: rate(*args, **kwargs)
+
+        decayed.__doc__, decayed.__wrapped__ = rate.__doc__, rate  # type: ignore[attr-defined]
+        value(f"train.{name}", decayed, "v1")
+        return decayed
+
+    return decorate
+
+
+def _float(x: Any) -> Any:
+    return ops.cast(x, "float32")
+
+
+@_decay("exponential_decay")
+def exponential_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: Any = None
+) -> Any:
+    """A rate times a factor by the power of steps.
+
+    Source: `tf.compat.v1.train.exponential_decay`.
+    """
+    power = ops.divide(_float(global_step), _float(decay_steps))
+    return ops.multiply(learning_rate, ops.power(_float(decay_rate), ops.floor(power) if staircase else power))
+
+
+@_decay("natural_exp_decay")
+def natural_exp_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: Any = None
+) -> Any:
+    """A rate times e by minus a multiple of steps.
+
+    Source: `tf.compat.v1.train.natural_exp_decay`.
+    """
+    power = ops.divide(_float(global_step), _float(decay_steps))
+    power = ops.floor(power) if staircase else power
+    return ops.multiply(learning_rate, ops.exp(ops.multiply(ops.negative(_float(decay_rate)), power)))
+
+
+@_decay("inverse_time_decay")
+def inverse_time_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: Any = None
+) -> Any:
+    """A rate over 1 and a multiple of steps.
+
+    Source: `tf.compat.v1.train.inverse_time_decay`.
+    """
+    power = ops.divide(_float(global_step), _float(decay_steps))
+    power = ops.floor(power) if staircase else power
+    return ops.divide(learning_rate, ops.add(1.0, ops.multiply(_float(decay_rate), power)))
+
+
+@_decay("polynomial_decay")
+def polynomial_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    end_learning_rate: Any = 0.0001,
+    power: Any = 1.0,
+    cycle: bool = False,
+    name: Any = None,
+) -> Any:
+    """A rate that goes down to another one, along a polynomial.
+
+    Source: `tf.compat.v1.train.polynomial_decay`.
+    """
+    step, span = _float(global_step), _float(decay_steps)
+    if cycle:
+        times = ops.where(ops.equal(step, 0.0), 1.0, ops.ceil(ops.divide(step, span)))
+        span = ops.multiply(span, times)
+    else:
+        step = ops.minimum(step, span)
+    left = ops.power(ops.subtract(1.0, ops.divide(step, span)), power)
+    return ops.add(ops.multiply(ops.subtract(learning_rate, end_learning_rate), left), end_learning_rate)
+
+
+@_decay("cosine_decay")
+def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: Any = None) -> Any:
+    """A rate that goes down to a part of it, along half a wave.
+
+    Source: `tf.compat.v1.train.cosine_decay`.
+    """
+    part = ops.divide(ops.minimum(_float(global_step), _float(decay_steps)), _float(decay_steps))
+    wave = ops.multiply(0.5, ops.add(1.0, ops.cos(ops.multiply(math.pi, part))))
+    return ops.multiply(learning_rate, ops.add(ops.multiply(1 - alpha, wave), alpha))
+
+
+@_decay("piecewise_constant")
+def piecewise_constant(x: Any, boundaries: Any, values: Any, name: Any = None) -> Any:
+    """One of several rates, by the boundaries that the step has passed.
+
+    Source: `tf.compat.v1.train.piecewise_constant`.
+    """
+    if len(boundaries) != len(values) - 1:
+        raise op_error(ValueError, "tf.train.piecewise_constant", "there must be one value more than boundaries.")
+    passed = ops.sum(ops.cast(ops.greater(x, ops.cast(list(boundaries), ops.convert(x).dtype)), "int32"))
+    return ops.gather(ops.convert(list(values)), passed)
+
+
+value("train.piecewise_constant_decay", piecewise_constant, "v1")
+
+# -- moving averages --------------------------------------------------------------------------------------------------
+
+
+class ExponentialMovingAverage:
+    """Averages of variables and tensors, in which what is older counts less.
+
+    Args:
+        decay: how much of the average stays in a step.
+        num_updates: the number of steps; then the first ones count less.
+        zero_debias: whether averages begin with 0 and are corrected for it.
+
+    Source: `tf.train.ExponentialMovingAverage`.
+    """
+
+    def __init__(
+        self, decay: Any, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"
+    ) -> None:
+        if zero_debias:
+            problem = "zero_debias is not offered; give num_updates."
+            raise op_error(NotImplementedError, "tf.train.ExponentialMovingAverage", problem)
+        self._decay, self._num_updates, self._name = decay, num_updates, name
+        self._averages: dict[Any, Any] = {}
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def apply(self, var_list: Any = None) -> Any:
+        """Takes variables into their averages: an operation of the graph, or done at once where there is none."""
+        graph = graph_mode.graph()
+        if var_list is None:
+            var_list = graph_mode.open_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)
+        with graph_mode.inside(graph), graph_mode.name_scope(self._name):
+            done = [self._average(variable) for variable in var_list]
+            return None if graph is None else graph.group(*done, name=self._name)
+
+    def _average(self, variable: Any) -> Any:
+        if variable not in self._averages:
+            if not isinstance(variable, Variable):
+                problem = "averages of tensors are not offered; assign the tensor to a variable."
+                raise op_error(NotImplementedError, "tf.train.ExponentialMovingAverage", problem)
+            first = variable.initial_value if variable.initial_value is not None else ops.identity(variable)
+            self._averages[variable] = named_variable(self.average_name(variable), first)
+            if graph_mode.graph() is not None:
+                graph_mode.open_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, variable)
+        average = self._averages[variable]
+        decay = ops.cast(self._decay, variable.dtype)
+        if self._num_updates is not None:
+            count = ops.cast(self._num_updates, variable.dtype)
+            decay = ops.minimum(decay, ops.divide(ops.add(1.0, count), ops.add(10.0, count)))
+        return average.assign_sub(ops.multiply(ops.subtract(average, variable), ops.subtract(1.0, decay)))
+
+    def average(self, var: Any) -> Any:
+        """The variable that holds the average of one; None if there is none."""
+        return self._averages.get(var)
+
+    def average_name(self, var: Any) -> str:
+        """The name of the variable that holds the average of one."""
+        return f"{var.op_name}/{self._name}"
+
+    def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
+        """Names → variables, for a `Saver` that gives variables their averages."""
+        graph = graph_mode.open_graph()
+        averaged = moving_avg_variables or [
+            *graph.get_collection(GraphKeys.TRAINABLE_VARIABLES),
+            *graph.get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES),
+        ]
+        names = {self.average_name(v): v for v in averaged}
+        taken = set(averaged) | set(self._averages.values())
+        others = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v not in taken]
+        return names | {v.op_name: v for v in others}
+
+
+value("train.ExponentialMovingAverage", ExponentialMovingAverage)

@@ -1,0 +1,298 @@
+"""Cases of graph mode: sessions, scopes, collections, variables, optimizers, decays and averages of TensorFlow 1."""
+
+import numpy as np
+
+from dovetail.ops.samples import array
+from tests.compat.tensorflow.parity import EAGER, program
+
+
+def in_graph(name, build, *arrays, **options):
+    """A program that builds a graph of its own and runs it in a session: build(v1, session) → results."""
+
+    def run(tf, *given):
+        v1 = tf.compat.v1
+        with v1.Graph().as_default(), v1.Session() as session:
+            return build(v1, session, *[np.asarray(x) for x in given])
+
+    return program(name, run, *arrays, ways=EAGER, **options)
+
+
+def layers(v1, session, x):
+    inputs = v1.placeholder(v1.float32, [None, 3], name="x")
+    with v1.variable_scope("net"):
+        w = v1.get_variable("w", initializer=np.arange(6, dtype="float32").reshape(3, 2))
+        b = v1.get_variable("b", [2], initializer=v1.ones_initializer())
+        y = v1.identity(v1.nn.relu(v1.matmul(inputs, w) + b), name="y")
+    with v1.variable_scope("net", reuse=True):
+        same = v1.get_variable("w", [3, 2]) is w
+    session.run(v1.global_variables_initializer())
+    found = session.run({"y": y, "by name": "net/y:0"}, {inputs: x})
+    return [found, same, w.name, w.op.name, y.name, [v.name for v in v1.trainable_variables()]]
+
+
+def scopes(v1, session):
+    names = []
+    with v1.variable_scope("a") as scope:
+        names += [scope.name, v1.get_variable_scope().name, v1.constant(1.0, name="c").name]
+        with v1.variable_scope("b"):
+            names.append(v1.get_variable("v", [1]).name)
+    with v1.variable_scope("a", reuse=v1.AUTO_REUSE):
+        names += [v1.constant(1.0, name="c").name, v1.get_variable("new", [1]).name]
+    with v1.variable_scope(scope):
+        names.append(v1.get_variable("third", [1]).name)
+    for _ in range(2):
+        with v1.variable_scope(None, default_name="layer"):
+            names.append(v1.get_variable("v", [1]).name)
+    with v1.name_scope("n") as whole:
+        names += [
+            whole,
+            v1.zeros([1], name="z").name,
+            v1.Variable(1.0, name="v").name,
+            v1.get_variable("top", [1]).name,
+        ]
+        with v1.name_scope("m"):
+            names.append(v1.no_op(name="nothing").name)
+    with v1.name_scope("n"), v1.name_scope(whole):
+        names.append(v1.ones([1], name="o").name)
+    names += [v1.Variable(1.0, name="v").name, v1.Variable(1.0, name="v").name]
+    return names
+
+
+def getter(v1, session):
+    def doubled(getter, name, *args, **kwargs):
+        return getter(name, *args, **kwargs) * 2.0
+
+    with v1.variable_scope("s", custom_getter=doubled, initializer=v1.constant_initializer(3.0)):
+        v = v1.get_variable("v", [2], regularizer=lambda w: v1.reduce_sum(w))
+    session.run(v1.global_variables_initializer())
+    return session.run([v, v1.get_collection(v1.GraphKeys.REGULARIZATION_LOSSES)[0]])
+
+
+def assigned(v1, session):
+    v = v1.Variable([1.0, 2.0], name="v")
+    add, sub = v1.assign_add(v, [1.0, 1.0]), v.assign_sub([0.5, 0.5])
+    with v1.control_dependencies([add]):
+        after = v.read_value() * 10.0
+    both = v1.group(v.assign([7.0, 7.0]))
+    session.run(v1.global_variables_initializer())
+    found = [session.run(add), session.run(after), session.run(sub), session.run(both) is None, session.run(v)]
+    session.run(v.initializer)
+    v.load([9.0, 9.0], session)
+    return [*found, v.eval(session), v.value().eval(session=session), v.dtype == v1.float32, list(v.shape)]
+
+
+def collections(v1, session):
+    a, b = v1.constant(1.0), v1.constant(2.0)
+    v1.add_to_collection("losses", a)
+    v1.add_to_collection("losses", b)
+    v1.get_collection_ref("losses").append(a)
+    local = v1.Variable(1.0, collections=[v1.GraphKeys.LOCAL_VARIABLES], trainable=False)
+    v1.Variable(2.0, trainable=False)
+    counts = [len(f()) for f in (v1.global_variables, v1.trainable_variables, v1.local_variables)]
+    session.run([v1.local_variables_initializer(), v1.variables_initializer([local])])
+    return [session.run(v1.add_n(v1.get_collection("losses"))), counts, v1.get_collection("none")]
+
+
+def modes(tf):
+    v1 = tf.compat.v1
+    outside = v1.executing_eagerly()
+    with v1.Graph().as_default() as graph:
+        inside = v1.executing_eagerly()
+        same = v1.get_default_graph() is graph
+        x = v1.placeholder_with_default(v1.constant(2.0), [])
+        y = v1.square(x)
+        with v1.Session(graph=graph):
+            return [outside, inside, same, y.eval(), y.eval({x: 3.0}), v1.get_default_session() is not None]
+
+
+def gradients(v1, session, x):
+    inputs = v1.placeholder(v1.float32, [None])
+    y = v1.reduce_sum(inputs**3)
+    (g,) = v1.gradients(y, inputs)
+    other = v1.constant(1.0)
+    fixed = v1.constant([1.0, 2.0])
+    hessian = v1.hessians(v1.reduce_sum(fixed**3), fixed)[0]
+    return session.run([g, hessian, v1.gradients(y, [other], unconnected_gradients="zero")[0]], {inputs: x})
+
+
+OPTIMIZERS = {
+    "GradientDescentOptimizer": [(0.1,)],
+    "MomentumOptimizer": [(0.1, 0.9), (0.1, 0.9, False, "Momentum", True)],
+    "AdamOptimizer": [(), (0.1, 0.8, 0.9, 1e-3)],
+    "RMSPropOptimizer": [(0.1,), (0.1, 0.8, 0.5, 1e-3, False, True)],
+    "AdagradOptimizer": [(0.1,)],
+    "AdadeltaOptimizer": [(), (1.0, 0.9, 1e-3)],
+    "FtrlOptimizer": [
+        (0.1,),
+        (0.1, -0.5, 0.2, 0.01, 0.02),
+        (0.1, -0.7, 0.1, 0.0, 0.0, False, "F", None, None, 0.1, 0.5),
+    ],
+}
+
+
+def steps(v1, session, name, given):
+    w, b = v1.Variable([[1.0, -2.0], [0.5, 3.0]], name="w"), v1.Variable([0.1, -0.1], name="b")
+    x = v1.placeholder(v1.float32, [None, 2])
+    loss = v1.reduce_mean(v1.square(v1.matmul(x, w) + b - 1.0))
+    count = v1.train.get_or_create_global_step()
+    optimizer = getattr(v1.train, name)(*given)
+    step = optimizer.minimize(loss, global_step=count)
+    session.run(v1.global_variables_initializer())
+    for i in range(4):
+        session.run(step, {x: [[1.0, i], [0.5, -1.0]]})
+    slots = optimizer.get_slot_names()
+    names = sorted(v.name for v in optimizer.variables())
+    return [session.run([w, b, count]), [session.run(optimizer.get_slot(w, slot)) for slot in slots], slots, names]
+
+
+def clipped(v1, session):
+    v = v1.Variable(1.0)
+    optimizer = v1.train.GradientDescentOptimizer(v1.placeholder_with_default(0.5, []))
+    pairs = [(v1.clip_by_value(g, -0.1, 0.1), v) for g, v in optimizer.compute_gradients(v * 3.0, [v])]
+    step = optimizer.apply_gradients(pairs)
+    session.run(v1.global_variables_initializer())
+    session.run(step)
+    return session.run(v)
+
+
+DECAYS = {
+    "exponential_decay": [(0.5, 10, 0.9), (0.5, 10, 0.9, True)],
+    "natural_exp_decay": [(0.5, 10, 0.9)],
+    "inverse_time_decay": [(0.5, 10, 0.9)],
+    "polynomial_decay": [(0.5, 10), (0.5, 10, 0.1, 2.0, True)],
+    "cosine_decay": [(0.5, 10, 0.1)],
+}
+
+
+def rates(v1, session, name, given):
+    step = v1.placeholder(v1.int32, [])
+    rate = getattr(v1.train, name)(given[0], step, *given[1:])
+    return [session.run(rate, {step: i}) for i in (0, 3, 10, 25)]
+
+
+def pieces(v1, session):
+    step = v1.placeholder(v1.int32, [])
+    rate = v1.train.piecewise_constant(step, [3, 6], [1.0, 0.5, 0.1])
+    return [session.run(rate, {step: i}) for i in (0, 3, 4, 6, 7)]
+
+
+def averages(v1, session, counted):
+    v, count = v1.Variable([1.0, 2.0], name="v"), v1.Variable(3, trainable=False)
+    average = v1.train.ExponentialMovingAverage(0.9, count if counted else None)
+    apply = average.apply([v])
+    session.run(v1.global_variables_initializer())
+    session.run(v.assign([5.0, 6.0]))
+    session.run(apply)
+    return [session.run(average.average(v)), average.average_name(v), sorted(average.variables_to_restore([v]))[-1]]
+
+
+def eager_steps(tf, name, given):
+    v = tf.Variable([1.0, -2.0])
+    optimizer = getattr(tf.compat.v1.train, name)(*given)
+    for _ in range(3):
+        optimizer.minimize(lambda: tf.reduce_sum(v * v), var_list=[v])
+    return v.numpy()
+
+
+def modules(tf):
+    class Inner(tf.Module):
+        def __init__(self):
+            super().__init__(name="inner")
+            self.w = tf.Variable([1.0])
+
+    class Outer(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = [Inner(), Inner()]
+            self.frozen = tf.Variable(2, trainable=False)
+
+    outer = Outer()
+    return [
+        len(outer.variables),
+        len(outer.trainable_variables),
+        len(outer.submodules),
+        outer.name,
+        outer.parts[0].name,
+    ]
+
+
+def eager_variable(tf):
+    v = tf.Variable([1.0, 2.0], name="v")
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(v * v)
+    g = tape.gradient(y, v)
+    v.assign_add([1.0, 1.0])
+    v.scatter_nd_update([[0]], [9.0])
+    return [g, v.numpy(), v.name, v.trainable, isinstance(v, tf.Variable), tf.Variable(lambda: tf.ones([2])).value()]
+
+
+CONSTANTS = ("zeros", "ones")
+
+
+def initial(v1, session):
+    found = []
+    for name in CONSTANTS:
+        found.append(session.run(getattr(v1, f"{name}_initializer")()([2, 2])))
+    found.append(session.run(v1.constant_initializer([1.0, 2.0])([1, 2])))
+    for made in (
+        v1.random_normal_initializer(),
+        v1.truncated_normal_initializer(stddev=0.1),
+        v1.random_uniform_initializer(-1, 1),
+        v1.glorot_uniform_initializer(),
+        v1.glorot_normal_initializer(),
+        v1.variance_scaling_initializer(2.0, "fan_out", "uniform"),
+        v1.uniform_unit_scaling_initializer(),
+        v1.initializers.random_normal(),
+        v1.initializers.variance_scaling(),
+    ):
+        drawn = session.run(made([400, 500]))
+        found.append([list(drawn.shape), str(drawn.dtype), np.round(drawn.std() / 0.05), np.abs(drawn.mean()) < 0.02])
+    return found
+
+
+CASES = [
+    in_graph(
+        "placeholder variable_scope get_variable Session global_variables_initializer trainable_variables",
+        layers,
+        array(2, 3),
+    ),
+    in_graph("variable_scope name_scope get_variable_scope AUTO_REUSE no_op Variable", scopes),
+    in_graph("get_variable (getter, regularizer)", getter),
+    in_graph("assign assign_add assign_sub control_dependencies group Variable", assigned),
+    in_graph(
+        "add_to_collection get_collection get_collection_ref local_variables global_variables GraphKeys", collections
+    ),
+    program(
+        "Graph executing_eagerly get_default_graph placeholder_with_default get_default_session", modes, ways=EAGER
+    ),
+    in_graph("gradients hessians", gradients, array(3)),
+    *(
+        in_graph(
+            f"train.{name} {given} train.get_or_create_global_step", lambda v1, s, n=name, g=given: steps(v1, s, n, g)
+        )
+        for name, all_given in OPTIMIZERS.items()
+        for given in all_given
+    ),
+    in_graph("train.Optimizer compute_gradients apply_gradients", clipped),
+    *(
+        in_graph(f"train.{name} {given}", lambda v1, s, n=name, g=given: rates(v1, s, n, g))
+        for name, all_given in DECAYS.items()
+        for given in all_given
+    ),
+    in_graph("train.piecewise_constant", pieces),
+    in_graph("train.ExponentialMovingAverage", lambda v1, s: averages(v1, s, False)),
+    in_graph("train.ExponentialMovingAverage (num_updates)", lambda v1, s: averages(v1, s, True)),
+    *(
+        program(f"train.{name} (eager)", lambda tf, n=name, g=all_given[0]: eager_steps(tf, n, g), ways=EAGER)
+        for name, all_given in OPTIMIZERS.items()
+    ),
+    program("Module", modules, ways=EAGER),
+    program("Variable", eager_variable, ways=EAGER),
+    in_graph(
+        "zeros_initializer ones_initializer constant_initializer random_normal_initializer "
+        "truncated_normal_initializer "
+        "random_uniform_initializer glorot_uniform_initializer glorot_normal_initializer variance_scaling_initializer "
+        "uniform_unit_scaling_initializer initializers.random_normal initializers.variance_scaling",
+        initial,
+    ),
+]
