@@ -20,6 +20,7 @@ from dovetail.graph import walk
 from dovetail.graph.ir import Graph
 from dovetail.graph.patterns import wildcards
 from dovetail.graph.session_graph import SessionGraph
+from dovetail.graph.user_pass import graph_pass
 from dovetail.interop import companions
 from dovetail.interop.models import graph_of, predict_by
 from dovetail.ops.random.generator import Generator

@@ -16,6 +16,7 @@ from dovetail.graph.edit import Editing
 from dovetail.graph.inference import infer_from
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
+from dovetail.graph.user_pass import GraphPass
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
@@ -44,6 +45,26 @@ class Changes(Editing):
             for graph in (self, *self.subgraphs()):
                 graph.state.keep_for_undo()
             yield cast("Graph", self)
+
+    def apply(self, pass_: Callable[[Graph], Any]) -> bool:
+        """Edits the graph by a pass; whether that changed it.
+
+        Args:
+            pass_: made by `graph_pass`, or a function of a graph, which is applied to branches and bodies, too.
+
+        Raises:
+            ValueError: the graph is not valid afterwards.  Then, or if the pass raises, it is as it was.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> graph.outputs = [dt.ops.relu(graph.placeholder(dt.spec(()), "x"))]
+            >>> graph.apply(lambda graph: [op.change(op="Tanh") for op in graph.find("Relu")])
+            True
+            >>> graph.outputs[0].op.type
+            'Tanh'
+        """
+        return (pass_ if isinstance(pass_, GraphPass) else GraphPass(pass_))(cast("Graph", self))
 
     @overload
     def insert_after(self, place: Operation, function: None = None) -> AbstractContextManager[None]: ...

@@ -12,10 +12,10 @@ import pickle
 import sys
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from types import FunctionType
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from dovetail.graph.ir import Graph
 from dovetail.graph.results import collect
 from dovetail.graph.transplant import copy_graph, replay
 from dovetail.plan.concrete import Concrete
-from dovetail.plan.optimize import no_garbage_collection
+from dovetail.plan.optimize import no_garbage_collection, optimized_copy
 from dovetail.plan.plan import Plan
 
 P = ParamSpec("P")
@@ -64,6 +64,7 @@ class Function(Generic[P, R]):
         self._lock = make_lock()
         self._methods: dict[int, Function[Any, Any]] = {}
         self._owner: Callable[[], Any] | None = None  # of a method: its instance
+        self._passes: tuple[Callable[[Graph], Any], ...] = ()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: a function of its own for each instance, which lives as long as the instance does."""
@@ -76,7 +77,7 @@ class Function(Generic[P, R]):
             python = self._python
             method = functools.wraps(python)(lambda *args, **kwargs: python(alive(), *args, **kwargs))
             bound = self._methods[key] = Function(method, name=self._name)
-            bound._signature = self._signature
+            bound._signature, bound._passes = self._signature, self._passes
             bound._owner = alive
         return bound
 
@@ -162,6 +163,7 @@ class Function(Generic[P, R]):
                 call: Any = unflatten(structure, args)
                 result = self._python(*call[0], **call[1]) if has_kwargs else self._python(*call)
                 rebuild = collect(graph, result)
+                self._apply_passes(graph)
         except RecursionError as error:
             raise self._too_deep() from error
         finally:
@@ -171,6 +173,15 @@ class Function(Generic[P, R]):
         self._traces.put(key, found)
         self._last_key = key
         return found
+
+    def _apply_passes(self, graph: Graph) -> None:
+        specs = [t.spec for t in graph.outputs]
+        for pass_ in self._passes:
+            graph.apply(pass_)
+            graph.prune()
+            if [t.dtype for t in graph.outputs] != [spec.dtype for spec in specs]:
+                problem = f"{pass_!r} must leave as many results, of the same dtypes, as there were: {specs}."
+                raise op_error(ValueError, self._name, f"{problem} There are {[t.spec for t in graph.outputs]}.")
 
     def _too_deep(self) -> Exception:
         problem = (
@@ -237,6 +248,19 @@ class Function(Generic[P, R]):
             return concrete.plan(engine)
         return concrete.plan_for(concrete.natives(given, engine), engine)
 
+    def optimized_graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that a call with these arguments runs, as the passes of the plan leave it for its engine.
+
+        Example:
+            >>> import dovetail as dt
+            >>> f = dt.function(lambda x: -(-x) * 1.0 + dt.ops.sin(x) * 0.5)
+            >>> [op.type for op in f.optimized_graph(dt.ops.ones(3)) if op.inputs]
+            ['Sin', 'Mul', 'AddV2']
+        """
+        leaves, structure = flatten((args, kwargs) if kwargs else args)
+        _, engine, _ = self._classify(leaves, structure)
+        return optimized_copy(self.concrete(*args, **kwargs).graph, engine)
+
     # copies
 
     def __copy__(self) -> Function[P, R]:
@@ -259,7 +283,7 @@ class Function(Generic[P, R]):
         if name and found is not python and not hasattr(python, "__self__"):
             problem = f"{name!r} cannot be pickled, since no module has it by this name"
             raise pickle.PicklingError(f"function {problem}: define it at the top of a module, with def.")
-        return _unpickled, (python, self._signature, self._name)
+        return _unpickled, (python, self._signature, self._name, self._passes)
 
     def __repr__(self) -> str:
         return f"<function {self._name}: {len(self._traces)} traces>"
@@ -290,7 +314,7 @@ class GraphFunction(Function[..., Any]):
                 self._signature = flatten(tuple(t.spec for t in self._replayed.inputs))
 
     def __reduce__(self) -> Any:
-        return GraphFunction, (self._replayed, self._given_signature, self._name)
+        return _unpickled, (self._replayed, self._given_signature, self._name, self._passes)
 
 
 def _call_key(args: tuple[Any, ...]) -> Any:
@@ -306,14 +330,19 @@ def _call_key(args: tuple[Any, ...]) -> Any:
 def _method_of(instance: Any, name: str) -> Function[Any, Any]:
     """A compiled method that keeps its instance alive, as a bound method does."""
     function: Function[Any, Any] = getattr(type(instance), name)
-    made = _unpickled(function._python.__get__(instance), function._signature, function._name)
+    python = function._python.__get__(instance)
+    made = _unpickled(python, function._signature, function._name, function._passes)
     made._owner = lambda: instance
     return made
 
 
-def _unpickled(python: Any, signature: Any, name: str) -> Function[Any, Any]:
-    made: Function[Any, Any] = Function(python, name=name)
-    made._signature = signature
+def _unpickled(python: Any, signature: Any, name: str, passes: tuple[Any, ...]) -> Function[Any, Any]:
+    if isinstance(python, Graph):
+        made: Function[Any, Any] = GraphFunction(python, signature, name)
+    else:
+        made = Function(python, name=name)
+        made._signature = signature
+    made._passes = passes
     return made
 
 
@@ -353,17 +382,24 @@ def _show(part: Any) -> str:
     return f"the static value {part[1]!r}" if isinstance(part, tuple) else str(part)
 
 
+Passes: TypeAlias = "Iterable[Callable[[Graph], Any]]"
+
+
 @overload
 def function(
-    python_function: Callable[P, R], *, input_signature: Any = None, name: str | None = None
+    python_function: Callable[P, R], *, input_signature: Any = None, name: str | None = None, passes: Passes = ()
 ) -> Function[P, R]: ...
 @overload
-def function(python_function: Graph, *, input_signature: Any = None, name: str | None = None) -> Function[..., Any]: ...
+def function(
+    python_function: Graph, *, input_signature: Any = None, name: str | None = None, passes: Passes = ()
+) -> Function[..., Any]: ...
 @overload
 def function(
-    python_function: None = None, *, input_signature: Any = None, name: str | None = None
+    python_function: None = None, *, input_signature: Any = None, name: str | None = None, passes: Passes = ()
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
-def function(python_function: Any = None, *, input_signature: Any = None, name: str | None = None) -> Any:
+def function(
+    python_function: Any = None, *, input_signature: Any = None, name: str | None = None, passes: Passes = ()
+) -> Any:
     """Compiles a function: traced once per signature, then run as one program.  Also a decorator.
 
     Args:
@@ -373,9 +409,11 @@ def function(python_function: Any = None, *, input_signature: Any = None, name: 
             graph as it is then.
         input_signature: a sequence of `spec`s, with None for dimensions that vary; then there is one trace.
         name: the name of its graph.
+        passes: functions that edit each graph that is traced, in this order; see `graph_pass`.
 
     Returns:
-        A function of the same arguments.  `.graph(...)` shows what a call runs.
+        A function of the same arguments.  `.graph(...)` shows what a call runs, `.optimized_graph(...)` what the
+        engine is given of it.
 
     Raises:
         TypeError: it cannot be called; or, when called, it returns a generator, or an object that is no structure and
@@ -399,8 +437,11 @@ def function(python_function: Any = None, *, input_signature: Any = None, name: 
         4.0
     """
     if python_function is None:
-        return functools.partial(function, input_signature=input_signature, name=name)
+        return functools.partial(function, input_signature=input_signature, name=name, passes=passes)
     if isinstance(python_function, Graph):
-        return GraphFunction(python_function, input_signature, name)
-    check_callable("function", python_function)
-    return Function(python_function, input_signature, name)
+        made: Function[..., Any] = GraphFunction(python_function, input_signature, name)
+    else:
+        check_callable("function", python_function)
+        made = Function(python_function, input_signature, name)
+    made._passes = tuple(passes)
+    return made
