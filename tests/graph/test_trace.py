@@ -159,21 +159,6 @@ def test_a_shape_of_unknown_length(graph):
 # -- subgraphs that were traced before --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", ["tensor", "variable"])
-def test_a_body_takes_nothing_more_from_around_it_b(graph, what):
-    x, y = graph.placeholder(dt.spec((3,)), "x"), graph.placeholder(dt.spec(()), "y")
-    outer = {"tensor": y, "variable": dt.Variable(1.0)}[what]
-    body = ops.scan(lambda s, e: (s + e, None), 0.0, x)[0].op.attrs["body"]
-    before = str(graph), len(body.inputs)
-    with (
-        body.as_default(),
-        pytest.raises(ValueError, match=r"at test_trace.py:\d+: .*is outside of the subgraph 'body'"),
-    ):
-        body.outputs[0] * outer
-    assert (str(graph), len(body.inputs)) == before
-    graph.validate()
-
-
 def test_a_body_can_be_edited_with_constants_b(graph):
     result = ops.scan(lambda s, e: (s + e, None), 0.0, graph.placeholder(dt.spec((3,)), "x"))[0]
     body = result.op.attrs["body"]

@@ -92,7 +92,8 @@ def test_functions_with_passes(engine):
         def call(self, v):
             return ops.tanh(v) * self.scale
 
-    np.testing.assert_allclose(Model().call(value).numpy(), np.exp(value.numpy()) * 2.0, rtol=1e-5)
+    model = Model()
+    np.testing.assert_allclose(model.call(value).numpy(), np.exp(value.numpy()) * 2.0, rtol=1e-5)
 
 
 def test_passes_that_change_results_are_refused():

@@ -206,11 +206,17 @@ class GraphBase:
             ValueError: the graph is inside of an operation, which gives it its inputs.
         """
         self._check_own_inputs()
+        return self.add_input_at(len(self.inputs), spec, name, where, known)
+
+    def add_input_at(
+        self, number: int, spec: TensorSpec, name: str | None = None, where: Where = None, known: Ints = None
+    ) -> GraphTensor:
+        """A new input in front of another, also of a graph that an operation gives its inputs, which must give it."""
         op = OPS["Placeholder"]
         attrs = {"dtype": spec.dtype, "shape": op.held("shape", spec.shape), "known": known}
         operation = self.add(op, [], attrs, [spec], (None, None, None), name, where)
-        self.inputs.append(operation.outputs[0])
-        note(self.inputs.pop)
+        self.inputs.insert(number, operation.outputs[0])
+        note(lambda: self.inputs.pop(number))
         return operation.outputs[0]
 
     def constant(self, value: Any, name: str | None = None) -> GraphTensor:

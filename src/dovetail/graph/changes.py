@@ -13,6 +13,7 @@ from dovetail.core.op import REQUIRED, Op
 from dovetail.core.table import OPS
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.edit import Editing
+from dovetail.graph.held import add_output, body_of
 from dovetail.graph.inference import infer_from
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
@@ -159,6 +160,17 @@ class Changes(Editing):
                 self._become(operation, target, attrs)
                 infer_from([operation])
                 self._tell_holders()
+
+    def body_of(self, operation: Operation, name: str | None) -> Graph:
+        """See `Operation.body`."""
+        self._check_member(operation)
+        return body_of(operation, name)
+
+    def add_output(self, operation: Operation, init: GraphTensor | None, parts: dict[str, Any]) -> GraphTensor:
+        """See `Operation.add_output`."""
+        self._check_member(operation)
+        with self.edit():
+            return add_output(operation, init, parts)
 
     def _become(self, operation: Operation, op: Op, attrs: Mapping[str, Any]) -> None:
         """Makes an operation one of another op, or with other attributes, whose type rule is not asked."""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.graph.cursor import Cursor
-from dovetail.graph.inference import infer_from, is_told
+from dovetail.graph.inference import infer_from, is_told, own_subgraph
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.lookup import Lookup
 from dovetail.graph.operation import GraphTensor, Operation
@@ -23,6 +23,7 @@ from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
     from dovetail.graph.patterns import Match, Pattern
 
 Replacing: TypeAlias = Callable[[Operation], None]
@@ -155,6 +156,10 @@ class Editing(Lookup):
         for holder in self.holders():
             infer_from([holder])
             holder.graph._tell_holders()
+
+    def own_subgraph(self, operation: Operation, name: str) -> Graph:
+        """A graph inside of an operation, which no other operation holds from now on."""
+        return own_subgraph(operation, name)
 
     def rewire(self, old: GraphTensor, new: GraphTensor) -> None:
         """`replace_all_uses` without the checks, for passes, whose replacements come before what they replace."""

@@ -115,7 +115,7 @@ def infer_subgraphs(operation: Operation) -> None:
     for name, carried, others in SUBGRAPH_CALLS[operation.type](*operation.args):
         fixed = [t.shape for t in others]
         if not _takes(operation.attrs[name], carried, fixed):
-            _give(_own(operation, name), carried, fixed)
+            _give(own_subgraph(operation, name), carried, fixed)
 
 
 def _takes(inner: Graph, carried: Sequence[Any], fixed: Sequence[Shape]) -> bool:
@@ -152,7 +152,7 @@ def _joined(inner: Graph, shapes: Sequence[Shape]) -> list[Shape]:
     return [join_specs(TensorSpec(a, b.dtype), b.spec, "what a loop carries").shape for a, b in pairs]
 
 
-def _own(operation: Operation, name: str) -> Graph:
+def own_subgraph(operation: Operation, name: str) -> Graph:
     """A subgraph of an operation, which is copied first if other operations hold it too."""
     inner = operation.attrs[name]
     if any(holder is not operation for holder in inner.holders()):

@@ -357,6 +357,63 @@ class Operation:
             return []
         return [value for value in self.attrs.values() if hasattr(value, "captures")]
 
+    def body(self, name: str | None = None) -> Graph:
+        """A graph among its static arguments, to be edited: no other operation holds it from now on.
+
+        What is recorded there may use tensors of the graph around it, which the operation takes then, too.
+
+        Args:
+            name: of the parameter: "body" or "condition" of a loop, "then_branch" or "else_branch"; may be left out
+                where there is one.
+
+        Raises:
+            ValueError: there is none of this name.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> x, scale = (graph.placeholder(dt.spec((3,)), name) for name in ("x", "scale"))
+            >>> total = dt.ops.scan(lambda s, row: (s + row, None), 0.0, x)[0]
+            >>> body = total.op.body("body")
+            >>> body.insert_after(body.inputs[1], lambda row: row * scale[0])
+            <graph tensor Mul:0 float32[]>
+            >>> total.eval({x: [1.0, 2.0, 3.0], scale: [10.0, 0.0, 0.0]})
+            np.float32(60.0)
+        """
+        return self.graph.body_of(self, name)
+
+    def add_output(self, init: GraphTensor | None = None, **parts: Any) -> GraphTensor:
+        """Another result of a branch or a loop, from tensors of the graphs inside.
+
+        Args:
+            init: for a `While`, the first value of what goes round.
+            parts: for a `Scan`, `body=` what a step gives, to be stacked; for an `If`, `then_branch=` and
+                `else_branch=`; for a `While`, `body=` what a step makes of the new value: a tensor, or a function of
+                the tensor that stands for that value.
+
+        Returns:
+            The result, a tensor of this graph.
+
+        Raises:
+            TypeError: other parts are needed; or the dtypes do not fit.
+            ValueError: a tensor is not of a graph that this operation alone holds, or its shape does not fit.
+
+        Example:
+            >>> import dovetail as dt
+            >>> x = dt.Graph().placeholder(dt.spec((3,)), "x")
+            >>> last = dt.ops.scan(lambda s, row: (s + row, None), 0.0, x)[0]
+            >>> sums = last.op.add_output(body=last.op.body().outputs[0])
+            >>> sums.eval({x: [1.0, 2.0, 3.0]})
+            array([1., 3., 6.], dtype=float32)
+        """
+        return self.graph.add_output(self, init, parts)
+
+    def insert_input(self, index: int, tensor: GraphTensor) -> None:
+        """Adds a tensor to the end of a parameter that is a list of tensors."""
+        count = self.layout[index] or 0
+        at, layout = self.input_at(index) + count, (*self.layout[:index], count + 1, *self.layout[index + 1 :])
+        self.become(self.op, [*self.inputs[:at], tensor, *self.inputs[at:]], layout, self.attrs)
+
     def input_at(self, index: int) -> int:
         """The number of the first input that belongs to parameter `index`."""
         return sum(1 if count == SINGLE else count or 0 for count in self.layout[:index])

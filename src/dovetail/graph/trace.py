@@ -39,6 +39,7 @@ from dovetail.core.value_kinds import (
 from dovetail.core.variable import STATE
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
+from dovetail.graph.taken import bring_in, holder_of
 
 if TYPE_CHECKING:
     from dovetail.core.control_flow import Control
@@ -247,6 +248,9 @@ def capture(graph: Graph, tensor: GraphTensor | Tensor, op: Op | None = None) ->
         if tensor.op.graph is graph:
             return tensor
         name = tensor.op.name.rpartition("/")[2]
+    holder = holder_of(graph, tensor)
+    if holder is not None:
+        return bring_in(graph, holder, to_graph(tensor, tensor.dtype, holder.graph, op or OPS["Identity"]))
     found = graph.captures.get(tensor)
     if found is None:
         _check_open(graph, tensor, op)
@@ -374,6 +378,9 @@ def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
 def read_variable(graph: Graph, variable: Any) -> GraphTensor:
     """The value of a variable at this point of the program."""
     state = graph.state
+    holder = None if variable in state.assigned else holder_of(graph, variable)
+    if holder is not None:
+        return bring_in(graph, holder, read_variable(holder.graph, variable))
     value = state.values.get(variable)
     if value is None:
         value = state.values[variable] = _first_value(graph, variable)
@@ -421,6 +428,13 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> Operatio
     """
     if graph.defers(variable):
         return add_assignment(graph, variable, value)
+    holder = holder_of(graph, variable)
+    if holder is not None:
+        problem = (
+            f"{variable.name!r} cannot be assigned in {graph.name!r}, which {holder.name!r} holds already: give the "
+            "operation another output, operation.add_output(), and assign the variable that, or build it again."
+        )
+        raise op_error(ValueError, "AssignVariableOp", problem)
     operation = None
     if graph.outer is None:
         operation = add_assignment(graph, variable, value)
