@@ -6,7 +6,9 @@ A `dim_ordering` is "tf" (channels last), "th" (channels first), or "default" fo
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 from dovetail import backend as K
 from dovetail.backend.table import k_error, k_function
@@ -58,19 +60,18 @@ ABSENT = {  # names of old versions that K does not have → why
     "nn": _OF_TENSORFLOW.format("top_k", "nn"),
     "pad": "CNTK's alone; use K.spatial_2d_padding and the like.",
     "set_legacy_weight_ordering": _OF_WEIGHTS,
-    "tf": "It is TensorFlow, which the module of Keras 2 had imported, and K does without. On tensors use K's "
-    "functions and dovetail.ops: dovetail.ops.matmul for K.tf.matmul, K.softmax for K.tf.nn.softmax. Sessions need no "
-    "K.tf.ConfigProto; K.get_session makes one. For all else, import tensorflow.",
     "theano": _LIBRARY.format("Theano"),
 }
 
 
-def absent(name: str) -> NoReturn:
-    """Says why K does not have a name, and what to write instead.
+def absent(name: str) -> ModuleType:
+    """`tf`, TensorFlow's names on Dovetail; of any other name, why K does not have it, and what to write instead.
 
     Raises:
-        AttributeError: always.
+        AttributeError: K does not have the name.
     """
+    if name == "tf":
+        return import_module("dovetail.compat.tensorflow")  # when it is first used
     why = f": {ABSENT[name]}" if name in ABSENT else ""
     raise AttributeError(f"module 'dovetail.backend' has no attribute {name!r}{why}", name=name, obj=K)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.graph.base import State
+from dovetail.graph.graph_def import GraphDef
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.parts import Parts
 from dovetail.graph.pickling import described, rebuilt
@@ -61,6 +62,13 @@ class Graph(Parts):
         found = list(problems(self))
         if found:
             raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
+
+    def as_graph_def(self, from_version: Any = None, add_shapes: bool = False) -> GraphDef:
+        """What the graph is now, to be looked at and imported into others.
+
+        Source: `tf.Graph.as_graph_def`.
+        """
+        return GraphDef(self)
 
     def __copy__(self) -> Graph:
         return copy_graph(self, own=True)

@@ -174,7 +174,7 @@ class Parts(Changes):
         with self.edit():
             for op in found:
                 with self.replacing(op, scope=""):
-                    constant = self.constant(op.attrs["variable"].numpy(), op.attrs["variable"].name)
+                    constant = self.constant(op.attrs["variable"].numpy(), op.attrs["variable"].op_name)
                 self.supersede(op, [constant])
                 self.discard([op])
         return len({op.attrs["variable"] for op in found})

@@ -18,6 +18,7 @@ from dovetail.backend.table import FUNCTIONS
 from dovetail.cli.k_audit.uses import Use
 
 OF_KERAS_3 = ("is_float_dtype", "is_int_dtype", "result_type", "standardize_dtype")  # in keras.backend, but not K's
+NAMES_OF_TENSORFLOW = "tf"  # a module, of which `dovetail tf-audit` knows more
 WORKS, DIFFERS, FAILS, UNTESTED = STATES = ("works", "differs", "fails", "untested")
 
 
@@ -54,7 +55,7 @@ def tested_engines() -> list[str]:
 
 def known_names() -> set[str]:
     """The functions that K has, and those that it had in some Keras."""
-    return set(support()["functions"])
+    return {*support()["functions"], NAMES_OF_TENSORFLOW}
 
 
 def judge(uses: Iterable[Use], engines: Sequence[str]) -> dict[str, Verdict]:
@@ -75,7 +76,7 @@ def judge(uses: Iterable[Use], engines: Sequence[str]) -> dict[str, Verdict]:
 def _judge(name: str, uses: Iterable[Use], engines: Sequence[str], own: bool) -> Verdict:
     entry = support()["functions"].get(name, {})
     if name not in FUNCTIONS:
-        if own or callable(getattr(K, name, None)):
+        if own or name == NAMES_OF_TENSORFLOW or callable(getattr(K, name, None)):
             return Verdict(dict.fromkeys(engines, WORKS))
         return Verdict(dict.fromkeys(engines, FAILS), (_absence(name, entry),))
     misfits = [] if own else _misfits(name, uses)

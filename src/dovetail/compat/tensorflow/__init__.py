@@ -17,8 +17,8 @@ _view.install()
 
 
 def __getattr__(name: str) -> _Any:
-    return _view.find("v2", "", name, _sys.modules[__name__])
+    return _view.find("v2", [""], name, _sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_view.members("v2", "")})
+    return sorted({*globals(), *_view.members([""])})

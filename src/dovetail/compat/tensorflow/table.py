@@ -49,6 +49,22 @@ def value(names: str, value: Any, views: str = "v1 v2") -> None:
             VIEWS[view][name] = value
 
 
+class Lazy:
+    """What a name stands for, made when it is first asked for.
+
+    Args:
+        make: gives it.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+
+def lazy(names: str, make: Callable[[], Any]) -> None:
+    """Names of what only an optional library has, which is imported when they are asked for."""
+    value(names, Lazy(make))
+
+
 def absent(names: str, why: str) -> None:
     """Names that are not offered.
 

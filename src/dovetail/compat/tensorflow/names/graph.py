@@ -11,6 +11,7 @@ from dovetail.compat.tensorflow.names.core import nest_flatten
 from dovetail.compat.tensorflow.table import absent, function, value
 from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
+from dovetail.core.structure import flatten, unflatten
 from dovetail.core.value_kinds import is_recorded
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.session_graph import SessionGraph
@@ -116,8 +117,12 @@ class Session(sessions.Session):
         super().__init__(graph_mode.open_graph() if graph is None else graph)
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """Computes tensors and runs operations; `options` and `run_metadata` are not looked at."""
-        return super().run(fetches, feed_dict)
+        """Computes tensors, summaries among them, and runs operations; the rest is not looked at."""
+        leaves, structure = flatten(fetches)
+        given = [x.tensors if hasattr(x, "written") else x for x in leaves]
+        found = super().run(given, feed_dict)
+        pairs = zip(leaves, found, strict=True)
+        return unflatten(structure, [x.written(f) if hasattr(x, "written") else f for x, f in pairs])
 
 
 class InteractiveSession(Session):

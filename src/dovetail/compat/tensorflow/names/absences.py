@@ -1,0 +1,33 @@
+"""What of TensorFlow is not offered: why, and what to write instead."""
+
+from dovetail.compat.tensorflow.table import absent
+
+_KERAS = "Keras itself runs on Dovetail: `import keras`, with KERAS_BACKEND=dovetail in the environment."
+absent("keras keras.", _KERAS)
+_LAYERS = "layers layers. contrib.slim contrib.slim. slim slim. contrib.layers contrib.layers."
+absent(_LAYERS, f"Use layers of Keras. {_KERAS}")
+_ESTIMATORS = "estimator estimator. contrib.learn contrib.learn."
+absent(_ESTIMATORS, f"Use Keras' fit, or keras.wrappers.SKLearnClassifier. {_KERAS}")
+absent("data data.", "Batches come from Python: iterate over arrays or a keras.utils.PyDataset, and feed them.")
+absent("distribute distribute. distribution distribution. contrib.distribute.", "One process computes, on one device.")
+absent("tpu tpu. contrib.tpu contrib.tpu.", "There are no TPUs here; the jax engine runs on what jax is installed for.")
+absent(
+    "queue queue. FIFOQueue RandomShuffleQueue QueueBase train.Coordinator train.start_queue_runners train.batch "
+    "train.shuffle_batch",
+    "Queues are not offered: feed batches.",
+)
+absent(
+    "string dtypes.string strings strings.",
+    "Tensors hold numbers; keep strings in NumPy arrays, and feed their numbers.",
+)
+absent("resource dtypes.resource variant dtypes.variant", "Variables are objects of their own, not tensors of handles.")
+absent("ragged ragged. RaggedTensor", "Tensors are no rag: pad with zeros, and keep a mask or lengths.")
+absent("lookup lookup.", "Tensors hold numbers: look words up in a dict before they are fed.")
+absent("flags flags. app app.", "Use argparse, or the package absl-py: absl.flags, absl.app.")
+_PROFILER = "Nothing is profiled under these names yet; time with time.perf_counter around session.run."
+absent("profiler profiler.", _PROFILER)
+absent("summary.trace_on summary.trace_export", _PROFILER)
+absent("contrib contrib.", "tf.contrib is gone; of it there is contrib.graph_editor.")
+absent("lite lite. quantization quantization.", "Models are not converted for small devices.")
+absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")
+absent("io io.", "Read files in Python, and feed what they hold.")

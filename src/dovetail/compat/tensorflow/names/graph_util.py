@@ -1,0 +1,177 @@
+"""TensorFlow's names of graphs as data: definitions, importing, freezing, writing, and each op by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.table import absent, function, told, value
+from dovetail.core.errors import did_you_mean, op_error
+from dovetail.core.files import replacing
+from dovetail.core.op import Op
+from dovetail.core.table import OPS
+from dovetail.graph.graph_def import GraphDef, import_definition
+from dovetail.graph.ir import Graph
+from dovetail.graph.node_def import NodeDef
+
+value("GraphDef", GraphDef)
+value("NodeDef", NodeDef)
+
+
+@function("import_graph_def graph_util.import_graph_def")
+def import_graph_def(
+    graph_def: Any,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> Any:
+    """Copies what a definition holds into the graph that is built.
+
+    Args:
+        graph_def: what `graph.as_graph_def()` gave.
+        input_map: names of its tensors → tensors of the graph that stand for them.
+        return_elements: names of tensors (`"x:0"`) and operations (`"x"`) of the definition.
+        name: a name scope for the copies; "import" if not given.
+
+    Returns:
+        The copies of `return_elements`, in a list; None if nothing was asked for.
+
+    Source: `tf.import_graph_def`.
+    """
+    if not isinstance(graph_def, GraphDef):
+        problem = "it takes what graph.as_graph_def() gives; TensorFlow's own definitions are not read."
+        raise op_error(TypeError, "tf.import_graph_def", problem)
+    target = graph_mode.current_graph() or graph_mode.open_graph()
+    scope = "import" if name is None else name
+    found = import_definition(target, graph_def, dict(input_map or {}), return_elements or (), scope)
+    return None if return_elements is None else found
+
+
+@function("graph_util.extract_sub_graph", "v1")
+def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDef:
+    """What some operations of a definition need.
+
+    Source: `tf.compat.v1.graph_util.extract_sub_graph`.
+    """
+    operations = [graph_def.graph.get_operation_by_name(name.partition(":")[0]) for name in dest_nodes]
+    return GraphDef(graph_def.graph, [t for op in operations for t in op.outputs])
+
+
+@function("graph_util.convert_variables_to_constants", "v1")
+def convert_variables_to_constants(
+    sess: Any,
+    input_graph_def: GraphDef,
+    output_node_names: Sequence[str],
+    variable_names_whitelist: Sequence[str] | None = None,
+    variable_names_blacklist: Sequence[str] | None = None,
+) -> GraphDef:
+    """What some operations need, with constants in the place of variables.
+
+    Source: `tf.compat.v1.graph_util.convert_variables_to_constants`.
+    """
+    part = extract_sub_graph(input_graph_def, output_node_names)
+    variables = {op.attrs["variable"] for op in part.graph.find("ReadVariableOp")}
+    chosen = [
+        v
+        for v in variables
+        if (variable_names_whitelist is None or v.op_name in variable_names_whitelist)
+        and v.op_name not in (variable_names_blacklist or ())
+    ]
+    part.graph.freeze(chosen)
+    return part
+
+
+@function("graph_util.remove_training_nodes", "v1")
+def remove_training_nodes(input_graph: GraphDef, protected_nodes: Sequence[str] | None = None) -> GraphDef:
+    """A definition without operations that only hand a tensor on.
+
+    Source: `tf.compat.v1.graph_util.remove_training_nodes`.
+    """
+    made = GraphDef(input_graph.graph)
+    for op in made.graph.find(("Identity", "StopGradient")):
+        if op.name not in (protected_nodes or ()) and op.outputs[0].consumers():
+            made.graph.replace_all_uses(op.outputs[0], op.inputs[0])
+    made.graph.prune()
+    return made
+
+
+@function("io.write_graph train.write_graph")
+def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
+    """Writes a graph as text, for people.
+
+    Source: `tf.io.write_graph`.
+    """
+    if not as_text:
+        raise op_error(NotImplementedError, "tf.io.write_graph", "only text is written: say as_text=True.")
+    found = graph_or_graph_def
+    definition = found.as_graph_def() if isinstance(found, Graph) else found
+    folder = Path(logdir)
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / name) as file:
+        file.write(f"{definition}\n".encode())
+    return str(folder / name)
+
+
+# -- each op by its name ----------------------------------------------------------------------------------------------
+
+# TensorFlow's words for the parameters of raw ops → Dovetail's.
+_WORDS = {
+    **dict.fromkeys(["a", "features", "input", "tensor", "images", "t", "value", "logits", "real"], "x"),
+    **dict.fromkeys(["b", "e", "imag"], "y"),
+    **dict.fromkeys(["reduction_indices", "dimension", "dim"], "axis"),
+    "values": "xs",
+    "keep_dims": "keepdims",
+    "multiples": "repeats",
+    "paddings": "pad_width",
+    "filter": "kernel",
+    "perm": "axes",
+    "DstT": "dtype",
+    "clip_value_min": "x_min",
+    "clip_value_max": "x_max",
+    "alpha": "negative_slope",
+}
+
+
+class RawOps(ModuleType):
+    """`tf.raw_ops`: each op of the table, those of one's own among them, by its name."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        op = OPS.get(name)
+        if op is None:
+            problem = (
+                f"no op is called {name!r}; {did_you_mean(name, OPS)}a gradient registered under a name is not one."
+            )
+            raise AttributeError(f"tf.raw_ops has no {name!r}: {problem}", name=name, obj=self)
+        return told(f"raw_ops.{name}", _by_words(op), scope=False)
+
+    def __dir__(self) -> list[str]:
+        return sorted(OPS)
+
+
+def _by_words(op: Op[..., Any]) -> Any:
+    """An op that takes its arguments by TensorFlow's names, or by Dovetail's."""
+
+    def call(*, name: str | None = None, **given: Any) -> Any:
+        known = {}
+        for word, argument in given.items():
+            ours = word if word in op.positions else _WORDS.get(word, word)
+            if ours not in op.positions or ours in known:
+                names = ", ".join(op.positions)
+                raise TypeError(f"no argument {word!r} (or it is given twice); the op takes {names}.")
+            known[ours] = argument
+        return op(**known, name=name)
+
+    return call
+
+
+value("raw_ops", RawOps("dovetail.compat.tensorflow.raw_ops"))
+_SAVED = "Files of TensorFlow's own are not read yet; rebuild the model, and give its variables their values."
+absent("saved_model.", _SAVED)
+absent("python.framework.convert_to_constants.", "Use graph.freeze() of a dovetail.function's graph(...).")

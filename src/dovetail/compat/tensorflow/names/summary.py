@@ -1,0 +1,312 @@
+"""TensorFlow's names of summaries: numbers, histograms and images for TensorBoard.
+
+The files are written by TensorFlow's own writer, which is imported when the first one is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.table import function, lazy, value
+from dovetail.core.errors import op_error
+from dovetail.core.structure import leaf
+from dovetail.core.value_kinds import is_recorded
+
+
+def _tensorflow() -> Any:
+    """TensorFlow, which has the writer of event files.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        return import_module("tensorflow")
+    except ImportError as error:
+        problem = "event files are written by TensorFlow's own writer, and TensorFlow is not installed here"
+        raise ImportError(f'{problem}: pip install "dovetail[tensorflow]".') from error
+
+
+lazy("Summary summary.Summary", lambda: _tensorflow().compat.v1.Summary)
+lazy("Event", lambda: _tensorflow().compat.v1.Event)
+
+# -- what is written --------------------------------------------------------------------------------------------------
+
+
+def _scalar(tag: str, array: np.ndarray) -> list[dict[str, Any]]:
+    return [{"tag": tag, "simple_value": float(array)}]
+
+
+def _histogram(tag: str, array: np.ndarray) -> list[dict[str, Any]]:
+    numbers = array.astype("float64").reshape(-1)
+    counts, edges = np.histogram(numbers, bins=30) if numbers.size else (np.zeros(1), np.zeros(2))
+    histogram = _tensorflow().compat.v1.HistogramProto(
+        min=float(numbers.min(initial=np.inf)),
+        max=float(numbers.max(initial=-np.inf)),
+        num=float(numbers.size),
+        sum=float(numbers.sum()),
+        sum_squares=float(np.square(numbers).sum()),
+        bucket_limit=edges[1:].tolist(),
+        bucket=counts.astype("float64").tolist(),
+    )
+    return [{"tag": tag, "histo": histogram}]
+
+
+def _image(tag: str, array: np.ndarray, max_outputs: int = 3) -> list[dict[str, Any]]:
+    if array.ndim != 4 or array.shape[-1] not in (1, 3, 4):
+        problem = f"images have the shape (batch, rows, columns, 1, 3 or 4), not {array.shape}."
+        raise op_error(ValueError, "tf.summary.image", problem)
+    tensorflow, found = _tensorflow(), []
+    for number, image in enumerate(array[:max_outputs]):
+        pixels = image if image.dtype == np.uint8 else _pixels(image)
+        png = tensorflow.io.encode_png(pixels).numpy()
+        proto = tensorflow.compat.v1.Summary.Image(
+            height=image.shape[0], width=image.shape[1], colorspace=image.shape[2], encoded_image_string=png
+        )
+        found.append({"tag": f"{tag}/image" if max_outputs == 1 else f"{tag}/image/{number}", "image": proto})
+    return found
+
+
+def _pixels(image: np.ndarray) -> np.ndarray:
+    """Numbers as pixels: the largest is the brightest, and 0 is grey where there are negative ones."""
+    low, high = float(image.min(initial=0)), float(image.max(initial=0))
+    if low < 0:
+        return np.clip(image * (127 / max(-low, high)) + 128, 0, 255).astype("uint8")
+    return np.clip(image * (255 / high if high else 0.0), 0, 255).astype("uint8")
+
+
+def _proto(values: Sequence[dict[str, Any]]) -> Any:
+    summary = _tensorflow().compat.v1.Summary
+    return summary(value=[summary.Value(**one) for one in values])
+
+
+# -- in graphs --------------------------------------------------------------------------------------------------------
+
+
+@leaf
+class SummaryNode:
+    """What a session makes a summary of: tensors of a graph, and how each is written.
+
+    Source: the tensors of strings that `tf.compat.v1.summary.scalar` gives.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Any, Callable[[np.ndarray], list[dict[str, Any]]]]]) -> None:
+        self.parts = list(parts)
+        self.graph = self.parts[0][0].graph
+
+    @property
+    def tensors(self) -> list[Any]:
+        """What is computed for it."""
+        return [tensor for tensor, _ in self.parts]
+
+    def written(self, arrays: Sequence[Any]) -> bytes:
+        """The summary of what was computed, as a writer takes it."""
+        values = [one for (_, write), array in zip(self.parts, arrays, strict=True) for one in write(np.asarray(array))]
+        return _proto(values).SerializeToString()
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> bytes:
+        """The summary, computed by a session."""
+        found = [tensor.eval(feed_dict, session) for tensor in self.tensors]
+        return self.written(found)
+
+
+def _node(name: str, tensor: Any, write: Callable[..., Any], collections: Any, family: Any) -> SummaryNode:
+    graph = graph_mode.open_graph()
+    with graph_mode.inside(graph):
+        tensor = tensor if is_recorded(tensor) else graph.constant(ops.convert(tensor).numpy())
+        tensor = ops.identity(tensor) if not hasattr(tensor, "op") or hasattr(tensor, "assign") else tensor
+    tag = f"{graph.scope}{name}" if family is None else f"{family}/{graph.scope}{name}"
+    node = SummaryNode([(tensor, lambda array: write(tag, array))])
+    for key in [GraphKeys.SUMMARIES] if collections is None else collections:
+        graph.add_to_collection(key, node)
+    return node
+
+
+@function("summary.scalar", "v1")
+def scalar_v1(name: str, tensor: Any, collections: Any = None, family: Any = None) -> SummaryNode:
+    """A summary of a number.
+
+    Source: `tf.compat.v1.summary.scalar`.
+    """
+    return _node(name, tensor, _scalar, collections, family)
+
+
+@function("summary.histogram", "v1")
+def histogram_v1(name: str, values: Any, collections: Any = None, family: Any = None) -> SummaryNode:
+    """A summary of how numbers are spread.
+
+    Source: `tf.compat.v1.summary.histogram`.
+    """
+    return _node(name, values, _histogram, collections, family)
+
+
+@function("summary.image", "v1")
+def image_v1(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: Any = None) -> SummaryNode:
+    """A summary of images.
+
+    Source: `tf.compat.v1.summary.image`.
+    """
+    return _node(name, tensor, lambda tag, array: _image(tag, array, max_outputs), collections, family)
+
+
+@function("summary.merge", "v1")
+def merge(inputs: Sequence[SummaryNode], collections: Any = None, name: str | None = None) -> SummaryNode:
+    """Several summaries in one.
+
+    Source: `tf.compat.v1.summary.merge`.
+    """
+    node = SummaryNode([part for one in inputs for part in one.parts])
+    for key in collections or ():
+        graph_mode.open_graph().add_to_collection(key, node)
+    return node
+
+
+@function("summary.merge_all", "v1")
+def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Any:
+    """All summaries of the graph in one; None if there are none.
+
+    Source: `tf.compat.v1.summary.merge_all`.
+    """
+    found = graph_mode.open_graph().get_collection(key)
+    return merge(found) if found else None
+
+
+class FileWriter:
+    """Writes summaries into an event file.
+
+    Source: `tf.compat.v1.summary.FileWriter`.
+    """
+
+    def __init__(self, logdir: str, graph: Any = None, *args: Any, **options: Any) -> None:
+        tensorflow = _tensorflow()
+        with tensorflow.Graph().as_default():  # where TensorFlow lets it be made
+            self._writer = tensorflow.compat.v1.summary.FileWriter(str(logdir))
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Writes what a session made of a summary, or a `tf.Summary`."""
+        step = None if global_step is None else int(np.asarray(getattr(global_step, "numpy", lambda: global_step)()))
+        self._writer.add_summary(summary, step)
+
+    def add_event(self, event: Any) -> None:
+        """Writes a `tf.Event`."""
+        self._writer.add_event(event)
+
+    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
+        """Nothing is written: `print(graph)` shows a graph."""
+
+    def flush(self) -> None:
+        """Writes what was not yet written."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Ends the file."""
+        self._writer.close()
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+
+value("summary.FileWriter train.SummaryWriter", FileWriter, "v1")
+
+# -- without graphs ---------------------------------------------------------------------------------------------------
+
+
+class _Default:
+    """The writers that summaries go to, outermost first, and the step that they are of."""
+
+    writers: tuple[Any, ...] = ()
+    step: Any = None
+
+
+class SummaryWriter(FileWriter):
+    """Writes the summaries that are made in its `as_default` blocks.
+
+    Source: `tf.summary.create_file_writer`.
+    """
+
+    @contextmanager
+    def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
+        """Summaries inside the `with` block are written here."""
+        outside = _Default.writers, _Default.step
+        _Default.writers = (*_Default.writers, self)
+        _Default.step = outside[1] if step is None else step
+        try:
+            yield self
+        finally:
+            _Default.writers, _Default.step = outside
+
+    def set_as_default(self, step: Any = None) -> None:
+        """Summaries are written here from now on."""
+        _Default.writers = (*_Default.writers, self)
+        _Default.step = _Default.step if step is None else step
+
+
+@function("summary.create_file_writer", "v2")
+def create_file_writer(logdir: str, *args: Any, **options: Any) -> SummaryWriter:
+    """What writes summaries into an event file.
+
+    Source: `tf.summary.create_file_writer`.
+    """
+    return SummaryWriter(logdir)
+
+
+def _write(name: str, data: Any, step: Any, write: Callable[..., Any]) -> bool:
+    if not _Default.writers:
+        return False
+    step = _Default.step if step is None else step
+    if step is None:
+        raise op_error(ValueError, "tf.summary", "it needs a step: step=, or tf.summary.experimental.set_step.")
+    array = np.asarray(ops.convert(data).numpy())
+    _Default.writers[-1].add_summary(_proto(write(name, array)), int(np.asarray(ops.convert(step).numpy())))
+    return True
+
+
+@function("summary.scalar", "v2")
+def scalar(name: str, data: Any, step: Any = None, description: Any = None) -> bool:
+    """Writes a number; whether a writer was there.
+
+    Source: `tf.summary.scalar`.
+    """
+    return _write(name, data, step, _scalar)
+
+
+@function("summary.histogram", "v2")
+def histogram(name: str, data: Any, step: Any = None, buckets: Any = None, description: Any = None) -> bool:
+    """Writes how numbers are spread; whether a writer was there.
+
+    Source: `tf.summary.histogram`.
+    """
+    return _write(name, data, step, _histogram)
+
+
+@function("summary.image", "v2")
+def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, description: Any = None) -> bool:
+    """Writes images of numbers from 0 to 1, or of bytes; whether a writer was there.
+
+    Source: `tf.summary.image`.
+    """
+
+    def write(tag: str, array: np.ndarray) -> list[dict[str, Any]]:
+        pixels = array if array.dtype == np.uint8 else np.clip(array * 255.0, 0, 255).astype("uint8")
+        return _image(tag, pixels, max_outputs)
+
+    return _write(name, data, step, write)
+
+
+@function("summary.experimental.set_step", "v2")
+def set_step(step: Any) -> None:
+    """Says the step of summaries that say none.
+
+    Source: `tf.summary.experimental.set_step`.
+    """
+    _Default.step = step

@@ -1,0 +1,97 @@
+"""Graph definitions: what a graph was when it was asked, to be looked at and imported into others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dovetail.graph.node_def import NodeDef, node_def_of
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.walk import backward
+from dovetail.ops.control.plumbing import EFFECTS
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
+
+
+class GraphDef:
+    """The operations of a graph at one time; it is not changed when the graph is.
+
+    Args:
+        graph: what is copied; variables are shared with it.
+        outputs: tensors; the copy has what they need.  Everything, if not given.
+
+    Attributes:
+        graph: the copy.
+
+    Source: `tf.compat.v1.GraphDef`.
+
+    Example:
+        >>> import dovetail as dt
+        >>> graph = dt.Graph()
+        >>> y = dt.ops.tanh(graph.placeholder(dt.spec(()), "x"))
+        >>> [node.name for node in GraphDef(graph).node]
+        ['x', 'Tanh']
+    """
+
+    def __init__(self, graph: Graph, outputs: Iterable[GraphTensor] | None = None) -> None:
+        targets = list(_ends(graph) if outputs is None else outputs)
+        inputs = graph.inputs if outputs is None else _needed_inputs(targets)
+        self.graph = graph.subgraph(targets, inputs)
+
+    @property
+    def node(self) -> list[NodeDef]:
+        """The operations as plain data."""
+        return [node_def_of(op) for op in self.graph.operations]
+
+    def __str__(self) -> str:
+        return "\n".join(f"node {{\n{node}\n}}" for node in self.node)
+
+
+def _ends(graph: Graph) -> list[GraphTensor]:
+    """The tensors that nothing takes, and those of assignments."""
+    found = [t for op in graph.operations for t in op.outputs if not t.consumers() or op.type in EFFECTS]
+    return [t for t in found if t.op.type != "Placeholder"]
+
+
+def _needed_inputs(tensors: Iterable[GraphTensor]) -> list[GraphTensor]:
+    found = [op for op in backward(tensors) if op.type == "Placeholder"]
+    return [op.outputs[0] for op in found]
+
+
+def import_definition(
+    target: Graph, definition: GraphDef, input_map: Mapping[str, GraphTensor], elements: Iterable[str], name: str
+) -> list[GraphTensor | Operation]:
+    """Copies what a definition holds into a graph.
+
+    Args:
+        target: the graph.
+        definition: is not changed.
+        input_map: names of tensors of the definition → tensors of the graph that stand for them.
+        elements: names of tensors or operations of the definition.
+        name: a name scope for the copies.
+
+    Returns:
+        The copies of `elements`.
+
+    Raises:
+        KeyError: there is nothing of a name.
+    """
+    wanted = [definition.graph.as_graph_element(element) for element in elements]
+    tensors = [t for x in wanted for t in (x.outputs if isinstance(x, Operation) else [x])]
+    source = definition.graph
+    keyed = {key if ":" in key else f"{key}:0": tensor for key, tensor in input_map.items()}
+    before = source.outputs
+    source.outputs = [*before, *tensors]
+    try:
+        copies = iter(target.import_graph(source, keyed, name)[len(before) :])
+    finally:
+        source.outputs = before
+    found: list[Any] = []
+    for x in wanted:
+        if isinstance(x, Operation):
+            made = [next(copies) for _ in x.outputs]
+            found.append(made[0].op if made else None)
+        else:
+            found.append(next(copies))
+    return found

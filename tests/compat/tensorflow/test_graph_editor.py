@@ -1,0 +1,137 @@
+"""Graphs as data, and the graph editor, which TensorFlow 2 no longer has: by numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dovetail.compat import tensorflow as tf
+
+v1 = tf.compat.v1
+ge = v1.contrib.graph_editor
+
+
+@pytest.fixture
+def graph():
+    """y = relu(x · w) · 2, in a session graph."""
+    with v1.Graph().as_default() as graph:
+        x = v1.placeholder(v1.float32, [None, 2], name="x")
+        w = v1.Variable([[1.0], [2.0]], name="w")
+        h = v1.nn.relu(v1.matmul(x, w, name="product"), name="h")
+        v1.multiply(h, 2.0, name="y")
+        yield graph
+
+
+def run(graph, tensor, **fed):
+    return v1.Session(graph=graph).run(tensor, {f"{name}:0": value for name, value in fed.items()}).tolist()
+
+
+def test_walks(graph):
+    product, h, y = (graph.get_operation_by_name(name) for name in ("product", "h", "y"))
+    assert ge.get_forward_walk_ops(h) == [h, y]
+    assert ge.get_forward_walk_ops(h, inclusive=False) == [y]
+    assert h in ge.get_backward_walk_ops(y)
+    assert ge.get_backward_walk_ops(
+        y, stop_at_ts=[product.outputs[0]], within_ops_fn=lambda op: op.type != "Const"
+    ) == [h, y]
+
+
+def test_copies(graph):
+    x, y = graph.get_tensor_by_name("x:0"), graph.get_tensor_by_name("y:0")
+    other = v1.placeholder(v1.float32, [None, 2], name="other")
+    again = ge.graph_replace(y, {x: other * 10.0})
+    assert run(graph, again, other=[[1.0, 1.0]]) == [[60.0]]
+    view, info = ge.copy_with_input_replacements(
+        ge.sgv("^h$", "^y$", graph=graph), {graph.get_tensor_by_name("product:0"): v1.constant([[5.0]])}
+    )
+    assert run(graph, info.transformed(y)) == [[10.0]]
+    assert [op.type for op in view.ops if op.type != "Const"] == ["Relu", "Mul"]
+
+
+def test_rerouting(graph):
+    x, h, y = (graph.get_tensor_by_name(f"{name}:0") for name in ("x", "h", "y"))
+    other = v1.constant([[7.0]], name="other")
+    assert ge.reroute_ts(other, h) == 1
+    assert run(graph, y) == [[14.0]]
+    ge.reroute_ts(h, other, can_modify=[y.op])
+    assert run(graph, y, x=[[1.0, 1.0]]) == [[6.0]]
+    shifted = v1.add(other, 1.0, name="shifted")
+    assert ge.swap_ts(h, other) == 2
+    assert (run(graph, y), run(graph, shifted, x=[[1.0, 1.0]])) == ([[14.0]], [[4.0]])
+    assert x.consumers()
+
+
+def test_views(graph):
+    h, y = graph.get_tensor_by_name("h:0"), graph.get_tensor_by_name("y:0")
+    view = ge.sgv(h.op)
+    assert ([t.name for t in view.inputs], view.outputs) == (["product:0"], [h])
+    ge.bypass(view)
+    assert run(graph, y, x=[[-1.0, 0.0]]) == [[-2.0]]
+    ge.reroute_ts(h, y.op.inputs[0], can_modify=[y.op])
+    _, taken, given = ge.detach(ge.sgv(h.op))
+    assert run(graph, y, **{given[0].op.name: [[3.0]]}) == [[6.0]]
+    assert run(graph, h, **{taken[0].op.name: [[-3.0]]}) == [[0.0]]
+
+
+def test_connecting(graph):
+    first = v1.identity(v1.constant([[4.0]]), name="first")
+    y = graph.get_tensor_by_name("y:0")
+    h = graph.get_tensor_by_name("h:0")
+    ge.connect(ge.sgv(first.op), ge.sgv(h.op))
+    assert run(graph, y) == [[8.0]]
+
+
+def test_selecting(graph):
+    assert [op.name for op in ge.select_ops("^h", graph=graph)] == ["h"]
+    assert [t.name for t in ge.select_ts("product", graph=graph)] == ["product:0"]
+    ops = graph.get_operations()
+    assert [t.name for t in ge.filter_ts_from_regex(ops, "^[hy]:")] == ["h:0", "y:0"]
+    assert len(ge.filter_ts(ops, True)) == len(ops)
+    count = v1.assign_add(v1.Variable(0, name="count"), 1)
+    y = graph.get_operation_by_name("y")
+    ge.add_control_inputs(y, count.op)
+    assert count.op in y.control_inputs
+    with pytest.raises(ValueError, match="needs a graph"):
+        ge.select_ops("h")
+
+
+def test_definitions_are_imported_and_frozen(graph, engine):
+    with v1.Session() as session:
+        definition = v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), ["y"])
+    v1.global_variables()[0].load([[0.0], [0.0]])
+    assert [node.op for node in definition.node if node.name in ("w", "h")] == ["Const", "Relu"]
+    with v1.Graph().as_default() as other:
+        x = v1.placeholder(v1.float32, [1, 2], name="input")
+        y, h = tf.import_graph_def(definition, {"x:0": x}, ["y:0", "h"], name="net")
+        assert (y.name, h.name, h.type) == ("net/y:0", "net/h", "Relu")
+        assert run(other, y, input=[[1.0, 1.0]]) == [[6.0]]
+        assert run(other, v1.gradients(y, x)[0], input=[[1.0, 1.0]]) == [[2.0, 4.0]]
+    part = v1.graph_util.extract_sub_graph(graph.as_graph_def(), ["product"])
+    assert "h" not in [node.name for node in part.node]
+    with v1.Graph().as_default():
+        v1.identity(v1.identity(v1.constant(1.0), name="i"), name="end")
+        kept = v1.graph_util.remove_training_nodes(v1.get_default_graph().as_graph_def())
+    assert [node.name for node in kept.node if node.op == "Identity"] == ["end"]
+    with pytest.raises(TypeError, match="as_graph_def"):
+        tf.import_graph_def(object())
+
+
+def test_gradients_are_overridden_while_a_definition_is_imported(graph):
+    @tf.RegisterGradient("TwiceForCompat")
+    def _(op, g):
+        return 2.0 * g
+
+    definition = graph.as_graph_def()
+    with v1.Graph().as_default() as other:
+        x = v1.placeholder(v1.float32, [1, 2], name="input")
+        with other.gradient_override_map({"Relu": "TwiceForCompat"}):
+            (y,) = tf.import_graph_def(definition, {"x:0": x}, ["y:0"], name="")
+        assert run(other, v1.gradients(y, x)[0], input=[[-1.0, 0.0]]) == [[4.0, 8.0]]
+
+
+def test_raw_ops(engine):
+    assert tf.raw_ops.MatMul(a=[[1.0, 2.0]], b=[[3.0], [4.0]]).numpy().tolist() == [[11.0]]
+    assert tf.raw_ops.Sum(input=[[1.0, 2.0]], axis=1, keep_dims=True).numpy().tolist() == [[3.0]]
+    assert tf.raw_ops.Relu(features=np.float32([-1, 2])).numpy().tolist() == [0.0, 2.0]
+    with pytest.raises(TypeError, match=r"no argument 'c'.*takes x, y"):
+        tf.raw_ops.AddV2(a=1.0, c=2.0)
