@@ -1,18 +1,22 @@
-"""Edits of graphs: µs of processor time per edit, on graphs of two sizes.
+"""Edits of graphs: µs of processor time per edit, on graphs of two sizes; and what is done to whole graphs, in seconds.
 
     python benchmarks/edits.py
 
 What an edit takes must depend on what it touches, not on the size of the graph or on how often it was done: the larger
 graph, with ten times as many edits, may take at most three times as long for each (sorting, and memory, grow a little).
+What is done to a whole graph must be linear: per operation, of a graph of 100,000 it may take at most twice as long as
+of one of 10,000, and in all 15 seconds; the first call of a function 30.
 """
 
 from __future__ import annotations
 
+import copy
 import gc
 import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from timing import table
 
 import dovetail as dt
@@ -74,6 +78,45 @@ def put_behind_each(nodes: int) -> Edit:
             with graph.insert_after(tensor.op):
                 new = tensor * 2.0
             graph.replace_all_uses(tensor, new)
+
+    return edit
+
+
+def put_functions_behind_each(nodes: int) -> Edit:
+    graph, _, tensors = graph_of(nodes)
+
+    def edit() -> None:
+        for tensor in tensors:
+            graph.insert_after(tensor, lambda t: t * 2.0)
+
+    return edit
+
+
+def change_operations(nodes: int) -> Edit:
+    _, _, tensors = graph_of(nodes)
+
+    def edit() -> None:
+        for number, tensor in enumerate(tensors):
+            tensor.op.change(op="Exp", name=f"e{number}")
+
+    return edit
+
+
+def freeze_one_by_one(nodes: int) -> Edit:
+    graph = graph_of(0)[0]
+    variables = [dt.Variable(0.0) for _ in range(nodes)]
+    with graph.as_default():
+        for variable in variables:
+            variable * 2.0
+    return graph.freeze
+
+
+def copy_parts(nodes: int) -> Edit:
+    graph, x, tensors = graph_of(nodes)
+
+    def edit() -> None:
+        for tensor in tensors:
+            graph.copy_part([tensor.op], {tensor.op.inputs[0]: x})
 
     return edit
 
@@ -156,7 +199,8 @@ def edit_body(nodes: int) -> Edit:
 
 
 EDITS = [
-    insert_after_one, insert_before_one, replace_inputs, put_behind_each, replace_outputs, change_shapes, rewrite,
+    insert_after_one, insert_before_one, replace_inputs, put_behind_each, put_functions_behind_each, change_operations,
+    copy_parts, freeze_one_by_one, replace_outputs, change_shapes, rewrite,
     import_graphs, prune_waiting, remove_one_by_one, edit_body,
 ]  # fmt: skip
 
@@ -173,6 +217,75 @@ def measure(build: Callable[[int], Edit], nodes: int) -> float:
     return taken / nodes * 1e6
 
 
+# -- whole graphs -----------------------------------------------------------------------------------------------------
+
+WHOLE = (10_000, 100_000)
+LINEAR = 2.0  # how many times as long the larger graph may take for each operation
+SECONDS = {"first call": 30.0}  # that something may take of the larger graph, if not 15
+
+
+def mixed_graph(nodes: int) -> dt.Graph:
+    """A graph of four kinds of operations, in which each result is used twice."""
+    graph = dt.Graph("mixed")
+    first = second = graph.placeholder(dt.spec((4,)), "x")
+    for _ in range(nodes // 4):
+        tanh = ops.tanh(first)
+        first, second = (tanh + second) * 0.5, ops.maximum(second, tanh)
+    graph.outputs = [first, second]
+    return graph
+
+
+def imported(graph: dt.Graph) -> dt.Graph:
+    target = dt.Graph("target")
+    target.outputs = target.import_graph(graph, {"x": target.placeholder(dt.spec((4,)), "x")}, name="part")
+    return target
+
+
+def search(graph: dt.Graph) -> None:
+    graph.find("Tanh", name="_1.*7$")
+    dt.walk.backward(graph.outputs)
+    dt.walk.forward(graph.inputs)
+
+
+X, Y = dt.wildcards("x y")
+ON_WHOLE: dict[str, Callable[[dt.Graph], object]] = {
+    "copy": copy.copy,
+    "search": search,
+    "match": lambda graph: sum(1 for _ in graph.match((ops.tanh(X) + Y) * 0.5)),
+    "import": imported,
+    "rename a scope": lambda graph: graph.rename_scope("", "all"),
+    "validate": lambda graph: graph.validate(),
+    "rewrite": lambda graph: graph.rewrite(ops.maximum(X, Y), X + Y),
+    "all or nothing": lambda graph: graph.apply(lambda graph: graph.rewrite(X + Y, X - Y)),
+    "prune": lambda graph: graph.prune([graph.outputs[0].op.inputs[0]]),
+    "first call": lambda graph: dt.function(mixed_graph(len(graph)))(np.ones(4, "float32")),
+}
+
+
+def seconds_on(nodes: int) -> dict[str, float]:
+    """Seconds of processor time that each takes, one after the other, of one graph."""
+    found = {}
+    graph = None
+    for name, work in {"build": lambda _: mixed_graph(nodes), **ON_WHOLE}.items():
+        gc.collect()
+        start = time.process_time()
+        made = work(graph)  # type: ignore[arg-type]
+        found[name] = time.process_time() - start
+        graph = graph or made
+    return found
+
+
+def whole_graphs() -> str:
+    small, large = map(seconds_on, WHOLE)
+    rows = []
+    for name in large:
+        ratio = large[name] / small[name] / (WHOLE[1] / WHOLE[0])
+        verdict = "yes" if ratio <= LINEAR and large[name] <= SECONDS.get(name, 15.0) else "no"
+        rows.append([name, f"{small[name]:.2f}", f"{large[name]:.2f}", f"{ratio:.2f}", verdict])
+    head = ["of a graph", *(f"{nodes:,} operations, s" for nodes in WHOLE), "ratio per operation", "target"]
+    return table("Whole graphs", head, rows)
+
+
 def main() -> None:
     rows = []
     for build in EDITS:
@@ -181,6 +294,7 @@ def main() -> None:
         rows.append([build.__name__.replace("_", " "), f"{small:.1f}", f"{large:.1f}", f"{large / small:.2f}", verdict])
     head = ["edit", *(f"{nodes:,} of them, µs each" for nodes in SIZES), "ratio", f"≤ {TARGET:.0f}"]
     print(table("Edits of graphs", head, rows))
+    print(whole_graphs())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The passes together: what a plan runs is valid, small, and computes what was traced."""
 
-import gc
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +7,7 @@ from hypothesis import given, settings
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.plan.optimize import no_garbage_collection, optimized_copy
+from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.plan import Plan
 from tests.conftest import RULE_BY_RULE
 from tests.graph.random_graphs import arguments, check_same, graphs, interpret
@@ -88,17 +86,3 @@ def test_the_traced_graph_stays():
     before = str(graph)
     optimized_copy(graph, get_engine("numpy"), [(3,)])
     assert str(graph) == before
-
-
-@pytest.mark.parametrize("enabled", [False, True])
-def test_garbage_is_collected_afterwards_as_before(enabled):
-    before = gc.isenabled()
-    try:
-        (gc.enable if enabled else gc.disable)()
-        dt.function(lambda x: [x * 2.0, enabled == gc.isenabled()][0])(ops.constant(1.0))
-        assert gc.isenabled() == enabled
-        with no_garbage_collection():
-            assert not gc.isenabled()
-        assert gc.isenabled() == enabled
-    finally:
-        (gc.enable if before else gc.disable)()

@@ -46,10 +46,22 @@ class State:
         self.inputs: dict[Any, GraphTensor] = {}
         self.last: dict[Any, Operation] = {}
 
-    def keep_for_undo(self) -> None:
-        """Where an edit that is going on fails, it will be what it is now."""
-        before = {name: type(value)(value) for name, value in vars(self).items()}
-        note(lambda: vars(self).update(before))
+    def keep(self, variable: Any) -> None:
+        """Where an edit that is going on fails, what is known of a variable will be what it is now."""
+        if journal.steps is None:
+            return
+        tables: tuple[dict[Any, Any], ...] = (self.values, self.assigned, self.inputs, self.last)
+        before = [(table, variable in table, table.get(variable)) for table in tables]
+        was_unread = variable in self.unread
+
+        def undo() -> None:
+            for table, was_there, value in before:
+                table[variable] = value
+                if not was_there:
+                    del table[variable]
+            (self.unread.add if was_unread else self.unread.discard)(variable)
+
+        note(undo)
 
     def copied(self, mapped: Mapping[GraphTensor, GraphTensor]) -> State:
         """That of a copy of the graph, whose tensors stand behind the graph's own in `mapped`."""
@@ -69,7 +81,7 @@ class State:
                 del known[variable]
                 note(partial(known.__setitem__, variable, value))
         if self.last.get(variable) is operation:
-            self.keep_for_undo()
+            self.keep(variable)
             self._take_back(variable, operation)
 
     def _take_back(self, variable: Any, assignment: Operation) -> None:

@@ -43,8 +43,6 @@ class Changes(Editing):
             2 'Exp' depends on 'Tanh': to use it there would make a cycle.
         """
         with all_or_nothing():
-            for graph in (self, *self.subgraphs()):
-                graph.state.keep_for_undo()
             yield cast("Graph", self)
 
     def apply(self, pass_: Callable[[Graph], Any]) -> bool:

@@ -90,7 +90,6 @@ class Parts(Changes):
         infer_from([op for tensor in part.inputs[: len(given)] for op in tensor.consumers()])
         target = cast("Graph", self)
         with all_or_nothing(), self.name_scope(name) if name else nullcontext():
-            target.state.keep_for_undo()
             new = (self.placeholder(t.spec, t.op.name, known=known_ints(t)) for t in open_inputs)
             inputs = [*given.values(), *new]
             mapped = dict(zip(part.inputs, inputs, strict=True))
@@ -135,7 +134,6 @@ class Parts(Changes):
         mapped = {**{t: t for t in taken}, **given}
         target = cast("Graph", self)
         with all_or_nothing(), self.name_scope(name) if name else nullcontext():
-            target.state.keep_for_undo()
             copies = transplant(chosen, target, mapped, variables=Variables.READ, own=True)
             others = [t for t, new in given.items() if new.shape != t.shape]
             made = list(copies.operations.values())

@@ -382,6 +382,8 @@ def read_variable(graph: Graph, variable: Any) -> GraphTensor:
     if holder is not None:
         return bring_in(graph, holder, read_variable(holder.graph, variable))
     value = state.values.get(variable)
+    if value is None or variable in state.unread:
+        state.keep(variable)
     if value is None:
         value = state.values[variable] = _first_value(graph, variable)
     elif variable in state.unread:
@@ -438,6 +440,7 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> Operatio
     operation = None
     if graph.outer is None:
         operation = add_assignment(graph, variable, value)
+        graph.state.keep(variable)
         if variable in graph.state.last:
             operation.add_control_input(graph.state.last[variable])
         graph.state.last[variable] = operation

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import op_error
+from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.infer import fits
 from dovetail.core.provided import provided
 from dovetail.core.recording import recording
@@ -202,8 +203,9 @@ def transplant(
     if operations:
         copies.begin(operations, variables)
         handlers = _HANDLERS[variables]
-        for operation in operations:
-            handlers.get(operation.type, Copies.copy)(copies, operation)
+        with no_garbage_collection():
+            for operation in operations:
+                handlers.get(operation.type, Copies.copy)(copies, operation)
     return copies
 
 

@@ -25,6 +25,7 @@ from dovetail.core.cache import Cache
 from dovetail.core.engine import Engine, native_to_dtype
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
+from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.infer import fits
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.recording import building, record_on, recording
@@ -37,7 +38,7 @@ from dovetail.graph.ir import Graph
 from dovetail.graph.results import collect
 from dovetail.graph.transplant import copy_graph, replay
 from dovetail.plan.concrete import Concrete
-from dovetail.plan.optimize import no_garbage_collection, optimized_copy
+from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.plan import Plan
 
 P = ParamSpec("P")

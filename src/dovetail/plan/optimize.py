@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from dovetail.core.engine import Engine
+from dovetail.core.garbage import no_garbage_collection
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.transplant import copy_graph
 from dovetail.passes import base
@@ -38,18 +37,6 @@ def optimized_copy(
     """
     with no_garbage_collection():
         return _optimized_copy(graph, Place(engine, device), shapes)
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """While a graph is built nothing of it is garbage, and looking for some would take as long as the building."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]] | None) -> Graph:

@@ -1,0 +1,23 @@
+"""Garbage collection stays off where graphs are built, and is afterwards as it was."""
+
+import gc
+
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.garbage import no_garbage_collection
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_garbage_is_collected_afterwards_as_before(enabled):
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        dt.function(lambda x: [x * 2.0, enabled == gc.isenabled()][0])(ops.constant(1.0))
+        assert gc.isenabled() == enabled
+        with no_garbage_collection():
+            assert not gc.isenabled()
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()
