@@ -37,6 +37,7 @@ FOLLOWED = {
     "keras": ("keras_dovetail.kinds", "register_kinds"),
     "keras.src.backend.common.dtypes": ("keras_dovetail.settings", "keep_floatx"),
     "keras.src.backend.config": ("keras_dovetail.settings", "share"),
+    "keras.src.layers.layer": ("keras_dovetail.phase", "follow"),
 }
 
 _TEMPLATE = "keras.src.backend.jax"
@@ -66,35 +67,33 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        loader = _LOADERS.get(name)
-        spec = PathFinder.find_spec(name, path, target) if loader else None
-        if loader and spec is not None and isinstance(spec.loader, SourceFileLoader):
-            spec.loader = loader(name, spec.loader.path)
+        spec = PathFinder.find_spec(name, path, target) if name in MODULES or name in FOLLOWED else None
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Loader(name, spec.loader.path)
         return spec
 
 
-class _TwinsLoader(SourceFileLoader):
-    """Compiles a module's source with the twins; what Python caches of it without them is neither read nor written."""
+class _Loader(SourceFileLoader):
+    """Compiles a module's source with the twins, and calls what follows the module once it is executed.
 
-    def get_code(self, fullname: str) -> CodeType:
+    What Python caches of a source without twins is neither read nor written.
+    """
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        if fullname not in MODULES:
+            return super().get_code(fullname)
         tree, found = with_twins(ast.parse(self.get_data(self.path)))
         if found != MODULES[fullname]:
             raise _refusal(f'in {fullname} branches of `backend() == "jax"` are not found where they should be')
         return compile(tree, self.path, "exec", dont_inherit=True)
 
-
-class _FollowedLoader(SourceFileLoader):
-    """Executes a module, and calls what follows it."""
-
     def exec_module(self, module: ModuleType) -> None:
         if self.name == "keras":
             _check_version()
         super().exec_module(module)
-        follower, function = FOLLOWED[self.name]
-        getattr(import_module(follower), function)(module)
-
-
-_LOADERS = {**dict.fromkeys(MODULES, _TwinsLoader), **dict.fromkeys(FOLLOWED, _FollowedLoader)}
+        if self.name in FOLLOWED:
+            follower, function = FOLLOWED[self.name]
+            getattr(import_module(follower), function)(module)
 
 
 def _check_version() -> None:

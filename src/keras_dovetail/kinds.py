@@ -16,7 +16,6 @@ import keras
 from keras.src import tree
 
 import dovetail
-from dovetail import backend as K
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
@@ -75,7 +74,7 @@ def _is_symbolic(value: Any) -> bool:
 def stand_in(tensor: Any, graph: SessionGraph) -> GraphTensor:
     """What stands for a KerasTensor in a default graph; what it is computed from is put there if it is not there yet.
 
-    Layers are told that they train if the learning phase is set to 1, and else what the model says.
+    Layers train as the graph's learning phase says, where the model does not say that they do.
     """
     known = _stand_ins.setdefault(graph, {})
     if id(tensor) in known:
@@ -88,16 +87,11 @@ def stand_in(tensor: Any, graph: SessionGraph) -> GraphTensor:
         for node in nodes:
             values = {key: value for key, (_, value) in known.items()}
             args, kwargs = node.arguments.fill_in(values)
-            found = tree.flatten(node.operation(*args, **kwargs, **_phase_for(node.operation, kwargs)))
+            if not kwargs.get("training"):  # Keras puts there what it finds as a default, too
+                kwargs.pop("training", None)
+            found = tree.flatten(node.operation(*args, **kwargs))
             known.update((id(t), (t, value)) for t, value in zip(node.outputs, found, strict=True))
     return known[id(tensor)][1]
-
-
-def _phase_for(operation: Any, given: dict[str, Any]) -> dict[str, bool]:
-    """What an operation is told of the learning phase, where that is set and the model says nothing."""
-    phase = K.learning_phase()
-    takes = getattr(operation, "_call_has_training_arg", False) and "training" not in given
-    return {"training": bool(phase)} if takes and isinstance(phase, int) else {}
 
 
 def register_kinds(module: ModuleType) -> None:

@@ -15,6 +15,7 @@ from dovetail.core.engine_registry import current_engine
 from dovetail.core.recording import building, not_building, record_on
 from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
 from dovetail.graph.trace import read_variable
+from keras_dovetail.phase import assigned
 from keras_dovetail.scopes import computing
 from keras_dovetail.tensors import convert_to_tensor
 
@@ -83,6 +84,7 @@ class Variable(KerasVariable):
         graph = _recording_graph() if is_recorded(value) else None
         if graph is not None:
             graph.assigned_by_runs(self._value)
+            value = assigned(value, self._current)
         with nullcontext() if graph is None or building.graphs else graph.as_default():
             self._value.assign(value)
 

@@ -244,6 +244,43 @@ def check_the_learning_phase_is_what_layers_are_told():
     assert set(model.predict(X, verbose=0).ravel()) == {0}
 
 
+def check_the_learning_phase_steers_layers_that_placeholders_meet():
+    """Dropout and averages follow what is fed, also through a model; a run that is not training changes nothing."""
+    for name in ENGINES:
+        with dt.engine(name):
+            x = keras.Input((3,))
+            normal, drop = layers.BatchNormalization(momentum=0.5), layers.Dropout(0.5, seed=1)
+            model = keras.Model(x, drop(normal(x)))
+            before = model.predict(X, verbose=0)
+            trained = (X - X.mean(0)) / np.sqrt(X.var(0) + normal.epsilon)
+            mean = 0.5 * X.mean(0)
+
+            given, phase = K.placeholder((None, 3)), K.learning_phase()
+            y = model(given)
+            f = K.function([given, phase], [y, K.gradients(K.sum(y), [normal.gamma])[0]])
+            for _ in range(2):
+                np.testing.assert_allclose(f([X, 0])[0], before, rtol=1e-5)
+            first, second = (f([X, 1])[0] for _ in range(2))
+            for found in (first, second):
+                np.testing.assert_allclose(found[found != 0], 2 * trained[found != 0], rtol=1e-4, atol=1e-5)
+            assert 0.2 < (first == 0).mean() < 0.8 and (first != second).any()
+            np.testing.assert_allclose(normal.moving_mean.numpy(), 1.5 * mean, rtol=1e-4)
+
+            after = model.predict(X, verbose=0)
+            plain = K.function([given], y)
+            np.testing.assert_allclose(plain([X]), after, rtol=1e-5)
+            of_model = K.function([model.input, phase], [model.output])
+            np.testing.assert_allclose(of_model([X, 0])[0], after, rtol=1e-5)
+            assert (of_model([X, 1])[0] == 0).any()
+            np.testing.assert_allclose(K.function([given, phase], drop(given, training=False))([X, 1]), X)
+            assert (K.function([given, phase], drop(given))([X, 1]) == 0).any()
+            mixed = K.function([model.input, given, phase], model.output + 0.0 * given)
+            assert (mixed([X, X, 1]) == 0).any() and (mixed([X, X, 0]) != 0).all()
+            with K.learning_phase_scope(1):
+                assert (K.function([given], drop(given))([X]) == 0).any()
+            K.clear_session()
+
+
 def check_loops_of_ones_own():
     """A tape and a function over a model and an optimizer of Keras, on each engine."""
     found = []

@@ -24,7 +24,7 @@ from dovetail.backend.table import k_error, k_function, named
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import describe
 from dovetail.core.infer import fits
-from dovetail.core.recording import building
+from dovetail.core.recording import building, not_building
 from dovetail.core.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of
@@ -189,11 +189,12 @@ class KerasFunction:
     def __call__(self, inputs: Any) -> Any:
         values = list(zip(_values(self._structure, inputs, self.inputs), self._is_phase, strict=True))
         training = next((bool(value) for value, is_phase in values if is_phase), None)
-        found = self._run([value for value, is_phase in values if not is_phase], training=training)
-        computed = iter(flatten(found)[0])
-        results = [K.get_value(next(computed) if is_of_keras(x) else x) for x in self._results]
-        for variable, value, method in self._updates:
-            getattr(variable, method)(next(computed) if is_of_keras(value) else value)
+        with not_building():
+            found = self._run([value for value, is_phase in values if not is_phase], training=training)
+            computed = iter(flatten(found)[0])
+            results = [K.get_value(next(computed) if is_of_keras(x) else x) for x in self._results]
+            for variable, value, method in self._updates:
+                getattr(variable, method)(next(computed) if is_of_keras(value) else value)
         return unflatten(self._result, results)
 
 

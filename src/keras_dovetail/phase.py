@@ -1,0 +1,84 @@
+"""The learning phase of a default graph, as Keras' layers meet it that are called there.
+
+A layer asks in Python whether it trains, and the phase is a tensor that each run is fed.  So the layer is recorded as
+it is in training and as it is else, and the phase picks: what it gives, and what the variables hold that it assigns.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from keras.src import tree
+from keras.src.backend.common import global_state
+from keras.src.backend.common.keras_tensor import any_symbolic_tensors
+
+from dovetail import backend as K
+from dovetail import ops
+from dovetail.backend.symbolic import in_default_graph
+from dovetail.core.recording import building
+from dovetail.graph.session_graph import recording_graph
+from keras_dovetail.tensors import is_tensor
+
+
+class _Training(threading.local):
+    phase: Any = None  # a tensor; in it what is assigned counts
+
+
+_training = _Training()
+
+
+@contextmanager
+def _assigning_if(phase: Any) -> Iterator[None]:
+    outside, _training.phase = _training.phase, phase
+    try:
+        yield
+    finally:
+        _training.phase = outside
+
+
+def assigned(value: Any, before: Callable[[], Any]) -> Any:
+    """What a variable holds once it is assigned a value: while a layer is recorded in training, what it held else."""
+    return value if _training.phase is None else ops.where(_training.phase, value, before())
+
+
+def follow(module: ModuleType) -> None:
+    """Makes layers that are called in a default graph follow its learning phase.
+
+    Args:
+        module: `keras.src.layers.layer`, which has just been imported.
+    """
+    layer: Any = module.Layer
+    layer.__call__ = _following(layer.__call__)
+
+
+def _following(call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def following(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if building.default is None or not _asks_for_the_phase(self, args, kwargs):
+            return call(self, *args, **kwargs)
+        kwargs.pop("training", None)
+        phase = K.learning_phase()
+        if not in_default_graph(phase):  # it is set
+            return call(self, *args, **kwargs, training=bool(phase))
+        with _assigning_if(phase):
+            trained = call(self, *args, **kwargs, training=True)
+        found = call(self, *args, **kwargs, training=False)
+        return tree.map_structure(lambda a, b: ops.where(phase, a, b) if is_tensor(a) else b, trained, found)
+
+    return following
+
+
+def _asks_for_the_phase(layer: Any, args: Any, kwargs: Any) -> bool:
+    """Whether a layer is recorded in a default graph, trains or does not, and nobody says which."""
+    if not getattr(layer, "_call_has_training_arg", False) or recording_graph() is None:
+        return False
+    outer = global_state.get_global_attribute("current_call_ctx")
+    if (outer is not None and outer.training is not None) or any_symbolic_tensors(args, kwargs):
+        return False
+    given = layer._call_signature.bind_partial(*args, **kwargs).arguments
+    return given.get("training") is None
