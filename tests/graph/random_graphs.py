@@ -58,21 +58,22 @@ NUMBERS = [0.0, 1.0, -1.0, 2.0, 0.5, -3.0]
 
 
 @st.composite
-def graphs(draw: Any) -> Graph:
+def graphs(draw: Any, dtype: str = "float32") -> Graph:
     steps = draw(st.lists(st.tuples(*[st.integers(0, 99)] * 4), min_size=1, max_size=14))
-    return graph_of(steps, draw(st.sampled_from([ROWS, None])))
+    return graph_of(steps, draw(st.sampled_from([ROWS, None])), dtype)
 
 
-def graph_of(steps: Iterable[Sequence[int]], rows: int | None) -> Graph:
+def graph_of(steps: Iterable[Sequence[int]], rows: int | None, dtype: str = "float32") -> Graph:
     """A graph of two inputs, with the first dimension known or not, that reads and assigns variables now and then.
 
     Args:
         steps: four numbers for each operation: which, of what, of what else, with which number.
         rows: the first dimension.
+        dtype: of the inputs and the variable.
     """
-    variable = dt.Variable(np.full((ROWS, COLUMNS), 0.5, "float32"), name="v")
+    variable = dt.Variable(np.full((ROWS, COLUMNS), 0.5, dtype), name="v")
     graph = Graph("random")
-    tensors = [graph.placeholder(dt.spec((rows, COLUMNS)), name) for name in "xy"]
+    tensors = [graph.placeholder(dt.spec((rows, COLUMNS), dtype), name) for name in "xy"]
     with graph.as_default():
         for which, first, second, number in steps:
             x, y = tensors[first % len(tensors)], tensors[second % len(tensors)]

@@ -65,6 +65,23 @@ def test_a_body_takes_more_from_around_it(engine, graph, kind, what):
         assert run(graph, result, -VALUES) == -3.0
 
 
+def test_edits_of_bodies_take_tensors_from_outside(engine, graph):
+    x, y = graph.inputs
+    result = scan(x)
+    body = result.op.body()
+    add = body.outputs[0].op
+    add.replace_input(0, y)
+    assert run(graph, result) == 13.0
+    body.replace_all_uses(body.inputs[-1], body.inputs[0])
+    assert run(graph, result) == 6.0
+    body.replace_all_uses(body.inputs[1], y)
+    assert run(graph, result) == 30.0
+    refused(graph, ValueError, lambda: body.replace_all_uses(body.inputs[0], result), "cycle")
+    refused(graph, ValueError, lambda: add.replace_input(0, x), "carries")
+    ints = ops.cast(y, "int32")
+    refused(graph, TypeError, lambda: add.replace_input(0, ints), "cast it first")
+
+
 def test_gradients_reach_what_was_brought_in(engine, graph):
     x, y = graph.inputs
     result = scan(x)

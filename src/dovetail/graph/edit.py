@@ -20,6 +20,7 @@ from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.order import position, stands_before
 from dovetail.graph.patterns import matches, rewrite
 from dovetail.graph.reach import reach
+from dovetail.graph.trace import capture
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class Editing(Lookup):
     def replace_all_uses(self, old: GraphTensor, new: GraphTensor) -> None:
         """Every operation and graph output that takes `old` takes `new` instead; what `new` depends on still takes it.
 
+        In a branch or a body of a loop, `new` may be a tensor of the graph around it.
+
         Raises:
             ValueError: `new` is of another graph or was removed, or its shape does not fit.
             TypeError: the dtypes differ.
@@ -105,15 +108,15 @@ class Editing(Lookup):
             >>> [op.type for op in graph.operations]
             ['Placeholder', 'Mean', 'Sub', 'Exp']
         """
-        self.check_tensor(old)
-        self._check_replacement(old, new)
-        if old is new:
-            return
-        needed = set(reach([new], outside=stands_before(old.op)))
         with all_or_nothing():
-            self.replace_uses(old, new, [use for use in old.uses() if use[0] not in needed])
-            self.outputs.replace(old, new)
-            self._tell_holders()
+            self.check_tensor(old)
+            new = self._brought_in(new)
+            self._check_replacement(old, new)
+            if old is not new:
+                needed = set(reach([new], outside=stands_before(old.op)))
+                self.replace_uses(old, new, [use for use in old.uses() if use[0] not in needed])
+                self.outputs.replace(old, new)
+                self._tell_holders()
 
     def replace_uses(self, old: GraphTensor, new: GraphTensor, uses: Sequence[tuple[Operation, int]]) -> None:
         """These (operation, input number), which take `old`, take `new` instead.
@@ -125,15 +128,21 @@ class Editing(Lookup):
         users = list(dict.fromkeys(operation for operation, _ in uses))
         for operation in users:
             self._check_member(operation)
-        self._check_replacement(old, new)
-        if old is new or not uses:
-            return
-        behind = self._check_acyclic(new.op, users)
         with all_or_nothing():
+            new = self._brought_in(new)
+            self._check_replacement(old, new)
+            if old is new or not uses:
+                return
+            behind = self._check_acyclic(new.op, users)
             for operation, index in uses:
                 operation.set_input(index, new)
             self._move(behind, users)
             self._infer(users, old, new)
+
+    def _brought_in(self, tensor: GraphTensor) -> GraphTensor:
+        """A tensor, which may be one of the graph around this one if this is inside of an operation, as one of this."""
+        is_outside = self._holders and isinstance(tensor, GraphTensor) and tensor.op.graph is not self
+        return capture(self, tensor) if is_outside else tensor  # type: ignore[arg-type]  # it is a graph
 
     def _check_replacement(self, old: GraphTensor, new: GraphTensor) -> None:
         self.check_tensor(new)
