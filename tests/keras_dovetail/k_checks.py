@@ -281,6 +281,61 @@ def check_the_learning_phase_steers_layers_that_placeholders_meet():
             K.clear_session()
 
 
+@dt.custom_gradient
+def reversed_gradient(x):
+    """The value itself, with a gradient that is not its derivative."""
+    return x, lambda upstream: -0.5 * upstream
+
+
+class Scaled(layers.Layer):
+    """An activation that depends on the statistics of its input, for sequences of any length."""
+
+    def call(self, x):
+        scale = K.std(x, axis=1, keepdims=True) + K.abs(K.mean(x, axis=1, keepdims=True))
+        return K.tanh(x / (scale + K.epsilon()))
+
+
+def short(w):
+    """A constraint: columns no longer than 0.5."""
+    return w / K.maximum(1.0, 2.0 * K.sqrt(K.sum(K.square(w), axis=0, keepdims=True)))
+
+
+def spread(w):
+    """A regularization by the variance."""
+    return 0.1 * K.var(w)
+
+
+def check_constraints_regularization_and_gradients_in_k():
+    """What tutorials write in K for layers, trained alike on each engine, on sequences of several lengths."""
+    rng = np.random.default_rng(0)
+    batches = [(rng.normal(size=(8, length, 3)).astype("float32"), rng.normal(size=(8, 1))) for length in (4, 7)]
+    losses = []
+    for name in ENGINES:
+        with dt.engine(name):
+            keras.utils.set_random_seed(0)
+            x = keras.Input((None, 3))
+            normal = (x - K.mean(x, axis=-1, keepdims=True)) * 2.0
+            dense = layers.Dense(5, kernel_constraint=short, kernel_regularizer=spread)
+            h = Scaled()(dense(normal))
+            model = keras.Model(x, layers.Dense(1)(layers.GlobalAveragePooling1D()(h)))
+            model.compile(keras.optimizers.SGD(0.5), "mse")
+            losses.append([model.train_on_batch(*batch) for _ in range(4) for batch in batches])
+            kernel = dense.kernel.numpy()
+            np.testing.assert_allclose([float(each) for each in model.losses], [0.1 * kernel.var()], rtol=1e-5)
+            np.testing.assert_allclose(np.linalg.norm(kernel, axis=0).max(), 0.5, rtol=1e-5)
+            (given, wanted), _ = batches
+            found = model.test_on_batch(given, wanted)
+            np.testing.assert_allclose(
+                found, np.mean((model.predict(given, verbose=0) - wanted) ** 2) + 0.1 * kernel.var(), rtol=1e-4
+            )
+            layer = layers.Lambda(reversed_gradient)
+            with dt.GradientTape() as tape:
+                y = K.sum(layer(K.square(dense.kernel)))
+            np.testing.assert_allclose(tape.gradient(y, dense.kernel).numpy(), -kernel, rtol=1e-6)
+    for other in losses[1:]:
+        np.testing.assert_allclose(other, losses[0], rtol=1e-4)
+
+
 def check_loops_of_ones_own():
     """A tape and a function over a model and an optimizer of Keras, on each engine."""
     found = []
