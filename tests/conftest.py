@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import dovetail as dt
+import tests.libraries  # noqa: F401  which hides what is not to be there
 from dovetail.core.recording import building
 
 collect_ignore_glob = ["*/keras3_*.py", "*_checks.py"]  # run by processes of their own, with Keras

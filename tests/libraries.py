@@ -1,13 +1,34 @@
-"""Other libraries in tests, imported when a test first uses them: collecting the tests imports none of them."""
+"""Other libraries in tests, imported when a test first uses them: collecting the tests imports none of them.
+
+With DOVETAIL_TEST_ALONE=1 the tests run as where NumPy is the only engine's library that is installed.
+"""
 
 from __future__ import annotations
 
 import ast
+import os
+import sys
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+ALONE = bool(os.environ.get("DOVETAIL_TEST_ALONE"))
+OTHERS = ("jax", "keras", "tensorflow", "tf_keras", "torch")
+
+
+class _Without(PathFinder):
+    """Finds what is installed, but for the libraries of other engines."""
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> Any:
+        return None if fullname.partition(".")[0] in OTHERS else super().find_spec(fullname, path, target)
+
+
+if ALONE:
+    sys.meta_path[sys.meta_path.index(PathFinder)] = _Without
 
 
 class Library:

@@ -35,13 +35,14 @@ from tqdm import tqdm
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "dovetail"
 
-# source file or folder → its own tests, quick ones first; the file's doctests are run before them
+# source file or folder → its own tests, quick ones first; before them, the file's doctests and the tests of its name
 TRUNK = {
     "core/cache.py": ["tests/core/test_signature.py", "tests/graph/test_trace.py"],
     "core/dispatch.py": [
-        "tests/core/test_dispatch.py",
         "tests/core/test_arguments.py",
+        "tests/autodiff/test_tape.py",
         "tests/ops/math/test_arithmetic.py",
+        "tests/ops/test_table.py",
     ],
     "core/rules.py": ["tests/core/test_rules.py", "tests/engines/test_rules.py"],
     "core/signature.py": ["tests/core/test_signature.py", "tests/core/test_dispatch.py"],
@@ -279,7 +280,9 @@ class _Finder:
 def tests_of(file: str) -> list[str]:
     """The tests that a file's mutants have to be killed by."""
     own = next(tests for part, tests in TRUNK.items() if file == part or file.startswith(f"{part}/"))
-    return [str(SOURCE / file), *(str(ROOT / test) for test in own if (ROOT / test).exists())]
+    mirrored = Path("tests", file).with_name(f"test_{Path(file).name}")
+    found = [SOURCE / file, *(ROOT / test for test in dict.fromkeys([str(mirrored), *own]))]
+    return [str(path) for path in found if path.exists()]
 
 
 def _child(mutant: Mutant | None, tests: list[str], log: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dovetail
+from tests.libraries import require
 
 SOURCE = Path(dovetail.__file__).parent
 BELOW = {"core": set(), "engines": {"core"}, "ops": {"core"}}  # package → those that it may import
@@ -95,6 +96,8 @@ def test_no_circles_but_that_of_k():
 
 
 def test_every_package_is_what_its_name_gives():
+    for library in ("jax", "keras", "tensorflow", "torch"):
+        require(library, "a package stands on it")
     packages = [name for name, path in FILES.items() if path.name == "__init__.py"]
     for name in packages:
         assert importlib.import_module(name).__path__

@@ -27,7 +27,7 @@ from tests.libraries import Library
 
 keras = Library("keras")
 
-FEW = 3  # cases of one function; parity has them all
+FEW = 2  # cases of one function; parity has them all
 BACKEND = os.environ.get("KERAS_BACKEND", "")
 
 # Functions whose cases are not of computing with the arrays given.

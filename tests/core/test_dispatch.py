@@ -5,12 +5,14 @@ That repeated calls give the same bits, `tests/ops/test_table.py` checks for eve
 
 from __future__ import annotations
 
+import enum
 import threading
 
 import numpy as np
 import pytest
 
 import dovetail as dt
+from dovetail.core.engine_registry import current_engine, get_engine
 from dovetail.core.signature import signature
 from tests.conftest import ENGINES
 
@@ -35,6 +37,27 @@ def test_what_is_recognised(engine):
     ):
         assert signature(op, args, {}) is None
     assert signature(dt.ops.sum, (x,), {"axes": 1}) is None
+
+
+def test_calls_are_those_of_an_engine(engine):
+    """Of that of the tensors; where there are none, of the current one."""
+    with dt.engine("numpy"):
+        x = dt.ops.ones((2, 3))
+    assert signature(dt.ops.sum, (x,), {})[-1] is get_engine("numpy")
+    assert signature(dt.ops.sum, (1.0,), {})[-1] is current_engine()
+
+
+def test_numbers_of_classes_derived_from_those_of_python(engine):
+    class Degrees(float):
+        pass
+
+    class Level(enum.IntEnum):
+        HIGH = 2
+
+    for number in (Degrees(2), Level.HIGH):
+        for x in (dt.ops.ones(2), dt.ops.ones(2, "float16")):
+            y = dt.ops.add(x, number)
+            assert y.tolist() == [3, 3] and y.dtype == x.dtype
 
 
 def test_what_tells_calls_apart(engine):

@@ -113,3 +113,13 @@ def test_native_rules_are_those_of_the_table(engine):
     assert found.native.native is found.native and found.native.name == found.name
     assert found.native.rules.layer(PROGRAM) is found.native.eager_rules is found.rules.layer(NATIVE)
     assert found.eager_rules is found.rules.layer(EAGER) is not found.native.eager_rules
+
+
+def test_an_engine_completes_its_table_with_rules_for_ops_that_have_none():
+    own, other = constant(1), constant(2)
+    rules = Rules({"Tanh": own})
+    rules("Silu", layers=(PROGRAM,))(own)
+    found = rules.completed({"Tanh": other, "Exp": other, "Silu": other}, lambda layer, name, rule: rule)
+    assert (found["Tanh"], found["Exp"], found["Silu"]) == (own, other, own)
+    assert {"Tanh", "Exp"} == set(found.layer(EAGER))  # the body of Silu computes single calls
+    assert found.bound_rule(operation("float32")) is None

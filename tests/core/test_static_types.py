@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -80,6 +80,15 @@ def test_an_array_stays_what_it_is():
     assert type(static.held("x", np.float32(1))) is np.ndarray
     with pytest.raises(TypeError, match="x must be a NumPy array, not 1"):
         static.held("x", 1.0)
+
+
+def test_what_has_items_is_iterable():
+    static = static_of(Iterable[Any])
+    for value in ([1], (), range(2), {"a": 1}, np.ones(2), dt.ops.ones(2)):
+        assert static.held("x", value) is value
+    for value in (1, "ab", b"ab", np.ones(()), dt.ops.ones(())):
+        with pytest.raises(TypeError, match=r"^x must be a list, not "):
+            static.held("x", value)
 
 
 def test_what_is_needed_is_said():

@@ -16,7 +16,7 @@ from dovetail.core.engine_registry import get_engine
 from dovetail.core.op import Op
 from dovetail.core.table import OPS
 from dovetail.ops.samples import Array, Sample
-from tests.conftest import WHOLE
+from tests.conftest import WHOLE, in_sample
 
 CASES = [(op, i) for op in OPS.values() for i in range(len(op.samples))]
 
@@ -95,17 +95,19 @@ def draw_complex(op: Op, number: int, rng: np.random.Generator) -> tuple[list[An
     return args, {name: fill(name, value) for name, value in sample.kwargs.items()}
 
 
-def engines_to_compile(names: list[str], op: Op, number: int, is_first: bool) -> Iterator[str]:
+def engines_to_compile(names: list[str], op: Op, number: int, is_first: bool, one_in: int = 1) -> Iterator[str]:
     """The engines on which a program of a sample is worth its time.
 
     One that compiles whole programs, which takes long, is asked only for what it has a rule for, and one sample of each
-    op; what it has no rule for is computed by ops that it has rules for.  DOVETAIL_TEST_WHOLE=1 asks each for all.
+    op, or of one op in so many; what it has no rule for is computed by ops that it has rules for.
+    DOVETAIL_TEST_WHOLE=1 asks each for all.
     """
     for name in names:
         engine = get_engine(name)
         if op.samples[number].dynamic and engine.static_shapes:
             continue
-        if WHOLE or not engine.compiles_programs or (op.name in engine.rules and is_first):
+        is_worth_it = is_first and op.name in engine.rules and in_sample(f"{name}-{op.name}", one_in)
+        if WHOLE or not engine.compiles_programs or is_worth_it:
             yield name
 
 

@@ -2,9 +2,10 @@
 
 import dovetail as dt
 from dovetail import ops
+from tests.libraries import require
 
 
-def test_traces_and_plans_that_are_not_used_are_let_go(monkeypatch):
+def test_traces_that_are_not_used_are_let_go(monkeypatch):
     monkeypatch.setattr("dovetail.plan.function.TRACES", 3)
     monkeypatch.setattr("dovetail.plan.function.RETRACES_BEFORE_WARNING", 100)
     traced = []
@@ -12,6 +13,10 @@ def test_traces_and_plans_that_are_not_used_are_let_go(monkeypatch):
     for k in [*range(7), 5, 4, 0]:
         assert f(ops.convert([2.0]), k).tolist() == [2 * k]
     assert traced == [*range(7), 0] and len(f._traces) <= 6
+
+
+def test_plans_that_are_not_used_are_let_go(monkeypatch):
+    require("jax", "it makes a plan for each size")
     monkeypatch.setattr("dovetail.plan.concrete.PLANS", 3)
     with dt.engine("jax"):
         f = dt.function(lambda x: x + 1.0, input_signature=[dt.spec((None,))])

@@ -53,6 +53,8 @@ class Lines:
 
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_an_exception_at_every_line_a9(engine, situation):
+    if situation == "two engines" and len(dt.list_engines()) == 1:
+        pytest.skip("there is one engine")
     steps = SITUATIONS[situation]()
     for _ in range(4):
         steps.run()

@@ -10,6 +10,7 @@ from dovetail import ops
 from dovetail.core.engine_registry import get_engine
 from dovetail.plan.plan import Plan
 from dovetail.plan.session import default_session, session_of
+from tests.libraries import require
 
 
 @pytest.fixture
@@ -95,6 +96,7 @@ def test_plans_are_kept_until_the_graph_is_edited(program, monkeypatch):
 
 
 def test_a_session_computes_on_its_engine(program):
+    require("torch", "it is the engine")
     graph, x, _, y = program
     seen = []
     gradient = dt.custom_gradient(lambda a: (a, lambda g: g))

@@ -241,5 +241,5 @@ def promote(items: Iterable[Any]) -> DType:
 
 
 def weak_type(value: Any) -> Any:
-    """What stands for a Python number in `promote`: its Python type."""
-    return bool if isinstance(value, bool) else type(value)
+    """What stands for a Python number in `promote`: its Python type, also where its class derives from that."""
+    return next(kind for kind in (bool, int, float, complex) if isinstance(value, kind))

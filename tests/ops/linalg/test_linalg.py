@@ -251,6 +251,7 @@ SMOOTH = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_second_derivatives(engine, rng, name):
     """The derivative of the gradient along a line agrees with the gradient's differences."""
@@ -383,6 +384,7 @@ INVARIANT = {  # functions that the phases of vectors do not change
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", INVARIANT)
 def test_gradients_of_complex_matrices(engine, rng, name):
     """Twice along a line, against differences; also the phases that the engines fix do no harm."""
