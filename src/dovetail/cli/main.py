@@ -9,8 +9,10 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from dovetail.cli import INTERRUPTED
 from dovetail.core.engine_registry import known_engines
@@ -23,6 +25,7 @@ examples:
   dovetail demo --engine torch        the same program on PyTorch
   dovetail demo --compare             on every engine installed: speed, and whether the losses agree
   dovetail k-audit src/               whether a program written for the Keras backend (K) will work here
+  dovetail tf-audit src/              whether a program written for TensorFlow will work here
   dovetail run my.py --engine jax     your own program, with Keras on Dovetail, on JAX
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
 """
@@ -58,6 +61,20 @@ K_AUDIT = """\
 Lists the functions of the Keras backend that a program uses (keras.backend, tf.keras.backend, tf_keras.backend, under
 any name), where, and whether each works, works with a difference, or does not, on each engine.  Reads .py files and
 the code of .ipynb notebooks; nothing is executed.
+"""
+
+TF_AUDIT = """\
+Lists the names of TensorFlow that a program uses, under any name, where, and whether each works on each engine, or why
+not and what to write.  Reads .py files and the code of .ipynb notebooks; nothing is executed.
+"""
+
+TF_AUDIT_EXAMPLES = """\
+examples:
+  dovetail tf-audit train.py                     a file
+  dovetail tf-audit src/ --verbose               all files of a folder; every place
+  dovetail tf-audit src/ --engine jax --json     on one engine, for programs
+
+The exit status is 0 if all works, 1 if something does not, 2 if a path is wrong.
 """
 
 K_AUDIT_EXAMPLES = """\
@@ -121,11 +138,24 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--out", type=Path, default=Path("dovetail-demo"), metavar="DIR", help="where results go (default: %(default)s)"
     )
+    _add_audit(
+        commands, "k-audit", "tell whether a program that uses the Keras backend (K) will work here", K_AUDIT,
+        K_AUDIT_EXAMPLES,
+    )  # fmt: skip
+    _add_audit(
+        commands, "tf-audit", "tell whether a program written for TensorFlow will work here", TF_AUDIT,
+        TF_AUDIT_EXAMPLES,
+    )  # fmt: skip
+    return top
+
+
+def _add_audit(commands: Any, name: str, purpose: str, description: str, examples: str) -> None:
+    """The arguments of a command that reads programs."""
     audit = commands.add_parser(
-        "k-audit",
-        help="tell whether a program that uses the Keras backend (K) will work here",
-        description=K_AUDIT,
-        epilog=K_AUDIT_EXAMPLES,
+        name,
+        help=purpose,
+        description=description,
+        epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     audit.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a .py file, a notebook, or a folder")
@@ -133,11 +163,10 @@ def parser() -> argparse.ArgumentParser:
         "--engine",
         action="append",
         choices=known_engines(),
-        help="an engine to run on; may be given several times (default: all that K was tested on)",
+        help="an engine to run on; may be given several times (default: all that the names were tested on)",
     )
     audit.add_argument("--verbose", action="store_true", help="show every place")
     audit.add_argument("--json", action="store_true", help="print JSON")
-    return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -181,9 +210,8 @@ def _run(options: argparse.Namespace) -> int:
 
         print(report())
         return 0
-    if options.command == "k-audit":
-        from dovetail.cli.k_audit import run as audit
-
+    if options.command in ("k-audit", "tf-audit"):
+        audit = import_module(f"dovetail.cli.{options.command.replace('-', '_')}").run
         return audit(options.paths, options.engine, options.json, options.verbose)
     return _demo(options)
 

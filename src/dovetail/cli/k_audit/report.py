@@ -30,12 +30,27 @@ ASSUMED = "Nothing shows that this K is Keras', but it is counted: {}"
 
 
 class Report:
-    """All that was found, and what becomes of it."""
+    """All that was found, and what becomes of it.
+
+    Args:
+        sources, unread: what was read, and what could not be.
+        found: the uses.
+        verdicts: name → what becomes of it.
+        subject: what the names are those of, as programs call it.
+        next_step: how to bring the program over.
+    """
 
     def __init__(
-        self, sources: Sequence[Source], unread: Sequence[Unread], found: Found, verdicts: dict[str, Verdict]
+        self,
+        sources: Sequence[Source],
+        unread: Sequence[Unread],
+        found: Found,
+        verdicts: dict[str, Verdict],
+        subject: str = "K",
+        next_step: str = NEXT,
     ) -> None:
         self.sources, self.unread, self.found, self.verdicts = sources, unread, found, verdicts
+        self.subject, self.next_step = subject, next_step
         self.uses: dict[str, list[Use]] = defaultdict(list)
         for use in found.uses:
             self.uses[use.name].append(use)
@@ -51,7 +66,7 @@ class Report:
         """
         files = len({use.place.path for use in self.found.uses})
         if not files:
-            return f"K is not used in {_count(len(self.sources), 'file')}."
+            return f"{self.subject} is not used in {_count(len(self.sources), 'file')}."
         counts = {state: len(self.in_state(state)) for state in (WORKS, DIFFERS, FAILS, UNTESTED)}
         said = [f"{n} {SAID[state][n != 1]}" for state, n in counts.items() if n or state != UNTESTED]
         uses, functions = _count(len(self.found.uses), "use"), _count(len(self.verdicts), "function")
@@ -61,7 +76,7 @@ class Report:
         """The whole report."""
         parts = [self.summary(), self._table(verbose)]
         parts += [self._notes(state, verbose) for state in HEADINGS]
-        parts += [self._hints(verbose), self._not_read(), NEXT if self.found.uses else ""]
+        parts += [self._hints(verbose), self._not_read(), self.next_step if self.found.uses else ""]
         return "\n\n".join(part for part in parts if part)
 
     def _table(self, verbose: bool) -> str:
@@ -80,7 +95,10 @@ class Report:
         lines = []
         for name in self.in_state(state):
             places = "" if verbose else f" ({_some(use.place for use in self.uses[name])})"
-            lines += [f"  K.{name}{places}", *(f"    {_sentence(note)}" for note in self.verdicts[name].notes)]
+            lines += [
+                f"  {self.subject}.{name}{places}",
+                *(f"    {_sentence(note)}" for note in self.verdicts[name].notes),
+            ]
         return "\n".join([HEADINGS[state], *lines]) if lines else ""
 
     def _hints(self, verbose: bool) -> str:

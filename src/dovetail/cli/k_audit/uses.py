@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dovetail.cli.k_audit.names import Project, k_name
@@ -65,42 +66,81 @@ def find(sources: Iterable[Source], known: Collection[str]) -> Found:
         known: the names of functions that K has, or had in some Keras.
     """
     sources, found = list(sources), Found()
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(DEEP)  # sums of a thousand terms are as deep
-    try:
+    with deep_recursion():
         project = Project(sources, known)
         for source in sources:
             _Finder(source, project, found).run()
-    finally:
-        sys.setrecursionlimit(limit)
     return found
 
 
-class _Finder(ast.NodeVisitor):
-    """Goes through one file."""
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Lets sums of a thousand terms be walked, which are as deep."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(DEEP)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
-    def __init__(self, source: Source, project: Project, found: Found):
-        self.source, self.project, self.found = source, project, found
-        self.is_of_keras = "keras" in source.text.lower()
+
+class Walker(ast.NodeVisitor):
+    """Goes through one file, and knows in which scope it is."""
+
+    def __init__(self, source: Source, project: Project):
+        self.source, self.project = source, project
         self.binder = project.binders[source.path]
         self.scope = self.binder.file
         self.cell: int | None = None
-        self.imported: list[Use] = []
-        self.calls: dict[ast.expr, ast.Call] = {}  # what is called → the call
 
-    def run(self) -> None:
-        before = len(self.found.uses)
+    def walk(self) -> None:
+        """Visits all cells of a notebook, or the file."""
         for cell, tree in self.source.parts:
             self.cell = cell
             self.visit(tree)
-        used = Counter(use.name for use in self.found.uses[before:])
-        self.found.uses += [use for use in self.imported if not used[use.name]]
 
     def place(self, node: ast.expr | ast.stmt) -> Place:
         return Place(self.source.path, node.lineno, self.cell)
 
     def resolve(self, node: ast.expr) -> str | None:
         return self.project.resolve(node, self.scope, self.binder)
+
+    def generic_visit(self, node: ast.AST) -> None:
+        if not isinstance(node, SCOPES):
+            super().generic_visit(node)
+            return
+        for part in outside(node):
+            if self.is_seen_outside(part):
+                self.visit(part)
+        around: Scope = self.scope
+        self.scope = self.binder.scopes[node]
+        self.visit_all(inside(node))
+        self.scope = around
+
+    def is_seen_outside(self, part: ast.AST) -> bool:
+        """Whether a default of a parameter, a decorator or a base is visited."""
+        return True
+
+    def visit_all(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
+            self.visit(node)
+
+
+class _Finder(Walker):
+    """Finds what a file does with K."""
+
+    def __init__(self, source: Source, project: Project, found: Found):
+        super().__init__(source, project)
+        self.found = found
+        self.is_of_keras = "keras" in source.text.lower()
+        self.imported: list[Use] = []
+        self.calls: dict[ast.expr, ast.Call] = {}  # what is called → the call
+
+    def run(self) -> None:
+        before = len(self.found.uses)
+        self.walk()
+        used = Counter(use.name for use in self.found.uses[before:])
+        self.found.uses += [use for use in self.imported if not used[use.name]]
 
     def use(self, path: str, node: ast.expr, how: str = "used") -> None:
         """Notes what a dotted name of K says."""
@@ -196,32 +236,18 @@ class _Finder(ast.NodeVisitor):
             case [ast.Constant(str(name)), *rest]:
                 if function != "hasattr":
                     self.use(f"{owner}.{name}", node, "used" if function == "getattr" else "replaced")
-                self._all(rest)
+                self.visit_all(rest)
             case rest:
                 self.found.dynamic.append(self.place(node))
-                self._all(rest)
-        self._all(node.keywords)
+                self.visit_all(rest)
+        self.visit_all(node.keywords)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         """`K = keras.backend` hands nothing on: the names are followed."""
-        self._all(node.targets)
+        self.visit_all(node.targets)
         path = self.resolve(node.value)
         if path is None or k_name(path) != "":
             self.visit(node.value)
 
-    def generic_visit(self, node: ast.AST) -> None:
-        if not isinstance(node, SCOPES):
-            super().generic_visit(node)
-            return
-        for part in outside(node):
-            is_k = isinstance(part, ast.expr) and k_name(self.resolve(part) or "") == ""
-            if not is_k:  # def loss(x, K=K)
-                self.visit(part)
-        around: Scope = self.scope
-        self.scope = self.binder.scopes[node]
-        self._all(inside(node))
-        self.scope = around
-
-    def _all(self, nodes: Iterable[ast.AST]) -> None:
-        for node in nodes:
-            self.visit(node)
+    def is_seen_outside(self, part: ast.AST) -> bool:
+        return not (isinstance(part, ast.expr) and k_name(self.resolve(part) or "") == "")  # def loss(x, K=K)

@@ -1,9 +1,13 @@
 """Cases of graph mode: sessions, scopes, collections, variables, optimizers, decays and averages of TensorFlow 1."""
 
+import itertools
+
 import numpy as np
 
 from dovetail.ops.samples import array
 from tests.compat.tensorflow.parity import EAGER, program
+
+NUMBERS = itertools.count()
 
 
 def in_graph(name, build, *arrays, **options):
@@ -250,7 +254,93 @@ def initial(v1, session):
     return found
 
 
+def steps_counted(v1, session):
+    nothing = v1.train.get_global_step() is None
+    step = v1.train.create_global_step()
+    same = v1.train.get_or_create_global_step() is step
+    session.run(v1.variables_initializer([step]))
+    session.run(step.assign_add(3))
+    return [
+        nothing,
+        same,
+        step.name,
+        v1.train.global_step(session, step),
+        session.run(v1.local_variables_initializer()),
+    ]
+
+
+def overridden(tf):
+    name = f"Tenfold{next(NUMBERS)}"  # a name is registered once
+
+    @tf.RegisterGradient(name)
+    def _(op, g):
+        return 10.0 * g * op.inputs[0]
+
+    v1 = tf.compat.v1
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        x = v1.constant([1.0, 2.0])
+        with graph.gradient_override_map({"Identity": name}):
+            y = v1.identity(x, name="changed")
+        plain = v1.identity(x)
+        operation = graph.get_operation_by_name("changed")
+        found = [v1.gradients(t, x)[0] for t in (y, plain)]
+        return [*session.run(found), isinstance(operation, tf.Operation), operation.type, operation.name]
+
+
+def devices(v1, session):
+    with v1.device("/cpu:0"), v1.container("c"):
+        a = v1.constant(1.0)
+    config = v1.ConfigProto(allow_soft_placement=True, gpu_options=v1.GPUOptions())
+    config.gpu_options.allow_growth = True
+    with v1.colocate_with(a.op), v1.Session(config=config) as other:
+        return other.run(a + 1.0, options=v1.RunOptions(), run_metadata=v1.RunMetadata())
+
+
+DTYPES = [
+    "float16",
+    "float64",
+    "bfloat16",
+    "bool",
+    "int8",
+    "int16",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "complex64",
+    "complex128",
+]
+
 CASES = [
+    in_graph(
+        "train.create_global_step train.get_global_step variables_initializer local_variables_initializer",
+        steps_counted,
+    ),
+    program("RegisterGradient Operation", overridden, ways=EAGER),
+    in_graph("device container colocate_with ConfigProto GPUOptions RunOptions RunMetadata", devices),
+    program(
+        " ".join(DTYPES),
+        lambda tf: [
+            [
+                getattr(tf, n).name,
+                getattr(tf, n).is_floating,
+                getattr(tf, n).is_integer,
+                tf.zeros([1], getattr(tf, n)).dtype == n,
+            ]
+            for n in DTYPES
+        ],
+        ways=EAGER,
+    ),
+    program("__version__ version.VERSION", lambda tf: [tf.__version__, tf.version.VERSION], ways=EAGER),
+    program(
+        "config.set_soft_device_placement debugging.set_log_device_placement",
+        lambda tf: [
+            tf.config.set_soft_device_placement(True) is None,
+            tf.debugging.set_log_device_placement(False) is None,
+        ],
+        ways=EAGER,
+    ),
     in_graph(
         "placeholder variable_scope get_variable Session global_variables_initializer trainable_variables",
         layers,
@@ -268,7 +358,7 @@ CASES = [
     in_graph("gradients hessians", gradients, array(3)),
     *(
         in_graph(
-            f"train.{name} {given} train.get_or_create_global_step", lambda v1, s, n=name, g=given: steps(v1, s, n, g)
+            f"train.{name} train.get_or_create_global_step {given}", lambda v1, s, n=name, g=given: steps(v1, s, n, g)
         )
         for name, all_given in OPTIMIZERS.items()
         for given in all_given

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from enum import StrEnum
 from typing import Any
 
@@ -454,7 +455,9 @@ def print_v1(
     if first_n is not None:
         raise op_error(NotImplementedError, "tf.Print", "first_n is not offered; leave it out, and print each time.")
     shown = [ops.print_tensor(x, message or "", summarize or 3) for x in data]
-    return ops.identity_n([input_, *shown], name=name)[0]
+    recorded: list[Any] = [x for x in shown if isinstance(x, GraphTensor)]
+    with recorded[0].graph.control_dependencies(recorded) if recorded else nullcontext():
+        return ops.identity(input_, name=name)
 
 
 value("experimental.dlpack.to_dlpack", dlpack.to_dlpack)

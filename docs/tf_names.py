@@ -1,0 +1,143 @@
+"""Which of TensorFlow's names work on which engine: docs/tensorflow_names.md, counted from what the cases ran.
+
+pytest tests/compat/tensorflow/test_parity.py --tf-support runs.jsonl
+python docs/tf_names.py runs.jsonl     counts: writes src/dovetail/compat/tensorflow/support.json, and the page
+python docs/tf_names.py                writes the page
+python docs/tf_names.py --check        says whether the page is as it would be written; status 1 if not
+
+    engines, versions: what ran
+    names: name → engine → [runs that agree with TensorFlow, runs that do not]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+
+from dovetail.compat import tensorflow as tensorflow  # fills the table
+from dovetail.compat.tensorflow.table import ABSENT, V1, V2
+
+FILE = ROOT / "src/dovetail/compat/tensorflow/support.json"
+PAGE = ROOT / "docs/tensorflow_names.md"
+MADE = "<!-- made by docs/tf_names.py -->"
+OWN_TESTS = {  # what names begin with that are tested by numbers of our own, and where
+    "contrib.graph_editor": "test_graph_editor.py",
+    "graph_util": "test_graph_editor.py",
+    "raw_ops": "test_graph_editor.py",
+    "import_graph_def": "test_graph_editor.py",
+    "GraphDef": "test_graph_editor.py",
+    "summary": "test_summary.py",
+    "Summary": "test_summary.py",
+    "train.Saver": "test_checkpoints.py",
+    "train.Checkpoint": "test_checkpoints.py",
+    "train.latest_checkpoint": "test_checkpoints.py",
+    "train.list_variables": "test_checkpoints.py",
+    "train.NewCheckpointReader": "test_checkpoints.py",
+    "train.checkpoint_exists": "test_checkpoints.py",
+    "gfile": "test_checkpoints.py",
+    "io.": "test_checkpoints.py",
+    "load_": "test_checkpoints.py",
+    "train.write_graph": "test_checkpoints.py",
+    **dict.fromkeys(
+        [
+            *("InteractiveSession", "reset_default_graph", "disable_eager_execution", "disable_v2_behavior"),
+            *("enable_eager_execution", "enable_v2_behavior", "is_variable_initialized"),
+            *("report_uninitialized_variables", "random.set_seed", "set_random_seed", "random.set_random_seed"),
+            *("config.", "logging.", "print", "Print", "errors.", "NotDifferentiable", "NoGradient", "no_gradient"),
+        ],
+        "test_modes.py",
+    ),
+}
+
+
+def count(path: Path) -> dict[str, Any]:
+    """What the lines of a file come to."""
+    first, *lines = map(json.loads, path.read_text().splitlines())
+    names: dict[str, dict[str, list[int]]] = {}
+    for said in lines:
+        for written in said["functions"]:
+            name = written.removeprefix("compat.v1.")
+            runs = names.setdefault(name, {}).setdefault(said["engine"], [0, 0])
+            runs[not said["passed"]] += 1
+    versions = first["versions"]
+    engines = [name for name in versions if any(name in found for found in names.values())]
+    return {"engines": engines, "versions": versions, "names": dict(sorted(names.items()))}
+
+
+def page() -> str:
+    """The text of the page."""
+    support = json.loads(FILE.read_text())
+    engines = support["engines"]
+    versions = ", ".join(f"{name} {support['versions'][name]}" for name in engines)
+    counted, others = same_functions(support["names"])
+    rows = [
+        f"| `tf.{name}` | {' | '.join(cell(counted[name], engine) for engine in engines)} |" for name in sorted(counted)
+    ]
+    untested = [f"`tf.{name}`{own_test(name)}" for name in others]
+    why: dict[str, list[str]] = {}
+    for name, reason in ABSENT.items():
+        why.setdefault(reason, []).append(f"`tf.{name}`" if not name.endswith(".") else f"`tf.{name}*`")
+    refused = [f"| {', '.join(names)} | {reason.replace('|', '/')} |" for reason, names in why.items()]
+    parts = [
+        "# TensorFlow's names: what works on which engine",
+        "Counted while the cases of `tests/compat/tensorflow` ran, against TensorFlow "
+        f"{support['versions']['oracle']}: {versions}. A number is the runs, eagerly and in graphs, whose values, "
+        "shapes, dtypes and errors were those of TensorFlow; names of one function count together. Other engines than "
+        "numpy run a sample. [The guide](tensorflow.md) says what differs.",
+        "\n".join([f"| name | {' | '.join(engines)} |", f"| --- |{' --- |' * len(engines)}", *rows]),
+        "## Offered, and not among the cases",
+        "A file behind a name says which tests hold it; the others are constants, classes, settings and second names.",
+        ", ".join(untested) + ".",
+        "## Not offered",
+        "\n".join(["| names | why, and what to write |", "| --- | --- |", *refused]),
+        MADE,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def same_functions(names: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The runs of each name, those of other names of its function among them; and the names without runs."""
+    by_function: dict[int, dict[str, list[int]]] = {}
+    for name, runs in names.items():
+        for key in {id(table[name]) for table in (V1, V2) if table.get(name) is not None}:
+            known = by_function.setdefault(key, {})
+            for engine, (agree, differ) in runs.items():
+                before = known.get(engine, [0, 0])
+                known[engine] = [max(before[0], agree), max(before[1], differ)]
+    counted = {name: runs for name, runs in names.items() if name in V1 or name in V2}
+    for table in (V1, V2):
+        for name, found in table.items():
+            if id(found) in by_function:
+                counted[name] = by_function[id(found)]
+    return counted, sorted({*V1, *V2} - set(counted))
+
+
+def own_test(name: str) -> str:
+    return next((f" ({test})" for start, test in OWN_TESTS.items() if name.startswith(start)), "")
+
+
+def cell(runs: dict[str, list[int]], engine: str) -> str:
+    agree, differ = runs.get(engine, [0, 0])
+    return f"**fails {differ} of {agree + differ}**" if differ else str(agree or "")
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--check"]:
+        stale = not PAGE.is_file() or PAGE.read_text() != page()
+        print("docs/tensorflow_names.md is stale: run python docs/tf_names.py" if stale else "", end="\n" * stale)
+        return int(stale)
+    if arguments:
+        found = count(Path(arguments[0]))
+        names = ",\n".join(f"  {json.dumps(name)}: {json.dumps(runs)}" for name, runs in found["names"].items())
+        head = f'{{"engines": {json.dumps(found["engines"])},\n "versions": {json.dumps(found["versions"])}'
+        FILE.write_text(f'{head},\n "names": {{\n{names}\n }}}}\n')
+    PAGE.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

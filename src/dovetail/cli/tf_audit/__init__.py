@@ -1,0 +1,40 @@
+"""`dovetail tf-audit`: which of TensorFlow's names a program uses, where, and whether each works on Dovetail's engines.
+
+What reads programs and resolves their names is `dovetail.cli.k_audit`'s.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dovetail.cli.k_audit.report import Report
+from dovetail.cli.k_audit.sources import read
+from dovetail.cli.k_audit.verdict import FAILS
+from dovetail.cli.tf_audit.uses import find
+from dovetail.cli.tf_audit.verdict import judge, tested_engines
+
+NEXT = """\
+To bring the program over, change its imports: `import tensorflow as tf` to `import dovetail.compat.tensorflow as tf`,
+`tensorflow.compat.v1` and TensorFlow 1 to `dovetail.compat.tensorflow.compat.v1`, what is in tf.keras to `keras`."""
+
+
+def run(paths: Sequence[Path], engines: Sequence[str] | None, as_json: bool, verbose: bool) -> int:
+    """Prints the report; the exit status: 1 if anything does not work, 2 if there is nothing to read at a path.
+
+    Args:
+        paths: files and folders.
+        engines: where to run the program; None for every engine that the names were tested on.
+        as_json: JSON instead of text.
+        verbose: every place instead of the first few.
+    """
+    try:
+        sources, unread = read(paths)
+    except FileNotFoundError as error:
+        print(f"dovetail: {error}", file=sys.stderr)
+        return 2
+    found = find(sources)
+    report = Report(sources, unread, found, judge(found.uses, engines or tested_engines()), "tf", NEXT)
+    print(report.as_json() if as_json else report.as_text(verbose))
+    return int(bool(report.in_state(FAILS)))

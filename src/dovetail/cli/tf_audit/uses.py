@@ -1,0 +1,76 @@
+"""Where a program uses TensorFlow's names: under any name that the module has there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from dovetail.cli.k_audit.names import Project, k_name
+from dovetail.cli.k_audit.sources import Source
+from dovetail.cli.k_audit.uses import Found, Use, Walker, deep_recursion
+
+OF_TENSORFLOW = re.compile(r"tensorflow(?:\.(?:compat\.v[12]|_api\.v[12]))*(?:\.(?P<name>[\w.]+))?")
+
+
+def tf_name(path: str) -> str | None:
+    """What a dotted name is called in TensorFlow; "" for the whole, None for what is not TensorFlow's.
+
+    The functions of K are for `dovetail k-audit`.
+
+    Example:
+        >>> tf_name("tensorflow.nn.relu"), tf_name("tensorflow.compat.v1.placeholder"), tf_name("numpy.abs")
+        ('nn.relu', 'placeholder', None)
+    """
+    found = OF_TENSORFLOW.fullmatch(path)
+    return None if found is None or k_name(path) is not None else found["name"] or ""
+
+
+def find(sources: Iterable[Source]) -> Found:
+    """What some sources, which import each other, do with TensorFlow.
+
+    Args:
+        sources: what was read.
+    """
+    sources, found = list(sources), Found()
+    with deep_recursion():
+        project = Project(sources, ())
+        for source in sources:
+            finder = _Finder(source, project, found)
+            finder.walk()
+            used = [f"{use.name}." for use in found.uses]
+            found.uses += [use for use in finder.imported if not any(n.startswith(f"{use.name}.") for n in used)]
+    return found
+
+
+class _Finder(Walker):
+    """Finds what a file does with TensorFlow."""
+
+    def __init__(self, source: Source, project: Project, found: Found):
+        super().__init__(source, project)
+        self.found = found
+        self.imported: list[Use] = []
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        for path in self.binder.imported(node):
+            name = tf_name(path)
+            if name and not name.endswith("*"):
+                self.imported.append(Use(name, self.place(node), "imported"))
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self._use(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if not self._use(node):
+            self.generic_visit(node)
+
+    def _use(self, node: ast.expr) -> bool:
+        """Notes a use of one of TensorFlow's names; whether it is one, or K's."""
+        path = self.resolve(node)
+        if path is None:
+            return False
+        name = tf_name(path)
+        if name:
+            self.found.uses.append(Use(name, self.place(node)))
+        return name is not None or k_name(path) is not None

@@ -1,0 +1,67 @@
+"""`dovetail tf-audit`: the names of TensorFlow that a program uses, under any name, and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dovetail.cli.main import main
+
+PROGRAM = """\
+import tensorflow as tf
+import tensorflow.compat.v1 as tf1
+from tensorflow.python.framework import ops
+from tensorflow import nn as layers_of_tf
+import numpy as np
+
+@ops.RegisterGradient("Mine")
+def gradient(op, g):
+    return g
+
+x = tf1.placeholder(tf.float32, [None])
+y = layers_of_tf.relu(x) + np.abs(3)
+v = tf.Variable(1.0).assign(2.0)
+dataset = tf.data.Dataset.from_tensor_slices([1])
+z = tf.compat.v1.layers.dense(y, 3)
+w = tf.reduce_summ(y)
+k = tf.keras.backend.square(x)
+"""
+
+
+@pytest.fixture
+def audit(tmp_path, capsys):
+    def run(text, *options):
+        (tmp_path / "program.py").write_text(text)
+        status = main(["tf-audit", str(tmp_path / "program.py"), *options])
+        return status, capsys.readouterr().out
+
+    return run
+
+
+def test_names_are_found_and_judged(audit):
+    status, text = audit(PROGRAM, "--json", "--engine", "numpy")
+    found = {one["name"]: one for one in json.loads(text)["functions"]}
+    assert status == 1
+    works = {name for name, one in found.items() if one["state"] == "works"}
+    assert works == {"placeholder", "float32", "nn.relu", "Variable", "python.framework.ops.RegisterGradient"}
+    fails = {name: one["notes"][0] for name, one in found.items() if one["state"] == "fails"}
+    assert set(fails) == {"data.Dataset.from_tensor_slices", "layers.dense", "reduce_summ"}
+    assert "iterate over arrays" in fails["data.Dataset.from_tensor_slices"]
+    assert "Use layers of Keras" in fails["layers.dense"]
+    assert "Did you mean tf.reduce_sum" in fails["reduce_summ"]
+    assert found["nn.relu"]["places"][0]["line"] == 12
+
+
+def test_the_report_is_text(audit):
+    status, text = audit("import tensorflow as tf\ntf.matmul(tf.ones([2, 2]), tf.zeros([2, 2]))\n")
+    assert status == 0
+    assert text.startswith("3 uses of 3 functions in 1 file: 3 work, 0 work with a difference, 0 do not.")
+    assert "change its imports" in text
+    status, text = audit("import numpy as np\nnp.abs(1)\n")
+    assert (status, text) == (0, "tf is not used in 1 file.\n")
+
+
+def test_a_wrong_path(capsys):
+    assert main(["tf-audit", "nowhere.py"]) == 2
+    assert "nowhere.py" in capsys.readouterr().err

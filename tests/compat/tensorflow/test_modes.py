@@ -1,0 +1,152 @@
+"""What programs set, and what they print: modes, seeds, settings, devices, logging."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import numpy as np
+import pytest
+
+from dovetail.compat import tensorflow as tf
+
+v1 = tf.compat.v1
+
+
+def test_graph_mode_is_opened_and_closed():
+    assert tf.executing_eagerly()
+    v1.disable_eager_execution()
+    assert not tf.executing_eagerly()
+    a = tf.constant(2.0, name="a")
+    assert (a.name, (a * 3.0).eval()) == ("a:0", 6.0)
+    first = v1.get_default_graph()
+    v1.reset_default_graph()
+    assert v1.get_default_graph() is not first and len(v1.get_default_graph()) == 0
+    v1.enable_eager_execution()
+    assert tf.constant(2.0).numpy() == 2.0
+
+
+@pytest.mark.parametrize(
+    "open_it",
+    [
+        lambda: v1.placeholder(tf.float32),
+        lambda: v1.Session(),
+        lambda: v1.get_variable("v", [1]),
+        lambda: v1.get_default_graph(),
+        lambda: v1.disable_v2_behavior(),
+    ],
+)
+def test_the_first_name_that_needs_a_graph_opens_it(open_it):
+    open_it()
+    assert not tf.executing_eagerly()
+    assert hasattr(tf.zeros([2]), "op")
+    v1.enable_v2_behavior()
+    assert tf.zeros([2]).numpy().tolist() == [0.0, 0.0]
+
+
+def test_a_thread_has_a_mode_of_its_own():
+    v1.disable_eager_execution()
+    found = []
+    thread = threading.Thread(target=lambda: found.append(tf.executing_eagerly()))
+    thread.start()
+    thread.join()
+    assert found == [True]
+
+
+def test_an_interactive_session_is_the_default_until_it_is_closed():
+    with v1.Graph().as_default():
+        session = v1.InteractiveSession()
+        assert v1.get_default_session() is session
+        assert tf.constant(3.0).eval() == 3.0
+        session.close()
+        assert v1.get_default_session() is None
+
+
+def test_variables_always_have_values():
+    with v1.Graph().as_default(), v1.Session() as session:
+        v = v1.Variable(1.0)
+        assert session.run([v, v1.is_variable_initialized(v)]) == [1.0, True]
+        assert len(v1.report_uninitialized_variables()) == 0
+        before = v1.get_variable("drawn", [50])
+        values = before.numpy()
+        session.run(v1.global_variables_initializer())
+        assert (before.numpy() != values).any()
+
+
+def test_a_seed_makes_programs_repeat(engine):
+    def drawn():
+        tf.random.set_seed(5)
+        return [tf.random.normal([3]).numpy(), tf.random.uniform([3]).numpy(), tf.random.normal([3], seed=1).numpy()]
+
+    def drawn_in_graph():
+        with v1.Graph().as_default(), v1.Session() as session:
+            v1.set_random_seed(5)
+            x = v1.random_normal([3])
+            return [session.run(x), session.run(x)]
+
+    np.testing.assert_array_equal(drawn(), drawn())
+    assert (drawn()[0] != drawn()[2]).any()
+    first, second = drawn_in_graph(), drawn_in_graph()
+    np.testing.assert_array_equal(first, second)
+    assert (first[0] != first[1]).any()
+
+
+def test_functions_run_eagerly_for_a_debugger():
+    calls = []
+
+    @tf.function
+    def f(x):
+        calls.append(tf.executing_eagerly())
+        return x + 1.0
+
+    assert float(f(tf.constant(1.0))) == 2.0
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert tf.config.functions_run_eagerly()
+        assert float(f(tf.constant(1.0))) == 2.0
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert calls == [False, True]
+
+
+def test_printing(capfd):
+    tf.print("x:", tf.constant([1.0, 2.0]), 3)
+    assert capfd.readouterr().err == "x: [1. 2.] 3\n"
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [2])
+        y = v1.Print(x * 2.0, [x], message="given: ")
+        assert session.run(y, {x: [1.0, 2.0]}).tolist() == [2.0, 4.0]
+    printed = capfd.readouterr()
+    assert "given: " in printed.out + printed.err
+
+
+def test_devices_and_logging(caplog, engine):
+    devices = tf.config.list_physical_devices("CPU")
+    assert [device.device_type for device in devices] == ["CPU"]
+    assert tf.config.list_logical_devices()[0].name.endswith("CPU:0")
+    tf.config.experimental.set_memory_growth(devices[0], True)
+    v1.logging.set_verbosity(v1.logging.INFO)
+    with caplog.at_level(logging.INFO, "dovetail.compat.tensorflow"):
+        v1.logging.info("step %d", 3)
+        v1.logging.warning("slow")
+    assert caplog.messages == ["step 3", "slow"]
+
+
+def test_errors_are_pythons_own():
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.reshape([1.0, 2.0, 3.0], [2, 2])
+    with pytest.raises(tf.errors.NotFoundError):
+        tf.train.list_variables("nowhere")
+    with pytest.raises(tf.errors.FailedPreconditionError), v1.Graph().as_default():
+        session = v1.Session()
+        session.close()
+        session.run(tf.constant(1.0))
+
+
+def test_ops_without_gradients():
+    tf.no_gradient("ForgottenForCompat")
+    with v1.Graph().as_default() as graph:
+        x = tf.constant(1.0)
+        with graph.gradient_override_map({"Tanh": "ForgottenForCompat"}):
+            y = tf.tanh(x)
+        assert v1.gradients(y, x) == [None]
