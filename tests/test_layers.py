@@ -20,7 +20,7 @@ BELOW["autodiff"] = BELOW["graph"] = {"core", "ops", "autodiff", "graph"}
 BELOW["passes"] = {"core", "ops", "autodiff", "graph"}
 BELOW["plan"] = BELOW["passes"] | {"passes"}
 BELOW["interop"] = BELOW["compat"] = BELOW["backend"] = BELOW["plan"] | {"plan", "engines", "interop", "backend"}
-BELOW["cli"] = BELOW["backend"] | {"cli", ""}
+BELOW["cli"] = BELOW["backend"] | {"cli", "compat", ""}
 
 
 def name_of(path: Path) -> str:

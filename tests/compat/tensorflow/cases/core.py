@@ -134,7 +134,34 @@ def structures():
     )
 
 
+def held(tf, name, *values):
+    """Whether a check lets values pass."""
+    try:
+        getattr(tf.debugging, f"assert_{name}")(*map(tf.constant, values))
+    except tf.errors.InvalidArgumentError:
+        return False
+    return True
+
+
+def sparse(tf, x, y):
+    made = tf.sparse.from_dense(x)
+    given = tf.SparseTensor([[0, 1], [2, 0]], [3.0, 4.0], [3, 2])
+    return [
+        tf.sparse.to_dense(made),
+        tf.sparse.to_dense(given),
+        tf.sparse.sparse_dense_matmul(given, y),
+        tf.compat.v1.sparse_tensor_dense_matmul(given, y, adjoint_b=True),
+    ]
+
+
 def checks():
+    yield program(
+        "SparseTensor sparse.from_dense sparse.to_dense sparse.sparse_dense_matmul sparse_tensor_dense_matmul",
+        sparse,
+        np.float32([[0, 1], [2, 0], [0, 3]]),
+        array(2, 2),
+        ways=EAGER,
+    )
     yield call("debugging.assert_equal", array(3), array(3), raises=True, ways=EAGER)
     yield program(
         "debugging.assert_equal (holds)", lambda tf, x: tf.debugging.assert_equal(x, x) is None, array(3), ways=EAGER
@@ -148,6 +175,14 @@ def checks():
     )
     yield call("compat.v1.assert_less_equal", ints(3, low=5, high=9), ints(3, high=4), raises=True, ways=EAGER)
     yield call("debugging.assert_positive", ints(3, low=-5, high=0), raises=True, ways=EAGER)
+    for name in ("equal", "none_equal", "less", "less_equal", "greater", "greater_equal"):
+        for x, y in (([1, 2], [1, 2]), ([1, 2], [2, 3]), ([4, 5], [2, 3])):
+            yield program(
+                f"debugging.assert_{name} {x} {y}", lambda tf, n=name, x=x, y=y: held(tf, n, x, y), ways=EAGER
+            )
+    for name in ("positive", "negative", "non_negative", "non_positive"):
+        for x in ([1, 2], [0, 0], [-1, -2]):
+            yield program(f"debugging.assert_{name} {x}", lambda tf, n=name, x=x: held(tf, n, x), ways=EAGER)
     yield call("debugging.assert_rank", array(3), 2, raises=True, ways=EAGER)
     yield call("debugging.Assert", False, ["no"], raises=True, ways=EAGER)
     yield call("debugging.check_numerics", array(3), "x", ways=EAGER)

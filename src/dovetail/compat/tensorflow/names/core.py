@@ -33,7 +33,7 @@ from dovetail.plan.function import function as dt_function
 # -- classes of values ------------------------------------------------------------------------------------------------
 
 
-class _Kind(type):
+class Kind(type):
     """The type of classes that stand for Dovetail's: what is one of `kinds` is an instance."""
 
     kinds: tuple[type, ...]
@@ -45,7 +45,7 @@ class _Kind(type):
         return issubclass(other, cls.kinds) or super().__subclasscheck__(other)
 
 
-class TFTensorShape(metaclass=_Kind):
+class TFTensorShape(metaclass=Kind):
     """A shape, of which dimensions, or even their number, may not be known.
 
     Source: `tf.TensorShape`.
@@ -57,7 +57,7 @@ class TFTensorShape(metaclass=_Kind):
         return shape_of([dims] if isinstance(dims, (int, np.integer)) else dims)
 
 
-class TFTensorSpec(metaclass=_Kind):
+class TFTensorSpec(metaclass=Kind):
     """The shape and dtype of a tensor.
 
     Source: `tf.TensorSpec`.
@@ -69,7 +69,7 @@ class TFTensorSpec(metaclass=_Kind):
         return spec(shape, dtype)
 
 
-class TFTensor(metaclass=_Kind):
+class TFTensor(metaclass=Kind):
     """What computes and is computed: Dovetail's Tensors, and the tensors of graphs.
 
     Source: `tf.Tensor`.

@@ -7,10 +7,24 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
+from dovetail.compat.tensorflow.names.core import Kind
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 
-value("SparseTensor sparse.SparseTensor", SparseTensor)
+
+class TFSparseTensor(metaclass=Kind):
+    """A tensor of which only what is not zero is held.
+
+    Source: `tf.sparse.SparseTensor`.
+    """
+
+    kinds = (SparseTensor,)
+
+    def __new__(cls, indices: Any, values: Any, dense_shape: Any) -> Any:
+        return SparseTensor(ops.cast(ops.convert(indices), "int64"), ops.convert(values), dense_shape)
+
+
+value("SparseTensor sparse.SparseTensor", TFSparseTensor)
 
 
 @function("sparse.to_dense sparse_tensor_to_dense", scope=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.core import _Kind, nest_flatten
+from dovetail.compat.tensorflow.names.core import Kind, nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.initializers import default_initializer
 from dovetail.compat.tensorflow.table import absent, function, value
@@ -162,7 +162,7 @@ class TFVariable(DovetailVariable):
 register(TFVariable, STATE)
 
 
-class AnyVariable(metaclass=_Kind):
+class AnyVariable(metaclass=Kind):
     """What `tf.Variable` makes, and what is one: all of Dovetail's variables.
 
     Source: `tf.Variable`.
@@ -174,7 +174,7 @@ class AnyVariable(metaclass=_Kind):
         return TFVariable(*args, **kwargs)
 
 
-class AnyVariableV1(metaclass=_Kind):
+class AnyVariableV1(metaclass=Kind):
     """As `tf.Variable`, with collections behind `trainable`.
 
     Source: `tf.compat.v1.Variable`.
