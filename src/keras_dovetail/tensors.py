@@ -16,6 +16,7 @@ from dovetail.core.recording import building
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_recorded, kind_of, unwrapped
 from dovetail.graph.ir import GraphTensor
+from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.scopes import computing
 
 # What Keras makes of 64 bits where nobody asks for them, on all of its backends but one.
@@ -80,9 +81,9 @@ def convert_to_numpy(x: Any) -> np.ndarray:
     return x.numpy() if type(x) is Tensor else np.array(x)
 
 
-def shape(x: Any) -> tuple[int | None, ...]:
-    """The shape; while it is traced, with None for dimensions that are not known."""
-    return tuple(x.shape)
+def shape(x: Any) -> tuple[Any, ...]:
+    """The shape; while it is traced, with scalar tensors for dimensions that are not known."""
+    return tuple(dims_of(x) if isinstance(x, GraphTensor) and x.shape is not None else x.shape)
 
 
 def cast(x: Any, dtype: Any) -> Any:

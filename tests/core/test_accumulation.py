@@ -35,6 +35,8 @@ def peaks(*shape: int) -> np.ndarray:
 WINDOWS = {1: (N,), 2: (15, 20), 3: (5, 6, 10)}  # N elements each
 CHANNELS_LAST = "channels_last"
 MATRIX = np.eye(3) * 2 + 0.5
+LSTM = uneven(1, 1, N), ones(1, 1), ones(1, 1), ones(N, 4), ones(1, 4)
+GRU = uneven(1, 1, N), ones(1, 1), ones(N, 3), ones(1, 3)
 TABLE = {  # op → calls of it, of which the arrays become halves
     "Sum": [(uneven(N),), (uneven(2, N), 1, True)],
     "SumLike": [(uneven(N), ones(1))],
@@ -92,6 +94,10 @@ TABLE = {  # op → calls of it, of which the arrays become halves
     "CosineSimilarity": [(np.full(N, 300.0), np.full(N, 300.0))],
     "LayerNormalization": [(np.resize([300.0, -300.0], (1, N)),)],
     "LayerNormalizationGrad": [(uneven(N, 1) * ones(2), np.resize([1.0, -1.0], (N, 2)), None, (1,), 0.001)],
+    "LSTM": [LSTM],
+    "LSTMGrad": [(*(ones(1, 1, 1), ones(1, 1), ones(1, 1), ones(1, 1, 1)), *LSTM, None)],
+    "GRU": [GRU],
+    "GRUGrad": [(*(ones(1, 1, 1), ones(1, 1), ones(1, 1, 1)), *GRU, None)],
     "RmsNormalization": [(np.full((1, N), 300.0),)],
     "L2Normalize": [(np.full((1, N), 300.0),)],
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from itertools import product
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
@@ -13,6 +14,7 @@ import numpy as np
 from keras import layers
 
 import dovetail as dt
+from dovetail.core.engine_registry import get_engine
 from keras_dovetail import grouping, steps
 from tests.keras_backends import main
 
@@ -227,6 +229,25 @@ def check_steps_per_execution_is_one_loop():
     ((many, _),) = model.train_function._many._traces.values()
     types = [op.type for op in many.graph.operations]
     assert types.count("Scan") == 1 and "MatMul" not in types
+
+
+def check_recurrent_layers():
+    """As one op, where the engine has a kernel, they give what they give step by step, and learn alike."""
+    x, y = RANDOM.normal(size=(6, 5, 4)).astype("float32"), RANDOM.normal(size=(6, 2)).astype("float32")
+    for name, layer in product(ENGINES, (keras.layers.LSTM, keras.layers.GRU)):
+        for options in ({}, {"go_backwards": True}):
+            models = [
+                keras.Sequential([keras.Input((5, 4)), layer(2, return_sequences=True, use_cudnn=way, **options)])
+                for way in ("auto", False)
+            ]
+            models[1].set_weights(models[0].get_weights())
+            with dt.engine(name):
+                for model in models:
+                    model.compile("sgd", lambda y, found: keras.ops.mean(found * y[:, None]))
+                    model.fit(x, y, epochs=3, verbose=0)
+                near(*[model.predict(x, verbose=0) for model in models])
+                types = {op.type for op in dt.graph_of(models[0]).operations}
+            assert (layer.__name__ in types) == (layer.__name__ in get_engine(name).claimed), (name, types)
 
 
 def check_optimizers():

@@ -116,6 +116,25 @@ def test_state(engine):
     assert int(count) == 3 and float(total) == 18
 
 
+@pytest.mark.parametrize("sender", dt.list_engines())
+def test_variables_that_lie_column_by_column_move_to_other_engines(engine, sender):
+    v = dt.Variable(np.zeros((2, 3), "float32"))
+    columns = np.arange(6, dtype="float32").reshape(3, 2)
+
+    @dt.function
+    def step(x):
+        v.assign_add(x)
+        return v * 2.0
+
+    with dt.engine(sender):
+        v.assign(ops.transpose(ops.convert(columns)))
+    with dt.engine(engine):
+        read = dt.function(lambda x: x * v)
+        assert read(ops.ones((2, 3))).numpy().tolist() == columns.T.tolist()
+        for count in (1, 2):
+            assert step(ops.ones((2, 3))).numpy().tolist() == (2 * (columns.T + count)).tolist()
+
+
 def test_nested_functions_become_one_graph(engine):
     inner = dt.function(lambda x: ops.tanh(x))
     outer = dt.function(lambda x: inner(x) + inner(x * 2))

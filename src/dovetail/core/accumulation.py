@@ -30,6 +30,7 @@ ACCUMULATING = frozenset(
         *("FusedMatMul", "LocalConv"),
         *DECOMPOSITIONS,
         *("TensorScatterAdd", "OverlapAdd", "ScaledDotProductAttention"),
+        *("LSTM", "LSTMGrad", "GRU", "GRUGrad"),
         *(name for name in POOLS["AvgPool"]),
         *(f"{name}Grad" for names in POOLS.values() for name in names),
         *("ResizeNearestNeighborGrad", "ResizeBilinearGrad", "ResizeBicubicGrad", "ResizeArea", "ResizeAreaGrad"),

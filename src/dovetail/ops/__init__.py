@@ -39,6 +39,8 @@ from dovetail.ops.nn.rectifier import *
 from dovetail.ops.nn.softmax import *
 from dovetail.ops.sequence.beam_search import *
 from dovetail.ops.sequence.ctc import *
+from dovetail.ops.sequence.gru import *
+from dovetail.ops.sequence.lstm import *
 from dovetail.ops.sequence.rnn import *
 from dovetail.ops.shapes.blocks import *
 from dovetail.ops.shapes.create import *

@@ -106,7 +106,10 @@ class JaxEngine(Engine):
 
     @with_64_bits
     def from_dlpack(self, value: Any) -> Any:
-        return placed(jnp.from_dlpack(value))
+        made = jnp.from_dlpack(value)
+        if made.format.layout.major_to_minor != tuple(range(made.ndim)):
+            made = jnp.array(made, copy=True)  # row by row, as programs that are compiled beforehand take it
+        return placed(made)
 
     def eager_rule(self, rule: Rule) -> Rule:
         @with_64_bits

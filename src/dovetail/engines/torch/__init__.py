@@ -13,6 +13,7 @@ from dovetail.engines.torch import (  # noqa: F401
     linalg,
     nn,
     random,
+    recurrent,
     reductions,
 )
 from dovetail.engines.torch.engine import TorchEngine

@@ -1,0 +1,62 @@
+"""Rules of recurrent layers: for LSTM oneDNN's kernels, where the dtype is float32, for GRU a loop in C++."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dovetail.core.rules import EAGER, PROGRAM
+from dovetail.engines.torch.tables import rules
+
+rules.fresh |= {"LSTM", "LSTMGrad", "GRU"}
+
+
+def _layer(kernel: Any, x: Any, states: Any, weights: list[Any]) -> Any:
+    """A kernel of aten with biases, one layer, no dropout and one direction, on (batch, steps, features)."""
+    return kernel(x, states, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+
+
+def _without_steps(x: Any, *states: Any) -> tuple[Any, ...]:
+    """What torch's kernels refuse."""
+    return (x.new_zeros((*x.shape[:2], states[0].shape[1])), *(state.clone() for state in states))
+
+
+@rules("LSTM")
+def lstm(x: Any, h: Any, c: Any, kernel: Any, recurrent: Any, bias: Any) -> tuple[Any, ...]:
+    if not x.numel():
+        return _without_steps(x, h, c)
+    none = x.new_zeros(kernel.shape[1])
+    weights = [kernel.t(), recurrent.t(), none if bias is None else bias, none]
+    y, h, c = _layer(torch._VF.lstm, x, (h[None], c[None]), weights)
+    return y, h[0], c[0]
+
+
+@rules("LSTMGrad", layers=(EAGER, PROGRAM))  # torch cannot differentiate it, but can what the op's body consists of
+def _(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> tuple[Any, ...]:
+    """By autograd, which computes the outputs once more: that takes less time than to do without oneDNN's kernels."""
+    *tensors, bias = arguments
+    bias = tensors[-1].new_zeros(tensors[-1].shape[1]) if bias is None else bias
+    if not g.numel():
+        x, _, _, *weights = map(torch.zeros_like, (*tensors, bias))
+        return x, g_h.clone(), g_c.clone(), *weights
+    leaves = [t.detach().requires_grad_() for t in (*tensors, bias)]
+    with torch.enable_grad():
+        results = lstm(*leaves)
+    return torch.autograd.grad(results, leaves, (g, g_h, g_c))
+
+
+@rules("GRU")
+def _(x: Any, h: Any, kernel: Any, recurrent: Any, bias: Any) -> tuple[Any, ...]:
+    if not x.numel():
+        return _without_steps(x, h)
+    inputs, product = (x.new_zeros(kernel.shape[1]),) * 2 if bias is None else bias.unbind()
+    weights = [_reset_first(kernel).t(), _reset_first(recurrent).t(), _reset_first(inputs), _reset_first(product)]
+    y, h = _layer(torch._VF.gru, x, h[None], weights)
+    return y, h[0]
+
+
+def _reset_first(weights: Any) -> Any:
+    """The weights of the update gate, the reset gate and the candidate in torch's order."""
+    update, reset, candidate = weights.chunk(3, -1)
+    return torch.cat([reset, update, candidate], -1)

@@ -1,0 +1,47 @@
+"""What recurrent layers share: their shapes, and their values step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.core.infer import require_shape
+from dovetail.core.spec import TensorSpec
+from dovetail.ops.linalg.products import matmul
+from dovetail.ops.shapes.join import concatenate
+from dovetail.ops.shapes.shape import dims_of, expand_dims, reshape, transpose
+
+
+def recurrent_dims(
+    x: TensorSpec, h: TensorSpec, kernel: TensorSpec, recurrent: TensorSpec, gates: int
+) -> tuple[Any, Any, Any]:
+    """The batch, the steps and the units of a layer with so many gates.
+
+    Raises:
+        ValueError: shapes do not fit together.
+    """
+    if x.rank not in (3, None):
+        raise ValueError(f"the sequences must be (batch, steps, features), but their shape is {x.shape}.")
+    batch, steps, features = x.shape or (None,) * 3
+    require_shape(h, (batch, None))
+    units = next((s.shape[axis] for s, axis in ((h, 1), (recurrent, 0)) if s.shape and s.shape[axis] is not None), None)
+    wide = None if units is None else gates * units
+    require_shape(h, (batch, units))
+    require_shape(kernel, (features, wide))
+    require_shape(recurrent, (units, wide))
+    return batch, steps, units
+
+
+def by_step(x: Any) -> Any:
+    """(batch, steps, …) as (steps, batch, …), and back."""
+    return transpose(x, (1, 0, 2))
+
+
+def before_each(outputs: Any, first: Any) -> Any:
+    """The outputs (steps, batch, units) before each step, of which the first is given."""
+    return concatenate([expand_dims(first, 0), outputs])[:-1]
+
+
+def weight_gradient(x: Any, g: Any) -> Any:
+    """The gradient of a matrix by which all steps were multiplied, as one product."""
+    flat_x, flat_g = (reshape(t, (-1, dims_of(t)[-1])) for t in (x, g))
+    return matmul(flat_x, flat_g, transpose_a=True)

@@ -1,0 +1,87 @@
+"""LSTM and GRU as one op: against loops that are written step by step, on every engine, with their gradients."""
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+
+BATCH, STEPS, FEATURES, UNITS = 3, 5, 4, 2
+
+
+def lstm_by_steps(x, h, c, kernel, recurrent, bias):
+    outputs = []
+    for step in range(STEPS):
+        i, f, g, o = ops.split(x[:, step] @ kernel + h @ recurrent + bias, 4, -1)
+        c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
+        h = ops.sigmoid(o) * ops.tanh(c)
+        outputs.append(h)
+    return ops.stack(outputs, 1), h, c
+
+
+def gru_by_steps(x, h, kernel, recurrent, bias):
+    outputs = []
+    for step in range(STEPS):
+        x_z, x_r, x_n = ops.split(x[:, step] @ kernel + bias[0], 3, -1)
+        h_z, h_r, h_n = ops.split(h @ recurrent + bias[1], 3, -1)
+        z = ops.sigmoid(x_z + h_z)
+        h = z * h + (1 - z) * ops.tanh(x_n + ops.sigmoid(x_r + h_r) * h_n)
+        outputs.append(h)
+    return ops.stack(outputs, 1), h
+
+
+LAYERS = {"lstm": lstm_by_steps, "gru": gru_by_steps}
+
+
+def arguments(rng, name):
+    gates, count = {"lstm": (4, 2), "gru": (3, 1)}[name]
+    wide = gates * UNITS
+    bias = (2, wide) if name == "gru" else (wide,)
+    shapes = [(BATCH, STEPS, FEATURES), *[(BATCH, UNITS)] * count, (FEATURES, wide), (UNITS, wide), bias]
+    return [rng.normal(size=shape) for shape in shapes]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_layers_are_their_loops(engine, name, dtype, rng):
+    given = arguments(rng, name)
+    with dt.engine("numpy"):
+        wanted = LAYERS[name](*map(ops.convert, given))
+    for found, expected in zip(getattr(ops, name)(*[a.astype(dtype) for a in given]), wanted, strict=True):
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_gradients_are_those_of_a_loop(engine, name, rng):
+    """Of all outputs, by all arguments; the loop is written step by step, and differentiated by the tape."""
+    given = [ops.convert(a) for a in arguments(rng, name)]
+    weights = [rng.normal(size=shape) for shape in ((BATCH, STEPS, UNITS), *[(BATCH, UNITS)] * (len(given) - 4))]
+
+    def gradients(layer, *given):
+        with dt.GradientTape() as tape:
+            for tensor in given:
+                tape.watch(tensor)
+            loss = sum(ops.sum(y * w) for y, w in zip(layer(*given), weights, strict=True))
+        return tape.gradient(loss, list(given))
+
+    wanted = gradients(LAYERS[name], *given)
+    compiled = dt.function(lambda *given: gradients(getattr(ops, name), *given))
+    for way in (lambda *given: gradients(getattr(ops, name), *given), compiled):
+        for found, expected in zip(way(*given), wanted, strict=True):
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), 1e-8, 1e-10)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "problem"),
+    [
+        (((3, 4), (3, 2), (3, 2), (4, 8), (2, 8)), "batch, steps, features"),
+        (((3, 5, 4), (2, 2), (3, 2), (4, 8), (2, 8)), r"\(3, None\)"),
+        (((3, 5, 4), (3, 2), (3, 3), (4, 8), (2, 8)), r"\(3, 2\)"),
+        (((3, 5, 4), (3, 2), (3, 2), (4, 6), (2, 8)), r"\(4, 8\)"),
+        (((3, 5, 4), (3, 2), (3, 2), (4, 8), (2, 8), (2, 8)), r"\(8,\)"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(shapes, problem):
+    with pytest.raises(ValueError, match=problem):
+        ops.lstm(*[np.zeros(shape, "float32") for shape in shapes])
