@@ -8,6 +8,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.core.structure import flatten, flatten_like, map_structure, unflatten
+from dovetail.core.tensor_shape import TensorShape
 
 Point = namedtuple("Point", "x y")
 
@@ -100,6 +101,16 @@ def test_leaves_of_a_value_like_another(like, value, leaves):
 def test_a_value_unlike_it_is_refused(like, value, needed):
     with pytest.raises(ValueError, match=f"needs {needed}, not {re.escape(repr(value))}"):
         flatten_like(flatten(like)[1], value)
+
+
+def test_of_shapes_and_lists_of_other_classes_plain_ones_are_made():
+    class Items(list):
+        pass
+
+    for value, plain in ((TensorShape((2, 3)), (2, 3)), (Items([1, 2]), [1, 2])):
+        leaves, structure = flatten(value)
+        again = unflatten(structure, leaves)
+        assert again == plain and type(again) is type(plain)
 
 
 def test_what_only_resembles_a_named_tuple_is_a_leaf():
