@@ -155,3 +155,20 @@ def test_groups_in_functions(engine, capsys):
         "Const",
         "AddV2",
     ]
+
+
+def test_a_copy_runs_as_its_original():
+    graph, v = dt.SessionGraph(), dt.Variable(1.0)
+    with graph.as_default():
+        p = graph.placeholder(dt.spec((), "bool"), "p")
+        x = graph.placeholder(dt.spec(()), "x")
+        steps = [v.assign_add(x), v.assign_sub(x * 3.0)]
+        chosen = ops.cond(p, lambda: v.assign(7.0) * 2.0, lambda: v * 3.0)
+    made = copy.copy(graph)
+    names = [t.name for t in steps]
+    run(made, names, x=10.0)
+    assert (type(made), v.numpy()) == (dt.SessionGraph, -19.0)
+    assert (run(made, chosen.name, p=True), v.numpy()) == (14.0, 7.0)
+    with made.as_default():
+        assert v.assign(1.0).graph is made
+    made.validate()

@@ -11,6 +11,7 @@ from dovetail.autodiff.registry import checked_overrides
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import Where, describe, op_error, user_line
 from dovetail.core.op import Op
+from dovetail.core.provided import provided
 from dovetail.core.recording import building, recording
 from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
@@ -434,7 +435,14 @@ class GraphBase:
             return f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {self.name!r}."
         return f"{tensor!r} was removed from the graph {self.name!r}, so it cannot be used any more."
 
-    # assignments; a `SessionGraph` has rules of its own
+    # copies, and assignments; a `SessionGraph` has rules of its own
+
+    def new_like(self) -> Graph:
+        """An empty graph of the same kind and name."""
+        return provided.new_graph(self.name)
+
+    def take_notes(self, other: GraphBase, copies: Mapping[Operation, Operation]) -> None:
+        """Takes over what another graph, of which this is a copy, notes of its operations besides what they are."""
 
     def defers(self, variable: Variable) -> bool:
         """Whether what is recorded after an assignment of a variable reads the value of before."""

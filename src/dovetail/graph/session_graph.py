@@ -7,7 +7,7 @@ does it if the run computes it.  Each thread may have one such graph that is its
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -51,6 +51,20 @@ class SessionGraph(Graph):
 
     def __bool__(self) -> bool:
         return True  # also while it has no operations
+
+    # copies
+
+    def new_like(self) -> SessionGraph:
+        return SessionGraph(self.name)
+
+    def take_notes(self, other: Any, copies: Mapping[Operation, Operation]) -> None:
+        self._in_order, self._draws = set(other._in_order), Counter(other._draws)
+        self._changes = {copies[a]: change for a, change in other._changes.items() if a in copies}
+        self._belonging = {
+            copies[op]: [copies[a] for a in assignments if a in copies]
+            for op, assignments in other._belonging.items()
+            if op in copies
+        }
 
     # variables
 

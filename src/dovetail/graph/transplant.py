@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.errors import op_error
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.infer import fits
-from dovetail.core.provided import provided
 from dovetail.core.recording import recording
 from dovetail.core.table import OPS
 from dovetail.graph import trace
@@ -266,10 +265,11 @@ def copy_graph(graph: GraphBase, own: bool = False, made_for: Operation | None =
         graph: is not changed.
         own, made_for: as in `Copies`.
     """
-    copy = provided.new_graph(graph.name)
+    copy = graph.new_like()
     copies = transplant(graph.operations, copy, inputs=graph.inputs, own=own, made_for=made_for)
     copy.outputs = copies.of(graph.outputs)
     copy.state = graph.state.copied(copies.tensors)
+    copy.take_notes(graph, copies.operations)
     return copy
 
 
