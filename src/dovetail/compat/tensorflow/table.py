@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
 from dovetail.core.op import Op
+from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_tensor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -120,7 +120,15 @@ def _renamed(target: Callable[..., Any], parameters: str, alike: bool) -> Callab
     takes = {*known, "name"} if _takes_name(target) else {*known}
     required = {name for name, p in known.items() if p.default is p.empty}
 
+    straight = 0  # so many parameters are the target's first ones, in its order
+    for mine, own in zip(ours.values(), known, strict=False):
+        if mine != own:
+            break
+        straight += 1
+
     def call(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) <= straight and all(arg is not None for arg in args):
+            return target(*(alike_values(args) if alike and any(type(arg) is not Tensor for arg in args) else args))
         if len(args) > len(ours):
             raise TypeError(f"it takes {len(ours)} arguments but {len(args)} were given.")
         given: dict[str, Any] = {}
@@ -157,7 +165,10 @@ def told(title: str, function: Callable[..., Any], scope: bool) -> Callable[...,
     def call(*args: Any, **kwargs: Any) -> Any:
         name = None if place is None else args[place] if place < len(args) else kwargs.get("name")
         try:
-            with scoped(name) if scope else nullcontext():
+            if scope and name is not None:
+                with graph_mode.name_scope(name):
+                    result = function(*args, **kwargs)
+            else:
                 result = function(*args, **kwargs)
             return graph_mode.recorded(result, name or title.rpartition(".")[2])
         except CONVENTIONAL as error:
@@ -167,11 +178,6 @@ def told(title: str, function: Callable[..., Any], scope: bool) -> Callable[...,
             raise
 
     return call
-
-
-def scoped(name: str | None) -> AbstractContextManager[Any]:
-    """A name scope in the graph that records, if there is one and there is a name."""
-    return nullcontext() if name is None else graph_mode.name_scope(name)
 
 
 def alike_values(values: Sequence[Any]) -> list[Any]:
