@@ -21,7 +21,8 @@ help:  ## this list
 demo: $(VENV)/demo.done  ## trains a model of Keras on Dovetail and shows what it learned
 	$(PY) -m dovetail demo $(ARGS)
 
-quick: $(VENV)/test.done  ## the tests on numpy alone
+# Two examples in docstrings place parts of graphs on torch.
+quick: $(VENV)/test.done  ## the tests on numpy alone, as if no other engine's library were installed
 	DOVETAIL_TEST_ALONE=1 $(ONE_THREAD) $(PY) -m pytest --numprocesses 2 --dist worksteal --quiet \
 	  --ignore tests/backend --ignore tests/interop --ignore tests/engines \
 	  --deselect src/dovetail/plan/function.py::dovetail.plan.function.Function.plan \

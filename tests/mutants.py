@@ -40,9 +40,11 @@ TRUNK = {
     "core/cache.py": ["tests/core/test_signature.py", "tests/graph/test_trace.py"],
     "core/dispatch.py": [
         "tests/core/test_arguments.py",
+        "tests/core/test_errors.py",
         "tests/autodiff/test_tape.py",
+        "tests/autodiff/test_registry.py",
+        "tests/graph/test_trace.py",
         "tests/ops/math/test_arithmetic.py",
-        "tests/ops/test_table.py",
     ],
     "core/rules.py": ["tests/core/test_rules.py", "tests/engines/test_rules.py"],
     "core/signature.py": ["tests/core/test_signature.py", "tests/core/test_dispatch.py"],
