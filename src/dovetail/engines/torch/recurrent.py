@@ -41,9 +41,9 @@ def _(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> tuple[Any, ...]:
         x, _, _, *weights = map(torch.zeros_like, (*tensors, bias))
         return x, g_h.clone(), g_c.clone(), *weights
     leaves = [t.detach().requires_grad_() for t in (*tensors, bias)]
-    with torch.enable_grad():
-        results = lstm(*leaves)
-    return torch.autograd.grad(results, leaves, (g, g_h, g_c))
+    with torch.enable_grad():  # of one number: to take what arrives at tensors, autograd imports sympy
+        total = sum((result * arriving).sum() for result, arriving in zip(lstm(*leaves), (g, g_h, g_c), strict=True))
+    return torch.autograd.grad(total, leaves)
 
 
 @rules("GRU")
