@@ -100,3 +100,12 @@ def test_loops_whose_gradient_needs_no_values(engine, case):
     c = ops.convert(np.float64(5))
     for call in (gradient(function), dt.function(gradient(function)), gradient(dt.function(function))):
         agree(call(c), [np.float64(slope)])
+
+
+def test_a_loop_that_replaces_what_it_carries_by_another_shape_has_gradients_of_the_first():
+    graph = dt.Graph()
+    x, n = graph.placeholder(dt.spec((2, 3)), "x"), graph.placeholder(dt.spec((None, None)), "n")
+    start = x + 0.0 * ops.sum(n)
+    result = ops.while_loop(lambda i, s: i < 1, lambda i, s: (i + 1, n * 2.0), (0, start))[1]
+    gradient = dt.gradients(ops.sum(result), x)[0]
+    assert gradient.eval({x: np.ones((2, 3)), n: np.ones((3, 2))}).tolist() == np.zeros((2, 3)).tolist()

@@ -94,8 +94,8 @@ def _carry(op: Any, arriving: Sequence[Gradient], around: list[int], summed: lis
 def _round(
     found: dict[int, Any], around: list[int], carry: Sequence[Any], summed: list[int], totals: Sequence[Any]
 ) -> list[Any]:
-    """The next `_carry`, from the gradients that one step finds."""
-    ends = [found[i] if i in found else zeros_like(g) for i, g in zip(around, carry, strict=True)]
+    """The next `_carry`, from the gradients that one step finds; zeros like `carry` where it finds none."""
+    ends = [found[i] if i in found else zeros_like(like) for i, like in zip(around, carry, strict=True)]
     return ends + [total + found[i] for i, total in zip(summed, totals, strict=True)]
 
 
@@ -232,7 +232,8 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     state = _placeholders(backward, body.inputs)
     found = dict(zip(reached, copy_into(step, backward, [*state, *carry]), strict=True))
     with backward.as_default(), backward.made_for(op):
-        backward.outputs = _round(found, around, carry, summed, totals)
+        before = [state[i] for i in around]  # of the shapes that the step was given, which may differ from what it made
+        backward.outputs = _round(found, around, before, summed, totals)
     first = _carry(op, arriving, around, summed)
     return _placed(op, [*around, *summed], while_gradient(init, constants, first, condition, body, backward, limit))
 
