@@ -14,7 +14,9 @@ import pytest
 import dovetail as dt
 from dovetail.core.engine_registry import current_engine, get_engine
 from dovetail.core.signature import signature
+from dovetail.core.table import OPS
 from tests.conftest import ENGINES
+from tests.ops.table import CASES, draw, is_differentiable
 
 TIMES = 3
 
@@ -185,3 +187,46 @@ def test_threads_call_at_once(engine):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+UNARY = [
+    op.name
+    for op, number in CASES
+    if number == 0 and op.body is not None and len(op.params) == 1 and not op.returns_tuple and is_differentiable(op, 0)
+]
+
+
+@dt.RegisterGradient("FortyTwoOfDispatch")
+def _forty_two(op, g):
+    return dt.ops.full_like(op.inputs[0], 42.0)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_a_composite_has_the_gradient_that_replaces_its_own(name, rng):
+    """Whether it has one of its own or that of its body, and whether the engine has a rule for it or runs the body."""
+    ((x,), _) = draw(OPS[name].samples[0], rng)
+    with dt.engine("numpy"), dt.gradient_override_map({name: "FortyTwoOfDispatch"}), dt.GradientTape() as tape:
+        x = dt.ops.convert(x)
+        tape.watch(x)
+        result = OPS[name](x)
+    assert np.unique(tape.gradient(result, x).numpy()).tolist() == [42.0]
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_a_tape_holds_a_composite_that_has_a_gradient_and_the_body_of_another(name, rng):
+    ((x,), _) = draw(OPS[name].samples[0], rng)
+    with dt.engine("numpy"), dt.GradientTape() as tape:
+        x = dt.ops.convert(x)
+        tape.watch(x)
+        OPS[name](x)
+    names = [node.op.name for node in tape.nodes]
+    assert (names == [name]) == (OPS[name].gradient_function is not None)
+
+
+@pytest.mark.parametrize("name", ["ZerosLike", "OnesLike"])
+def test_a_composite_without_a_gradient_has_none(name):
+    with dt.engine("numpy"), dt.GradientTape() as tape:
+        x = dt.ops.convert([1.0, 2.0])
+        tape.watch(x)
+        result = OPS[name](x)
+    assert tape.gradient(result, x) is None
