@@ -49,6 +49,7 @@ UNKNOWN = {
     "switch lazy": "both branches are called",
     "switch (1,) lazy": "both branches are called",
     "switch(bool[1]": "how many elements the condition has is not known",
+    "depthwise_conv2d(float32[0": "TensorFlow's own kernel gives an empty batch of unknown size the shape of its input",
     "local_conv": "the number of windows must be known",
     "ctc": "what is decoded has a length that depends on the values",
     "slice by a tensor": "how long the slice is is not known",

@@ -19,9 +19,10 @@ BATCHED = [
     if not (op.samples[n].dynamic or RANDOM in op.name or op.name in FUNCTIONS or op.name == "Print")
 ]
 COUNT = 3
-ONE_BY_ONE = {  # some of their arguments must be the same for all examples; CTC has loops
+ONE_BY_ONE = {  # some of their arguments must be the same for all examples; CTC and layers of steps have loops
     *(name for names in CONVOLUTIONS.values() for name in names),
     *("Slice", "XlaDynamicUpdateSlice", "XlaOptimizationBarrier", "CTCLoss", "CTCBeamSearchDecoder"),
+    *("LSTM", "LSTMGrad", "GRU", "GRUGrad"),
 }
 
 

@@ -53,6 +53,29 @@ def test_layers_are_their_loops(engine, name, dtype, rng):
 
 
 @pytest.mark.parametrize("name", LAYERS)
+def test_no_steps(engine, name, rng):
+    """The states stay, and so do their gradients."""
+    x, *given = [ops.convert(a) for a in arguments(rng, name)]
+    states = given[: len(given) - 3]
+
+    def layer(*given):
+        with dt.GradientTape() as tape:
+            for tensor in given:
+                tape.watch(tensor)
+            outputs, *last = getattr(ops, name)(*given)
+            loss = sum(ops.sum(state) for state in last)
+        return outputs, last, tape.gradient(loss, list(given))
+
+    for way in (layer, dt.function(layer)):
+        outputs, last, gradients = way(x[:, :0], *given)
+        assert outputs.shape == (BATCH, 0, UNITS)
+        for found, state in zip(last, states, strict=True):
+            assert found.numpy().tolist() == state.numpy().tolist()
+        sums = [float(ops.sum(gradient)) for gradient in gradients]
+        assert sums == [0.0, *[BATCH * UNITS] * len(states), 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", LAYERS)
 def test_gradients_are_those_of_a_loop(engine, name, rng):
     """Of all outputs, by all arguments; the loop is written step by step, and differentiated by the tape."""
     given = [ops.convert(a) for a in arguments(rng, name)]

@@ -39,7 +39,6 @@ def _lstm_spec(
     samples=[
         sample(*_ARGUMENTS, array(8)),
         sample(*_ARGUMENTS),
-        sample(array(2, 0, 4), *_ARGUMENTS[1:]),
         sample(array(0, 3, 4), array(0, 2), array(0, 2), *_ARGUMENTS[3:]),
     ],
 )
