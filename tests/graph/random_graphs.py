@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ STEPS = [
     lambda x, y, c: ops.scan(lambda s, row: (ops.tanh(s + row), s * row + y[0]), x[0], y)[1],
     lambda x, y, c: ops.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, s * 0.5 + y), (0, x))[1],
 ]
+LONGEST = 200  # steps of a loop; those that are drawn take a few
 NUMBERS = [0.0, 1.0, -1.0, 2.0, 0.5, -3.0]
 
 
@@ -124,9 +126,11 @@ def _if(condition: Any, inputs: Any, then_branch: Graph, else_branch: Graph) -> 
 
 def _while(init: Any, constants: Any, condition: Graph, body: Graph, limit: Any) -> list[np.ndarray]:
     state = [t.numpy() for t in init]
-    while interpret(condition, [*state, *constants])[0][0]:
+    for _ in range(LONGEST):
+        if not interpret(condition, [*state, *constants])[0][0]:
+            return state
         state = interpret(body, [*state, *constants])[0]
-    return state
+    return hypothesis.reject()  # an edit made a loop without an end
 
 
 def _scan(init: Any, xs: Any, constants: Any, body: Graph, length: Any, reverse: Any) -> list[np.ndarray]:
