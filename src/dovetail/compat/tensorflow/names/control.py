@@ -333,6 +333,33 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
     return _call_python("py_function", func, inp, Tout, as_arrays=False)
 
 
+# -- waiting for others ----------------------------------------------------------------------------------------------
+
+
+@function("tuple", "v2")
+def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
+    """Tensors that are there once all of them are.
+
+    Source: `tf.tuple`.
+    """
+    return _together(tensors)
+
+
+@function("tuple", "v1")
+def tuple_v1(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
+    """Tensors that are there once all of them are.
+
+    Source: `tf.compat.v1.tuple`.
+    """
+    return _together(tensors)
+
+
+def _together(tensors: Sequence[Any]) -> list[Any]:
+    there = [t for t in tensors if t is not None]
+    found = iter(ops.identity_n(there) if there else ())
+    return [None if t is None else next(found) for t in tensors]
+
+
 value("TensorArray", TensorArray)
 absent(
     "queue. QueueBase FIFOQueue train.Coordinator train.start_queue_runners", "Queues are not offered: feed batches."

@@ -1,0 +1,113 @@
+"""TensorFlow's names of what makes tensors of numbers: zeros, ranges, masks, one-hot codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail import ops
+from dovetail.compat.tensorflow.names.shapes import of_dtype
+from dovetail.compat.tensorflow.table import function, row
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import is_tensor
+from dovetail.ops.shapes.shape import dims_of
+
+row("fill", ops.full, "dims:shape value:fill_value")
+row("zeros_like", ops.zeros_like, "input:x dtype", v1="tensor:x dtype name")
+row("ones_like", ops.ones_like, "input:x dtype", v1="tensor:x dtype name")
+
+
+@function("zeros")
+def zeros(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Any:
+    """A tensor of zeros.
+
+    Source: `tf.zeros`.
+    """
+    return ops.zeros(shape, as_dtype(dtype))
+
+
+@function("ones")
+def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Any:
+    """A tensor of ones.
+
+    Source: `tf.ones`.
+    """
+    return ops.ones(shape, as_dtype(dtype))
+
+
+@function("eye linalg.eye")
+def eye(
+    num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = "float32", name: str | None = None
+) -> Any:
+    """Identity matrices.
+
+    Source: `tf.eye`.
+    """
+    one = ops.eye(num_rows, num_columns, dtype=as_dtype(dtype))
+    return one if batch_shape is None else ops.broadcast_to(one, [*batch_shape, *dims_of(one)])
+
+
+@function("range", scope=True)
+def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Any:
+    """Evenly spaced numbers, up to but without the limit.
+
+    Source: `tf.range`.
+    """
+    if not any(map(is_tensor, (start, limit, delta))) and delta == 0:
+        raise op_error(ValueError, "tf.range", "delta must not be 0.")
+    return ops.arange(start, limit, delta, dtype)
+
+
+@function("linspace lin_space", scope=True)
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Any:
+    """So many evenly spaced numbers, the last one among them.
+
+    Source: `tf.linspace`.
+    """
+    return ops.linspace(start, stop, int(num), axis=axis)
+
+
+@function("one_hot", scope=True)
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Vectors with one value where the index says, and another elsewhere.
+
+    Source: `tf.one_hot`.
+    """
+    given = [v for v in (on_value, off_value) if v is not None]
+    if dtype is None:
+        dtype = ops.convert(given[0]).dtype if given else "float32"
+    axis = -1 if axis is None else axis
+    if not given:
+        return ops.one_hot(indices, depth, axis, as_dtype(dtype))
+    hot = ops.one_hot(indices, depth, axis, "bool")
+    on, off = (ops.cast(default if v is None else v, dtype) for v, default in ((on_value, 1), (off_value, 0)))
+    return ops.where(hot, on, off)
+
+
+@function("sequence_mask", scope=True)
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Any:
+    """Which steps of sequences are there, by their lengths.
+
+    Source: `tf.sequence_mask`.
+    """
+    lengths = ops.convert(lengths)
+    steps = ops.arange(0, ops.max(lengths) if maxlen is None else maxlen)
+    mask = ops.less(ops.cast(steps, lengths.dtype), ops.expand_dims(lengths, -1))
+    return of_dtype(mask, dtype)
+
+
+@function("meshgrid")
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
+    """The coordinates of a grid.
+
+    Source: `tf.meshgrid`.
+    """
+    return ops.meshgrid(*args, indexing=indexing)  # type: ignore[arg-type]  # the op checks the word

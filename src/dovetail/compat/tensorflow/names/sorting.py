@@ -1,0 +1,101 @@
+"""TensorFlow's names of sorting, and of what is found in sorted values."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dovetail import ops
+from dovetail.compat.tensorflow.names.shapes import of_dtype
+from dovetail.compat.tensorflow.table import function
+from dovetail.core.errors import op_error
+from dovetail.ops.shapes.shape import dims_of
+
+
+def _descending(direction: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise op_error(ValueError, "tf.sort", f"the direction is ASCENDING or DESCENDING, not {direction!r}.")
+    return direction == "DESCENDING"
+
+
+@function("sort", scope=True)
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
+    """A tensor, sorted along an axis.
+
+    Source: `tf.sort`.
+    """
+    found = ops.sort(values, int(axis))
+    return ops.flip(found, int(axis)) if _descending(direction) else found
+
+
+@function("argsort", scope=True)
+def argsort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> Any:
+    """The order in which the elements along an axis are sorted; equal ones stay in theirs.
+
+    Source: `tf.argsort`.
+    """
+    if not _descending(direction):
+        return ops.argsort(values, int(axis))
+    turned = ops.argsort(ops.flip(values, int(axis)), int(axis))
+    last = ops.subtract(dims_of(ops.convert(values))[int(axis)], 1)
+    return ops.subtract(ops.cast(last, "int32"), ops.flip(turned, int(axis)))
+
+
+@function("searchsorted", scope=True)
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = "int32", name: str | None = None
+) -> Any:
+    """Where values would be put into sorted sequences.
+
+    Source: `tf.searchsorted`.
+    """
+    sequence, values = ops.convert(sorted_sequence), ops.convert(values)
+    if len(dims_of(sequence)) == 1:
+        return of_dtype(ops.searchsorted(sequence, values, side), out_type)  # type: ignore[call-overload]  # the op checks it
+    compare = ops.less if side == "left" else ops.less_equal
+    before = compare(ops.expand_dims(sequence, -2), ops.expand_dims(values, -1))
+    return ops.sum(ops.cast(before, out_type), -1)
+
+
+class Unique(NamedTuple):
+    """What `tf.unique` returns."""
+
+    y: Any
+    idx: Any
+
+
+class UniqueWithCounts(NamedTuple):
+    """What `tf.unique_with_counts` returns."""
+
+    y: Any
+    idx: Any
+    count: Any
+
+
+@function("unique_with_counts", scope=True)
+def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) -> UniqueWithCounts:
+    """The different elements of a vector, in the order in which they come, their numbers, and how often each is there.
+
+    Source: `tf.unique_with_counts`.
+    """
+    if len(dims_of(ops.convert(x))) != 1:
+        raise op_error(ValueError, "tf.unique", "it needs a vector.")
+    values, inverse, counts = ops.unique(x)
+    count, length = dims_of(values)[0], dims_of(inverse)[0]
+    first = ops.tensor_scatter_min(
+        ops.broadcast_to(ops.cast(length, "int32"), [count]), ops.expand_dims(inverse, -1), ops.arange(0, length)
+    )
+    order = ops.argsort(first)
+    place = ops.argsort(order)
+    found = ops.gather(values, order), ops.gather(place, inverse), ops.gather(counts, order)
+    return UniqueWithCounts(found[0], of_dtype(found[1], out_idx), of_dtype(found[2], out_idx))
+
+
+@function("unique", scope=True)
+def unique(x: Any, out_idx: Any = "int32", name: str | None = None) -> Unique:
+    """The different elements of a vector, in the order in which they come, and their numbers.
+
+    Source: `tf.unique`.
+    """
+    return Unique(*unique_with_counts(x, out_idx)[:2])
