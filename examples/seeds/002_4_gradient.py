@@ -1,6 +1,6 @@
 """The gradient of a function that is written in K, from a tape."""
 
-import dovetail as tf  # was: import tensorflow as tf
+import dovetail.compat.tensorflow as tf  # was: import tensorflow as tf
 from dovetail import backend as K  # was: import tensorflow.keras.backend as K
 
 x = tf.Variable(3.0)

@@ -1,7 +1,7 @@
 """A training loop of one's own: a step that is compiled, with a tape and an optimizer of Keras."""
 
 import keras_dovetail
-import dovetail as tf  # was: import tensorflow as tf
+import dovetail.compat.tensorflow as tf  # was: import tensorflow as tf
 from dovetail import backend as K  # was: import tensorflow.keras.backend as K
 from keras.losses import SparseCategoricalCrossentropy  # was: tf.keras.losses.SparseCategoricalCrossentropy
 from keras.optimizers import Adam  # was: tf.keras.optimizers.Adam

@@ -7,8 +7,8 @@ import io
 import runpy
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
@@ -18,9 +18,11 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import backend as K
-from tests.keras_backends import main
+from dovetail.autodiff import registry
+from dovetail.compat import tensorflow as tf
+from tests.keras_backends import main, told
+from tests.keras_dovetail.seeds_by_tensorflow import SEEDS
 
-SEEDS = Path(__file__).parents[2] / "examples" / "seeds"
 ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
 RANDOM = np.random.default_rng(0)
 
@@ -30,12 +32,21 @@ def near(found, wanted, rtol=2e-4):
 
 
 def ran(name: str) -> Iterator[dict[str, Any]]:
-    """What a program's names stand for when it ran, on each engine in turn; that engine is current then."""
+    """What a program's names stand for when it ran, on each engine in turn; that engine is current then.
+
+    If TensorFlow runs the program, too, it prints the same there.
+    """
+    by_tensorflow = told("tests.keras_dovetail.seeds_by_tensorflow", "tensorflow") if "tensorflow" in ENGINES else {}
     for engine in ENGINES:
-        with dt.engine(engine), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        with dt.engine(engine), warnings.catch_warnings(), mock.patch.dict(registry._registered):
             warnings.filterwarnings("ignore", "Do not pass an `input_shape`")
+            keras.utils.clear_session()  # names of layers count from the start
             keras.utils.set_random_seed(1)
-            yield runpy.run_path(str(SEEDS / f"{name}.py"))
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                names = runpy.run_path(str(SEEDS / f"{name}.py"))
+            assert output.getvalue() == by_tensorflow.get(name, output.getvalue())
+            yield names
+        tf.compat.v1.enable_eager_execution()  # some programs open a graph, and leave it open
 
 
 def fell_alike(losses: list[Any]) -> None:
@@ -47,6 +58,31 @@ def fell_alike(losses: list[Any]) -> None:
 
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
+
+
+def check_000_1_device_placement():
+    for names in ran("000_1_device_placement"):
+        weights1, bias1, weights2, bias2 = names["weights"]
+        hidden = np.maximum(names["dummy_input"] @ weights1 + bias1, 0)
+        near(names["result"], hidden @ weights2 + bias2)
+        assert names["result"].shape == (2, 5) and np.ptp(weights1) > 1 and (hidden == 0).any()
+        assert names["output2"].name == "relu_output:0"
+
+
+def check_000_2_custom_gradient():
+    for names in ran("000_2_custom_gradient"):
+        x = 2 - 0.001 * np.arange(5)
+        near(names["printed"], np.stack([(x - 1) ** 2, np.full(5, 0.1)], axis=1))
+        near(names["trained"], 1.995)
+
+
+def check_000_3_graph_edit():
+    for names in ran("000_3_graph_edit"):
+        before = names["model"](names["input_data"]).numpy()  # the model itself is as it was
+        wanted = (before - before.mean(1, keepdims=True)) / before.std(1, keepdims=True)
+        near(names["output_val"], wanted, rtol=1e-3)
+        near(names["output_of_graph"], names["output_val"])
+        assert not names["graph"].find(type="ReadVariableOp") and names["consumers"][0].name == "output"
 
 
 def check_001_1_custom_activation():

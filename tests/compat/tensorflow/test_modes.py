@@ -143,6 +143,12 @@ def test_errors_are_pythons_own():
         session.run(tf.constant(1.0))
 
 
+def test_a_loss_that_was_computed_has_no_gradients():
+    x = tf.Variable(2.0)
+    with pytest.raises(RuntimeError, match=r"GradientDescentOptimizer: the loss was computed already.*a function"):
+        v1.train.GradientDescentOptimizer(0.1).minimize(tf.square(x))
+
+
 def test_ops_without_gradients():
     tf.no_gradient("ForgottenForCompat")
     with v1.Graph().as_default() as graph:

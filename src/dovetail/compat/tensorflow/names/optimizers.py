@@ -14,6 +14,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import is_recorded
 
 Updates = list[tuple[Any, Any]]  # variables and their new values
 
@@ -74,12 +75,19 @@ class Optimizer:
             loss: a tensor of a graph, or a function.
             var_list: variables; those of the graph that are trained, or that the function reads, if not given.
             grad_loss: what arrives at the loss.
+
+        Raises:
+            RuntimeError: the loss is a number that was computed already.
+            ValueError: there are no variables to train.
         """
         if callable(loss):
             with GradientTape() as tape:
                 result = loss()
             variables = nest_flatten(list(var_list)) if var_list else tape.watched_variables()
             return list(zip(tape.gradient(result, variables, grad_loss), variables, strict=True))
+        if not is_recorded(loss):
+            problem = "the loss was computed already: give a function that computes it, or build a graph"
+            raise op_error(RuntimeError, f"tf.train.{type(self).__name__}", f"{problem} (disable_eager_execution).")
         graph = loss.graph.outermost
         variables = nest_flatten(list(var_list or graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)))
         if not variables:
