@@ -18,6 +18,11 @@ REFUSED = (ValueError, TypeError, LookupError)
 x, y = dt.wildcards("x y")
 
 
+@dt.RegisterGradient("SlopeOfTanh")
+def _(op: Any, g: Any) -> Any:
+    return g * ops.exp(-2.0 * ops.log(ops.cosh(op.inputs[0])))  # what it is, said in another way
+
+
 def _pick(items: list[Any], number: int) -> Any:
     return items[number % len(items)]
 
@@ -110,9 +115,14 @@ def _freeze(graph: Graph, first: int, second: int, number: int) -> None:
     graph.freeze()
 
 
+def _override(graph: Graph, first: int, second: int, number: int) -> None:
+    overrides = _pick([{"Tanh": "SlopeOfTanh", "Exp": None}, {"Tanh": "SlopeOfTanh", "Mul": "Nobodys"}], number)
+    graph.override_gradients(overrides, within=[_pick(graph.operations, first), _pick(graph.operations, second)])
+
+
 def _give_up(graph: Graph, first: int, second: int, number: int) -> None:
     with graph.edit():
-        for edit in (_put_function_behind, _rename, _change, _import, _set_outputs):
+        for edit in (_put_function_behind, _rename, _change, _import, _override, _set_outputs):
             with contextlib.suppress(*REFUSED):
                 edit(graph, first, second, number)
         raise ValueError("given up")
@@ -164,6 +174,7 @@ EDITS: list[Callable[[Graph, int, int, int], None]] = [
     _replace_input, _replace_input, _replace_all_uses, _put_behind, _insert_before, _remove, _wait, _rewrite, _import,
     _set_outputs, _change, _change, _put_function_behind, _put_function_behind, _rename, _copy_part, _freeze, _give_up,
     _use_what_was_removed, _apply_pass, _bring_in, _bring_in, _add_output,
+    _override,
 ]  # fmt: skip
 NUMBER = st.integers(0, 10**6)
 edits = st.lists(st.tuples(st.integers(0, len(EDITS) - 1), NUMBER, NUMBER, NUMBER, NUMBER), max_size=10)
@@ -189,6 +200,7 @@ def dump(graph: Graph) -> Any:
                 op.control_inputs,
                 op.control_outputs,
                 op.layout,
+                dict(op.overrides),
                 _attrs(op),
             )
             for op in graph.operations

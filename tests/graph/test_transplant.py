@@ -5,7 +5,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.graph.journal import all_or_nothing
-from dovetail.graph.transplant import Variables, copy_graph, copy_into, override_gradients, transplant
+from dovetail.graph.transplant import Variables, copy_graph, copy_into, transplant
 from tests.graph.test_copies import program
 
 # -- variables and eager Tensors, by what becomes of them --------------------------------------------------------------
@@ -257,20 +257,3 @@ def test_a_copy_takes_its_inputs_in_order():
     assert len(target) == 3
     with pytest.raises(TypeError, match="has 2 inputs, not 1"):
         copy_into(graph, target, [a])
-
-
-def test_override_gradients_reaches_the_bodies_of_loops():
-    @dt.RegisterGradient("CopiesOwn")
-    def _(op, g):
-        return g * 5.0
-
-    graph = dt.Graph()
-    x = graph.placeholder(dt.spec(()), "x")
-    with graph.gradient_override_map({"Exp": "CopiesOwn"}):
-        y = ops.scan(lambda s, _: (ops.tanh(s), None), x, length=2)[0]
-    override_gradients(y.op, {"Tanh": "CopiesOwn"})
-    expected = {"Tanh": "CopiesOwn", "Exp": "CopiesOwn"}
-    inner = [dict(op.overrides) for op in y.op.attr("body").operations if op.type == "Tanh"]
-    assert (dict(y.op.overrides), inner) == (expected, [expected])
-    override_gradients(y.op, {})
-    assert dict(y.op.overrides) == expected

@@ -7,7 +7,8 @@
     with gradient_override_map({"Relu": "GuidedRelu"}):
         y = model(x)
 
-Operations carry the map under which they were made; the name is looked up when a gradient is asked for.
+A name that nobody registered may be the type of an op: `{"Round": "Identity"}` lets gradients through.  Operations
+carry the map under which they were made; the name is looked up when a gradient is asked for.
 """
 
 from __future__ import annotations
@@ -76,18 +77,32 @@ def registered_gradient(name: str, node: Any) -> GradientFunction:
     """The gradient function that a node's override map names.
 
     Raises:
-        LookupError: nothing is registered under the name.
+        LookupError: nothing is registered under the name, and it is not the type of an op that has a gradient function.
     """
-    found = _registered.get(name)
+    found = _gradient_named(name)
     if found is None:
-        close = get_close_matches(name, _registered)
-        hint = f"did you mean {' or '.join(close)}?" if close else "register it with RegisterGradient(name)."
-        raise op_error(LookupError, node.op.name, f"no gradient is registered as {name!r}; {hint}", where=node.where)
+        raise op_error(LookupError, node.op.name, _not_registered(name), where=node.where)
     return found
 
 
-def checked_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
+def _gradient_named(name: str) -> GradientFunction | None:
+    return _registered.get(name) or (OPS[name].gradient_function if name in OPS else None)
+
+
+def _not_registered(name: str) -> str:
+    if name in OPS:
+        return f"the op {name!r} has no gradient function that could stand in another op's place."
+    close = get_close_matches(name, _registered)
+    hint = f"did you mean {' or '.join(close)}?" if close else "register it with RegisterGradient(name)."
+    return f"no gradient is registered as {name!r}; {hint}"
+
+
+def checked_overrides(overrides: Mapping[str, str], title: str = "gradient_override_map") -> dict[str, str]:
     """The override map as a dict.
+
+    Args:
+        overrides: op type → name of a gradient, which may be registered later.
+        title: what errors begin with.
 
     Raises:
         LookupError: a key is not the type of an op.
@@ -96,8 +111,20 @@ def checked_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
         if op_type not in OPS:
             close = get_close_matches(str(op_type), OPS)
             hint = f"; did you mean {' or '.join(close)}?" if close else "."
-            raise LookupError(f"gradient_override_map: there is no op of the type {op_type!r}{hint}")
+            raise LookupError(f"{title}: there is no op of the type {op_type!r}{hint}")
     return dict(overrides)
+
+
+def registered_overrides(overrides: Mapping[str, str | None], title: str) -> dict[str, Any]:
+    """The override map as a dict, each of whose gradients there is now; None stands for an op's own.
+
+    Raises:
+        LookupError: a key is not the type of an op, or a name that of a gradient.
+    """
+    for name in overrides.values():
+        if name is not None and _gradient_named(name) is None:
+            raise LookupError(f"{title}: {_not_registered(name)}")
+    return checked_overrides(overrides, title)  # type: ignore[arg-type]  # it keeps what it is given
 
 
 @contextmanager
@@ -107,7 +134,7 @@ def gradient_override_map(overrides: Mapping[str, str]) -> Iterator[None]:
     So do those of a graph that is imported or called there, and those of a compiled function that is called there.
 
     Args:
-        overrides: op type → name of a registered gradient.
+        overrides: op type → name of a registered gradient, or the type of another op, whose gradient it then has.
 
     Raises:
         LookupError: a key is not the type of an op; or, when a gradient is asked for, a name is not registered.

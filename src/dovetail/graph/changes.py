@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from dovetail.autodiff.registry import registered_overrides
 from dovetail.core import arguments
 from dovetail.core.errors import describe, op_error
 from dovetail.core.kinds import Kind
@@ -17,6 +18,7 @@ from dovetail.graph.held import add_output, body_of
 from dovetail.graph.inference import infer_from
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
+from dovetail.graph.overriding import override_gradients
 from dovetail.graph.user_pass import GraphPass
 
 if TYPE_CHECKING:
@@ -101,6 +103,47 @@ class Changes(Editing):
                 new = function(place)
             self.replace_all_uses(place, new)
         return new
+
+    def override_gradients(
+        self, overrides: Mapping[str, str | None], within: Iterable[Operation | GraphTensor] | None = None
+    ) -> int:
+        """Gives operations that are there their gradients by name; those that are asked for from then on use them.
+
+        Args:
+            overrides: op type → name of a gradient that is registered with `RegisterGradient`, or the type of another
+                op, whose gradient it then has; None for the op's own.  As a map around an operation that is made, it
+                also holds for what a composite consists of, and for branches and bodies of loops.
+            within: operations, and tensors that stand for theirs, of the graph or of graphs inside of it; all of them,
+                if not given.
+
+        Returns:
+            How many operations of these types there are, without those that composites consist of.
+
+        Raises:
+            LookupError: a key is not the type of an op, or there is no gradient of a name.
+            ValueError: an operation is of another graph, or was removed.  Then nothing is done.
+
+        Source: `tf.Graph.gradient_override_map`, for a graph that was built.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> x = graph.placeholder(dt.spec((3,)), "x")
+            >>> y = dt.ops.round(x) * 2.0
+            >>> graph.override_gradients({"Round": "Identity"})
+            1
+            >>> dt.gradients(y, x)[0].eval({x: [0.2, 0.7, 1.1]})
+            array([2., 2., 2.], dtype=float32)
+        """
+        checked = registered_overrides(overrides, "override_gradients")
+        self.check_changeable()
+        own = {cast("Graph", self), *self.subgraphs()}
+        chosen = self.operations if within is None else [x.op if isinstance(x, GraphTensor) else x for x in within]
+        for operation in chosen:
+            (operation.graph if operation.graph in own else self)._check_member(operation)
+        with all_or_nothing():
+            reached = override_gradients(chosen, checked)
+        return sum(operation.type in overrides for operation in reached)
 
     def rename_scope(self, old: str, new: str) -> int:
         """Gives the operations of a name scope another one.

@@ -19,7 +19,7 @@ class NodeDef:
         name, op: its name and type.
         input: names of what it takes: `x` for a first output, `x:1` for a second, `^x` for a control input.
         device: where it is to be computed; empty where the plan chooses.
-        attr: its static arguments by name.
+        attr: its static arguments by name; `_gradient_op_type` is the name of a gradient that an override map gives it.
 
     Source: `tf.compat.v1.NodeDef`.
 
@@ -56,4 +56,6 @@ def node_def_of(operation: Operation) -> NodeDef:
     """An operation as plain data."""
     inputs = [t.op.name if t.index == 0 else t.name for t in operation.inputs]
     inputs += [f"^{other.name}" for other in operation.control_inputs]
-    return NodeDef(operation.name, operation.type, inputs, operation.device or "", dict(operation.attrs))
+    named = operation.overrides.get(operation.type)
+    attrs = {**operation.attrs, **({} if named is None else {"_gradient_op_type": named})}
+    return NodeDef(operation.name, operation.type, inputs, operation.device or "", attrs)

@@ -21,6 +21,7 @@ from dovetail.graph import trace
 from dovetail.graph.base import GraphBase
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.overriding import override_gradients
 from dovetail.graph.partial import known_ints
 from dovetail.graph.reach import waited_for
 
@@ -126,7 +127,7 @@ class Copies:
             copy.take_after(operation)
         self._hand_on_origin(operation, copy)
         if self.overrides:
-            override_gradients(copy, self.overrides)
+            override_gradients([copy], self.overrides)
         self.operations[operation] = copy
         for tensor, new in zip(operation.outputs, copy.outputs, strict=True):
             known.setdefault(tensor, new)
@@ -323,12 +324,3 @@ def replay(graph: Graph, *inputs: Any) -> Any:
 def _check_count(graph: Graph, inputs: Sequence[Any]) -> None:
     if len(inputs) != len(graph.inputs):
         raise op_error(TypeError, graph.name, f"the graph has {len(graph.inputs)} inputs, not {len(inputs)}.")
-
-
-def override_gradients(operation: Operation, overrides: Mapping[str, str]) -> None:
-    """Gives an operation, and those of the graphs that it holds, a gradient override map over the one it has."""
-    operation.overrides = {**operation.overrides, **overrides}
-    for value in operation.attrs.values():
-        if isinstance(value, GraphBase):
-            for inner in value.operations:
-                override_gradients(inner, overrides)

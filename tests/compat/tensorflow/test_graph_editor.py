@@ -135,3 +135,36 @@ def test_raw_ops(engine):
     assert tf.raw_ops.Relu(features=np.float32([-1, 2])).numpy().tolist() == [0.0, 2.0]
     with pytest.raises(TypeError, match=r"no argument 'c'.*takes x, y"):
         tf.raw_ops.AddV2(a=1.0, c=2.0)
+
+
+@tf.RegisterGradient("EditorsGuided")
+def _(op, g):
+    return tf.where(tf.logical_and(g > 0.0, op.outputs[0] > 0.0), g, tf.zeros_like(g))
+
+
+def test_gradients_by_type_while_building_on_a_graph_that_is_there_and_imported(engine):
+    """Guided backpropagation: of relu(x) · [1, -1, 1] at [1, 2, -3], [1, 0, 0] where plainly it is [1, -1, 0]."""
+
+    def net(x):
+        loop = tf.while_loop(lambda i, h: i < 1, lambda i, h: (i + 1, tf.nn.relu(h)), (0, x))[1]
+        return loop * tf.constant([1.0, -1.0, 1.0])
+
+    def found(y, x):
+        return v1.Session(graph=y.graph).run(v1.gradients(y, x)[0], {x: [1.0, 2.0, -3.0]}).tolist()
+
+    override = {"Relu": "EditorsGuided"}
+    with v1.Graph().as_default() as graph:
+        x = v1.placeholder(v1.float32, [3], name="x")
+        plain = tf.identity(net(x), name="plain")
+        with graph.gradient_override_map(override):
+            guided = net(x)
+    definition = graph.as_graph_def()
+    assert (found(plain, x), found(guided, x)) == ([1.0, -1.0, 0.0], [1.0, 0.0, 0.0])
+    assert graph.override_gradients(override, within=ge.get_backward_walk_ops(plain)) == 1
+    assert found(plain, x) == [1.0, 0.0, 0.0]
+    with v1.Graph().as_default() as other:
+        z = v1.placeholder(v1.float32, [3], name="z")
+        with other.gradient_override_map(override):
+            (imported,) = v1.import_graph_def(definition, {"x:0": z}, ["plain:0"])
+        (after,) = v1.import_graph_def(definition, {"x:0": z}, ["plain:0"], name="after")
+    assert (found(imported, z), found(after, z)) == ([1.0, 0.0, 0.0], [1.0, -1.0, 0.0])
