@@ -56,11 +56,11 @@ def serve(engine: str) -> None:
 
 
 class Server:
-    """A process that holds a model on a backend of Keras, or on Dovetail with an engine."""
+    """A process that holds a model on a backend of Keras, or on Dovetail with an engine; a script serves in it."""
 
-    def __init__(self, backend: str, engine: str) -> None:
+    def __init__(self, backend: str, engine: str, script: str = __file__) -> None:
         environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        command = [sys.executable, __file__, "--serve", engine]
+        command = [sys.executable, script, "--serve", engine]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True, cwd=Path.cwd())
 

@@ -11,6 +11,7 @@ from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.registry import RegisterGradient, gradient_override_map
 from dovetail.autodiff.tape import GradientTape
 from dovetail.core import config, dtypes, errors
+from dovetail.core import memory as _memory
 from dovetail.core.devices import device
 from dovetail.core.engine_registry import engine, list_engines, set_engine
 from dovetail.core.spec import TensorSpec, spec
@@ -27,6 +28,7 @@ from dovetail.ops.random.generator import Generator
 from dovetail.plan.function import function
 from dovetail.plan.session import Session
 
+_memory.follow_environment()
 companions.install()
 
 

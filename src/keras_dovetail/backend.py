@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dovetail.core import memory
 from keras_dovetail import core as core
 from keras_dovetail import distribution_lib as distribution_lib
 from keras_dovetail import random as random
@@ -35,3 +36,5 @@ from keras_dovetail.rnn import cudnn_ok as cudnn_ok
 from keras_dovetail.rnn import gru as gru
 from keras_dovetail.rnn import lstm as lstm
 from keras_dovetail.rnn import rnn as rnn
+
+memory.keep_by_default()  # the program is Keras, on Dovetail

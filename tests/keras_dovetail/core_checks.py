@@ -17,6 +17,7 @@ from keras import ops
 from keras.src import backend
 
 import dovetail as dt
+from dovetail.core import memory
 from dovetail.core.provided import provided
 from tests.keras_backends import main
 
@@ -36,6 +37,10 @@ def check_nothing_for_stock_backends_is_registered():
 
 def check_only_numpy_is_loaded():
     assert not {"dovetail.engines.torch", "dovetail.engines.jax", "dovetail.engines.tensorflow"} & sys.modules.keys()
+
+
+def check_memory_stays():
+    assert dt.config.keep_memory() or memory._glibc() is None
 
 
 def check_examples():

@@ -20,14 +20,16 @@ FOLDERS = (
     *("random", "saving", "trainers", "utils", "wrappers"),
 )
 ONE_IN = {"numpy": 75, "torch": 180, "jax": 300}  # of the tests, always the same; jax compiles what each calls
+PARTS = [[folder] for folder in FOLDERS] if WHOLE else [list(FOLDERS)]  # each run in a process of its own
 
 
+@pytest.mark.parametrize("folders", PARTS, ids=lambda folders: folders[0] if WHOLE else "all")
 @pytest.mark.parametrize("engine", [name for name in ("numpy", "torch", "jax") if name in ENGINES])
-def test_what_keras_tests_passes(engine):
-    found = run.measured(list(FOLDERS), "dovetail", engine, 5 if WHOLE else ONE_IN[engine], 120)
+def test_what_keras_tests_passes(engine, folders):
+    found = run.measured(folders, "dovetail", engine, 5 if WHOLE else ONE_IN[engine], 120)
     counted = run.row(found, read(engine))
     assert not counted.wrong
-    assert counted.share >= 0.97 and counted.passed > 10
+    assert counted.share >= 0.97 and counted.passed > 0
 
 
 def test_what_names_backends_names_dovetail():

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.core.errors import did_you_mean, op_error
+from dovetail.core.memory import keep_memory as keep_memory
+from dovetail.core.memory import set_keep_memory as set_keep_memory
 
 DEFAULTS: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
 _settings = dict(DEFAULTS)

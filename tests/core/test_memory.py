@@ -1,0 +1,105 @@
+"""Memory that stays with the process: what is told to the C library, what it does, and what is said where it cannot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import dovetail as dt
+from dovetail.core import memory
+
+ALLOCATE = """
+    import resource
+    import numpy as np
+    def faults(rounds):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(rounds):
+            np.empty(5_000_000, "float32")[::512] = 1.0  # a page each
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    faults(3)
+    print(faults(20))
+"""
+
+needs_glibc = pytest.mark.skipif(memory._glibc() is None, reason="the C library here is not glibc, which it is about")
+
+
+def printed(program: str, **environment: str) -> str:
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True).stdout
+
+
+@needs_glibc
+def test_blocks_stay():
+    freed = int(printed(f"    import dovetail{ALLOCATE}", DOVETAIL_KEEP_MEMORY="0"))
+    kept = int(printed(f"    import dovetail{ALLOCATE}", DOVETAIL_KEEP_MEMORY="1"))
+    assert kept < freed / 5
+
+
+@needs_glibc
+def test_blocks_go_again():
+    program = "    import dovetail.core.config as c; c.set_keep_memory(True); c.set_keep_memory(False)"
+    freed = int(printed(f"    import dovetail{ALLOCATE}"))
+    assert int(printed(f"{program}{ALLOCATE}")) > freed / 2
+
+
+@pytest.mark.parametrize(
+    "environment, set_first, kept",
+    [(None, "", True), ("0", "", False), ("1", "", True), (None, "dt.config.set_keep_memory(False)", False)],
+)
+@needs_glibc
+def test_who_decides(environment, set_first, kept):
+    program = f"import dovetail as dt; {set_first}\ndt._memory.keep_by_default(); print(dt.config.keep_memory())"
+    said = {} if environment is None else {memory.VARIABLE: environment}
+    assert printed(program, **said).strip() == str(kept)
+
+
+def test_off_in_a_library():
+    assert printed("import dovetail as dt; print(dt.config.keep_memory())").strip() == "False"
+
+
+@needs_glibc
+def test_too_late():
+    program = """
+        import threading, logging, sys
+        logging.basicConfig(stream=sys.stdout)
+        import dovetail as dt
+        has_allocated, is_over = threading.Event(), threading.Event()
+        def run():
+            kept = [bytes(1000) for _ in range(1000)]
+            has_allocated.set()
+            is_over.wait()
+        thread = threading.Thread(target=run)
+        thread.start()
+        has_allocated.wait()
+        for _ in range(2):
+            dt.config.set_keep_memory(True)
+        is_over.set()
+    """
+    said = printed(program)
+    assert said.count("further heaps") == 1 and "before they compute" in said
+
+
+def test_another_library(monkeypatch, caplog):
+    monkeypatch.setattr(memory, "_glibc", lambda: None)
+    monkeypatch.setattr(memory, "_is_chosen", False)
+    memory._note.cache_clear()
+    for _ in range(2):
+        memory.set_keep_memory(True)
+    assert len(caplog.records) == 1 and "glibc" in caplog.text
+    assert not dt.config.keep_memory()
+
+
+@pytest.mark.parametrize("value", [1, "yes", None])
+def test_wrong_values(value):
+    with pytest.raises(TypeError, match="True or False"):
+        dt.config.set_keep_memory(value)
+
+
+def test_wrong_environment():
+    command = [sys.executable, "-c", "import dovetail"]
+    done = subprocess.run(command, env=os.environ | {memory.VARIABLE: "yes"}, capture_output=True, text=True)
+    assert "ValueError" in done.stderr and "must be 0 or 1 in the environment, not 'yes'" in done.stderr
