@@ -81,6 +81,8 @@ def _settings():
     """Tests leave the settings as they were, and no default graph of K's open."""
     before = dt.config.floatx(), dt.config.epsilon(), dt.config.image_data_format()
     yield
+    if dt.config.keep_memory():
+        dt.config.set_keep_memory(False)
     dt.config.set_floatx(before[0])
     dt.config.set_epsilon(before[1])
     dt.config.set_image_data_format(before[2])
