@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -158,8 +159,9 @@ def _parameter(name: str, like: inspect.Parameter | None) -> inspect.Parameter:
 
 def told(title: str, function: Callable[..., Any], scope: bool) -> Callable[..., Any]:
     """A function as programs call it: errors begin with its name, and what it makes in graph mode is in the graph."""
-    parameters = list(inspect.signature(function).parameters)
-    place = parameters.index("name") if "name" in parameters else None
+    signature = inspect.signature(function).parameters
+    parameters, takes_any = list(signature), any(p.kind is p.VAR_POSITIONAL for p in signature.values())
+    place = (sys.maxsize if takes_any else parameters.index("name")) if "name" in parameters else None
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -77,12 +77,13 @@ def assigned(v1, session):
     add, sub = v1.assign_add(v, [1.0, 1.0]), v.assign_sub([0.5, 0.5])
     with v1.control_dependencies([add]):
         after = v.read_value() * 10.0
-    both = v1.group(v.assign([7.0, 7.0]))
+    other = v1.Variable(1.0, name="other")
+    both = v1.group(v.assign([7.0, 7.0]), other.assign_add(1.0), v1.no_op(), name="both")
     session.run(v1.global_variables_initializer())
-    found = [session.run(add), session.run(after), session.run(sub), session.run(both) is None, session.run(v)]
+    found = [session.run(add), session.run(after), session.run(sub), session.run(both) is None, session.run([v, other])]
     session.run(v.initializer)
     v.load([9.0, 9.0], session)
-    return [*found, v.eval(session), v.value().eval(session=session), v.dtype == v1.float32, list(v.shape)]
+    return [*found, v.eval(session), v.value().eval(session=session), v.dtype == v1.float32, list(v.shape), both.name]
 
 
 def collections(v1, session):
