@@ -153,18 +153,19 @@ class Engine:
         """
         return segment.function
 
-    def rule_for(self, operation: Any, out: bool) -> Rule | None:
+    def rule_for(self, operation: Any, out: bool, preferred: Collection[str] = ()) -> Rule | None:
         """The rule for an operation of a program: the first that fits it, None if there is none.
 
         Args:
             operation: of the graph that is lowered.
             out: whether it is to write to a given array.
+            preferred: the names of the variants that are taken before others.
         """
-        for variant in self.rules.variants(operation.type, OUT if out else PROGRAM):
-            if variant.when is None or variant.when(operation):
-                has_halves = any(t.dtype in HALVES for t in operation.inputs)
-                return variant.rule if has_halves else getattr(variant.rule, "without_halves", variant.rule)
-        return None
+        variant = self.rules.fitting(operation, OUT if out else PROGRAM, preferred)
+        if variant is None:
+            return None
+        has_halves = any(t.dtype in HALVES for t in operation.inputs)
+        return variant.rule if has_halves else getattr(variant.rule, "without_halves", variant.rule)
 
     # what a library differs in
 

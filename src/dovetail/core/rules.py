@@ -8,12 +8,13 @@ which an op comes to be computed; where these differ, a rule says for which laye
     out      the same, whose result is written into an array that is given as `out=`
     native   a call on values of the library's own users
 
-An op may have several rules for a layer, which have names; the first is what calls use.
+An op may have several rules for a layer, which have names; the first that fits is what calls use.  There may be further
+ones, which compute the same in another way; programs take them where a plan prefers them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 Rule = Callable[..., Any]
@@ -32,11 +33,13 @@ class Variant(NamedTuple):
         name: which tells it from the others.
         rule: the function.
         when: (operation of a graph) → whether it fits this one; None if it fits all.
+        is_further: whether it is taken only where a plan prefers it.
     """
 
     name: str
     rule: Rule
     when: Callable[[Any], bool] | None = None
+    is_further: bool = False
 
 
 class Rules(Mapping[str, Rule]):
@@ -48,7 +51,8 @@ class Rules(Mapping[str, Rule]):
     def _(x, axis, keepdims): ...
 
     @rules("MatMul", layers=WITH_OUT)              it takes `out=`, too
-    @rules("Conv2D", variant="patches")            a further way to compute the op
+    @rules("Conv2D", variant="float", when=...)    it is for some operations
+    @rules.further("patches", "Conv2D")            it is another way to compute the op
 
     @rules.bound("Sum")                            a rule for one operation, whose static arguments are known
     def _(operation): ...
@@ -93,6 +97,26 @@ class Rules(Mapping[str, Rule]):
 
         return declare
 
+    def further(self, variant: str, *names: str, when: Callable[[Any], bool] | None = None) -> Callable[[Rule], Rule]:
+        """Decorator: declares a rule of programs that computes some ops in another way, where a plan prefers it.
+
+        Args:
+            variant: its name.
+            names: of the ops.
+            when: (operation of a graph) → whether the rule fits it.
+
+        Raises:
+            ValueError: an op has a rule of this name.
+            TypeError: the table's engine is made.
+        """
+
+        def declare(rule: Rule) -> Rule:
+            for name in names:
+                self._declare(PROGRAM, name, Variant(variant, rule, when, is_further=True))
+            return rule
+
+        return declare
+
     def _declare(self, layer: str, name: str, variant: Variant) -> None:
         self._check_open(name)
         found = self._variants[layer].get(name, ())
@@ -108,7 +132,7 @@ class Rules(Mapping[str, Rule]):
     def _put(self, layer: str, name: str, variants: tuple[Variant, ...]) -> None:
         self._variants[layer][name] = variants
         for variant in reversed(variants):
-            if variant.when is None:
+            if variant.when is None and not variant.is_further:
                 self._defaults[layer][name] = variant.rule
 
     def __setitem__(self, name: str, rule: Rule) -> None:
@@ -153,6 +177,12 @@ class Rules(Mapping[str, Rule]):
             ['default', 'by exp']
         """
         return self._variants[layer].get(name, ())
+
+    def fitting(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Variant | None:
+        """The rule for an operation of a graph: the first that fits it, of the preferred ones if one of these does."""
+        fitting = [v for v in self.variants(operation.type, layer) if v.when is None or v.when(operation)]
+        wanted = (v for v in fitting if v.name in preferred)
+        return next(wanted, next((v for v in fitting if not v.is_further), None))
 
     def layer(self, layer: str) -> dict[str, Rule]:
         """The rule of each op that calls use in a layer: the first that fits whatever it is called with."""

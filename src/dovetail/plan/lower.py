@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from dovetail.core.engine import FILE, OPERATIONS
 from dovetail.core.kinds import IntsKind
+from dovetail.core.rules import Rule
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.plan.buffers import BufferPlan, plan_buffers
 from dovetail.plan.placement import Place
@@ -83,7 +84,7 @@ class _Writer:
         parameters = [*(f"a{i}" for i in range(len(inputs))), *(f"s{i}" for i in self.buffers.spare_numbers)]
         lines = [f"def program({', '.join(parameters)}):"]
         if self.buffers.specs:
-            self.scope["arena"] = self.buffers.arena(*self.place)
+            self.scope["arena"] = self.buffers.arena(self.engine, self.place.device)
             lines.append(f" {''.join(f'b{i}, ' for i in range(len(self.buffers.specs)))} = arena()")
         last_uses = self._last_uses(outputs)
         self.scope[OPERATIONS] = written = {}
@@ -109,8 +110,8 @@ class _Writer:
 
     def _line(self, op: Operation) -> str:
         target = self._target(op)
-        bound = None if target is not None or self.rules is not None else self.engine.rules.bound_rule(op)
-        rule = bound or (self.engine.rule_for(op, target is not None) if self.rules is None else self.rules[op.type])
+        bound = None if target is not None or self.rules is not None else self._bound_rule(op)
+        rule = self.rules[op.type] if self.rules is not None else bound or self._rule(op, target is not None)
         arguments = self._arguments(op) if bound is None else [self.names[t] for t in op.inputs]
         if target is not None:
             arguments.append(f"out={target}")
@@ -118,6 +119,15 @@ class _Writer:
             "".join(f"{self.names[t]}, " for t in op.outputs) if op.op.returns_tuple else self.names[op.outputs[0]]
         )
         return f" {targets} = {self._bind(rule, 'r')}({', '.join(arguments)})"
+
+    def _bound_rule(self, op: Operation) -> Rule | None:
+        """The engine's rule for this one operation, unless another variant is preferred."""
+        rules, preferred = self.engine.rules, self.place.variants
+        variant = rules.fitting(op, preferred=preferred) if preferred else None
+        return None if variant is not None and variant.name in preferred else rules.bound_rule(op)
+
+    def _rule(self, op: Operation, out: bool) -> Rule | None:
+        return self.engine.rule_for(op, out, self.place.variants)
 
     def _target(self, op: Operation) -> str | None:
         if op in self.buffers.spares:

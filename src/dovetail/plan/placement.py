@@ -28,10 +28,12 @@ class Place(NamedTuple):
         engine: what computes it.
         device: one of the engine's; None where the engine has but one, or where nobody said which: then values are
             computed wherever their arguments are.
+        variants: the names of the rules that are taken there before others, where an op has several.
     """
 
     engine: Engine
     device: str | None = None
+    variants: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.engine.name if self.device is None else f"{self.engine.name} ({self.device})"

@@ -38,6 +38,7 @@ class Plan:
         shapes: the shapes of the inputs, where the graph leaves some open and an engine needs to know.
         device: the device of the engine where that is done; if not given, its first where operations are pinned to
             devices, else wherever the arguments are.
+        variants: the names of the rules that are taken before others, where the engine has several for an op.
 
     Attributes:
         engine: as given.
@@ -71,11 +72,12 @@ class Plan:
         engine: Engine,
         shapes: Sequence[tuple[int, ...]] | None = None,
         device: str | None = None,
+        variants: tuple[str, ...] = (),
     ) -> None:
         collects = engine.has_devices and has_pinned_devices(graph)
         if collects and device is None:
             device = first_device(engine)
-        place = Place(engine, device)
+        place = Place(engine, device, variants)
         check_pins(graph, place)
         self.engine = engine
         self.device = device

@@ -34,7 +34,7 @@ class Transfer(NamedTuple):
     done: list[int]
 
     def run(self, values: list[Any]) -> None:
-        engine, device = self.receiver
+        engine, device, _ = self.receiver
         values[self.target] = engine.receive(values[self.takes[0]], self.sender.engine, device)
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class SegmentCall(NamedTuple):
         values[self.first : self.first + len(results)] = results
 
     def __str__(self) -> str:
-        engine, device = self.segment.place
+        engine, device, _ = self.segment.place
         types = [op.type for op in self.segment.graph.operations if op.type not in NOT_COMPUTED]
         what = ", ".join(types) if len(types) <= MOST_NAMED else f"{len(types)} operations"
         lines = [f"{engine.name} ({device or engine.devices()[0]}): {what or 'nothing to compute'}"]

@@ -6,7 +6,17 @@ own.
 """
 
 # The families are imported for what they put into the table.
-from dovetail.engines.jax import arrays, bodies, elementwise, linalg, nn, random, reductions, windows  # noqa: F401
+from dovetail.engines.jax import (  # noqa: F401
+    arrays,
+    bodies,
+    elementwise,
+    linalg,
+    nn,
+    random,
+    reductions,
+    shifts,
+    windows,
+)
 from dovetail.engines.jax.engine import JaxEngine
 from dovetail.engines.jax.tables import rules
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -132,8 +132,8 @@ class JaxEngine(Engine):
     def native_rule(self, name: str, rule: Rule) -> Rule:
         return rule if name == "Shape" else with_dimensions(name, rule)
 
-    def rule_for(self, operation: Any, out: bool) -> Rule | None:
-        rule = super().rule_for(operation, out)
+    def rule_for(self, operation: Any, out: bool, preferred: Collection[str] = ()) -> Rule | None:
+        rule = super().rule_for(operation, out, preferred)
         static = _LOOPS.get(operation.type)
         if rule is None or static is None:
             return rule

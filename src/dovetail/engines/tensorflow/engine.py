@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -104,8 +104,8 @@ class TensorFlowEngine(Engine):
         with tf.control_dependencies([shown]):
             return tf.identity(value)
 
-    def rule_for(self, operation: Any, out: bool) -> Rule | None:
-        rule = super().rule_for(operation, out)
+    def rule_for(self, operation: Any, out: bool, preferred: Collection[str] = ()) -> Rule | None:
+        rule = super().rule_for(operation, out, preferred)
         return as_program(rule) if rule is not None and operation.type in ("While", "Scan") else rule
 
     def compile(self, segment: Segment) -> Callable[..., Any]:

@@ -29,13 +29,14 @@ from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, reshape, shap
 
 AXES: list[dict[str, Any]] = [{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}]
 SAMPLES = [*(sample(array(2, 3, 4), **axes) for axes in AXES), sample(array(3, 0), axis=-1), sample(array())]
+COLUMNS = sample(array(2, 3, 4), axis=(0, 1))
 DISTINCT = [*(sample(array(2, 3, 4, gap=0.1), **axes) for axes in AXES), sample(array(3, 0), axis=-1), sample(array())]
 TRUTHS = [*(sample(bools(2, 2, 3), **axes) for axes in AXES), sample(bools(0))]
 
 # -- sums and products ------------------------------------------------------------------------------------------------
 
 
-@primitive("Sum", infer=infer.reduction, samples=SAMPLES)
+@primitive("Sum", infer=infer.reduction, samples=[*SAMPLES, COLUMNS])
 def sum(x: Number, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Sum over axes; 0 over no elements.
 
@@ -109,7 +110,7 @@ def axes_last(x: Any, axis: Any) -> tuple[Any, Callable[[Any], Any]]:
     return lines, lambda y: transpose(reshape(y, shape_of(moved)), [order.index(i) for i in range(rank)])
 
 
-@composite("Mean", infer=infer.reduction, samples=SAMPLES)
+@composite("Mean", infer=infer.reduction, samples=[*SAMPLES, COLUMNS])
 def mean(x: Inexact, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Mean over axes; NaN over no elements.
 

@@ -1,0 +1,58 @@
+"""Variants of rules: each computes what the plain rule of its op does, on every sample of the op that it fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail.core.engine_registry import get_engine
+from dovetail.core.rules import PROGRAM
+from dovetail.core.table import OPS
+from dovetail.plan.plan import Plan
+from tests.conftest import ENGINES
+from tests.ops.table import draw, float_arrays, leaves, replace_arrays
+
+TOLERANCE = {"float16": 1e-2, "bfloat16": 1e-1, "float32": 2e-5, "float64": 1e-12}
+
+
+def further(engine):
+    """(op, the name of a variant that programs take only where it is preferred)."""
+    rules = get_engine(engine).rules
+    return [(name, v.name) for name in OPS for v in rules.variants(name, PROGRAM) if v.is_further]
+
+
+CASES = [(engine, *pair) for engine in ENGINES for pair in further(engine)]
+
+
+def traced(op, number, rng):
+    """A sample as a graph of its float arrays, and these."""
+    args, kwargs = draw(op.samples[number], rng)
+    arrays = float_arrays(args, kwargs)
+
+    def call(*new):
+        moved, named = replace_arrays(args, kwargs, list(new))
+        return leaves(op(*moved, **named))
+
+    return dt.function(call).graph(*(dt.spec(a.shape, a.dtype) for a in arrays)), arrays
+
+
+@pytest.mark.parametrize(("engine", "name", "variant"), CASES)
+def test_as_the_plain_rule(engine, name, variant, rng):
+    op, found = OPS[name], get_engine(engine)
+    fitting = 0
+    for number in range(len(op.samples)):
+        graph, arrays = traced(op, number, rng)
+        operation = next((each for each in graph.operations if each.type == name), None)
+        chosen = operation and found.rules.fitting(operation, preferred=[variant])
+        if chosen is None or chosen.name != variant:
+            continue
+        fitting += 1
+        given = [found.asarray(a, dt.dtypes.as_dtype(a.dtype)) for a in arrays]
+        plain, other = (Plan(graph, found, variants=names)(given) for names in ((), (variant,)))
+        for a, b in zip(plain, other, strict=True):
+            a, b = found.to_numpy(a), found.to_numpy(b)
+            assert a.dtype == b.dtype
+            bound = TOLERANCE.get(str(a.dtype), 0)
+            np.testing.assert_allclose(b.astype("float64"), a.astype("float64"), rtol=bound, atol=bound)
+    assert fitting
