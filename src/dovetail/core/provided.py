@@ -20,7 +20,8 @@ class _Provided:
             variable a value in a graph; of `graph`.
         run: (fetches, feed_dict, graph, a session or None) → their values, by a session of the graph; of `plan`.
         control: branches and loops in graphs; of `graph`.
-        stacked_specs: (body, init, xs) → the specs of what a scan's body gives to be stacked; of `graph`.
+        stacked_specs: (body, init, xs) → the specs of what a scan's body gives to be stacked, each with an engine's own
+            value on which it depends, or None; of `graph`.
         batched: (function of slices, xs) → its results for all slices at once, stacked, or None; of `graph`.
         graph_kind: the kind of graph Tensors; of `graph`.
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
@@ -34,7 +35,7 @@ class _Provided:
     assign: Callable[..., Any]
     run: Callable[..., Any]
     control: Control
-    stacked_specs: Callable[..., list[Any]]
+    stacked_specs: Callable[..., list[tuple[Any, Any]]]
     batched: Callable[..., list[Any] | None]
     graph_kind: ValueKind
     run_body: Callable[..., Any]

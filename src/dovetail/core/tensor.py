@@ -238,9 +238,12 @@ class Tensor(Operators):
         return format(self.item(), format_spec) if format_spec and not self.shape else format(str(self), format_spec)
 
     def __repr__(self) -> str:
-        shape = ",".join(map(str, self.shape))
+        dims = "..." if self.shape is None else ",".join("?" if n is None else str(n) for n in self.shape)
+        spec = f"{self.dtype}[{dims}]"
+        if self._engine.is_traced(self._value):
+            return f"Tensor({spec}, {self.engine})"
         body = np.array2string(self._engine.to_numpy(self._value), separator=", ", threshold=100, prefix="Tensor(")
-        return f"Tensor({body}, {self.dtype}[{shape}], {self.engine})"
+        return f"Tensor({body}, {spec}, {self.engine})"
 
 
 native_of = attrgetter("_value")  # of a Tensor: its array

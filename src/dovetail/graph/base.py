@@ -102,6 +102,7 @@ class GraphBase:
 
     session: Any = None
     is_final = False
+    stand_ins: list[tuple[Any, GraphTensor]] | None = None
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
         self.name = name

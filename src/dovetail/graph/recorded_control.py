@@ -16,9 +16,10 @@ from dovetail.core.provided import provided
 from dovetail.core.recording import building, record_on, recording
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
-from dovetail.core.value_kinds import dtype_of
+from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.graph import trace
 from dovetail.graph.operation import GraphTensor
+from dovetail.graph.reach import reach
 from dovetail.ops.control.subgraphs import settled_body
 
 if TYPE_CHECKING:
@@ -77,12 +78,23 @@ class RecordedControl(Control):
         return found[: len(first)], found[len(first) :]
 
 
-def stacked_specs(body: Callable[[Values, Values], Any], init: Values, xs: Values) -> list[TensorSpec]:
-    """The specs of what the body of a scan gives to be stacked; nothing is computed."""
+def stacked_specs(body: Callable[[Values, Values], Any], init: Values, xs: Values) -> list[tuple[TensorSpec, Any]]:
+    """The specs of what the body of a scan gives to be stacked; nothing is computed.
+
+    Returns:
+        Each with one of the engines' own values that it depends on, if there are any, else with None.
+    """
     specs = _numbered("carry", (TensorSpec(v.shape, v.dtype) for v in init)) | _slices(xs)
     count = len(init)
-    graph = subgraph("body", None, specs, lambda *args: body(args[:count], args[count:])[1])
-    return [t.spec for t in graph.outputs]
+    graph = provided.new_graph("body")
+    graph.stand_ins = []
+    _trace_into(graph, specs, lambda *args: body(args[:count], args[count:])[1])
+    natives = {t.op: value for value, t in graph.stand_ins if kind_of(value).autodiff(value) is not None}
+
+    def native(tensor: GraphTensor) -> Any:
+        return next((natives[op] for op in reach([tensor]) if op in natives), None)
+
+    return [(t.spec, native(t)) for t in graph.outputs]
 
 
 # -- tracing ----------------------------------------------------------------------------------------------------------
@@ -110,10 +122,15 @@ def _slices(xs: Values) -> dict[str, TensorSpec]:
 def subgraph(name: str, outer: Graph | None, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> Graph:
     """A function of flat values as a graph; no tape sees its operations, but the operation that will hold the graph."""
     graph = provided.new_graph(name, outer)
+    _trace_into(graph, specs, function)
+    return graph
+
+
+def _trace_into(graph: Graph, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> None:
+    """Traces a function of flat values into a graph that is empty."""
     with record_on(tape.eager_only() for tape in recording.tapes), graph.as_default():
         results = function(*[graph.placeholder(spec, name) for name, spec in specs.items()])
         graph.outputs = [_as_graph_tensor(v, graph) for v in results]
-    return graph
 
 
 def _loop_body(

@@ -35,6 +35,7 @@ from dovetail.core.value_kinds import (
     is_recorded,
     kind_of,
     register,
+    static_shape,
 )
 from dovetail.core.variable import STATE
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
@@ -210,7 +211,8 @@ def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
 
     It is a constant of the outermost graph; `function` differentiates by it if a tape around its call watches it.
     """
-    found: GraphTensor | None
+    if (found := _stand_in(graph, tensor, tensor._value)) is not None:
+        return found
     if graph.outer is not None and not graph.is_traced and tensor.dtype.is_differentiable:
         found = capture(graph, tensor)
     else:
@@ -229,12 +231,27 @@ def _of_host(graph: Graph, value: Any, dtype: DType, op: Op) -> GraphTensor:
 
 
 def _of_native(graph: Graph, value: Any, dtype: DType, op: Op) -> GraphTensor:
+    if (found := _stand_in(graph, value, value)) is not None:
+        return found
     engine = owner_of_type(type(value))
     try:
         return _of_host(graph, engine.to_numpy(value), dtype, op)
     except Exception as error:
         problem = f"a {engine.name} value without numbers yet (a tracer) cannot go into a Dovetail graph: {error}"
         raise op_error(TypeError, op.title, problem) from error
+
+
+def _stand_in(graph: Graph, value: Any, array: Any) -> GraphTensor | None:
+    """Where only shapes are wanted, what stands for a value that has no numbers yet, or for an engine's own floats."""
+    stand_ins = graph.outermost.stand_ins
+    if stand_ins is None:
+        return None
+    spec = TensorSpec(static_shape(value), native_to_dtype(dtype_of(value)))
+    if not kind_of(array).is_traced(array) and (array is not value or not spec.dtype.is_differentiable):
+        return None  # integers may be sizes
+    found = graph.outermost.placeholder(spec, "closure")
+    stand_ins.append((value, found))
+    return capture(graph, found)
 
 
 def capture(graph: Graph, tensor: GraphTensor | Tensor, op: Op | None = None) -> GraphTensor:

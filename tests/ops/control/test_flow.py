@@ -126,6 +126,66 @@ def test_torch_autograd_goes_through(rng):
     agree([x.grad, w.grad], slopes)
 
 
+def _jax_ways():
+    jax = pytest.importorskip("jax")
+    slope = jax.grad(lambda w, *args: jax.numpy.sum(args[0](w)))
+    return (
+        jax.numpy.asarray,
+        jax.Array,
+        {"traced": jax.jit, "own": lambda f: f, "slope": lambda f: lambda w: slope(w, f)},
+    )
+
+
+def _tensorflow_ways():
+    tf = pytest.importorskip("tensorflow")
+    unknown = [tf.TensorSpec([None])]
+    return (
+        tf.constant,
+        tf.Tensor,
+        {
+            "traced": lambda f: tf.function(f, autograph=False),
+            "own": lambda f: f,
+            "of any length": lambda f: tf.function(f, input_signature=unknown, autograph=False),
+        },
+    )
+
+
+@pytest.mark.parametrize("library", [_jax_ways, _tensorflow_ways])
+def test_a_loop_without_steps_may_use_what_a_library_traces(library):
+    """As with steps, what depends on it is the library's own, and nothing else; also where it comes as a Tensor."""
+    made, owned, ways = library()
+    x, start = np.zeros((0, 3), "float32"), ops.convert(1.0)
+    seen = []
+
+    def run(w):
+        def step(c, t):
+            inner = ops.scan(lambda d, u: (d * ops.sum(w), u), c, t)[0]
+            return c + 1, (t * w, inner, t + 1)
+
+        last, (product, inner, other) = ops.scan(step, start, x)
+        assert float(last) == 1 and (type(other), other.shape) == (dt.Tensor, (0, 3))
+        assert isinstance(product, owned) and isinstance(inner, owned)
+        seen.append((ops.shape(inner), product.dtype))
+        return ops.concatenate([product, product])
+
+    w = made(np.ones(3, "float32"))
+    for name, way in ways.items():
+        found = way(run)(w)
+        assert isinstance(found, owned)
+        assert tuple(found.shape) == ((3,) if name == "slope" else (0, 3))
+    assert len(seen) == len(ways)
+
+
+def test_the_shape_of_what_no_step_gives_must_be_known():
+    tf = pytest.importorskip("tensorflow")
+    start, x = ops.convert(1.0), np.zeros((0, 3), "float32")
+    run = tf.function(lambda w: ops.scan(lambda c, t: (c, w), start, x)[1], autograph=False)
+    with pytest.raises(
+        ValueError, match=r"must be known, but it is float32\[\?\]; give init or xs as tensorflow values"
+    ):
+        run.get_concrete_function(tf.TensorSpec([None]))
+
+
 # -- errors -----------------------------------------------------------------------------------------------------------
 
 

@@ -95,6 +95,94 @@ def test_gradients_are_those_of_a_loop(engine, name, rng):
             np.testing.assert_allclose(found.numpy(), expected.numpy(), 1e-8, 1e-10)
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_no_features(engine, name, rng):
+    """The states alone decide, as with features that are 0."""
+    given = arguments(rng, name)
+    at = len(given) - 3
+
+    def gradients(width):
+        tensors = [
+            ops.convert(a) for a in (given[0][..., :width] * 0, *given[1:at], given[at][:width], *given[at + 1 :])
+        ]
+        with dt.GradientTape() as tape:
+            for tensor in tensors:
+                tape.watch(tensor)
+            loss = squares(getattr(ops, name)(*tensors))
+        return [loss, *tape.gradient(loss, tensors)]
+
+    nothing, zero = gradients(0), gradients(1)
+    for place, (found, expected) in enumerate(zip(nothing, zero, strict=True)):
+        if place in (1, 1 + at):  # of the features and their weights
+            assert 0 in found.shape
+        else:
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), 1e-8, 1e-10)
+
+
+def squares(values):
+    return sum(ops.sum(ops.square(value)) for value in values)
+
+
+def slopes_of_slopes(name, differentiate, given):
+    """The gradients of the squares of gradients; `differentiate` a function of the arguments."""
+    return differentiate(
+        lambda *given: squares(differentiate(lambda *x: squares(getattr(ops, name)(*x)), *given)), *given
+    )
+
+
+def by_tape(function, *given):
+    with dt.GradientTape() as tape:
+        for tensor in given:
+            tape.watch(tensor)
+        loss = function(*given)
+    return tape.gradient(loss, list(given), unconnected_gradients="zero")
+
+
+def by_jax(function, *given):
+    jax = pytest.importorskip("jax")
+    return jax.grad(function, tuple(range(len(given))))(*given)
+
+
+def by_tensorflow(function, *given):
+    tf = pytest.importorskip("tensorflow")
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        loss = function(*given)
+    return tape.gradient(loss, given, unconnected_gradients="zero")
+
+
+def by_jit(function, signature):
+    return pytest.importorskip("jax").jit(function)
+
+
+def by_tf_function(function, signature):
+    tf = pytest.importorskip("tensorflow")
+    specs = [tf.TensorSpec(spec.shape, spec.dtype.name) for spec in signature]
+    return tf.function(function, input_signature=specs, autograph=False)
+
+
+SECOND = {  # who differentiates, and who makes a program of that
+    "Dovetail": (by_tape, lambda function, signature: dt.function(function, input_signature=signature)),
+    "jax": (by_jax, by_jit),
+    "tensorflow": (by_tensorflow, by_tf_function),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("library", SECOND)
+def test_second_derivatives_without_steps_of_unknown_shapes(library, name, rng):
+    differentiate, program = SECOND[library]
+    x, *given = [a.astype("float32") for a in arguments(rng, name)]
+    given = [x[:, :0], *given]
+    with dt.engine("numpy"):
+        wanted = slopes_of_slopes(name, by_tape, list(map(ops.convert, given)))
+    run = program(
+        lambda *given: slopes_of_slopes(name, differentiate, given), [dt.spec([None] * a.ndim) for a in given]
+    )
+    for found, expected in zip(run(*given), wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(found), expected.numpy(), 1e-4, 1e-4)
+
+
 @pytest.mark.parametrize(
     ("shapes", "problem"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -56,7 +57,11 @@ class TensorFlowControl(HostControl):
             shape_invariants=(tf.TensorShape(()), shapes, tuple(tf.TensorShape(None) for _ in rows)),
             maximum_iterations=count,
         )
-        return carry, [row.stack() for row in rows]
+
+        def of_zeros() -> Values:
+            return step(init, tuple(tf.zeros(tf.shape(x)[1:], x.dtype) for x in xs))[1]
+
+        return carry, _stack(rows, stacked, count, of_zeros)
 
 
 def _traced(body: Rule, init: Values, xs: Values) -> Any:
@@ -69,3 +74,17 @@ def _traced(body: Rule, init: Values, xs: Values) -> Any:
     carried = tuple(tf.TensorSpec(c.shape, c.dtype) for c in init)
     sliced = tuple(tf.TensorSpec(x.shape[1:], x.dtype) for x in xs)
     return tf.function(step, autograph=False).get_concrete_function(carried, sliced)
+
+
+def _stack(rows: Values, stacked: Values, count: Any, of_zeros: Callable[[], Values]) -> Values:
+    """What the steps of a scan gave, stacked; without steps, a step on zeros tells the shapes that are not known."""
+    if all(y.shape.is_fully_defined() for y in stacked):
+        return [row.stack() for row in rows]
+    known = [-1 if y.shape.rank is None else [-1 if n is None else n for n in y.shape] for y in stacked]
+    shapes = tf.cond(
+        count > 0, lambda: [tf.constant(k, tf.int32) for k in known], lambda: [tf.shape(y) for y in of_zeros()]
+    )
+    return [
+        tf.raw_ops.TensorListStack(input_handle=row.flow, element_shape=shape, element_dtype=row.dtype)
+        for row, shape in zip(rows, shapes, strict=True)
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 from typing import Any
 
 import torch
@@ -55,11 +56,14 @@ def _of_one_axis(kernel: Rule) -> Rule:
 
     def rule(*args: Any, **out: Any) -> Any:
         *tensors, axis = args
-        if not isinstance(axis, tuple):
+        if isinstance(axis, int):
             return kernel(*tensors, axis, **out)
+        rank = tensors[0].ndim
+        axis = tuple(range(rank)) if axis is None else axis
         last = tuple(range(-len(axis), 0))
         moved = [t.movedim(axis, last) for t in tensors]
-        flat = kernel(*[t.flatten(-len(axis)) for t in moved], -1)
+        kept = moved[0].shape[: rank - len(axis)]
+        flat = kernel(*[t.reshape(*kept, prod(t.shape[len(kept) :])) for t in moved], -1)
         result = flat.view(moved[0].shape).movedim(last, axis)
         return out["out"].copy_(result) if out else result
 

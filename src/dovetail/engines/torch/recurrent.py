@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 
 from dovetail.core.rules import EAGER, PROGRAM
 from dovetail.engines.torch.tables import rules
@@ -17,15 +18,25 @@ def _layer(kernel: Any, x: Any, states: Any, weights: list[Any]) -> Any:
     return kernel(x, states, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
 
 
-def _without_steps(x: Any, *states: Any) -> tuple[Any, ...]:
-    """What torch's kernels refuse."""
+def _is_trivial(x: Any, h: Any) -> bool:
+    """Whether there is no step, no example or no unit, which torch's kernels refuse."""
+    return 0 in (*x.shape[:2], h.shape[1])
+
+
+def _trivial(x: Any, *states: Any) -> tuple[Any, ...]:
     return (x.new_zeros((*x.shape[:2], states[0].shape[1])), *(state.clone() for state in states))
+
+
+def _with_features(x: Any, kernel: Any) -> tuple[Any, Any]:
+    """Sequences and their weights with a feature that is 0 if there are none, which torch's kernels refuse, too."""
+    return (x, kernel) if len(kernel) else (pad(x, (0, 1)), pad(kernel, (0, 0, 0, 1)))
 
 
 @rules("LSTM")
 def lstm(x: Any, h: Any, c: Any, kernel: Any, recurrent: Any, bias: Any) -> tuple[Any, ...]:
-    if not x.numel():
-        return _without_steps(x, h, c)
+    if _is_trivial(x, h):
+        return _trivial(x, h, c)
+    x, kernel = _with_features(x, kernel)
     none = x.new_zeros(kernel.shape[1])
     weights = [kernel.t(), recurrent.t(), none if bias is None else bias, none]
     y, h, c = _layer(torch._VF.lstm, x, (h[None], c[None]), weights)
@@ -48,8 +59,9 @@ def _(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> tuple[Any, ...]:
 
 @rules("GRU")
 def _(x: Any, h: Any, kernel: Any, recurrent: Any, bias: Any) -> tuple[Any, ...]:
-    if not x.numel():
-        return _without_steps(x, h)
+    if _is_trivial(x, h):
+        return _trivial(x, h)
+    x, kernel = _with_features(x, kernel)
     inputs, product = (x.new_zeros(kernel.shape[1]),) * 2 if bias is None else bias.unbind()
     weights = [_reset_first(kernel).t(), _reset_first(recurrent).t(), _reset_first(inputs), _reset_first(product)]
     y, h = _layer(torch._VF.gru, x, h[None], weights)

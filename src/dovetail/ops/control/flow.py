@@ -47,8 +47,19 @@ class EagerControl(HostControl):
         super().__init__(unstack, stack, self._stack_zeros)
 
     def _stack_zeros(self, body: Any, init: Values, xs: Values) -> Values:
-        specs = provided.stacked_specs(body, init, xs)
-        return [zeros([0, *(dim or 0 for dim in spec.shape or ())], spec.dtype) for spec in specs]
+        return [_nothing(spec, native) for spec, native in provided.stacked_specs(body, init, xs)]
+
+
+def _nothing(spec: Any, native: Any) -> Any:
+    """No values of a spec, stacked; beside an engine's own value as one of its own."""
+    nothing = zeros([0, *(dim or 0 for dim in spec.shape or ())], spec.dtype)
+    engine = None if native is None else kind_of(native).autodiff(native)
+    if engine is None:
+        return nothing
+    if spec.shape is None or None in spec.shape:
+        problem = f"without steps, the shape of what is stacked must be known, but it is {spec!r}; "
+        raise op_error(ValueError, "Scan", f"{problem}give init or xs as {engine.name} values.")
+    return _native(nothing, engine)
 
 
 EAGER_CONTROL = EagerControl()

@@ -14,8 +14,13 @@ from dovetail.ops.math.exponential import exp, log
 from dovetail.ops.math.reduce import max, sum
 from dovetail.ops.samples import array, sample
 
-_SAMPLES = [sample(array(2, 3)), sample(array(2, 3, 2), axis=1), sample(array(2, 3, 2), (0, -1)), sample(array(0, 3))]
-_GRADIENT_SAMPLES = [sample(array(2, 3, 2), array(2, 3, 2), axis) for axis in (-1, 1, (0, 2))]
+_SAMPLES = [
+    sample(array(2, 3)),
+    *(sample(array(2, 3, 2), axis) for axis in (1, (0, -1), (), None)),
+    sample(array(0, 3)),
+    sample(array(), axis=None),
+]
+_GRADIENT_SAMPLES = [sample(array(2, 3, 2), array(2, 3, 2), axis) for axis in (-1, 1, (0, 2), (), None)]
 
 
 def _along_axis(*args: Any) -> TensorSpec:
@@ -33,7 +38,8 @@ def softmax(x: Float, axis: Axes = -1) -> Tensor:
 
     Args:
         x: scores; adding the same number to all of them changes nothing.
-        axis: the axis along which the probabilities add up to 1, or several, along which they do so together.
+        axis: the axis along which the probabilities add up to 1, or several, along which they do so together; None for
+            all of them.
 
     Source: `keras.ops.softmax`; Bridle, "Probabilistic interpretation of feedforward classification network outputs",
     1990.
@@ -78,7 +84,8 @@ def log_softmax(x: Float, axis: Axes = -1) -> Tensor:
 
     Args:
         x: scores.
-        axis: the axis along which the probabilities add up to 1, or several, along which they do so together.
+        axis: the axis along which the probabilities add up to 1, or several, along which they do so together; None for
+            all of them.
 
     Source: `keras.ops.log_softmax`.
 

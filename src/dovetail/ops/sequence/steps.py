@@ -43,5 +43,6 @@ def before_each(outputs: Any, first: Any) -> Any:
 
 def weight_gradient(x: Any, g: Any) -> Any:
     """The gradient of a matrix by which all steps were multiplied, as one product."""
-    flat_x, flat_g = (reshape(t, (-1, dims_of(t)[-1])) for t in (x, g))
+    (steps, batch, features), units = dims_of(x), dims_of(g)[-1]
+    flat_x, flat_g = (reshape(t, (steps * batch, wide)) for t, wide in ((x, features), (g, units)))
     return matmul(flat_x, flat_g, transpose_a=True)
