@@ -108,7 +108,7 @@ def test_node_definitions(graph, x):
     assert str(graph.get_operation("TopKV2").node_def).startswith(
         'name: "TopKV2"\nop: "TopKV2"\ninput: "x"\ninput: "^first"'
     )
-    assert 'device: "cpu:0"' in str(y.op.node_def)
+    assert 'device: "/device:CPU:0"' in str(y.op.node_def)
     assert "[[0, 1], [2, 3]]" in str(graph.get_operation("Const").node_def)
 
 

@@ -79,6 +79,22 @@ def check_results():
     assert again(results[0], results[1]).device == SECOND  # arguments on two devices come together
 
 
+def check_wishes(name):
+    """A device as TensorFlow writes it is followed where it is there, and else not looked at."""
+
+    def f(x):
+        return ops.tanh(ops.sin(ops.exp(x)))
+
+    graph = graph_of(f, dt.spec((2, 3)), Exp="/cpu:1", Sin="/job:localhost/device:CPU:*", Tanh="/job:ps/device:CPU:1")
+    wished, x = dt.function(graph), ops.convert(X)
+    assert [s.device for s in wished.plan(x).segments] == [SECOND, FIRST]
+    check(wished, f, x)
+    for op in graph.operations:
+        op.device = op.device and "/device:GPU:5"
+    assert len(wished.plan(x).segments) == 1
+    check(wished, f, x)
+
+
 def check_made_there():
     """All ways in which a program makes values of nothing."""
 
@@ -124,7 +140,7 @@ def check_variables():
 
 def check_errors():
     graph = graph_of(lambda x: ops.exp(x), dt.spec((2, 3)), Exp="gpu:7")
-    for name in ("gpu:7", "gpu", "", 3):
+    for name in ("gpu:7", "gpu", 3):
         graph.get_operation("Exp").device = name
         try:
             dt.function(graph)(X)
@@ -158,6 +174,7 @@ def main(name):
     dt.set_engine(name)
     check_segments(name)
     check_results()
+    check_wishes(name)
     check_made_there()
     check_loops()
     check_variables()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from dovetail.core import config
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import describe, did_you_mean, op_error
+from dovetail.core.recording import building
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -28,6 +29,9 @@ def device(name: str) -> Iterator[None]:
     was made outside of all such blocks goes along with the values that it meets; but values that were put on two
     devices do not mix: a call with both is an error, and `ops.convert(x, device=...)` moves one of them.
 
+    Where a graph is built in the block, `operation.device` of what is recorded is the device: it is computed there, and
+    what it needs is moved there.
+
     Args:
         name: one of those that `dovetail engines` lists, as "cpu:0" or "gpu:1".
 
@@ -42,7 +46,8 @@ def device(name: str) -> Iterator[None]:
     """
     engine = current_engine()
     require_device(engine, name)
-    with placed_on(engine, name):
+    graph = building.graphs[-1] if building.graphs else building.default
+    with placed_on(engine, name), nullcontext() if graph is None else graph.pinned(graph.pin[0], name):
         yield
 
 

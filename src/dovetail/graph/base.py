@@ -18,9 +18,10 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.graph.cursor import Cursor, scope_of
 from dovetail.graph.journal import journal, note
-from dovetail.graph.operation import NOT_PINNED, SINGLE, GraphTensor, Operation
+from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order, stands_before
 from dovetail.graph.outputs import Outputs
+from dovetail.graph.pins import Pins
 from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import EFFECTS
 
@@ -97,7 +98,7 @@ class State:
                 self.unread.add(variable)
 
 
-class GraphBase:
+class GraphBase(Pins):
     """The operations of a graph, in order, and what is known of them; `Graph` adds edits, parts and text."""
 
     session: Any = None
@@ -105,6 +106,7 @@ class GraphBase:
     stand_ins: list[tuple[Any, GraphTensor]] | None = None
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
+        super().__init__(outer)
         self.name = name
         self.outer = outer
         self.inputs: list[GraphTensor] = []
@@ -120,11 +122,9 @@ class GraphBase:
         self._holders: dict[Operation, None] = {}
         self._cursors: list[Cursor] = []  # the last one says where new operations are put; none: at the end
         self._like: Operation | None = None  # what new operations take after
-        self._made_for: Operation | None = None if outer is None else outer._made_for
         self._counts: dict[str, int] = {}
         self._scope: str | None = ""  # None: that of what new operations take after
         self._overrides: dict[str, str] = {}
-        self._pin = NOT_PINNED  # that of new operations
         self._control: tuple[Operation, ...] = ()  # what new operations wait for
 
     # building
@@ -168,6 +168,8 @@ class GraphBase:
             operation.take_after(like)
         else:
             operation._pin = self._pin
+            if self._device_scopes.asks:
+                self.put_in_scope(operation)
         made_for = self._made_for if like is None else like
         if made_for is not None:
             operation._origin = made_for.origin
@@ -251,16 +253,6 @@ class GraphBase:
             building.graphs = outside
 
     @contextmanager
-    def made_for(self, operation: Operation) -> Iterator[None]:
-        """Operations added in the `with` block, and those of their subgraphs, have its origin, engine and device."""
-        outside = self._made_for, self._pin
-        self._made_for, self._pin = operation, operation.pin
-        try:
-            yield
-        finally:
-            self._made_for, self._pin = outside
-
-    @contextmanager
     def name_scope(self, name: str) -> Iterator[str]:
         """Names of operations that are added inside the `with` block begin with `name/`.
 
@@ -308,30 +300,6 @@ class GraphBase:
             if candidate not in self._operations:
                 self._counts[name] = count
                 return candidate
-
-    @contextmanager
-    def pinned(self, engine: str | None = None, device: str | None = None) -> Iterator[None]:
-        """Operations added to this graph inside the `with` block are computed on an engine and a device.
-
-        Args:
-            engine, device: their names; None leaves it to the plan.
-
-        Source: `tf.device`.
-
-        Example:
-            >>> import dovetail as dt
-            >>> graph = dt.Graph()
-            >>> x = graph.placeholder(dt.spec(()), "x")
-            >>> with graph.pinned("torch"):
-            ...     y = dt.ops.tanh(x)
-            >>> y.op.engine
-            'torch'
-        """
-        outside, self._pin = self._pin, (engine, device)
-        try:
-            yield
-        finally:
-            self._pin = outside
 
     @contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dovetail.core.device_spec import written
+
 if TYPE_CHECKING:
     from dovetail.graph.operation import Operation
 
@@ -18,7 +20,7 @@ class NodeDef:
     Attributes:
         name, op: its name and type.
         input: names of what it takes: `x` for a first output, `x:1` for a second, `^x` for a control input.
-        device: where it is to be computed; empty where the plan chooses.
+        device: where it is to be computed, as "/device:GPU:0"; empty where the plan chooses.
         attr: its static arguments by name; `_gradient_op_type` is the name of a gradient that an override map gives it.
 
     Source: `tf.compat.v1.NodeDef`.
@@ -58,4 +60,4 @@ def node_def_of(operation: Operation) -> NodeDef:
     inputs += [f"^{other.name}" for other in operation.control_inputs]
     named = operation.overrides.get(operation.type)
     attrs = {**operation.attrs, **({} if named is None else {"_gradient_op_type": named})}
-    return NodeDef(operation.name, operation.type, inputs, operation.device or "", attrs)
+    return NodeDef(operation.name, operation.type, inputs, written(operation.device), attrs)

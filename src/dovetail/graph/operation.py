@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dovetail.core.device_spec import DeviceSpec, is_wish
 from dovetail.core.errors import Where, called_library, conventional, describe, did_you_mean, op_error, place
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
@@ -202,7 +203,8 @@ class Operation:
             `set_attr`.
         layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for what is in `attrs`.
         engine, device: where it is to be computed: names, as "torch" and "gpu:0".  None, as at first, leaves it to the
-            plan, which computes the operation on its own engine.
+            plan, which computes the operation on its own engine.  A device as TensorFlow writes it, "/device:GPU:0",
+            is a wish: where there is none such, the plan computes it where it computes the others.
         gradient_function: a gradient of its own, as `custom_gradient` gives; None for that of its op.
         overrides: op type → name of a registered gradient, for this operation and those that its body consists of.
         where: the user's line that made it.
@@ -265,7 +267,11 @@ class Operation:
 
     @device.setter
     def device(self, name: str | None) -> None:
-        self.pin = (self._pin[0], name)
+        self.pin = (self._pin[0], DeviceSpec.from_string(name).to_string() if is_wish(name) else name or None)
+
+    def record_device(self, name: str | None) -> None:
+        """`device = name` while it is added to its graph, which is no edit."""
+        self._pin = self._pin[0], name or None
 
     @property
     def origin(self) -> Operation:

@@ -66,6 +66,7 @@ class Copies:
         self.assigned: dict[Any, GraphTensor] = {}
         self.closures: dict[Operation, Any] = {}  # the other's constants that stand for eager Tensors → these
         self.overrides: Mapping[str, str] = {}  # what copies get over their own
+        self.as_called = False  # whether the scopes around count, as if the ops were called there
 
     def __getitem__(self, tensor: GraphTensor) -> GraphTensor:
         """The target's tensor for one of the other graph.
@@ -104,7 +105,7 @@ class Copies:
         if variables is Variables.READ:
             for tape in recording.tapes:
                 tape.record_nodes(source.closure_nodes)
-            self.overrides = target.gradient_overrides
+            self.overrides, self.as_called = target.gradient_overrides, True
         start = _VALUES[variables]
         for op in operations:
             if start is not None and op.type == "ReadVariableOp" and op.attrs["variable"] not in self.read:
@@ -125,6 +126,8 @@ class Copies:
         copy.gradient_function = operation.gradient_function
         if target._like is None:
             copy.take_after(operation)
+            if self.as_called:
+                target.put_in_scope(copy)
         self._hand_on_origin(operation, copy)
         if self.overrides:
             override_gradients([copy], self.overrides)

@@ -16,6 +16,7 @@ from dovetail.core.value_kinds import static_shape
 from dovetail.graph.cut import Value, cut
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.plan.concrete import Concrete
+from dovetail.plan.placement import require_wishes
 
 
 class CutProgram:
@@ -23,6 +24,7 @@ class CutProgram:
 
     Args:
         graph, inputs, outputs, wanted, name: as of `cut`.
+        allow_soft_placement: as of `Session`.
 
     Attributes:
         graph: what is run.
@@ -35,8 +37,10 @@ class CutProgram:
         outputs: Sequence[Value],
         wanted: Sequence[GraphTensor | Operation] = (),
         name: str = "function",
+        allow_soft_placement: bool = True,
     ) -> None:
         self.graph = cut(graph, inputs, outputs, wanted, name)
+        self._is_soft = allow_soft_placement
         self._result_count = len(outputs)
         self._concrete = Concrete(self.graph)
 
@@ -56,9 +60,11 @@ class CutProgram:
             NumPy arrays and scalars.
 
         Raises:
-            ValueError: a value does not fit its input.
+            ValueError: a value does not fit its input, or there is no device that an operation must be computed on.
         """
         engine = engine or next((v._engine for v in values if type(v) is Tensor), None) or current_engine()
+        if not self._is_soft:
+            require_wishes(self.graph, engine)
         given = []
         for tensor, value in zip(self.inputs, values, strict=True):
             _check_value(tensor, value)

@@ -2,7 +2,8 @@
 
 A place is an engine and, where that has several, one of its devices.  `operation.engine` and `operation.device` pin an
 operation.  What is not pinned is computed at the plan's place, or, in a branch or the body of a loop, where the branch
-or loop is.
+or loop is.  A device as TensorFlow writes it, "/device:GPU:0", is a wish: where the engine has none such, it counts as
+if it was not said.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice, permutations
 from typing import Any, NamedTuple
 
+from dovetail.core.device_spec import granted, is_wish, names_device
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
@@ -55,8 +57,9 @@ def place_of(operation: Operation, home: Place) -> Place:
     if operation.pin == NOT_PINNED:
         return around
     engine = around.engine if operation.engine is None else _pinned_to(operation)
-    if operation.device is not None:
-        return Place(engine, _pinned_device(operation, engine))
+    device = None if operation.device is None else _device(operation, engine)
+    if device is not None:
+        return Place(engine, device if engine.has_devices else None)
     if engine is around.engine:
         return around
     return home if engine is home.engine else Place(engine, first_device(engine))
@@ -79,17 +82,37 @@ def _pinned_to(operation: Operation) -> Engine:
         raise op_error(type(error), operation.type, problem, where=operation.where) from None
 
 
-def _pinned_device(operation: Operation, engine: Engine) -> str | None:
-    """Of a kind without a number, as "cpu", the first."""
+def _device(operation: Operation, engine: Engine) -> str | None:
+    """Of a kind without a number, as "cpu", the first; None for a wish that the engine cannot grant."""
     name, known = operation.device, engine.devices()
+    if is_wish(name):
+        return granted(name, tuple(known))
     found = next((device for device in known if name in (device, device.partition(":")[0])), None)
     if found is None:
-        problem = (
-            f"{operation.name!r} is to be computed on the device {describe(name)}, but {engine.name} has the devices "
-            f"{', '.join(known)} here; set the operation's device to one of them, or to None."
-        )
-        raise op_error(ValueError, operation.type, problem, where=operation.where)
-    return found if engine.has_devices else None
+        raise _missing_device(operation, engine, "set the operation's device to one of them, or to None")
+    return found
+
+
+def _missing_device(operation: Operation, engine: Engine, what_to_do: str) -> Exception:
+    there = ", ".join(engine.devices())
+    problem = f"{operation.name!r} is to be computed on the device {describe(operation.device)}"
+    problem = f"{problem}, but {engine.name} has the devices {there} here; {what_to_do}."
+    return op_error(ValueError, operation.type, problem, where=operation.where)
+
+
+def require_wishes(graph: Graph, engine: Engine) -> None:
+    """Refuses devices that are wishes and cannot be granted.
+
+    Raises:
+        ValueError: an operation is to be computed on a device that its engine does not have.
+    """
+    home = Place(engine)
+    for part in (graph, *graph.subgraphs()):
+        for operation in part.operations:
+            if is_wish(operation.device):
+                own = place_of(operation, home).engine
+                if names_device(operation.device) and _device(operation, own) is None:
+                    raise _missing_device(operation, own, "say allow_soft_placement=True to have it computed elsewhere")
 
 
 def pinned_engines(graph: Graph) -> list[Engine]:

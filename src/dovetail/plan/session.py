@@ -38,6 +38,7 @@ class Session:
     Args:
         graph: what it runs; if not given, the graph that is being built, or this thread's default one.
         engine: the name of what computes; if not given, that of the first Tensor that is fed, or the current one.
+        allow_soft_placement: what `graph.device` said is computed elsewhere where there is no such device.
 
     Attributes:
         graph: as given.
@@ -55,11 +56,14 @@ class Session:
         ({'product': np.float32(6.0), 'w': np.float32(3.0)}, np.float32(12.0))
     """
 
-    def __init__(self, graph: Graph | None = None, engine: str | None = None) -> None:
+    def __init__(
+        self, graph: Graph | None = None, engine: str | None = None, allow_soft_placement: bool = True
+    ) -> None:
         self.graph = current_graph() or open_default_graph() if graph is None else graph
         if not isinstance(self.graph, Graph):
             raise TypeError(f"a session runs a dovetail.Graph, not {describe(graph)}.")
         self._engine = None if engine is None else get_engine(engine)
+        self._is_soft = allow_soft_placement
         self._programs: Cache[Any, tuple[CutProgram, Any]] = Cache(PROGRAMS)
         self._version = self.graph.version
         self._is_closed = False
@@ -80,7 +84,8 @@ class Session:
             NumPy arrays and scalars in the structure of `fetches`; of operations, None.
 
         Raises:
-            ValueError: a placeholder is needed that is not fed, a value does not fit, or a tensor is of another graph.
+            ValueError: a placeholder is needed that is not fed, a value does not fit, a tensor is of another graph, or
+                there is no device that an operation is for, where no other will do.
             KeyError: there is no tensor or operation of a name.
             TypeError: a fetch or a key of `feed_dict` is none of these.
             RuntimeError: the session is closed.
@@ -114,7 +119,8 @@ class Session:
         key = tuple(tuple(map(id, part)) for part in known)
         found = self._programs.get(key)
         if found is None:
-            found = self._programs.put(key, (CutProgram(self.graph, *known, name="run"), known))
+            program = CutProgram(self.graph, *known, name="run", allow_soft_placement=self._is_soft)
+            found = self._programs.put(key, (program, known))
         return found[0]
 
     def _fetched(self, x: Any) -> Any:

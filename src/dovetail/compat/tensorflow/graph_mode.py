@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from weakref import WeakKeyDictionary
 from dovetail.core.recording import building, recording
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
+from dovetail.graph.device_scopes import DeviceScopes
 from dovetail.graph.session_graph import SessionGraph, open_default_graph
 from dovetail.graph.trace import current_graph
 
@@ -43,9 +45,43 @@ def graph() -> Any:
     return default if isinstance(default, SessionGraph) else None
 
 
+class _Computing(threading.local):
+    """What this thread says while it computes.
+
+    Attributes:
+        devices: the scopes of `tf.device` that are open, for a graph that is opened inside of them.
+    """
+
+    devices = DeviceScopes()
+
+
+_computing = _Computing()
+
+
 def open_graph() -> SessionGraph:
     """The session graph that is being built, or the thread's default one, which is opened if need be."""
-    return open_default_graph()
+    was_open = building.default is not None
+    graph = open_default_graph()
+    if not was_open and graph is building.default:
+        graph.open_device_scopes(_computing.devices)
+    return graph
+
+
+@contextmanager
+def at_device(graph: Any, device: Any) -> Iterator[None]:
+    """What is recorded in the `with` block, in a graph or in one that is opened there, is for a device."""
+    if graph is not None:
+        with graph.device(device):
+            yield
+        return
+    outside, was_open = _computing.devices, building.default is not None
+    _computing.devices = outside.inside(device)
+    try:
+        yield
+    finally:
+        _computing.devices = outside
+        if building.default is not None and not was_open:
+            building.default.open_device_scopes(outside)
 
 
 def close_graph() -> None:

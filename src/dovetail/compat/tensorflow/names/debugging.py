@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow.table import absent, alike_values, function, value
-from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded
 
@@ -154,79 +152,6 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
 _LATER = "Nothing checks each op for NaN yet: check what you suspect with tf.debugging.check_numerics(x, message)."
 absent("debugging.enable_check_numerics debugging.disable_check_numerics add_check_numerics_ops", _LATER)
-
-# -- devices and settings ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Device:
-    """A device of the current engine.
-
-    Source: `tf.config.PhysicalDevice`.
-    """
-
-    name: str
-    device_type: str
-
-
-def _devices(kind: str, device_type: str | None) -> list[Device]:
-    found = [name.partition(":") for name in current_engine().devices()]
-    return [
-        Device(f"/{kind}device:{sort.upper()}:{number or 0}", sort.upper())
-        for sort, _, number in found
-        if device_type in (None, sort.upper())
-    ]
-
-
-@function("config.list_physical_devices config.experimental.list_physical_devices")
-def list_physical_devices(device_type: str | None = None) -> list[Device]:
-    """The devices of the current engine.
-
-    Source: `tf.config.list_physical_devices`.
-    """
-    return _devices("physical_", device_type)
-
-
-@function("config.list_logical_devices config.experimental.list_logical_devices")
-def list_logical_devices(device_type: str | None = None) -> list[Device]:
-    """The devices of the current engine.
-
-    Source: `tf.config.list_logical_devices`.
-    """
-    return _devices("", device_type)
-
-
-def _accepted(names: str, why: str) -> None:
-    def accept(*args: Any, **kwargs: Any) -> None:
-        return None
-
-    accept.__doc__ = why
-    function(names)(accept)
-
-
-_accepted("config.experimental.set_memory_growth", "Nothing is done: engines take memory as they need it.")
-_accepted("config.set_soft_device_placement", "Nothing is done.")
-_accepted("debugging.set_log_device_placement", "Nothing is done.")
-_ENGINES = "The engine's own library decides: with CUDA_VISIBLE_DEVICES in the environment, or dovetail.device(name)."
-absent("config.set_visible_devices config.experimental.set_visible_devices", _ENGINES)
-
-
-class Settings:
-    """Settings that TensorFlow 1's sessions were given: any attribute can be set, and none is needed here.
-
-    Source: `tf.compat.v1.ConfigProto`.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        vars(self).update(options)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return vars(self).setdefault(name, Settings())
-
-
-value("ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata", Settings)
 
 # -- logging ----------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import nest_flatten
+from dovetail.compat.tensorflow.names.devices import allows_soft_placement
 from dovetail.compat.tensorflow.table import absent, function, value
 from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
@@ -108,13 +109,17 @@ absent("sparse_placeholder", "Use K.placeholder(shape, sparse=True) of dovetail.
 class Session(sessions.Session):
     """Computes what it is asked for of a graph.
 
+    Of a `ConfigProto`, it is `allow_soft_placement` that counts: False refuses to compute an operation elsewhere than
+    on the device that `tf.device` said.
+
     Source: `tf.compat.v1.Session`.
     """
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
         if target:
             raise op_error(NotImplementedError, "tf.Session", "a session runs in this process: leave target out.")
-        super().__init__(graph_mode.open_graph() if graph is None else graph)
+        graph = graph_mode.open_graph() if graph is None else graph
+        super().__init__(graph, allow_soft_placement=allows_soft_placement(config))
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """Computes tensors, summaries among them, and runs operations; the rest is not looked at."""
@@ -207,38 +212,11 @@ def no_op(name: str | None = None) -> Any:
     return None if graph is None else graph.group(name=name or "NoOp")
 
 
-@function("device", "v2")
-def device(device_name: Any) -> AbstractContextManager[Any]:
-    """Accepted; where things are computed is the engine's choice, and `dovetail.device`'s.
-
-    Source: `tf.device`.
-    """
-    return nullcontext()
-
-
-@function("device", "v1")
-def device_v1(device_name_or_function: Any) -> AbstractContextManager[Any]:
-    """Accepted; where things are computed is the engine's choice, and `dovetail.device`'s.
-
-    Source: `tf.compat.v1.device`.
-    """
-    return nullcontext()
-
-
 @function("container", "v1")
 def container(container_name: str) -> AbstractContextManager[Any]:
     """Accepted; there are no containers of state.
 
     Source: `tf.compat.v1.container`.
-    """
-    return nullcontext()
-
-
-@function("colocate_with", "v1")
-def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[Any]:
-    """Accepted; what belongs together is computed together.
-
-    Source: `tf.compat.v1.colocate_with`.
     """
     return nullcontext()
 

@@ -14,6 +14,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind, nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.table import absent, function, value
+from dovetail.core.device_spec import written
 from dovetail.core.errors import op_error
 from dovetail.core.recording import not_building
 from dovetail.core.value_kinds import register
@@ -27,6 +28,11 @@ class _VariableOp:
     def __init__(self, variable: Any) -> None:
         self.name, self.type, self.graph = variable.op_name, "VarHandleOp", variable.graph
         self.outputs = [variable]
+        self.device: str | None = None
+
+    def record_device(self, name: str | None) -> None:
+        """As of an operation."""
+        self.device = name
 
 
 class TFVariable(DovetailVariable):
@@ -75,6 +81,9 @@ class TFVariable(DovetailVariable):
         super().__init__(first, dtype, f"{name}:0", trainable, constraint)
         self.graph = graph
         if graph is not None:
+            handle = _VariableOp(self)
+            graph.put_in_scope(handle)
+            self._asked = handle.device
             if self.initial_value is None:
                 self.initial_value = graph.constant(ops.convert(self.numpy()).numpy(), f"{name}/initial_value")
                 graph.add_variable(self)
@@ -90,7 +99,14 @@ class TFVariable(DovetailVariable):
 
     @property
     def op(self) -> Any:
-        return _VariableOp(self)
+        found = _VariableOp(self)
+        found.device = self.device
+        return found
+
+    @property
+    def device(self) -> str:
+        """Where it is; in a graph, what `tf.device` said when it was made."""
+        return super().device if self.graph is None else written(self._asked)
 
     @property
     def initializer(self) -> Any:

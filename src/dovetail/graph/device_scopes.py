@@ -1,0 +1,80 @@
+"""Device scopes: which device the operations of a graph are recorded for, as `tf.device` says it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from dovetail.core.device_spec import DeviceSpec, is_wish
+
+if TYPE_CHECKING:
+    from dovetail.graph.operation import Operation
+
+Scope: TypeAlias = "str | Callable[[Operation], Any]"
+
+
+class DeviceScopes(NamedTuple):
+    """The scopes that are open, and what comes of them.
+
+    Attributes:
+        scopes: devices as TensorFlow writes them, and functions that give one for an operation; outermost first.
+        near: what all operations are at the device of, if it has one, whatever the scopes say; or None.
+        asks: whether a function is among the scopes, so that each operation is asked for.
+        device: what is recorded for operations; None where nothing is, or a function decides.
+    """
+
+    scopes: tuple[Scope, ...] = ()
+    near: Any = None
+    asks: bool = False
+    device: str | None = None
+
+    def inside(self, device: Any) -> DeviceScopes:
+        """With another scope inside of these; None closes them all.
+
+        Args:
+            device: a string, a `DeviceSpec`, a function of an operation that gives one of these, or None.
+
+        Raises:
+            TypeError, ValueError: it names no device.
+        """
+        if device is None:
+            return _settled((), self.near)
+        return _settled((*self.scopes, device if _is_function(device) else _read(device).to_string()), self.near)
+
+    def beside(self, near: Any) -> DeviceScopes:
+        """The scopes are closed, and operations are at the device of something; of None, wherever the plan says."""
+        return _settled((), near)
+
+    def record(self, operation: Any) -> None:
+        """Gives an operation its device: what is known of its own comes before scopes, but not before functions."""
+        near = getattr(self.near, "device", None)
+        if near:
+            operation.record_device(near)
+            return
+        for scope in reversed(self.scopes):
+            if not isinstance(scope, str):
+                said = scope(operation)
+                operation.record_device(operation.device if said is None else _read(said).to_string())
+            elif operation.device is None or is_wish(operation.device):
+                operation.record_device(_merged(scope, operation.device))
+
+
+def _is_function(device: Any) -> bool:
+    return callable(device) and not isinstance(device, DeviceSpec)
+
+
+def _read(device: Any) -> DeviceSpec:
+    return device if isinstance(device, DeviceSpec) else DeviceSpec.from_string(device)
+
+
+def _settled(scopes: tuple[Scope, ...], near: Any) -> DeviceScopes:
+    if not all(isinstance(scope, str) for scope in scopes):
+        return DeviceScopes(scopes, near, asks=True)
+    device = getattr(near, "device", None) or functools.reduce(_merged, scopes, "")
+    return DeviceScopes(scopes, near, device=device or None)
+
+
+def _merged(outer: Any, inner: Any) -> str:
+    """What is said of a device in a scope and further in, where more is known."""
+    return _read(outer).make_merged_spec(_read(inner or "")).to_string()

@@ -1,0 +1,74 @@
+"""Devices as TensorFlow writes them: what is read and written, refused, and found among an engine's."""
+
+from __future__ import annotations
+
+import pytest
+
+from dovetail.core.device_spec import DeviceSpec, granted, is_wish, names_device, written
+from tests.libraries import require
+
+STRINGS = [
+    "/gpu:0", "gpu:1", "GPU", "/cpu:*", "/device:GPU:3", "/job:worker", "/job:ps/task:2/cpu:0", "", "/device:CPU:*",
+    "/job:localhost/replica:0/task:0/device:CPU:0", "/replica:1/task:4", "/job:a/job:b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", STRINGS)
+def test_they_are_written_as_tensorflow_writes_them(spec):
+    require("tensorflow", "the oracle")
+    import tensorflow as tf
+
+    own, theirs = DeviceSpec.from_string(spec), tf.DeviceSpec.from_string(spec)
+    assert own.to_string() == theirs.to_string()
+    for name in ("job", "replica", "task", "device_type", "device_index"):
+        assert getattr(own, name) == getattr(theirs, name)
+    for other in STRINGS:
+        merged = own.make_merged_spec(DeviceSpec.from_string(other)).to_string()
+        assert merged == theirs.make_merged_spec(tf.DeviceSpec.from_string(other)).to_string()
+    assert own.replace(task=7).to_string() == theirs.replace(task=7).to_string()
+
+
+@pytest.mark.parametrize("spec", ["/foo:0", "nonsense", "/gpu:x", "/task:a", "/gpu:-1", "/device:GPU:0:1"])
+def test_what_is_no_device_is_refused(spec):
+    with pytest.raises(ValueError, match="is no part of a device: write /job:worker/task:0/device:GPU:0"):
+        DeviceSpec.from_string(spec)
+
+
+def test_two_devices_and_other_types_are_refused():
+    with pytest.raises(ValueError, match="names two devices"):
+        DeviceSpec.from_string("/gpu:0/cpu:0")
+    with pytest.raises(TypeError, match=r'a device is a string, as "/gpu:0", not 3'):
+        DeviceSpec.from_string(3)
+
+
+@pytest.mark.parametrize(
+    ("wish", "found"),
+    [
+        ("/device:GPU:0", "gpu:0"),
+        ("/device:GPU:1", "gpu:1"),
+        ("/device:GPU:2", None),
+        ("/device:GPU:*", "gpu:0"),
+        ("/device:CPU:*", "cpu:0"),
+        ("/device:TPU:0", None),
+        ("/job:localhost/replica:0/task:0/device:CPU:0", "cpu:0"),
+        ("/job:worker/device:CPU:0", None),
+        ("/job:worker", None),
+        ("/task:1/device:CPU:0", None),
+        ("/task:0", None),
+    ],
+)
+def test_wishes_are_looked_up(wish, found):
+    assert is_wish(wish) and granted(wish, ("gpu:0", "gpu:1", "cpu:0")) == found
+
+
+def test_a_wish_names_a_device_or_another_process():
+    assert [names_device(w) for w in ("/device:GPU:0", "/job:worker", "/job:localhost", "/task:0", "/task:3")] == [
+        True, True, False, False, True,
+    ]  # fmt: skip
+    assert not is_wish("gpu:0") and not is_wish(None)
+
+
+def test_what_engines_say_is_written_as_tensorflow_writes_it():
+    assert [written(d) for d in ("gpu:1", "cpu", "/job:ps", None, "")] == [
+        "/device:GPU:1", "/device:CPU:*", "/job:ps", "", "",
+    ]  # fmt: skip
