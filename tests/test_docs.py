@@ -24,6 +24,7 @@ require("torch", "the pages show every engine")
 require("jax", "the pages show every engine")
 
 from dovetail.core.table import OPS
+from dovetail.core.user_ops import unregister_op
 from tests.packages import install
 
 ROOT = Path(__file__).parent.parent
@@ -42,7 +43,10 @@ def undisturbed(monkeypatch, tmp_path):
     before = set(OPS)
     yield tmp_path
     for name in set(OPS) - before:
-        del OPS[name]
+        if OPS[name].is_users:
+            unregister_op(name)
+        else:
+            del OPS[name]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -10,12 +10,13 @@ from dovetail.autodiff.jacobian import hvp, jvp
 from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.registry import RegisterGradient, gradient_override_map
 from dovetail.autodiff.tape import GradientTape
-from dovetail.core import config, dtypes, errors
+from dovetail.core import config, dtypes, errors, kinds
 from dovetail.core import memory as _memory
 from dovetail.core.devices import device
 from dovetail.core.engine_registry import engine, list_engines, set_engine
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.tensor import Tensor
+from dovetail.core.user_ops import register_op, unregister_op
 from dovetail.core.variable import Variable
 from dovetail.graph import walk
 from dovetail.graph.ir import Graph

@@ -34,7 +34,8 @@ class RegisterGradient:
     """Decorator: registers a gradient function under a name, for use in override maps.
 
     The function is called with the operation (`.inputs`, `.outputs`, `.type`, `.attr(name)`) and one gradient per
-    output; it returns one gradient per input, None where there is none.  A single one need not be in a list.
+    output; it returns one gradient per input, None where there is none.  A single one need not be in a list.  Under the
+    name of an op of one's own that has no gradient yet, it is that op's.
 
     Raises:
         KeyError: the name is taken, by another registration or by an op of the table.
@@ -60,6 +61,9 @@ class RegisterGradient:
         self._name = name
 
     def __call__(self, function: GradientFunction) -> GradientFunction:
+        op = OPS.get(self._name)
+        if op is not None and op.is_users and op.gradient_function is None:
+            return op.gradient(function)
         taken = OPS.get(self._name) or _registered.get(self._name)
         if taken is not None:
             problem = f"there is a gradient named {self._name!r}, that of {_place_of(taken)}; choose another name,"

@@ -101,6 +101,8 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
     engine = _native_engine(op, values) if is_native else _engine_of(members)
     resolved, tensors = resolve(op, values, engine)
     result = _execute(op, resolved, tensors)
+    if op.is_users and op.infer is not None and not is_native:
+        _check_results(op, result, tensors, engine)
     if key is not None:
         values_of_all, places = _template(op, tensors, args, kwargs)
         op.resolved.put(key, resolved._replace(values=values_of_all, is_native=is_native, places=places))
@@ -109,6 +111,12 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
     if provided.array_result is not None and any(isinstance(value, np.ndarray) for value in members):
         return tuple(map(provided.array_result, result)) if op.returns_tuple else provided.array_result(result)
     return result
+
+
+def _check_results(op: Op, result: Any, tensors: list[Any], engine: Engine) -> None:
+    """Refuses what a rule that a program brought gave, where it is not what the op's type rule says."""
+    found = tuple(t._value for t in result) if op.returns_tuple else result._value
+    op.check_results(engine, found, infer(op, known_ints(op, tensors)))
 
 
 def _lived(op: Op, values: list[Any]) -> list[Any]:
@@ -155,7 +163,7 @@ def resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[A
     if op.infer is not None:
         infer(op, known_ints(op, tensors) if op.ints_positions else tensors)
     if rule is None and op.body is None:
-        raise op_error(NotImplementedError, op.title, f"the engine {engine.name!r} has no rule for it.")
+        raise op_error(NotImplementedError, op.title, op.no_rule(engine.name))
     return resolved, tensors
 
 

@@ -134,6 +134,10 @@ class Engine:
             return self.eager_rule(rule)
         return self.native_rule(name, rule) if layer == NATIVE else rule
 
+    def add_rule(self, name: str, rule: Rule) -> None:
+        """Adds the rule of an op that a program registered, which the engine's users' own values have, too."""
+        self.rules.add(name, rule, self._finished)
+
     # programs
 
     @property

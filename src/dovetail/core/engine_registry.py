@@ -13,7 +13,7 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from importlib.metadata import entry_points
@@ -63,6 +63,7 @@ ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry point
 _loaded: dict[str, Engine] = {}
 _loading = make_lock()
 _owners: dict[type, Engine] = {}  # a type of arrays → whose it is
+_added: dict[str, dict[str, Any]] = {}  # engine → op that a program registered → the rule that it brought
 _forked: dict[str, str] = {}  # engines that were used before this process was forked, and what to say of them
 _local: ContextVar[Engine | None] = ContextVar("dovetail_engine", default=None)
 _default: Engine | None = None
@@ -99,19 +100,71 @@ def get_engine(name: str) -> Engine:
         EngineNotInstalled: its library is not installed; the message says how to install it.
         RuntimeError: it was used before this process was forked, and does not work in such a process.
     """
+    _check_name(name)
+    return _loaded.get(name) or holding(_loading, _get_loaded, name)
+
+
+def _check_name(name: Any) -> None:
     if not isinstance(name, str):
         raise op_error(TypeError, "engine", f"an engine has a name, a str, but it is {describe(name)}.")
-    return _loaded.get(name) or holding(_loading, _get_loaded, name)
 
 
 def _get_loaded(name: str) -> Engine:
     if name not in _loaded:
         drawn = np.random.get_state()  # noqa: NPY002  # while jax is imported, it draws from what users have seeded
         try:
-            _loaded[name] = _load(name)
+            found = _load(name)
         finally:
             np.random.set_state(drawn)  # noqa: NPY002
+        for op, rule in _added.get(name, {}).items():
+            if op not in found.rules:
+                found.add_rule(op, rule)
+        _loaded[name] = found
     return _loaded[name]
+
+
+def add_rules(op: str, rules: Mapping[str, Any]) -> None:
+    """Gives engines rules for an op that a program registered; those that are not in use yet have them once they are.
+
+    Args:
+        op: its name.
+        rules: engine → rule, for engines that have none for it.
+    """
+    holding(_loading, _add_rules, op, rules)
+
+
+def _add_rules(op: str, rules: Mapping[str, Any]) -> None:
+    for name, rule in rules.items():
+        if name in _loaded:
+            _loaded[name].add_rule(op, rule)
+        _added.setdefault(name, {})[op] = rule
+
+
+def remove_rules(op: str) -> None:
+    """Takes back all `add_rules` of an op."""
+    holding(_loading, _remove_rules, op)
+
+
+def _remove_rules(op: str) -> None:
+    for name, rules in _added.items():
+        if rules.pop(op, None) is not None and name in _loaded:
+            _loaded[name].rules.remove(op)
+
+
+def engines_with_rule(op: str) -> list[str]:
+    """The engines for which `add_rules` gave an op a rule."""
+    return [name for name, rules in _added.items() if op in rules]
+
+
+def check_known(name: Any) -> None:
+    """Refuses what is no engine's name; the engine is not imported.
+
+    Raises:
+        TypeError, UnknownEngine: as of `get_engine`.
+    """
+    _check_name(name)
+    if name not in known_engines():
+        raise _unknown(name)
 
 
 def _load(name: str) -> Engine:
@@ -125,9 +178,13 @@ def _load(name: str) -> Engine:
     for point in entry_points(group=ENGINES):
         if point.name == name:
             return point.load()
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> Exception:
     known = known_engines()
     problem = f"there is no engine {name!r}; there are {', '.join(known)}. {did_you_mean(name, known)}"
-    raise op_error(UnknownEngine, "engine", problem.rstrip())
+    return op_error(UnknownEngine, "engine", problem.rstrip())
 
 
 def set_engine(name: str) -> None:

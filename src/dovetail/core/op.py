@@ -31,8 +31,8 @@ from dovetail.core import dispatch
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
 from dovetail.core.cache import Cache
 from dovetail.core.domains import Domain
-from dovetail.core.errors import did_you_mean
-from dovetail.core.kinds import IntsKind, Kind
+from dovetail.core.errors import did_you_mean, op_error
+from dovetail.core.kinds import Anything, IntsKind, Kind
 from dovetail.core.recording import recording
 from dovetail.core.static_types import INTS, LOOSE, Static, static_of
 from dovetail.core.table import OPS
@@ -41,6 +41,7 @@ from dovetail.core.value_kinds import is_tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")
+AnyOp = TypeVar("AnyOp", bound="Op[..., Any]")
 
 REQUIRED = inspect.Parameter.empty
 RESOLVED = 500  # calls that an op remembers: as many that are made now, and as many that were made before
@@ -77,7 +78,10 @@ class Op(Generic[P, R]):
         prepare: (arguments as they are given, in parameter order) → the same, in a list, ready for conversion; raises
             where they do not fit each other, for what `infer`, which has specs, cannot see.
         fills_gradients: whether the gradient function is given zeros, not None, for results without a gradient.
+        is_users: whether a program registered it, by `register_op`.
     """
+
+    is_users = False
 
     def __init__(
         self,
@@ -101,7 +105,7 @@ class Op(Generic[P, R]):
         self.gradient_function: Callable[..., Any] | None = None
         functools.update_wrapper(self, function)
         hints = get_type_hints(function, include_extras=True)
-        self.returns_tuple = hints.get("return") is not Tensor
+        self.returns_tuple = hints.get("return", Tensor) is not Tensor
         self.params = [
             _parameter(name, p.name, hints.get(p.name), p.default)
             for p in inspect.signature(function).parameters.values()
@@ -131,7 +135,9 @@ class Op(Generic[P, R]):
     def title(self) -> str:
         """How messages call it: its name, after that of its function where the one is not seen in the other."""
         function = self.__wrapped__.__name__  # type: ignore[attr-defined]  # by update_wrapper
-        known = function.startswith("_") or function.replace("_", "") in self.name.lower()
+        known = (
+            not function.isidentifier() or function.startswith("_") or function.replace("_", "") in self.name.lower()
+        )
         return self.name if known else f"{function}: {self.name}"
 
     @property
@@ -167,6 +173,17 @@ class Op(Generic[P, R]):
         """
         self.gradient_function = function
         return function
+
+    def no_rule(self, engine: str) -> str:
+        """What to say where an engine cannot compute it."""
+        return f"the engine {engine!r} has no rule for it."
+
+    def check_results(self, engine: Any, results: Any, specs: Any) -> None:
+        """Refuses results of a rule that are not of the specs; those of Dovetail's own rules are."""
+
+    def checked(self, rule: Callable[..., Any], engine: Any, specs: Sequence[Any]) -> Callable[..., Any]:
+        """A rule for an operation of a program, with `check_results` behind it."""
+        return rule
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments in parameter order, defaults filled in, static values as operations hold them."""
@@ -267,41 +284,54 @@ class BinaryOp(Op[P, R]):
 
 
 def op_named(name: str) -> Op[..., Any]:
-    """The entry of the table; what the pickle of an op comes to."""
+    """The entry of the table; what the pickle of an op comes to.
+
+    Raises:
+        LookupError: there is none.
+    """
+    if name not in OPS:
+        problem = f"no op is called {name!r} here. {did_you_mean(name, OPS)}If it is one of yours, register it first."
+        raise op_error(LookupError, name, problem)
     return OPS[name]
 
 
 def primitive(name: str, *, infer: Callable[..., Any], **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:
     """Decorator: adds a primitive to the table.  The function has a signature and a docstring, and no body."""
-    return lambda function: _register(name, function, infer=infer, **options)
+    return lambda function: add_op(name, function, Op, infer=infer, **options)
 
 
 def composite(name: str, **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:
     """Decorator: adds a composite to the table.  The function's body says the op in other ops."""
-    return lambda function: _register(name, function, body=function, **options)
+    return lambda function: add_op(name, function, Op, body=function, **options)
 
 
-def _register(name: str, function: Callable[P, R], **options: Any) -> Op[P, R]:
+def add_op(name: str, function: Callable[..., Any], kind: type[AnyOp], **options: Any) -> AnyOp:
+    """Makes an op of a kind, and adds it to the table.
+
+    Raises:
+        ValueError: there is an op of this name.
+    """
     if name in OPS:
         raise ValueError(f"the op {name!r} is already in the table, as {OPS[name].function_name}.")
-    op = Op(name, function, **options)
+    op = kind(name, function, **options)
     if name in ACCUMULATING and op.body is not None:
         cast = lambda x, dtype: OPS["Cast"](x, dtype)  # noqa: E731
         op.body = in_float32(op.body, op.tensor_places, attrgetter("dtype"), cast, HALVES, "float32")
     plain = len(op.tensor_positions) == len(op.params) and not any(k.many or k.optional for _, k in op.tensor_positions)
-    if plain and op.is_elementwise and len(op.params) <= 2:
+    if plain and op.is_elementwise and len(op.params) <= 2 and kind is Op:
         op.__class__ = (UnaryOp, BinaryOp)[len(op.params) - 1]  # type: ignore[assignment]
     OPS[name] = op
     return op
 
 
 def _parameter(op: str, name: str, hint: Any, default: Any) -> Parameter:
+    hint = Anything if hint is Tensor else hint
     kind = _note(hint, (Kind, IntsKind))
     static = _ABSENT if isinstance(kind, Kind) else _INTS[default is None] if kind else static_of(hint)
     if not static.types or not {*static.types}.isdisjoint(LOOSE.values()):
         problem = (
             f"the parameter {name!r} of the op {op!r} has no type that is known: annotate it with a kind of tensor "
-            "(core/kinds.py) or a type of static values (core/static_types.py)."
+            "(dovetail.kinds.Float, or dovetail.Tensor for any) or a type of static values (int, float, bool, str)."
         )
         raise TypeError(problem)
     return Parameter(name, kind, default, static, _note(hint, Domain))

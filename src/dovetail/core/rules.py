@@ -218,6 +218,22 @@ class Rules(Mapping[str, Rule]):
         table._closed = self._closed = True
         return table
 
+    def add(self, name: str, rule: Rule, finish: Callable[[str, str, Rule], Rule]) -> None:
+        """Adds the rule of an op that a program registered to the table of an engine that is made.
+
+        Args:
+            name: of the op, for which there is no rule.
+            rule: for all calls.
+            finish: as of `completed`.
+        """
+        for layer in CALLS:
+            self._put(layer, name, (Variant(DEFAULT, finish(layer, name, rule)),))
+
+    def remove(self, name: str) -> None:
+        """Takes back `add`."""
+        for layer in CALLS:
+            del self._variants[layer][name], self._defaults[layer][name]
+
     def on_native_values(self) -> Rules:
         """The same table where all calls are calls on values of the library's own users."""
         table = Rules()

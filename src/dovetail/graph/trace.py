@@ -350,7 +350,7 @@ _bodies: Cache[Any, Graph] = Cache(2500)
 
 def body_graph(op: Op, values: Sequence[Any]) -> Graph:
     """The body of a composite as a graph whose inputs are the op's tensors, for arguments of these specs."""
-    key = (op.name, config.version, *[_spec_key(v) for v in values])
+    key = (op, config.version, *[_spec_key(v) for v in values])
     try:
         found = _bodies.get(key)
     except TypeError:
@@ -384,9 +384,18 @@ def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
             result = op.body(*args)  # type: ignore[misc]
             flat = list(result) if op.returns_tuple else [result]
             graph.outputs = [to_graph(t, native_to_dtype(dtype_of(t)), graph, op) for t in flat]
+        _check_pure(op, graph)
     except Exception as error:
         raise dispatch.inside(op, error, list(values)) from error.__cause__
     return graph
+
+
+def _check_pure(op: Op, body: Graph) -> None:
+    """Refuses a body that uses variables, which an operation does not show, so that no gradient would reach them."""
+    used = [v.name for v in {**body.state.inputs, **body.state.assigned}]
+    if used:
+        problem = f"its body uses the variables {', '.join(used)}: give them to it as arguments, and assign outside."
+        raise op_error(ValueError, op.name, problem)
 
 
 # -- variables --------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ shape-like argument that turns out constant becomes static, which makes more sha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -130,7 +131,9 @@ def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
 def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:
     """The results of an operation as arrays, None if they are not known."""
     if all(t.op.type == "Const" for t in op.inputs):
-        return compute(op) if _is_foldable(op) else None
+        with suppress(NotImplementedError):  # an op of the user's that the NumPy engine has no rule for
+            return compute(op) if _is_foldable(op) else None
+        return None
     if op.outputs[0].dtype.is_integer and (op.type == "Shape" or op.type in CARRIES_NAN):
         value, dtype = known.of(op.outputs[0]), op.outputs[0].dtype
         # It may be NaN, which is unknown, or infinite, as the minimum of nothing is.

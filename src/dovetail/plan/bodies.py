@@ -38,7 +38,7 @@ def run_body(op: Op, engine: Engine, *values: Any) -> Any:
         values: the arguments in parameter order, of which tensors are Tensors of the engine.
     """
     given: list[Tensor] = []
-    key = op.name, engine, config.context(), *(_key(value, given) for value in values)
+    key = op, engine, config.context(), *(_key(value, given) for value in values)
     segment = _segments.get(key) or _segment(op, engine, values, key)
     # Its function, not its executable: the engine's library traces it along with what is around it.
     outputs = [Tensor(v, engine) for v in segment.function(*[t._value for t in given])]

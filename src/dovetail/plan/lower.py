@@ -112,6 +112,8 @@ class _Writer:
         target = self._target(op)
         bound = None if target is not None or self.rules is not None else self._bound_rule(op)
         rule = self.rules[op.type] if self.rules is not None else bound or self._rule(op, target is not None)
+        if op.op.is_users and rule is not None:
+            rule = op.op.checked(rule, self.engine, [t.spec for t in op.outputs])
         arguments = self._arguments(op) if bound is None else [self.names[t] for t in op.inputs]
         if target is not None:
             arguments.append(f"out={target}")

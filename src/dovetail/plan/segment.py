@@ -111,5 +111,4 @@ def _check_claimed(graph: Graph, engine: Engine) -> None:
     for part in (graph, *graph.subgraphs()):
         for op in part.operations:
             if op.type not in claimed and op.type not in NOT_COMPUTED:
-                problem = f"the engine {engine.name!r} has no rule for it."
-                raise op_error(NotImplementedError, op.type, problem, where=op.where)
+                raise op_error(NotImplementedError, op.type, op.op.no_rule(engine.name), where=op.where)

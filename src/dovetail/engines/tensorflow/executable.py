@@ -54,6 +54,7 @@ class Executable:
         self._device = segment.device
         self._calls = 0
         self._compiles = fits_xla(segment.graph)
+        self._may_not_compile = any(op.op.is_users for op in segment.graph.operations)
         self._run: Any = None
 
     def __call__(self, *args: Any) -> Any:
@@ -62,14 +63,27 @@ class Executable:
             self._run = self._traced(args, xla=False)
         if self._compiles and self._calls >= OFTEN:
             self._compiles = False
-            self._run = self._traced(args, xla=True)
+            self._run = self._compiled(args)
         try:
-            if self._device is None:
-                return self._run(*args)
-            with tf.device(self._device):
-                return self._run(*args)
+            return self._called(args)
         except tf.errors.OpError as error:
             raise self._told(error) from error
+
+    def _called(self, args: Any) -> Any:
+        if self._device is None:
+            return self._run(*args)
+        with tf.device(self._device):
+            return self._run(*args)
+
+    def _compiled(self, args: Any) -> Any:
+        """What XLA makes of it; as it is, where a rule of the user's calls what XLA does not have."""
+        before, self._run = self._run, self._traced(args, xla=True)
+        if self._may_not_compile:
+            try:
+                self._called(args)
+            except tf.errors.OpError:
+                return before
+        return self._run
 
     def _told(self, error: Any) -> Exception:
         """An error of TensorFlow's, which comes with the lines of the program that made its node, in our words."""
