@@ -67,6 +67,7 @@ EAGER_CONTROL = EagerControl()
 
 def _leave(result: Any) -> Any:
     """A result of eager control flow as its user gets it; where arrays are a library's tensors, they come back so."""
+    result = owned(result)
     return result if provided.array_result is None else provided.array_result(result)
 
 
@@ -105,10 +106,16 @@ def _flow(op: str, leaves: Values) -> _Flow:
         kind = provided.graph_kind
     control, engine = kind.control(value), kind.autodiff(value)
     if control is None:
-        return _Flow(op, EAGER_CONTROL, convert)
+        return _Flow(op, EAGER_CONTROL, _computed)
     if engine is None:
         return _Flow(op, control, _recorded)
     return _Flow(op, control, partial(_native, engine=engine), owned)
+
+
+def _computed(value: Any) -> Any:
+    """A value beside Tensors; an engine's own stays one, so that its library follows it."""
+    value = unwrapped(value)
+    return convert(value) if kind_of(value).autodiff(value) is None else value
 
 
 def _recorded(value: Any) -> Any:
