@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from dovetail.core.errors import did_you_mean, op_error
 from dovetail.core.memory import keep_memory as keep_memory
 from dovetail.core.memory import set_keep_memory as set_keep_memory
+
+R = TypeVar("R")
 
 DEFAULTS: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
 _settings = dict(DEFAULTS)
@@ -73,14 +75,21 @@ def set_image_data_format(value: str) -> None:
     _set("image_data_format", value, DATA_FORMATS)
 
 
-def register_context(read: Callable[[], object]) -> None:
-    """Decorator: adds what else traces depend on; the function gives its value in this thread, which is hashable."""
+def register_context(read: Callable[[], R]) -> Callable[[], R]:
+    """Decorator: adds what else traces depend on.
+
+    The function gives its value in this thread, which is hashable; None where traces are as ever.
+    """
     _contexts.append(read)
+    return read
 
 
 def context() -> tuple[object, ...]:
     """All that a trace depends on beside its arguments: the settings, gradient overrides, K's learning phase."""
-    return (version, *map(operator.call, _contexts))
+    values: list[object] = [version, *map(operator.call, _contexts)]
+    while values[-1] is None:  # what a library that is imported later adds changes nothing until it has a value
+        del values[-1]
+    return tuple(values)
 
 
 def _set(setting: str, value: str, choices: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Protocol
 
@@ -79,6 +79,8 @@ class Engine:
             runs rule by rule.
         consumes: the executable consumes the arguments that are donated to it.
         accumulates: ops of `ACCUMULATING` whose rules accumulate halves in float32 by themselves.
+        strategies: a name → the names of variants of its rules that go well together, in the order in which they are
+            tried where an engine is chosen by measuring; "" is the rules that programs call by default.
         forks: a process that is forked after the library was used can use it, too.
         errors: what the library raises of arguments that do not fit; what else comes up (memory that runs out, the
             exception of a signal's handler) stays as it is.
@@ -91,6 +93,7 @@ class Engine:
     compiles_programs: ClassVar[bool] = False
     consumes: ClassVar[bool] = False
     accumulates: ClassVar[Collection[str]] = ()
+    strategies: ClassVar[Mapping[str, tuple[str, ...]]] = {"": ()}
     forks: ClassVar[bool] = True
     errors: ClassVar[tuple[type[Exception], ...]] = LIBRARIES
 
@@ -153,7 +156,8 @@ class Engine:
         Returns:
             A function of the native arrays for `segment.inputs`, which returns a tuple of those for `segment.outputs`.
             Where the engine consumes arguments it takes a list `into`, which has that tuple the moment that the results
-            are there, whatever exception comes before the call is over.
+            are there, whatever exception comes before the call is over.  Where the first call would take long, it has a
+            method `prepare()`, which does beforehand what takes long, in any thread.
         """
         return segment.function
 
@@ -239,6 +243,9 @@ class Engine:
         """The array, after values were written into it; only rules with `out=` need it."""
         array[...] = values
         return array
+
+    def wait(self, value: Any) -> None:
+        """Returns when an array has its numbers, where the library computes while Python goes on."""
 
     def to_ints(self, value: Any) -> tuple[int, ...]:
         """An integer array as a shape, for ops whose shape is known only when they run."""

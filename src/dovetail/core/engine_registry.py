@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dovetail.core import config
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.core.locks import holding, make_lock
 
@@ -60,13 +61,18 @@ BUILT_IN = {
 }
 ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry points
 
+AUTO = "auto"  # in the place of an engine's name: each program runs where it is measured to be fastest
+HOME = "numpy"  # where values are then, and what is computed call by call
+
 _loaded: dict[str, Engine] = {}
 _loading = make_lock()
 _owners: dict[type, Engine] = {}  # a type of arrays → whose it is
 _added: dict[str, dict[str, Any]] = {}  # engine → op that a program registered → the rule that it brought
 _forked: dict[str, str] = {}  # engines that were used before this process was forked, and what to say of them
 _local: ContextVar[Engine | None] = ContextVar("dovetail_engine", default=None)
+_chooses_here: ContextVar[bool | None] = ContextVar("dovetail_chooses", default=None)
 _default: Engine | None = None
+_chooses = False  # whether the default is AUTO
 _chosen = False  # whether the default is one that `set_engine` was told
 
 
@@ -190,19 +196,27 @@ def _unknown(name: str) -> Exception:
 def set_engine(name: str) -> None:
     """Makes an engine the default of the process.
 
+    Args:
+        name: of the engine; or "auto": then each `function` runs on the engine that is measured to be the fastest for
+            it, and all else on numpy.
+
     Raises:
         UnknownEngine: there is no engine of this name; a ValueError.
         EngineNotInstalled: its library is not installed.
     """
-    global _default, _chosen
-    _default, _chosen = get_engine(name), True
+    global _default, _chooses, _chosen
+    _default, _chooses, _chosen = _named(name), name == AUTO, True
     if _local.get() is not None:
         _local.set(_default)
+        _chooses_here.set(_chooses)
 
 
 @contextmanager
 def engine(name: str) -> Iterator[None]:
     """Makes an engine current within a `with` block, in this thread or task.
+
+    Args:
+        name: as for `set_engine`.
 
     Raises:
         UnknownEngine: there is no engine of this name; a ValueError.
@@ -213,11 +227,17 @@ def engine(name: str) -> Iterator[None]:
         ...     current_engine().name
         'numpy'
     """
-    token = push_engine(get_engine(name))
+    token, chooses = push_engine(_named(name)), _chooses_here.set(name == AUTO)
     try:
         yield
     finally:
         pop_engine(token)
+        _chooses_here.reset(chooses)
+
+
+def _named(name: str) -> Engine:
+    """The engine of a name, or the one on which values are where engines are chosen."""
+    return get_engine(HOME if name == AUTO else name)
 
 
 def push_engine(found: Engine) -> Token[Engine | None]:
@@ -237,11 +257,23 @@ def chosen_engine() -> Engine | None:
 
 def current_engine() -> Engine:
     """The engine on which values that belong to none yet are computed; at first that of $DOVETAIL_ENGINE, or numpy."""
-    global _default
+    global _default, _chooses
     found = _local.get() or _default
     if found is None:
-        found = _default = get_engine(os.environ.get("DOVETAIL_ENGINE") or "numpy")
+        name = os.environ.get("DOVETAIL_ENGINE") or HOME
+        found = _default = _named(name)
+        _chooses = name == AUTO
     return found
+
+
+@config.register_context
+def chooses_engine() -> bool:
+    """Whether programs run on the engines that are measured to be the fastest for them."""
+    here = _chooses_here.get()
+    if here is None:
+        current_engine()
+        return _chooses
+    return here
 
 
 def tracing_engine() -> Engine | None:

@@ -25,8 +25,10 @@ from dovetail.core.value_kinds import dtype_of
 from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph
 from dovetail.graph.transplant import Variables, transplant
+from dovetail.plan.choice import Choice
+from dovetail.plan.history import History
 from dovetail.plan.placement import has_pinned_devices, is_pinned, pinned_engines
-from dovetail.plan.plan import Plan
+from dovetail.plan.plan import Plan, shows
 
 _TENSORS = frozenset([Tensor])
 PLANS = 200  # that are kept of a trace: as many that run now, and as many that ran before
@@ -35,25 +37,32 @@ PLANS = 200  # that are kept of a trace: as many that run now, and as many that 
 class Concrete:
     """A graph that can be called: with a plan per engine, and its gradient once somebody asks.
 
-    Attributes:
+    Args:
         graph: what was traced.
+        history: of the function, if its graphs run on the engines that are measured to be the fastest.
+
+    Attributes:
+        graph: as given.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, history: History | None = None) -> None:
         self.graph = graph
+        self._history = None if is_pinned(graph) or shows(graph) else history
         self._is_open = any(not t.spec.is_static for t in graph.inputs)
         self._is_pinned = is_pinned(graph)
-        self._specializes = self._is_open and any(engine.specializes for engine in pinned_engines(graph))
-        self._plans: Cache[Any, Plan] = Cache(PLANS)
+        self._specializes = self._is_open and (
+            self._history is not None or any(engine.specializes for engine in pinned_engines(graph))
+        )
+        self._plans: Cache[Any, Plan | Choice] = Cache(PLANS)
         self._functionals: Cache[tuple[Tensor, ...], Functional] = Cache(PLANS)
         self._lock = make_lock()
 
-    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> Plan:
+    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> Plan | Choice:
         """The plan for an engine, for shapes of the inputs where it is made for certain ones, and for a device."""
         key = engine, shapes, device
         return self._plans.get(key) or holding(self._lock, self._planned, key)
 
-    def plan_for(self, arguments: Sequence[Any], engine: Engine) -> Plan:
+    def plan_for(self, arguments: Sequence[Any], engine: Engine) -> Plan | Choice:
         """The plan that runs native arrays; engines that compile for certain shapes have one for each."""
         by_shapes = self._is_open and (engine.specializes or self._specializes)
         shapes = tuple(map(engine.shape, arguments)) if by_shapes else None
@@ -72,8 +81,14 @@ class Concrete:
             return []
         return [op.attrs["variable"] for op in self.graph.operations if op.type == "ReadVariableOp"]
 
-    def _planned(self, key: Any) -> Plan:
-        return self._plans.get(key) or self._plans.put(key, Plan(self.graph, *key))
+    def _planned(self, key: Any) -> Plan | Choice:
+        return self._plans.get(key) or self._plans.put(key, self._made(*key))
+
+    def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> Plan | Choice:
+        if self._history is None or (shapes is None and self._is_open):
+            return Plan(self.graph, engine, shapes, device)
+        known = tuple(t.shape for t in self.graph.inputs) if shapes is None else shapes
+        return Choice(self.graph, engine, known, self._history)
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Runs the plan on native arrays."""
@@ -125,7 +140,9 @@ class Concrete:
         return results[: len(self.graph.outputs)]
 
     def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
-        return self._functionals.get(closures) or self._functionals.put(closures, Functional(self.graph, closures))
+        return self._functionals.get(closures) or self._functionals.put(
+            closures, Functional(self.graph, closures, self._history is not None)
+        )
 
 
 class Functional:
@@ -134,6 +151,7 @@ class Functional:
     Args:
         graph: what was traced.
         closures: Tensors that it closes over, to be inputs too, after its own.
+        chooses: whether its programs run on the engines that are measured to be the fastest.
 
     Attributes:
         variables: the variables that are read, the last inputs.
@@ -143,7 +161,8 @@ class Functional:
         forward: all of that, and then the tensors that the backward program needs.
     """
 
-    def __init__(self, graph: Graph, closures: tuple[Tensor, ...]) -> None:
+    def __init__(self, graph: Graph, closures: tuple[Tensor, ...], chooses: bool) -> None:
+        self._chooses = chooses
         self._pure = pure = Graph(graph.name)
         given = [*graph.inputs, *(graph.closures[t] for t in closures)]
         copies = transplant(graph.operations, pure, inputs=given, variables=Variables.INPUTS)
@@ -153,12 +172,15 @@ class Functional:
         self.guard = join(v.guard for v in self.assigned) if self.assigned else None
         pure.outputs = [*copies.of(graph.outputs), *copies.assigned.values()]
         self._split = split(pure)
-        self.forward = Concrete(self._split.forward)
-        self._backward = Concrete(self._split.backward)
+        self.forward = self._concrete(self._split.forward)
+        self._backward = self._concrete(self._split.backward)
+
+    def _concrete(self, graph: Graph) -> Concrete:
+        return Concrete(graph, History() if self._chooses else None)
 
     @functools.cached_property
     def _gradient(self) -> Concrete:
-        return Concrete(gradient_graph(self._pure)[0])
+        return self._concrete(gradient_graph(self._pure)[0])
 
     def gradient(self, kept: list[Tensor], engine: Engine) -> Callable[..., list[Any]]:
         """The gradient function of one call: the backward program on what that call kept.

@@ -23,7 +23,7 @@ from dovetail.autodiff.recorder import ClosureRecorder
 from dovetail.core import arguments, config
 from dovetail.core.cache import Cache
 from dovetail.core.engine import Engine, native_to_dtype
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engine_registry import AUTO, chooses_engine, current_engine, get_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.infer import fits
@@ -37,7 +37,9 @@ from dovetail.core.value_kinds import dtype_of, kind_of, static_shape
 from dovetail.graph.ir import Graph
 from dovetail.graph.results import collect
 from dovetail.graph.transplant import copy_graph, replay
+from dovetail.plan.choice import Choice
 from dovetail.plan.concrete import Concrete
+from dovetail.plan.history import History
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.plan import Plan
 
@@ -60,12 +62,14 @@ class Function(Generic[P, R]):
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature))
         self._traces: Cache[Any, tuple[Concrete, Any]] = Cache(TRACES)
-        self._calls: Cache[Any, tuple[Plan, Any]] = Cache(TRACES)  # plans of calls on tensors, by `_call_key`
+        self._calls: Cache[Any, tuple[Plan | Choice, Any]] = Cache(TRACES)  # plans of calls on tensors, by `_call_key`
         self._last_key: Any = None  # of the latest trace
         self._lock = make_lock()
         self._methods: dict[int, Function[Any, Any]] = {}
         self._owner: Callable[[], Any] | None = None  # of a method: its instance
         self._passes: tuple[Callable[[Graph], Any], ...] = ()
+        self._engine: str | None = None
+        self._history = History()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: a function of its own for each instance, which lives as long as the instance does."""
@@ -78,7 +82,7 @@ class Function(Generic[P, R]):
             python = self._python
             method = functools.wraps(python)(lambda *args, **kwargs: python(alive(), *args, **kwargs))
             bound = self._methods[key] = Function(method, name=self._name)
-            bound._signature, bound._passes = self._signature, self._passes
+            bound._signature, bound._passes, bound._engine = self._signature, self._passes, self._engine
             bound._owner = alive
         return bound
 
@@ -106,12 +110,7 @@ class Function(Generic[P, R]):
 
     def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Any], Engine, Any]:
         """The tensors of the engine and NumPy arrays among the leaves, the engine, and the key of the signature."""
-        for leaf in leaves:
-            if type(leaf) is Tensor:
-                engine = leaf._engine
-                break
-        else:
-            engine = current_engine()
+        engine = self._engine_for(leaves)
         if self._signature is not None:
             return self._checked(leaves, structure, engine), engine, ("signature", config.context())
         given: list[Any] = []
@@ -129,6 +128,16 @@ class Function(Generic[P, R]):
             else:
                 key.append(static_key(leaf if _is_hashable(leaf) else _Same(leaf)))
         return given, engine, tuple(key)
+
+    def _engine_for(self, leaves: list[Any]) -> Engine:
+        """The engine of the arguments and results: the function's own, or that of the first tensor, or the current."""
+        if self._engine is not None and self._engine != AUTO:
+            return get_engine(self._engine)
+        return next((leaf._engine for leaf in leaves if type(leaf) is Tensor), None) or current_engine()
+
+    @property
+    def _chooses(self) -> bool:
+        return chooses_engine() if self._engine is None else self._engine == AUTO
 
     def _checked(self, leaves: list[Any], structure: Any, engine: Engine) -> list[Tensor]:
         specs, wanted = self._signature  # type: ignore[misc]
@@ -170,7 +179,7 @@ class Function(Generic[P, R]):
         finally:
             graph.is_traced = True
         graph.closure_nodes = closures.leading_to(graph.closures)
-        found = Concrete(graph), rebuild
+        found = Concrete(graph, self._history if self._chooses else None), rebuild
         self._traces.put(key, found)
         self._last_key = key
         return found
@@ -225,8 +234,10 @@ class Function(Generic[P, R]):
         """
         return copy_graph(self.concrete(*args, **kwargs).graph, own=True)
 
-    def plan(self, *args: Any, **kwargs: Any) -> Plan:
+    def plan(self, *args: Any, **kwargs: Any) -> Plan | Choice:
         """What a call with these arguments runs: segments on engines, and the transfers between them.
+
+        Where the engine is chosen by measuring: what was chosen, and how long the others took.
 
         Example:
             >>> import dovetail as dt
@@ -284,7 +295,7 @@ class Function(Generic[P, R]):
         if name and found is not python and not hasattr(python, "__self__"):
             problem = f"{name!r} cannot be pickled, since no module has it by this name"
             raise pickle.PicklingError(f"function {problem}: define it at the top of a module, with def.")
-        return _unpickled, (python, self._signature, self._name, self._passes)
+        return _unpickled, (python, self._signature, self._name, self._passes, self._engine)
 
     def __repr__(self) -> str:
         return f"<function {self._name}: {len(self._traces)} traces>"
@@ -315,7 +326,7 @@ class GraphFunction(Function[..., Any]):
                 self._signature = flatten(tuple(t.spec for t in self._replayed.inputs))
 
     def __reduce__(self) -> Any:
-        return _unpickled, (self._replayed, self._given_signature, self._name, self._passes)
+        return _unpickled, (self._replayed, self._given_signature, self._name, self._passes, self._engine)
 
 
 def _call_key(args: tuple[Any, ...]) -> Any:
@@ -332,18 +343,20 @@ def _method_of(instance: Any, name: str) -> Function[Any, Any]:
     """A compiled method that keeps its instance alive, as a bound method does."""
     function: Function[Any, Any] = getattr(type(instance), name)
     python = function._python.__get__(instance)
-    made = _unpickled(python, function._signature, function._name, function._passes)
+    made = _unpickled(python, function._signature, function._name, function._passes, function._engine)
     made._owner = lambda: instance
     return made
 
 
-def _unpickled(python: Any, signature: Any, name: str, passes: tuple[Any, ...]) -> Function[Any, Any]:
+def _unpickled(
+    python: Any, signature: Any, name: str, passes: tuple[Any, ...], engine: str | None
+) -> Function[Any, Any]:
     if isinstance(python, Graph):
         made: Function[Any, Any] = GraphFunction(python, signature, name)
     else:
         made = Function(python, name=name)
         made._signature = signature
-    made._passes = passes
+    made._passes, made._engine = passes, engine
     return made
 
 
@@ -388,18 +401,38 @@ Passes: TypeAlias = "Iterable[Callable[[Graph], Any]]"
 
 @overload
 def function(
-    python_function: Callable[P, R], *, input_signature: Any = None, name: str | None = None, passes: Passes = ()
+    python_function: Callable[P, R],
+    *,
+    input_signature: Any = None,
+    name: str | None = None,
+    passes: Passes = (),
+    engine: str | None = None,
 ) -> Function[P, R]: ...
 @overload
 def function(
-    python_function: Graph, *, input_signature: Any = None, name: str | None = None, passes: Passes = ()
+    python_function: Graph,
+    *,
+    input_signature: Any = None,
+    name: str | None = None,
+    passes: Passes = (),
+    engine: str | None = None,
 ) -> Function[..., Any]: ...
 @overload
 def function(
-    python_function: None = None, *, input_signature: Any = None, name: str | None = None, passes: Passes = ()
+    python_function: None = None,
+    *,
+    input_signature: Any = None,
+    name: str | None = None,
+    passes: Passes = (),
+    engine: str | None = None,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
-    python_function: Any = None, *, input_signature: Any = None, name: str | None = None, passes: Passes = ()
+    python_function: Any = None,
+    *,
+    input_signature: Any = None,
+    name: str | None = None,
+    passes: Passes = (),
+    engine: str | None = None,
 ) -> Any:
     """Compiles a function: traced once per signature, then run as one program.  Also a decorator.
 
@@ -411,6 +444,9 @@ def function(
         input_signature: a sequence of `spec`s, with None for dimensions that vary; then there is one trace.
         name: the name of its graph.
         passes: functions that edit each graph that is traced, in this order; see `graph_pass`.
+        engine: the name of the engine on which it runs, wherever its arguments are; or "auto", for the one that is
+            measured to be the fastest, in the calls that the program makes.  If not given, it runs where its arguments
+            are, or as `set_engine` says.
 
     Returns:
         A function of the same arguments.  `.graph(...)` shows what a call runs, `.optimized_graph(...)` what the
@@ -420,6 +456,7 @@ def function(
         TypeError: it cannot be called; or, when called, it returns a generator, or an object that is no structure and
             holds a tensor of the graph.
         RecursionError: when called, it calls itself without end while it is traced.
+        UnknownEngine, EngineNotInstalled: there is no such engine, or its library is not installed.
 
     Source: `tf.function`.
 
@@ -438,11 +475,14 @@ def function(
         4.0
     """
     if python_function is None:
-        return functools.partial(function, input_signature=input_signature, name=name, passes=passes)
+        return functools.partial(function, input_signature=input_signature, name=name, passes=passes, engine=engine)
     if isinstance(python_function, Graph):
         made: Function[..., Any] = GraphFunction(python_function, input_signature, name)
     else:
         check_callable("function", python_function)
         made = Function(python_function, input_signature, name)
     made._passes = tuple(passes)
+    if engine is not None and engine != AUTO:
+        get_engine(engine)
+    made._engine = engine
     return made

@@ -97,7 +97,7 @@ class Plan:
         self._result_count = len(optimized.outputs)
         self._input_count = len(optimized.inputs)
         inputs = [*optimized.inputs, *(read[v] for v in self.variables)]
-        donates = not self._open and not _shows(optimized)
+        donates = not self._open and not shows(optimized)
         self._schedule = schedule = Schedule(optimized, place, inputs, states, len(changed), donates)
         self._engines = tuple(dict.fromkeys(place.engine for place in schedule.places))
         self._run = self._collected if collects else schedule.run
@@ -129,6 +129,11 @@ class Plan:
     def segments(self) -> list[Segment]:
         """Its segments, in the order in which they run."""
         return self._schedule.segments
+
+    def prepare(self) -> None:
+        """Does beforehand what would take long at the first call, in any thread."""
+        for segment in self.segments:
+            segment.prepare()
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs it on native arrays; the results are native arrays."""
@@ -262,6 +267,6 @@ def _value_on(engine: Engine, buffer: Buffer | None) -> Any:
     return buffer.value if buffer is not None and buffer.engine is engine and not buffer.shared else None
 
 
-def _shows(graph: Graph) -> bool:
+def shows(graph: Graph) -> bool:
     """Whether a program calls back to print, so that Python code runs while its results are on their way."""
     return any(op.type in SHOWN for part in (graph, *graph.subgraphs()) for op in part.operations)

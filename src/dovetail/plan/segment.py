@@ -95,6 +95,10 @@ class Segment:
         """What the engine makes of it."""
         return self.engine.compile(self) if self.bodies is None else self.function
 
+    def prepare(self) -> None:
+        """Does beforehand what would take long at the first call."""
+        getattr(self.executable, "prepare", lambda: None)()
+
     def run(self, arguments: Sequence[Any], **options: Any) -> tuple[Any, ...]:
         """Calls the executable; what the library says of an operation is told with its name and the user's line."""
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import starmap
 from types import FunctionType
 from typing import Any
@@ -50,7 +50,15 @@ class Executable:
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
+        self._compiled: Any = None
         self._run: Any = None
+
+    @with_64_bits
+    def prepare(self) -> None:
+        """Compiles it for what the graph says of its inputs."""
+        if self._compiled is None:
+            specs = [t.spec for t in self._segment.inputs]
+            self._compiled = self._compile([jax.ShapeDtypeStruct(s.shape, s.dtype.numpy) for s in specs])
 
     def __call__(self, *args: Any, into: list[Any] | None = None) -> Any:
         found: list[Any] = [] if into is None else into
@@ -65,13 +73,16 @@ class Executable:
 
     @with_64_bits
     def _first(self, args: tuple[Any, ...], found: list[Any]) -> None:
-        function, donated, device = self._segment.function, self._segment.donated, self._segment.device
-        args = tuple(copied(arg) if i in donated else arg for i, arg in enumerate(args))
-        place = None if device is None else jax.sharding.SingleDeviceSharding(named(device))
-        jitted = jax.jit(function, donate_argnums=donated, in_shardings=place, out_shardings=place)
-        compiled = jitted.lower(*args).compile()
+        args = tuple(copied(arg) if i in self._segment.donated else arg for i, arg in enumerate(args))
+        compiled = self._compiled or self._compile(args)
         found.append(compiled(*args))
         run = getattr(compiled, "_call", None)  # what its `__call__` calls
         if run is None or isinstance(run, FunctionType):  # Python code, in programs that call back
             run = with_64_bits(compiled)
         self._run = run
+
+    def _compile(self, args: Sequence[Any]) -> Any:
+        """For arguments, or what stands for their dtypes and shapes."""
+        function, donated, device = self._segment.function, self._segment.donated, self._segment.device
+        place = None if device is None else jax.sharding.SingleDeviceSharding(named(device))
+        return jax.jit(function, donate_argnums=donated, in_shardings=place, out_shardings=place).lower(*args).compile()

@@ -57,10 +57,14 @@ class Executable:
         self._may_not_compile = any(op.op.is_users for op in segment.graph.operations)
         self._run: Any = None
 
+    def prepare(self) -> None:
+        """Traces it for what the graph says of its inputs."""
+        if self._run is None:
+            self._run = self._traced(xla=False)
+
     def __call__(self, *args: Any) -> Any:
         self._calls += 1
-        if self._run is None:
-            self._run = self._traced(args, xla=False)
+        self.prepare()
         if self._compiles and self._calls >= OFTEN:
             self._compiles = False
             self._run = self._compiled(args)
@@ -77,7 +81,7 @@ class Executable:
 
     def _compiled(self, args: Any) -> Any:
         """What XLA makes of it; as it is, where a rule of the user's calls what XLA does not have."""
-        before, self._run = self._run, self._traced(args, xla=True)
+        before, self._run = self._run, self._traced(xla=True)
         if self._may_not_compile:
             try:
                 self._called(args)
@@ -95,8 +99,8 @@ class Executable:
         problem = f"tensorflow says: {said[1] if said else error.message}."
         return op_error(ValueError, operation.type, problem, where=operation.where)
 
-    def _traced(self, args: Any, xla: bool) -> Any:
-        specs = [tf.TensorSpec(t.shape, a.dtype) for t, a in zip(self._inputs, args, strict=True)]
+    def _traced(self, xla: bool) -> Any:
+        specs = [tf.TensorSpec(t.shape, t.dtype.numpy) for t in self._inputs]
         return tf.function(self._function, autograph=False, jit_compile=xla or None).get_concrete_function(*specs)
 
 

@@ -1,0 +1,273 @@
+"""Choice: a graph on whichever engine is measured to run it fastest, in the calls that a program makes anyway.
+
+The candidates are the installed engines, each with its `strategies`.  Calls run on the one that can start at once,
+while a thread prepares the others, one after the other.  Each that is ready is tried, and the fastest so far takes the
+calls.  When all are ready they take turns; the two best do so once more.  One takes the place of the first only if it
+is more than a tenth faster.  Variables go to whichever engine runs, so all of this is real work: a training step is a
+step, wherever it is computed.
+"""
+
+from __future__ import annotations
+
+import logging
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dovetail.core.engine import Engine
+from dovetail.core.engine_registry import HOME, get_engine, list_engines
+from dovetail.core.locks import holding, make_lock
+from dovetail.graph.ir import Graph
+from dovetail.plan.background import later
+from dovetail.plan.history import History
+from dovetail.plan.plan import Plan
+
+logger = logging.getLogger("dovetail.plan")
+
+WARM = 2  # calls of a trial or turn that do not count: arrays move, libraries set themselves up
+TRIAL = 2  # calls by which a candidate that is ready is compared with the best so far
+TURN = 5  # calls of a turn
+LEAD = 0.9  # of the time of the first candidate, that another may take at most to replace it
+HOPELESS = 2.0  # times the best time: candidates that take longer have no further turns
+BEFORE = 2  # calls of a graph before others are prepared: what is called once or twice gains nothing
+
+
+class Candidate:
+    """One way to run a graph: an engine, and a strategy of its rules.
+
+    Attributes:
+        name: "jax", or with the strategy, "jax patches".
+        plan: once it is ready.
+        times: seconds that calls took.
+        problem: why it is not considered.
+    """
+
+    def __init__(self, engine: str, strategy: str = "") -> None:
+        self.engine, self.strategy = engine, strategy
+        self.name = f"{engine} {strategy}".rstrip()
+        self.plan: Plan | None = None
+        self.times: list[float] = []
+        self.problem = ""
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.times) if self.times else float("inf")
+
+    def make(self, graph: Graph, home: Engine, shapes: Sequence[Any]) -> None:
+        """Makes the plan, without compiling it."""
+        engine = get_engine(self.engine)
+        is_open = engine.specializes and any(not t.spec.is_static for t in graph.inputs)
+        self._home, self._is_home = home, engine is home
+        self.plan = Plan(graph, engine, shapes if is_open else None, variants=engine.strategies[self.strategy])
+
+    def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Runs the plan on arrays of the home engine; the results are such arrays."""
+        plan, home = self.plan, self._home
+        assert plan is not None
+        if self._is_home:
+            return plan(arguments)
+        engine = plan.engine
+        if home.name == HOME:
+            moved = [engine.argument(a, home.dtype(a)) for a in arguments]
+        else:
+            moved = [engine.receive(a, home) for a in arguments]
+        return tuple([home.receive(value, engine) for value in plan(moved)])
+
+    def wait(self, results: tuple[Any, ...]) -> None:
+        """Returns when a call is computed: its results, or what it assigned."""
+        plan = self.plan
+        assert plan is not None
+        if not results and plan.assigned and (buffer := plan.assigned[0]._buffer) is not None:
+            buffer.engine.wait(buffer.value)
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"{self.name}: {self.problem}"
+        if not self.times:
+            return f"{self.name}: not measured"
+        return (
+            f"{self.name}: {self.median * 1e3:.3g} ms a call, at best {min(self.times) * 1e3:.3g}, of {len(self.times)}"
+        )
+
+
+class Choice:
+    """A graph that runs where it is measured to be fastest; called like a plan.
+
+    Args:
+        graph: what to run; it is not changed.
+        home: the engine of the arguments and results.
+        shapes: those of the arguments.
+        history: what is known of calls of the same function with other shapes, and kept from other processes.
+
+    Attributes:
+        engine: the home.
+        candidates: all that are considered, the first of them first.
+        chosen: the one that runs, or would run if no other were measured.
+        is_settled: whether the choice is final.
+    """
+
+    def __init__(self, graph: Graph, home: Engine, shapes: Sequence[Any], history: History) -> None:
+        self.engine = home
+        self._graph, self._shapes, self._history = graph, tuple(shapes), history
+        self._lock = make_lock()
+        self._calls = 0
+        self._measured: Iterator[tuple[Candidate, bool]] | None = None
+        self._waiting: list[Candidate] = []
+        known = history.known(graph, self._shapes)
+        self.candidates = [Candidate(*pair) for pair in known or [(home.name, "")]]
+        self.is_settled = len(self.candidates) == 1 and bool(known)
+        self.chosen = self.candidates[0]
+        self.chosen.make(graph, home, self._shapes)
+        self._is_known = bool(known)
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Runs it on native arrays of the home engine; the results are such arrays."""
+        if self.is_settled:
+            return self.chosen.run(arguments)
+        candidate, counts = holding(self._lock, self._next)
+        start = time.perf_counter()
+        try:
+            results = candidate.run(arguments)
+            candidate.wait(results)
+        except Exception as error:
+            if candidate is self.chosen:
+                raise
+            self._drop(candidate, error)
+            return self.chosen.run(arguments)
+        if counts:
+            candidate.times.append(time.perf_counter() - start)
+        return results
+
+    # which candidate is next
+
+    def _next(self) -> tuple[Candidate, bool]:
+        """The candidate of the next call, and whether its time counts."""
+        self._calls += 1
+        if self._calls == BEFORE + 1:
+            self._begin()
+        if self._measured is not None:
+            found = next(self._measured, None)
+            if found is not None:
+                return found
+            self._measured = None
+        return self.chosen, False
+
+    def _begin(self) -> None:
+        if not self._is_known:
+            self.candidates += _others(self.candidates)
+        self._waiting = self.candidates[1:]
+        self._measured = self._measure()
+        later(self._prepare)
+
+    def _prepare(self) -> None:
+        """Prepares the next candidate, in the background."""
+        if not self._waiting:
+            return
+        candidate = self._waiting[0]
+        try:
+            candidate.make(self._graph, self.engine, self._shapes)
+            assert candidate.plan is not None
+            if not self._is_known and not candidate.strategy:
+                further = _strategies(candidate.engine, candidate.plan)
+                self.candidates += further
+                self._waiting += further
+            candidate.plan.prepare()
+        except Exception as error:
+            self._drop(candidate, error)
+        del self._waiting[0]  # from now on it is ready
+        later(self._prepare)
+
+    def _drop(self, candidate: Candidate, error: Exception) -> None:
+        candidate.problem = f"dropped, {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        logger.warning("%s is not considered for %r: %s", candidate.name, self._graph.name, candidate.problem)
+
+    def _measure(self) -> Iterator[tuple[Candidate, bool]]:
+        """The candidates of the calls to come, until the choice is settled."""
+        tried = [self.chosen]
+        yield from self._turn(self.chosen, TRIAL)
+        while self._waiting or len(tried) < len(self._fit):
+            new = [c for c in self._fit if c.plan is not None and c not in tried and c not in self._waiting]
+            for candidate in new:
+                tried.append(candidate)
+                yield from self._turn(candidate, TRIAL)
+                if not candidate.problem and candidate.median < self.chosen.median:
+                    self.chosen = candidate
+            if not new:
+                yield self.chosen, False
+        first = self.candidates[0]
+        rivals = self._near(tried, HOPELESS)
+        for candidate in rivals:
+            candidate.times.clear()
+        for number in range(2):
+            for candidate in reversed(rivals) if number else rivals:
+                yield from self._turn(candidate, TURN)
+            rivals = self._near(rivals, HOPELESS)
+        best = sorted(rivals, key=lambda c: c.median)[:2]
+        for candidate in best:
+            yield from self._turn(candidate, 2 * TURN)
+        self._settle(min(self._near(best, HOPELESS), key=lambda c: c.median), first)
+
+    def _turn(self, candidate: Candidate, count: int) -> Iterator[tuple[Candidate, bool]]:
+        for number in range(WARM + count):
+            if not candidate.problem:
+                yield candidate, number >= WARM
+
+    @property
+    def _fit(self) -> list[Candidate]:
+        return [c for c in self.candidates if not c.problem]
+
+    def _near(self, candidates: Sequence[Candidate], times: float) -> list[Candidate]:
+        """Those that take at most so many times as long as the best of them."""
+        fit = [c for c in candidates if not c.problem]
+        best = min(c.median for c in fit)
+        return [c for c in fit if c.median <= times * best]
+
+    def _settle(self, best: Candidate, first: Candidate) -> None:
+        replaces = first.problem or not first.times or best.median < LEAD * first.median
+        self.chosen = best if replaces else first
+        self.is_settled = True
+        ranking = sorted((c for c in self._fit if c.times), key=lambda c: (c is not self.chosen, c.median))
+        self._history.learn(self._graph, self._shapes, [(c.engine, c.strategy) for c in ranking])
+        logger.info("%s", self)
+
+    # to be seen
+
+    @property
+    def status(self) -> str:
+        """What it is doing, in a few words; "" once it is settled."""
+        if self.is_settled or self._calls <= BEFORE:
+            return ""
+        done = sum(bool(c.times or c.problem) for c in self.candidates)
+        return f"measuring {done} of {len(self.candidates)} plans"
+
+    def __str__(self) -> str:
+        what = "chosen" if self.is_settled else "so far"
+        lines = [f"{what}: {self.chosen.name}, of {len(self.candidates)} plans", *map(str, self.candidates)]
+        return "\n  ".join([*lines, *str(self.chosen.plan).splitlines()])
+
+
+def _others(known: Sequence[Candidate]) -> list[Candidate]:
+    """The installed engines that are not among the candidates."""
+    names = [c.engine for c in known]
+    return [Candidate(name) for name in list_engines() if name not in names]
+
+
+def _strategies(name: str, plan: Plan) -> list[Candidate]:
+    """The engine's further strategies, those that make a difference for what a plan computes by its usual rules."""
+    engine = get_engine(name)
+    found, seen = [], {_further_rules(engine, plan, ())}
+    for strategy, variants in engine.strategies.items():
+        taken = _further_rules(engine, plan, variants)
+        if taken not in seen:
+            seen.add(taken)
+            found.append(Candidate(name, strategy))
+    return found
+
+
+def _further_rules(engine: Engine, plan: Plan, variants: tuple[str, ...]) -> frozenset[Any]:
+    """The rules that are taken where some variants are preferred, and not otherwise."""
+    graphs = [part for segment in plan.segments for part in (segment.graph, *segment.graph.subgraphs())]
+    operations = [op for graph in graphs for op in graph.operations]
+    found = ((op, engine.rules.fitting(op, preferred=variants)) for op in operations)
+    return frozenset((op, variant.name) for op, variant in found if variant is not None and variant.is_further)

@@ -1,0 +1,262 @@
+"""An engine chosen by measuring: which one it is, that numbers and state stay right, and that what fails is dropped."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.plan import choice
+from tests.conftest import ENGINES
+
+CALLS = 400  # more than any choice takes
+
+needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    """What is done in the background is done at once."""
+    monkeypatch.setattr(choice, "later", lambda function: function())
+
+
+class Clock:
+    """Time that passes only while a candidate runs, so many seconds a call."""
+
+    def __init__(self, monkeypatch, **seconds):
+        self.now, self.seconds, self.ran = 0.0, seconds, []
+        run = choice.Candidate.run
+
+        def timed(candidate, arguments):
+            self.ran.append(candidate.name)
+            self.now += self.seconds.get(candidate.name, 1.0)
+            return run(candidate, arguments)
+
+        monkeypatch.setattr(choice.Candidate, "run", timed)
+        monkeypatch.setattr(choice.time, "perf_counter", lambda: self.now)
+
+
+def settled(function, *args):
+    """The choice of a function, once it is settled, and the results of the calls before."""
+    results = []
+    for _ in range(CALLS):
+        results.append(function(*args))
+        plan = function.plan(*args)
+        if plan.is_settled:
+            return plan, results
+    raise AssertionError(f"not settled: {plan}")
+
+
+def line(x, w, b):
+    return ops.tanh(x * w + b)
+
+
+X = np.linspace(-1, 1, 6, dtype="float32")
+
+
+@needs_two
+def test_the_fastest_is_chosen(monkeypatch):
+    fastest = ENGINES[-1]
+    clock = Clock(monkeypatch, **{fastest: 0.5})
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    plan, results = settled(function, X)
+    assert plan.chosen.name == fastest and fastest in str(plan) and plan.status == ""
+    for result in results:
+        assert result.engine == "numpy"
+        np.testing.assert_allclose(result, np.tanh(X * 2 + 1), rtol=1e-5)
+    clock.ran.clear()
+    function(X)
+    assert clock.ran == [fastest]
+    assert all(clock.seconds.get(c.name, 1.0) == pytest.approx(c.median) for c in plan.candidates)
+
+
+@needs_two
+def test_a_little_faster_is_not_enough(monkeypatch):
+    Clock(monkeypatch, **{ENGINES[-1]: 0.95})
+    plan, _ = settled(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
+    assert plan.chosen.name == "numpy"
+
+
+@needs_two
+def test_each_has_ten_calls_but_the_hopeless(monkeypatch):
+    slow, *others = ENGINES[1:]
+    clock = Clock(monkeypatch, **{slow: 5.0})
+    settled(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
+    assert clock.ran.count(slow) == choice.WARM + choice.TRIAL
+    assert all(clock.ran.count(name) >= 10 for name in ("numpy", *others))
+
+
+def train(step, batches):
+    losses = []
+    for x, y in batches:
+        losses.append(float(step(x, y)))
+    return losses
+
+
+def model(engine):
+    w, count = dt.Variable(np.full((3, 2), 0.1, "float32")), dt.Variable(0)
+    seeds = dt.Generator(7)
+
+    @dt.function(engine=engine)
+    def step(x, y):
+        with dt.GradientTape() as tape:
+            noise = ops.random.normal(seeds, y.shape) * 0.01
+            loss = ops.mean((ops.matmul(ops.tanh(x), w) + noise - y) ** 2)
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        count.assign_add(1)
+        return loss
+
+    return step, w, count
+
+
+def test_training_goes_on_wherever_it_is_computed(rng):
+    """State, random numbers and losses are those of one engine, while candidates take turns and after."""
+    batches = [(rng.normal(size=(4, 3)).astype("float32"), rng.normal(size=(4, 2)).astype("float32"))] * 150
+    (alone, w, count), (chosen, other_w, other_count) = model("numpy"), model("auto")
+    np.testing.assert_allclose(train(chosen, batches), train(alone, batches), rtol=1e-4)
+    assert chosen.plan(*batches[0]).is_settled
+    np.testing.assert_allclose(other_w.numpy(), w.numpy(), rtol=1e-4)
+    assert int(count) == int(other_count) == len(batches)
+
+
+@needs_two
+def test_what_cannot_be_prepared_is_dropped(monkeypatch, caplog):
+    make = choice.Candidate.make
+
+    def failing(candidate, *args):
+        if candidate.engine == ENGINES[1]:
+            raise MemoryError("too large")
+        make(candidate, *args)
+
+    monkeypatch.setattr(choice.Candidate, "make", failing)
+    plan, _ = settled(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
+    assert f"{ENGINES[1]}: dropped, MemoryError: too large" in str(plan)
+    assert len(caplog.records) == 1 and "too large" in caplog.text
+
+
+@needs_two
+def test_what_fails_while_it_runs_is_dropped_and_the_call_is_done(monkeypatch, caplog):
+    run = choice.Candidate.run
+
+    def failing(candidate, arguments):
+        if candidate.engine == ENGINES[1]:
+            raise MemoryError("no room")
+        return run(candidate, arguments)
+
+    monkeypatch.setattr(choice.Candidate, "run", failing)
+    step, _, count = model("auto")
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
+    _, results = settled(step, x, y)
+    assert int(count) == len(results) and len(caplog.records) == 1
+
+
+def test_what_the_program_does_wrong_is_told():
+    function = dt.function(lambda x, size: ops.reshape(x, (size, 2)), engine="auto")
+    with pytest.raises(ValueError, match="reshape"):
+        for _ in range(5):
+            function(X, np.int32(5))
+
+
+@needs_two
+def test_an_interrupt_changes_nothing(monkeypatch):
+    run = choice.Candidate.run
+    interrupted = []
+
+    def interrupting(candidate, arguments):
+        if candidate.engine == ENGINES[1] and len(interrupted) < 3:
+            interrupted.append(candidate.name)
+            raise KeyboardInterrupt
+        return run(candidate, arguments)
+
+    monkeypatch.setattr(choice.Candidate, "run", interrupting)
+    step, _, count = model("auto")
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
+    done = 0
+    for _ in range(CALLS):
+        try:
+            step(x, y)
+            done += 1
+        except KeyboardInterrupt:
+            continue
+    assert len(interrupted) == 3 and int(count) == done and step.plan(x, y).is_settled
+
+
+def test_other_shapes_start_with_what_is_known(monkeypatch):
+    Clock(monkeypatch, **{ENGINES[-1]: 0.5})
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    first, _ = settled(function, X)
+    ranking = sorted((c for c in first.candidates if c.times), key=lambda c: (c is not first.chosen, c.median))
+    second, _ = settled(function, X[:4])
+    assert [c.name for c in second.candidates] == [c.name for c in ranking[:2]]
+
+
+def test_what_is_called_once_prepares_nothing(monkeypatch):
+    clock = Clock(monkeypatch)
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    for count in range(1, 7):
+        function(np.ones(count, "float32"))
+    assert set(clock.ran) == {"numpy"}
+
+
+def test_gradients_of_what_is_chosen(rng):
+    w = dt.Variable(rng.normal(size=4).astype("float32"))
+    function = dt.function(lambda x: ops.sum(ops.exp(x * w)), engine="auto")
+    x = rng.normal(size=4).astype("float32")
+    for _ in range(60):
+        with dt.GradientTape() as tape:
+            y = function(x)
+        np.testing.assert_allclose(tape.gradient(y, w), x * np.exp(x * w.numpy()), rtol=1e-4)
+
+
+def test_several_threads():
+    total = dt.Variable(0.0)
+
+    @dt.function(engine="auto")
+    def add(x):
+        total.assign_add(ops.sum(x))
+        return total + 0.0
+
+    def run():
+        for _ in range(100):
+            add(np.ones(2, "float32"))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert float(total) == 800
+
+
+def test_who_says_auto():
+    function = dt.function(lambda x: x + 1.0)
+    with dt.engine("auto"):
+        assert isinstance(function.plan(X), choice.Choice)
+        assert ops.ones(2).engine == "numpy"
+        with dt.engine("numpy"):
+            assert not isinstance(function.plan(X), choice.Choice)
+        assert isinstance(function.plan(X), choice.Choice)
+    assert not isinstance(function.plan(X), choice.Choice)
+
+
+def test_a_pinned_graph_runs_as_it_is_pinned():
+    graph = dt.function(lambda x: ops.exp(x)).graph(dt.spec((3,)))
+    graph.get_operation("Exp").engine = "numpy"
+    assert not isinstance(dt.function(graph, engine="auto").plan(np.ones(3, "float32")), choice.Choice)
+
+
+def test_a_function_of_one_engine(engine):
+    function = dt.function(lambda x, y: x * y, engine=engine)
+    with dt.engine("numpy"):
+        result = function(X, ops.constant(X))
+        assert result.engine == engine
+        np.testing.assert_allclose(result, X * X)
+        assert function(X, ops.constant(X)).engine == engine
+
+
+def test_unknown_engines():
+    with pytest.raises(dt.errors.UnknownEngine, match="there is no engine 'fast'"):
+        dt.function(lambda x: x, engine="fast")
