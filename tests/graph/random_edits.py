@@ -120,9 +120,14 @@ def _override(graph: Graph, first: int, second: int, number: int) -> None:
     graph.override_gradients(overrides, within=[_pick(graph.operations, first), _pick(graph.operations, second)])
 
 
+def _recompute(graph: Graph, first: int, second: int, number: int) -> None:
+    part = walk.backward([_tensor(graph, first)], stop_at=[_tensor(graph, second)])
+    graph.recompute(part, again=number % 4 > 0)
+
+
 def _give_up(graph: Graph, first: int, second: int, number: int) -> None:
     with graph.edit():
-        for edit in (_put_function_behind, _rename, _change, _import, _override, _set_outputs):
+        for edit in (_put_function_behind, _rename, _change, _import, _override, _recompute, _set_outputs):
             with contextlib.suppress(*REFUSED):
                 edit(graph, first, second, number)
         raise ValueError("given up")
@@ -174,7 +179,7 @@ EDITS: list[Callable[[Graph, int, int, int], None]] = [
     _replace_input, _replace_input, _replace_all_uses, _put_behind, _insert_before, _remove, _wait, _rewrite, _import,
     _set_outputs, _change, _change, _put_function_behind, _put_function_behind, _rename, _copy_part, _freeze, _give_up,
     _use_what_was_removed, _apply_pass, _bring_in, _bring_in, _add_output,
-    _override,
+    _override, _recompute,
 ]  # fmt: skip
 NUMBER = st.integers(0, 10**6)
 edits = st.lists(st.tuples(st.integers(0, len(EDITS) - 1), NUMBER, NUMBER, NUMBER, NUMBER), max_size=10)
@@ -201,6 +206,7 @@ def dump(graph: Graph) -> Any:
                 op.control_outputs,
                 op.layout,
                 dict(op.overrides),
+                op.span,
                 _attrs(op),
             )
             for op in graph.operations

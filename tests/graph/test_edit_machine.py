@@ -118,6 +118,6 @@ TestEdits = Edits.TestCase
 
 
 def test_what_the_machine_did():
-    """Gradients are compared often, if not always, since some graphs bend or grow; nearly all edits are done once."""
+    """Gradients are compared often, if not always, since some graphs bend or grow; most edits are done once."""
     assert Edits.compared > SEQUENCES
-    assert len(Edits.done) >= len(set(EDITS)) - 6
+    assert len(Edits.done) >= 0.6 * len(set(EDITS))

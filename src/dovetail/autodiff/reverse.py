@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from dovetail import ops
+from dovetail.autodiff.recomputed import Recomputed
 from dovetail.autodiff.recorder import Recorder
 from dovetail.autodiff.registry import exactly, registered_gradient
 from dovetail.core.engine_registry import pop_engine, push_engine
@@ -39,6 +40,7 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
     for tensor, gradient in seeds:
         with _made_for(tensor):
             _add(found, tensor, gradient)
+    recomputed = Recomputed()
     for node in nodes:
         arriving = [found.get(id(t)) if id(t) in wanted else found.pop(id(t), None) for t in node.outputs]
         if all(g is None for g in arriving):
@@ -48,9 +50,9 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
             continue
         if type(node) is Operation:
             with _made_for(node):
-                _step(function, node, arriving, found)
+                _step(function, *recomputed.of(node, arriving), arguments(node), found)
         else:
-            _step(function, node, arriving, found)
+            _step(function, node, arriving, arguments(node), found)
     return [found.get(id(source)) for source in sources]
 
 
@@ -124,8 +126,10 @@ def _made_for(node: Any) -> AbstractContextManager[Any]:
     return (operation.graph if current is None else current).made_for(operation)
 
 
-def _step(function: Callable[..., Any], node: Any, arriving: list[Any], found: dict[int, Any]) -> None:
-    """Adds the gradients that a node's function makes of those that arrive."""
+def _step(
+    function: Callable[..., Any], node: Any, arriving: list[Any], sources: list[Any], found: dict[int, Any]
+) -> None:
+    """Adds the gradients that a node's function makes of those that arrive to those of the sources, its arguments."""
     if node.op.fills_gradients:
         arriving = or_zeros(arriving, node.outputs)
     first = node.outputs[0]
@@ -135,7 +139,7 @@ def _step(function: Callable[..., Any], node: Any, arriving: list[Any], found: d
     finally:
         if token is not None:
             pop_engine(token)
-    result, sources = result if isinstance(result, (tuple, list)) else (result,), arguments(node)
+    result = result if isinstance(result, (tuple, list)) else (result,)
     if len(result) != len(sources):
         problem = f"its gradient function returned {len(result)} gradients for {len(sources)} inputs."
         raise op_error(ValueError, node.op.name, problem, where=node.where)

@@ -19,6 +19,7 @@ from dovetail.graph.inference import infer_from
 from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.overriding import override_gradients
+from dovetail.graph.spans import Span, mark
 from dovetail.graph.user_pass import GraphPass
 
 if TYPE_CHECKING:
@@ -144,6 +145,44 @@ class Changes(Editing):
         with all_or_nothing():
             reached = override_gradients(chosen, checked)
         return sum(operation.type in overrides for operation in reached)
+
+    def recompute(self, operations: Iterable[Operation | GraphTensor], again: bool = True) -> int:
+        """Lets gradients compute operations again, when they need them, instead of keeping their results.
+
+        This takes less memory, and the time of these operations once more.  They are computed again together, from what
+        they take from others, which is kept: of a deep net mark block after block, each by a call.  Gradients that are
+        asked for from then on do it; their numbers stay the same.  (Within one program XLA orders things by itself, and
+        on processors may keep as much as before; between a compiled function and its gradient less is kept anywhere.)
+
+        Args:
+            operations: of the graph, or tensors that stand for theirs; those of branches and bodies of loops are marked
+                there, `operation.body().recompute(...)`.  Inputs, constants, reads and assignments of variables, and
+                what prints are not computed again.
+            again: False keeps their results again.
+
+        Returns:
+            How many operations were marked.
+
+        Raises:
+            ValueError: an operation is of another graph, or was removed; then nothing is done.
+
+        Source: Chen et al., "Training deep nets with sublinear memory cost" (2016); `dovetail.recompute_grad` for
+            functions.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> x = graph.placeholder(dt.spec(()), "x")
+            >>> h = dt.ops.exp(x)
+            >>> y = dt.ops.tanh(h)
+            >>> graph.recompute([h, y])
+            2
+            >>> dt.gradients(y, x)[0].eval({x: 0.0}).round(4), len(graph.find("Tanh"))
+            (np.float32(0.42), 2)
+        """
+        self.check_changeable()
+        with all_or_nothing():
+            return len(mark(self._members(operations), Span() if again else None))
 
     def rename_scope(self, old: str, new: str) -> int:
         """Gives the operations of a name scope another one.

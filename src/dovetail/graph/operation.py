@@ -21,6 +21,7 @@ from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
+    from dovetail.graph.spans import Span
 
 Pin: TypeAlias = tuple[str | None, str | None]
 NOT_PINNED: Pin = (None, None)
@@ -207,12 +208,14 @@ class Operation:
             is a wish: where there is none such, the plan computes it where it computes the others.
         gradient_function: a gradient of its own, as `custom_gradient` gives; None for that of its op.
         overrides: op type → name of a registered gradient, for this operation and those that its body consists of.
+        span: the operations with which a gradient computes it again; None where its results are kept.
         where: the user's line that made it.
     """
 
     __slots__ = (
         "__weakref__", "_control_inputs", "_control_outputs", "_next", "_origin", "_pin", "_position", "_previous",
-        "attrs", "gradient_function", "graph", "inputs", "layout", "name", "op", "outputs", "overrides", "where",
+        "attrs", "gradient_function", "graph", "inputs", "layout", "name", "op", "outputs", "overrides", "span",
+        "where",
     )  # fmt: skip
 
     def __init__(
@@ -230,6 +233,7 @@ class Operation:
         self._pin: Pin = NOT_PINNED
         self.gradient_function: Callable[..., Any] | None = None
         self.overrides: Mapping[str, str] = graph.gradient_overrides
+        self.span: Span | None = None
         self.where = where
         self._origin: Operation | None = None
         self._position = NOWHERE
@@ -426,7 +430,7 @@ class Operation:
 
     def take_after(self, other: Operation) -> None:
         """Hands on to it what another operation has besides what that computes."""
-        self._pin, self.overrides = other.pin, other.overrides
+        self._pin, self.overrides, self.span = other.pin, other.overrides, other.span
 
     def failure(self, error: Exception, engine: str) -> Exception:
         """The exception to raise where an engine failed to compute it; it names what the user wrote.

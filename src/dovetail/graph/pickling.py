@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.provided import provided
 from dovetail.graph.operation import GraphTensor
+from dovetail.graph.spans import Span
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
@@ -23,11 +24,13 @@ def described(graph: Graph) -> tuple[Any, ...]:
     def at(tensor: GraphTensor) -> At:
         return numbers[tensor.op], tensor.index
 
+    spans: dict[Span, int] = {}
     operations = [
         (
             (op.op, [at(t) for t in op.inputs], op.attrs, [t.spec for t in op.outputs], op.layout, op.name, op.where),
             {"device": op.device, "engine": op.engine, "gradient_function": op.gradient_function},
             dict(op.overrides),
+            None if op.span is None else spans.setdefault(op.span, len(spans)),
             [numbers[other] for other in op.control_inputs],
         )
         for op in graph.operations
@@ -48,13 +51,15 @@ def rebuilt(name: str, operations: Any, inputs: Any, outputs: Any, closures: Any
     """A graph from what `described` gave."""
     graph = provided.new_graph(name)
     added: list[Any] = []
+    spans: dict[int, Span] = {}
 
     def tensor(at: At) -> GraphTensor:
         return added[at[0]].outputs[at[1]]
 
-    for (op, given, attrs, *rest), asked, overrides, waits_for in operations:
+    for (op, given, attrs, *rest), asked, overrides, span, waits_for in operations:
         operation = graph.add(op, [tensor(at) for at in given], dict(attrs), *rest)
         operation.overrides = overrides
+        operation.span = None if span is None else spans.setdefault(span, Span())
         for attribute, value in asked.items():
             setattr(operation, attribute, value)
         added.append(operation)

@@ -1,9 +1,9 @@
 """Transplanting: the one way by which operations come from one graph into another.
 
 A copy has all that its original has: op, arguments, name, the user's line, device, engine, gradient function, gradient
-overrides, origin, what it waits for, and subgraphs of its own.  What is copied into the place of an operation
-(`replacing`) has that one's line, device, engine, overrides and origin.  The target's constants stand for the eager
-Tensors that the originals stand for.  What becomes of variables, `Variables` says.
+overrides, span, origin, what it waits for, and subgraphs of its own.  What is copied into the place of an operation
+(`replacing`) has that one's line, device, engine, overrides, span and origin.  The target's constants stand for the
+eager Tensors that the originals stand for.  What becomes of variables, `Variables` says.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.overriding import override_gradients
 from dovetail.graph.partial import known_ints
 from dovetail.graph.reach import waited_for
+from dovetail.graph.spans import Span
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
@@ -66,6 +67,7 @@ class Copies:
         self.assigned: dict[Any, GraphTensor] = {}
         self.closures: dict[Operation, Any] = {}  # the other's constants that stand for eager Tensors → these
         self.overrides: Mapping[str, str] = {}  # what copies get over their own
+        self.spans: dict[Span, Span] = {}  # of the originals → of the copies
         self.as_called = False  # whether the scopes around count, as if the ops were called there
 
     def __getitem__(self, tensor: GraphTensor) -> GraphTensor:
@@ -99,7 +101,7 @@ class Copies:
         """Looks up what the operations refer to, as it is before the first one."""
         source, target = operations[0].graph, self.target
         self.closures = {constant.op: tensor for tensor, constant in source.closures.items()}
-        if source.closure_nodes:
+        if source.closure_nodes and source is not target:
             before, target.closure_nodes = target.closure_nodes, [*target.closure_nodes, *source.closure_nodes]
             note(lambda: setattr(target, "closure_nodes", before))
         if variables is Variables.READ:
@@ -126,6 +128,7 @@ class Copies:
         copy.gradient_function = operation.gradient_function
         if target._like is None:
             copy.take_after(operation)
+            copy.span = operation.span and self.spans.setdefault(operation.span, Span())
             if self.as_called:
                 target.put_in_scope(copy)
         self._hand_on_origin(operation, copy)

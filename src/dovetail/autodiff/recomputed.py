@@ -1,0 +1,54 @@
+"""Gradients that compute operations again: those that `graph.recompute` marked, as spans.
+
+Where a gradient first arrives at an operation of a span, the span's operations are added once more, behind a barrier
+that waits for this gradient; the gradients of all of them are computed from these copies.  So the results of the first
+ones are not needed behind the last one who takes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dovetail import ops
+from dovetail.graph.operation import Operation
+from dovetail.graph.spans import Span, operations_of, taken_by
+from dovetail.graph.trace import current_graph
+from dovetail.graph.transplant import transplant
+
+
+class Recomputed:
+    """The copies that one gradient adds."""
+
+    def __init__(self) -> None:
+        self._copies: dict[Span, dict[Operation, Operation]] = {}
+
+    def of(self, node: Operation, arriving: list[Any]) -> tuple[Operation, list[Any]]:
+        """The operation whose results a gradient is computed from, and the gradients that arrive at them.
+
+        Args:
+            node: what is differentiated.
+            arriving: a gradient for each of its results, or None.
+        """
+        if node.span is None:
+            return node, arriving
+        if node.span not in self._copies:
+            self._copies[node.span], arriving = _again(node, node.span, arriving)
+        return self._copies[node.span][node], arriving
+
+
+def _again(node: Operation, span: Span, arriving: Sequence[Any]) -> tuple[dict[Operation, Operation], list[Any]]:
+    """A span's operations and their copies, and the gradients that arrived at one of them, which come first."""
+    graph = current_graph() or node.graph
+    operations = operations_of(span, node.graph)
+    taken = taken_by(operations)
+    there = [i for i, gradient in enumerate(arriving) if gradient is not None]
+    with graph.as_default():
+        behind: Any = ops.optimization_barrier([*taken, *(arriving[i] for i in there)])
+    copies = transplant(operations, graph, dict(zip(taken, behind, strict=False))).operations
+    for copy in copies.values():
+        copy.span = None
+    late = list(arriving)
+    for i, gradient in zip(there, behind[len(taken) :], strict=True):
+        late[i] = gradient
+    return copies, late

@@ -1,0 +1,48 @@
+"""Spans: operations that gradients compute again, together, instead of keeping their results.
+
+A mark on the operations says which span they are of.  Copies of a span's operations that are made together are a span
+of their own.  `autodiff.recomputed` does what the marks say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dovetail.ops.control.plumbing import NOT_COMPUTED, SHOWN
+
+if TYPE_CHECKING:
+    from dovetail.graph.operation import GraphTensor, Operation
+
+
+class Span:
+    """Operations that are computed again together; which they are, they say themselves."""
+
+
+def mark(operations: Iterable[Operation], span: Span | None) -> list[Operation]:
+    """Makes operations a span, but for those that compute nothing or show something; None keeps their results again.
+
+    Returns:
+        Those that it was given to.
+    """
+    found = [op for op in operations if op.type not in NOT_COMPUTED and op.type not in SHOWN and op.outputs]
+    for operation in found:
+        _set(operation, span)
+    return found
+
+
+def _set(operation: Operation, span: Span | None) -> None:
+    before, operation.span = operation.span, span
+    operation.graph.edited(partial(_set, operation, before))
+
+
+def operations_of(span: Span, graph: Iterable[Operation]) -> list[Operation]:
+    """The operations of a span, in program order."""
+    return [op for op in graph if op.span is span]
+
+
+def taken_by(operations: Iterable[Operation]) -> list[GraphTensor]:
+    """The tensors that operations take from others than themselves."""
+    own = set(operations)
+    return list(dict.fromkeys(t for op in own for t in op.inputs if t.op not in own))
