@@ -53,6 +53,19 @@ def test_arriving_gradients():
     assert run(f, ops.constant([1.0, 2.0])) == [[6, 10], [2 + 2, 2 + 8]]
 
 
+def test_tensors_that_count_as_constants(engine):
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    a = x * 2.0
+    b = a * a
+    stopped = [dt.gradients(ops.sum(a * b), [x, a], stop_gradients=tensors) for tensors in ((), a, [b], [a, b])]
+    graph.outputs = [g for pair in stopped for g in pair if g is not None]
+    assert [g is None for pair in stopped for g in pair] == [False] * 2 + [True, False] + [False] * 2 + [True, False]
+    found = dt.function(graph)(np.float32([1.0, -1.0]))
+    wanted = [[24, 24], [12, 12], [12, 12], [8, 8], [4, 4], [4, 4]]
+    np.testing.assert_allclose([g.numpy() for g in found], wanted)
+
+
 def test_higher_orders(engine):
     def f(x):
         (a,) = dt.gradients(ops.exp(x) * x, x)

@@ -13,13 +13,14 @@ from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
 
 
-def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
+def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -> list[Any]:
     """Gradients of the sum of `ys` with respect to each of `xs`, as tensors of their graph.
 
     Args:
         ys: a graph Tensor or several.
         xs: graph Tensors of the same graph, or variables and eager Tensors that it uses.
         grad_ys: gradients that arrive at `ys`, in their structure; ones where it is None.
+        stop_gradients: tensors of the graph whose operations hand no gradient on, as if they were constants.
 
     Returns:
         A list as long as `xs`, with None where `ys` do not depend on it.
@@ -49,7 +50,8 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None) -> list[Any]:
     points = [_point(graph, x) for x in sources]
     given = flatten_like(structure, grad_ys)
     with graph.as_default():
-        nodes = between(targets, [p for p in points if p is not None])
+        stopped = {t.op for t in flatten(stop_gradients)[0]}
+        nodes = [op for op in between(targets, [p for p in points if p is not None]) if op not in stopped]
         seeds = [(y, reverse.seed(y, g)) for y, g in zip(targets, given, strict=True)]
         return reverse.backward(reversed(nodes), seeds, points)
 

@@ -94,7 +94,7 @@ def _overflow(value: Any, dtype: DType) -> OverflowError:
 
 
 def _fits(value: Any, dtype: DType) -> bool:
-    return not dtype.is_integer or bool(dtype.min <= np.min(value) and np.max(value) <= dtype.max)
+    return not dtype.is_integer or bool(dtype.min <= np.min(value, initial=0) and np.max(value, initial=0) <= dtype.max)
 
 
 def fitted(value: Any, dtype: DType) -> Any:
@@ -119,3 +119,21 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(item)
         else:
             yield item
+
+
+# What `beside` may change; looked up by type, since operators ask it at each call.
+ARRAYS = frozenset([np.ndarray, list, tuple, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.number))])
+
+
+def beside(value: Any, dtype: DType) -> Any:
+    """An array, a NumPy number or a list of numbers in the dtype of the tensor beside it, as TensorFlow has it.
+
+    Integers become integers or floats, floats become floats; what is none of these, or does not fit, stays as it is.
+    """
+    if isinstance(value, (list, tuple)) and not all(isinstance(item, (int, float, np.generic)) for item in value):
+        return value
+    array = np.asarray(value)
+    becomes = dtype.is_floating or (dtype.is_integer and array.dtype.kind in "iu" and _fits(array, dtype))
+    if array.dtype == dtype.numpy or array.dtype.kind not in "iuf" or not becomes:
+        return value
+    return array.astype(dtype.numpy)

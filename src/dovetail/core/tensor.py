@@ -32,6 +32,7 @@ class Operators:
 
     __slots__ = ()
     _keras_shape = _KerasShape()
+    arrays_follow = False  # whether arrays beside it in Python's operators take its dtype, as in TensorFlow
 
     if TYPE_CHECKING:  # installed by ops.operators
 

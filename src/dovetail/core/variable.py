@@ -106,6 +106,10 @@ class Variable(Operators):
         return self.name
 
     @property
+    def arrays_follow(self) -> bool:  # type: ignore[override]
+        return self.symbolic
+
+    @property
     def ndim(self) -> int:
         return len(self.shape)
 

@@ -104,6 +104,7 @@ class GraphBase(Pins):
     session: Any = None
     is_final = False
     stand_ins: list[tuple[Any, GraphTensor]] | None = None
+    arrays_follow = False  # see `Operators`
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
         super().__init__(outer)

@@ -62,6 +62,10 @@ class GraphTensor(Operators):
         return self.op.graph
 
     @property
+    def arrays_follow(self) -> bool:  # type: ignore[override]
+        return self.op.graph.outermost.arrays_follow
+
+    @property
     def spec(self) -> TensorSpec:
         return TensorSpec(self.shape, self.dtype)
 

@@ -41,6 +41,8 @@ class SessionGraph(Graph):
         (np.float32(2.0), [np.float32(3.0), np.float32(2.0)], 3.0)
     """
 
+    arrays_follow = True
+
     def __init__(self, name: str = "default") -> None:
         super().__init__(name)
         self._in_order: set[Variable] = set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dovetail.core.host import ARRAYS, beside
 from dovetail.core.op import Op
 from dovetail.core.recording import building
 from dovetail.core.tensor import Operators, Tensor
@@ -48,8 +49,24 @@ NUMPY = {
 }  # fmt: skip
 
 
+def _alike(self: Any, other: Any) -> tuple[Any, Any]:
+    """Two operands, of which one is an array: in the dtype of the other, if that is a tensor which asks for it."""
+    if getattr(self, "arrays_follow", False):
+        return self, beside(other, self.dtype)
+    if getattr(other, "arrays_follow", False):
+        return beside(self, other.dtype), other
+    return self, other
+
+
+def _of_numpy(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator whose left operand may be an array, as NumPy calls it."""
+    return lambda left, right: operator(*_alike(left, right))
+
+
 def _forward(op: Op) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
+        if type(other) in ARRAYS:
+            self, other = _alike(self, other)
         return op(self, other)
 
     return operator
@@ -57,6 +74,8 @@ def _forward(op: Op) -> Callable[[Any, Any], Any]:
 
 def _reflected(op: Op) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
+        if type(other) in ARRAYS:
+            self, other = _alike(self, other)
         return op(other, self)
 
     return operator
@@ -64,6 +83,8 @@ def _reflected(op: Op) -> Callable[[Any, Any], Any]:
 
 def _product(op: Op) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
+        if type(other) in ARRAYS:
+            self, other = _alike(self, other)
         ranks = _rank(self), _rank(other)
         # Vectors, which `MatMul` does not take, as NumPy has them: a row on the left, a column on the right.
         return products.dot(self, other) if 1 in ranks and 0 not in ranks else op(self, other)
@@ -82,11 +103,13 @@ def _rank(value: Any) -> int | None:
 
 
 def _power(op: Op) -> Callable[[Any, Any], Any]:
+    forward = _forward(op)
+
     def operator(self: Any, other: Any) -> Any:
         # Most powers that programs write are squares, which are quicker, and far quicker to differentiate.
         if type(other) in (int, float) and other == 2 and (type(other) is int or self.dtype.is_floating):
             return math.square(self)
-        return op(self, other)
+        return forward(self, other)
 
     return operator
 
@@ -145,7 +168,7 @@ def install() -> None:
         for name, op in table.items():
             setattr(Operators, f"__{prefix}{name}__", form(op))
     forward: list[Any] = [(table, form) for prefix, table, form in _FORMS if not prefix and table is not UNARY]
-    numpy_calls.install({NUMPY[name]: form(op) for table, form in forward for name, op in table.items()})
+    numpy_calls.install({NUMPY[name]: _of_numpy(form(op)) for table, form in forward for name, op in table.items()})
     for name, operator in _OTHERS.items():
         setattr(Operators, f"__{name}__", operator)
 

@@ -23,6 +23,7 @@ from dovetail.backend.table import as_value_error
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
+from dovetail.core.host import beside
 from dovetail.core.op import Op
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_tensor
@@ -185,19 +186,6 @@ def told(title: str, function: Callable[..., Any], scope: bool) -> Callable[...,
 def alike_values(values: Sequence[Any]) -> list[Any]:
     """Values of which arrays and lists have the dtype of the tensors among them, if those can hold it."""
     dtype = next((as_dtype(dtype_of(v)) for v in values if is_tensor(v)), None)
-    return list(values) if dtype is None else [_of_dtype(v, dtype) for v in values]
-
-
-def _of_dtype(value: Any, dtype: Any) -> Any:
-    if not isinstance(value, (list, tuple, np.ndarray, np.generic)):
-        return value
-    leaves = value if isinstance(value, (list, tuple)) else ()
-    if any(isinstance(leaf, (list, tuple)) or is_tensor(leaf) for leaf in leaves):
-        return value
-    array = np.asarray(value)
-    return array.astype(dtype.numpy) if array.dtype != dtype.numpy and _holds(dtype, array.dtype) else value
-
-
-def _holds(dtype: Any, kind: np.dtype) -> bool:
-    """Whether TensorFlow makes a tensor of this dtype of such an array."""
-    return (kind.kind in "iu" and (dtype.is_floating or dtype.is_integer)) or (kind.kind == "f" and dtype.is_floating)
+    if dtype is None:
+        return list(values)
+    return [beside(v, dtype) if isinstance(v, (list, tuple, np.ndarray, np.generic)) else v for v in values]

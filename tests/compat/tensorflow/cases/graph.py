@@ -86,6 +86,68 @@ def assigned(v1, session):
     return [*found, v.eval(session), v.value().eval(session=session), v.dtype == v1.float32, list(v.shape), both.name]
 
 
+def scopes_without_a_name(v1, session):
+    found = [v1.get_variable_scope().reuse]
+    with v1.variable_scope("m"), v1.variable_scope("") as inner:
+        found += [v1.get_variable("a", [1]).name, inner.name, inner.reuse]
+    with v1.variable_scope("") as outer:
+        return [*found, v1.get_variable("b", [1]).name, outer.name]
+
+
+def stopped(v1, session):
+    x = v1.placeholder(v1.float32, [2])
+    a = x * 2.0
+    b = a * 3.0 + x
+    y = v1.reduce_sum(a * b)
+    found = [v1.gradients(y, [x, a], stop_gradients=tensors) for tensors in ([a], b, [a, b], [], None)]
+    return session.run([g for gradients in found for g in gradients if g is not None], {x: [1.0, 2.0]})
+
+
+def imported_with(v1, session):
+    with v1.Graph().as_default() as graph:
+        x, w = v1.placeholder(v1.float32, [None, 2], name="x"), v1.ones([2, 1], name="w")
+        v1.add(v1.matmul(x, w), v1.constant([1.0], name="b"), name="y")
+    w = v1.Variable([[2.0], [3.0]])
+    session.run(v1.global_variables_initializer())
+    given = {"w:0": w, "b": np.float32([5.0])}
+    x, y = v1.import_graph_def(graph.as_graph_def(), given, ["x:0", "y:0"])
+    return session.run([y, v1.gradients(y, w)[0]], {x: [[1.0, 1.0], [2.0, 0.0]]})
+
+
+def averages_of_tensors(v1, session, corrected):
+    x, w = v1.placeholder(v1.float32, [2]), v1.Variable([1.0, 1.0], name="w")
+    twice = v1.multiply(x, 2.0, name="twice")
+    averages = v1.train.ExponentialMovingAverage(0.5, zero_debias=corrected)
+    update = averages.apply([twice, w])
+    with v1.control_dependencies([update]):
+        after = v1.identity(averages.average(twice))
+    session.run(v1.global_variables_initializer())
+    found = [session.run(after, {x: [1.0 + i, 2.0]}) for i in range(3)]
+    names = [v.name for v in v1.moving_average_variables()]
+    return [found, session.run(averages.average(w)), averages.average(twice).op.name, names, len(v1.global_variables())]
+
+
+def beside_arrays(v1, session):
+    x, n = v1.placeholder(v1.float32, [2]), v1.placeholder(v1.int32, [2])
+    v, half = v1.Variable([1.0, 2.0]), v1.cast(x, v1.float16)
+    session.run(v1.global_variables_initializer())
+    found = [x * np.float64(2), np.sqrt(2.0) * x, np.array([1.0, 2.0]) - x, x / np.array([1, 2]), x ** np.float64(2)]
+    found += [
+        np.float64(2) ** x,
+        x > np.float64(0.5),
+        v * np.log(2.0),
+        np.log(2.0) / v,
+        [1.0, 2.0] - half,
+        n + np.int64(1),
+    ]
+    found += [
+        x[None] @ np.ones((2, 1)),
+        v1.map_fn(lambda row: row * np.float64(3), x),
+        v1.gradients(x * np.float64(2), x),
+    ]
+    return session.run(found, {x: [1.0, -2.0], n: [1, 2]})
+
+
 def collections(v1, session):
     a, b = v1.constant(1.0), v1.constant(2.0)
     v1.add_to_collection("losses", a)
@@ -349,6 +411,12 @@ CASES = [
     ),
     in_graph("variable_scope name_scope get_variable_scope AUTO_REUSE no_op Variable", scopes),
     in_graph("get_variable (getter, regularizer)", getter),
+    in_graph("placeholder Variable (arrays beside)", beside_arrays),
+    in_graph("variable_scope get_variable_scope (without a name)", scopes_without_a_name),
+    in_graph("gradients (stopped)", stopped),
+    in_graph("import_graph_def (with variables and arrays)", imported_with),
+    in_graph("train.ExponentialMovingAverage (of tensors)", lambda v1, s: averages_of_tensors(v1, s, False)),
+    in_graph("train.ExponentialMovingAverage (zero_debias)", lambda v1, s: averages_of_tensors(v1, s, True)),
     in_graph("assign assign_add assign_sub control_dependencies group Variable", assigned),
     in_graph(
         "add_to_collection get_collection get_collection_ref local_variables global_variables GraphKeys", collections

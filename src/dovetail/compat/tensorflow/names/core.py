@@ -229,11 +229,8 @@ def gradients(
 
     Source: `tf.gradients`.
     """
-    if stop_gradients is not None:
-        problem = "stop_gradients is not offered: build with tf.stop_gradient(tensor) instead."
-        raise op_error(NotImplementedError, "tf.gradients", problem)
     xs = xs if isinstance(xs, (list, tuple)) else [xs]
-    found = graph_gradients(ys, list(xs), grad_ys)
+    found = graph_gradients(ys, list(xs), grad_ys, () if stop_gradients is None else stop_gradients)
     if unconnected_gradients == "zero":
         found = [ops.zeros_like(x) if g is None else g for x, g in zip(xs, found, strict=True)]
     return found

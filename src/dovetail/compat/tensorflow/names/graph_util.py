@@ -7,12 +7,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import absent, function, told, value
 from dovetail.core.errors import did_you_mean, op_error
 from dovetail.core.files import replacing
 from dovetail.core.op import Op
 from dovetail.core.table import OPS
+from dovetail.core.value_kinds import is_recorded
+from dovetail.core.variable import Variable
 from dovetail.graph.graph_def import GraphDef, import_definition
 from dovetail.graph.ir import Graph
 from dovetail.graph.node_def import NodeDef
@@ -34,7 +37,7 @@ def import_graph_def(
 
     Args:
         graph_def: what `graph.as_graph_def()` gave.
-        input_map: names of its tensors → tensors of the graph that stand for them.
+        input_map: names of its tensors → tensors of the graph, variables or numbers that stand for them.
         return_elements: names of tensors (`"x:0"`) and operations (`"x"`) of the definition.
         name: a name scope for the copies; "import" if not given.
 
@@ -48,8 +51,20 @@ def import_graph_def(
         raise op_error(TypeError, "tf.import_graph_def", problem)
     target = graph_mode.current_graph() or graph_mode.open_graph()
     scope = "import" if name is None else name
-    found = import_definition(target, graph_def, dict(input_map or {}), return_elements or (), scope)
+    given = {key: _of_graph(target, graph_def, key, x) for key, x in (input_map or {}).items()}
+    found = import_definition(target, graph_def, given, return_elements or (), scope)
     return None if return_elements is None else found
+
+
+def _of_graph(target: Graph, graph_def: GraphDef, key: str, x: Any) -> Any:
+    """What stands for a tensor of a definition, as a tensor of the graph."""
+    with graph_mode.inside(target):
+        if isinstance(x, Variable):
+            return x.read()
+        if is_recorded(x):
+            return x
+        replaced = graph_def.graph.get_tensor_by_name(key if ":" in key else f"{key}:0")
+        return target.constant(ops.convert(x, replaced.dtype).numpy())
 
 
 @function("graph_util.extract_sub_graph", "v1")

@@ -8,12 +8,13 @@ from dovetail import ops
 from dovetail.compat.tensorflow.table import alike_values, function, row, value
 from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 
 def _gather(params: Any, indices: Any, axis: Any = None, batch_dims: int = 0, name: str | None = None) -> Any:
     if batch_dims < 0:
-        batch_dims += len(dims_of(ops.convert(indices)))
+        batch_dims += len(static_shape(ops.convert(indices)))
     return ops.gather(params, indices, batch_dims if axis is None else int(axis), batch_dims)
 
 
@@ -55,7 +56,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
 
     Source: `tf.compat.v1.batch_gather`.
     """
-    axis = len(dims_of(ops.convert(indices))) - 1
+    axis = len(static_shape(ops.convert(indices))) - 1
     return ops.gather(params, indices, axis, axis)
 
 
@@ -63,7 +64,7 @@ def _gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None 
     for _ in range(int(batch_dims)):
         batch = dims_of(ops.convert(indices))[0]
         rows = ops.arange(0, batch)
-        shape = [batch, *[1] * (len(dims_of(ops.convert(indices))) - 1)]
+        shape = [batch, *[1] * (len(static_shape(ops.convert(indices))) - 1)]
         rows = ops.broadcast_to(ops.reshape(rows, shape), [*dims_of(ops.convert(indices))[:-1], 1])
         indices = ops.concatenate([ops.cast(rows, ops.convert(indices).dtype), indices], -1)
         if batch_dims > 1:
@@ -102,7 +103,7 @@ def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = No
     """
     condition = ops.convert(condition)
     if x is not None and len(condition.shape) == 1:
-        extra = len(dims_of(ops.convert(x))) - 1
+        extra = len(static_shape(ops.convert(x))) - 1
         condition = ops.reshape(condition, [*dims_of(condition), *[1] * extra])
     return where(condition, x, y)
 
@@ -128,7 +129,7 @@ def _reverse_sequence(
 ) -> Any:
     x = ops.convert(input)
     axes = 0 if seq_axis is None else int(seq_axis), 0 if batch_axis is None else int(batch_axis)
-    steps, batch = (normalize_axis(axis, len(dims_of(x))) for axis in axes)
+    steps, batch = (normalize_axis(axis, len(static_shape(x))) for axis in axes)
     if steps == batch:
         raise op_error(ValueError, "tf.reverse_sequence", "seq_axis and batch_axis must be two axes.")
     x = ops.moveaxis(x, (batch, steps), (0, 1))

@@ -8,7 +8,6 @@ from dovetail import ops
 from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor, static_shape
-from dovetail.ops.shapes.shape import dims_of
 
 
 @function("concat")
@@ -76,7 +75,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     Source: `tf.slice`.
     """
     x = ops.convert(input_)
-    count = len(dims_of(x))
+    count = len(static_shape(x))
     begin, size = _entries(begin, count), _entries(size, count)
     for start, length, dim in zip(begin, size, static_shape(x), strict=True):
         if all(isinstance(n, int) for n in (start, length, dim)) and not (

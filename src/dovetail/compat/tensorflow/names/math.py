@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import dtype_of, is_tensor
+from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any =
             raise op_error(ValueError, "tf.norm", "'fro' is a norm of matrices: it needs two axes.")
         return ops.euclidean_norm(tensor, axis, bool(keepdims), name=name)
     if axis is None:
-        rank = len(dims_of(tensor))
+        rank = len(static_shape(tensor))
         flat = ops.norm(ops.reshape(tensor, (-1,)), ord, 0)
         return ops.reshape(flat, (1,) * rank, name=name) if keepdims else ops.identity(flat, name=name)
     return ops.identity(ops.norm(tensor, ord, axis, bool(keepdims)), name=name)
@@ -333,7 +333,7 @@ def matmul(
     """
     a, b = alike_values([a, b])
     for x in (a, b):
-        if len(dims_of(x)) < 2:
+        if len(static_shape(x)) < 2:
             raise op_error(
                 ValueError, "tf.matmul", "it multiplies matrices; tf.linalg.matvec and tf.tensordot do less."
             )
@@ -374,10 +374,10 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
 
     Source: `tf.math.unsorted_segment_sum`.
     """
-    rank = len(dims_of(segment_ids))
+    rank = len(static_shape(segment_ids))
     shape = [int(num_segments) if not is_tensor(num_segments) else num_segments, *dims_of(data)[rank:]]
     kept = ops.greater_equal(segment_ids, 0)
-    wide = ops.reshape(kept, [*dims_of(segment_ids), *[1] * (len(dims_of(data)) - rank)])
+    wide = ops.reshape(kept, [*dims_of(segment_ids), *[1] * (len(static_shape(data)) - rank)])
     data = ops.where(wide, data, ops.zeros_like(data))
     places = ops.expand_dims(ops.where(kept, segment_ids, ops.zeros_like(segment_ids)), -1)
     return ops.scatter_nd(places, data, shape)

@@ -10,6 +10,7 @@ from dovetail.compat.tensorflow.table import function, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 row("cast dtypes.cast", ops.cast, "x dtype")
@@ -53,7 +54,7 @@ def rank(input: Any, name: str | None = None) -> Any:
 
     Source: `tf.rank`.
     """
-    return ops.convert(len(dims_of(ops.convert(input))), "int32")
+    return ops.convert(len(static_shape(ops.convert(input))), "int32")
 
 
 def _expand_dims(x: Any, axis: Any, name: str | None = None) -> Any:

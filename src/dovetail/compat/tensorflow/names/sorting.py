@@ -8,6 +8,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.names.shapes import of_dtype
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 
@@ -51,7 +52,7 @@ def searchsorted(
     Source: `tf.searchsorted`.
     """
     sequence, values = ops.convert(sorted_sequence), ops.convert(values)
-    if len(dims_of(sequence)) == 1:
+    if len(static_shape(sequence)) == 1:
         return of_dtype(ops.searchsorted(sequence, values, side), out_type)  # type: ignore[call-overload]  # the op checks it
     compare = ops.less if side == "left" else ops.less_equal
     before = compare(ops.expand_dims(sequence, -2), ops.expand_dims(values, -1))
@@ -79,7 +80,7 @@ def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) 
 
     Source: `tf.unique_with_counts`.
     """
-    if len(dims_of(ops.convert(x))) != 1:
+    if len(static_shape(ops.convert(x))) != 1:
         raise op_error(ValueError, "tf.unique", "it needs a vector.")
     values, inverse, counts = ops.unique(x)
     count, length = dims_of(values)[0], dims_of(inverse)[0]

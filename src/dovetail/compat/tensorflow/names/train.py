@@ -12,6 +12,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import is_recorded
 from dovetail.core.variable import Variable
 
 # -- the global step --------------------------------------------------------------------------------------------------
@@ -183,7 +184,8 @@ class ExponentialMovingAverage:
     Args:
         decay: how much of the average stays in a step.
         num_updates: the number of steps; then the first ones count less.
-        zero_debias: whether averages begin with 0 and are corrected for it.
+        zero_debias: whether averages of tensors, which begin with 0, are corrected for it.  Those of variables begin
+            with the variables' first values.
 
     Source: `tf.train.ExponentialMovingAverage`.
     """
@@ -191,10 +193,8 @@ class ExponentialMovingAverage:
     def __init__(
         self, decay: Any, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"
     ) -> None:
-        if zero_debias:
-            problem = "zero_debias is not offered; give num_updates."
-            raise op_error(NotImplementedError, "tf.train.ExponentialMovingAverage", problem)
         self._decay, self._num_updates, self._name = decay, num_updates, name
+        self._zero_debias = zero_debias
         self._averages: dict[Any, Any] = {}
 
     @property
@@ -202,7 +202,11 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Any = None) -> Any:
-        """Takes variables into their averages: an operation of the graph, or done at once where there is none."""
+        """Takes variables and tensors into their averages: an operation of the graph, or at once where there is none.
+
+        Args:
+            var_list: variables, and tensors of the graph whose shapes are known; all that are trained, if not given.
+        """
         graph = graph_mode.graph()
         if var_list is None:
             var_list = graph_mode.open_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)
@@ -210,21 +214,39 @@ class ExponentialMovingAverage:
             done = [self._average(variable) for variable in var_list]
             return None if graph is None else graph.group(*done, name=self._name)
 
-    def _average(self, variable: Any) -> Any:
-        if variable not in self._averages:
-            if not isinstance(variable, Variable):
-                problem = "averages of tensors are not offered; assign the tensor to a variable."
-                raise op_error(NotImplementedError, "tf.train.ExponentialMovingAverage", problem)
-            first = variable.initial_value if variable.initial_value is not None else ops.identity(variable)
-            self._averages[variable] = named_variable(self.average_name(variable), first)
-            if graph_mode.graph() is not None:
-                graph_mode.open_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, variable)
-        average = self._averages[variable]
-        decay = ops.cast(self._decay, variable.dtype)
+    def _average(self, value: Any) -> Any:
+        average = self._averages.get(value)
+        if average is None:
+            average = self._averages[value] = named_variable(self.average_name(value), self._first(value))
+            if isinstance(value, Variable) and graph_mode.graph() is not None:
+                graph_mode.open_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, value)
+        decay = ops.cast(self._decay, value.dtype)
         if self._num_updates is not None:
-            count = ops.cast(self._num_updates, variable.dtype)
+            count = ops.cast(self._num_updates, value.dtype)
             decay = ops.minimum(decay, ops.divide(ops.add(1.0, count), ops.add(10.0, count)))
-        return average.assign_sub(ops.multiply(ops.subtract(average, variable), ops.subtract(1.0, decay)))
+        if self._zero_debias and not isinstance(value, Variable):
+            return self._without_bias(average, value, decay)
+        return average.assign_sub(_moved(average, value, decay))
+
+    def _first(self, value: Any) -> Any:
+        """What an average begins with."""
+        if isinstance(value, Variable):
+            return value.initial_value if value.initial_value is not None else ops.identity(value)
+        if not is_recorded(value) or value.shape is None or None in value.shape:
+            problem = f"it averages variables, and tensors of graphs whose shapes are known, not {value!r}"
+            raise op_error(ValueError, "tf.train.ExponentialMovingAverage", f"{problem}: say it with set_shape.")
+        return ops.zeros(value.shape, value.dtype)
+
+    def _without_bias(self, average: Any, value: Any, decay: Any) -> Any:
+        """An average that would have begun with 0, as if it had not.
+
+        Source: Kingma and Ba 2014, "Adam: a method for stochastic optimization".
+        """
+        biased = named_variable(f"{average.op_name}/biased", ops.zeros(value.shape, value.dtype))
+        count = named_variable(f"{average.op_name}/local_step", ops.zeros((), value.dtype))
+        new = biased.assign_sub(_moved(biased, value, decay))
+        part = ops.subtract(1.0, ops.power(decay, count.assign_add(1.0)))
+        return average.assign(ops.divide(new, part))
 
     def average(self, var: Any) -> Any:
         """The variable that holds the average of one; None if there is none."""
@@ -232,7 +254,7 @@ class ExponentialMovingAverage:
 
     def average_name(self, var: Any) -> str:
         """The name of the variable that holds the average of one."""
-        return f"{var.op_name}/{self._name}"
+        return f"{var.op.name}/{self._name}"
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
         """Names → variables, for a `Saver` that gives variables their averages."""
@@ -245,6 +267,11 @@ class ExponentialMovingAverage:
         taken = set(averaged) | set(self._averages.values())
         others = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v not in taken]
         return names | {v.op_name: v for v in others}
+
+
+def _moved(average: Any, value: Any, decay: Any) -> Any:
+    """By how much less an average is after it took a value in."""
+    return ops.multiply(ops.subtract(average, value), ops.subtract(1.0, decay))
 
 
 value("train.ExponentialMovingAverage", ExponentialMovingAverage)

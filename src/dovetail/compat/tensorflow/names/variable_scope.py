@@ -37,7 +37,7 @@ class VariableScope:
 
     def __init__(self, name: str = "", original_name_scope: str = "", **defaults: Any) -> None:
         self.name, self.original_name_scope = name, original_name_scope
-        self.reuse = defaults.get("reuse")
+        self.reuse = defaults.get("reuse", False)
         self.initializer = defaults.get("initializer")
         self.regularizer = defaults.get("regularizer")
         self.custom_getter = defaults.get("custom_getter")
@@ -131,7 +131,7 @@ def variable_scope(
         name, last, like = name_or_scope.name, name_or_scope.name.rpartition("/")[2], name_or_scope
     else:
         prefix = f"{around.name}/" if around.name else ""
-        last, like = name_or_scope or str(default_name), around
+        last, like = str(default_name) if name_or_scope is None else name_or_scope, around
         count = store.variable_scopes[prefix + last]
         store.variable_scopes[prefix + last] += 1
         if name_or_scope is None and count:
