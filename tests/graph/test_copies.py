@@ -46,7 +46,7 @@ WAYS = {
     "replay": replayed,
     "gradient_graph": lambda graph: gradient_graph(graph)[0],
     "split": lambda graph: split(graph).forward,
-    "function of variables": lambda graph: Functional(graph, ())._pure,
+    "function of variables": lambda graph: Functional(graph, (), False)._pure,
     "function.graph": lambda graph: dt.function(graph).graph(dt.spec((2,))),
 }
 
