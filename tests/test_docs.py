@@ -62,7 +62,8 @@ def test_page(page, undisturbed):
             (undisturbed / f"{file[1]}.py").write_text(code)
         elif language == "python" or (language == "sh" and expected is not None):
             try:
-                printed = run(code, names) if language == "python" else shell(code, undisturbed)
+                with contextlib.chdir(undisturbed):  # where blocks may write files
+                    printed = run(code, names) if language == "python" else shell(code)
                 assert expected is None or printed == expected
             except Exception as error:
                 error.add_note(f"in the block at line {line} of {page.name}")
@@ -76,8 +77,8 @@ def run(code: str, names: dict[str, object]) -> str:
     return output.getvalue()
 
 
-def shell(code: str, folder: Path) -> str:
+def shell(code: str) -> str:
     """Runs a block of shell with this Python's commands first on the path; what it prints."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
-    return subprocess.run(["bash", "-c", code], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(["bash", "-c", code], env=environment, stdout=subprocess.PIPE, text=True).stdout

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.cli import INTERRUPTED
-from dovetail.core.engine_registry import known_engines
+from dovetail.core.engine_registry import AUTO, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine
 
 EXAMPLES = """\
@@ -27,6 +27,8 @@ examples:
   dovetail k-audit src/               whether a program written for the Keras backend (K) will work here
   dovetail tf-audit src/              whether a program written for TensorFlow will work here
   dovetail run my.py --engine jax     your own program, with Keras on Dovetail, on JAX
+  dovetail run my.py --engine auto    on whichever engine is measured to be the fastest for each of its functions
+  dovetail plan list                  what was measured so
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
 """
 
@@ -55,6 +57,20 @@ examples:
   dovetail demo --compare --out comparison       every engine on the same data
 
 Ctrl-C stops after the steps at hand; what was learned so far is written.
+"""
+
+PLAN = """\
+Where the engine is "auto", each function runs on the engine that is measured to be the fastest for it on this machine.
+What was measured is kept, so that the next start chooses at once.
+"""
+
+PLAN_EXAMPLES = """\
+examples:
+  dovetail plan list                             what is kept: graphs, and what was chosen for them
+  dovetail plan show 3f2a                        all that was measured for the graph whose key begins so
+  dovetail plan clear                            forget it; graphs are measured again
+
+It is kept in $DOVETAIL_CACHE, or in dovetail/plans in your folder of caches; DOVETAIL_CACHE="" keeps nothing.
 """
 
 K_AUDIT = """\
@@ -113,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     program.add_argument(
-        "--engine", choices=known_engines(), help="what computes (default: $DOVETAIL_ENGINE, else numpy)"
+        "--engine", choices=[*known_engines(), AUTO], help="what computes (default: $DOVETAIL_ENGINE, else numpy)"
     )
     program.add_argument("script", type=Path, help="a Python file")
     program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="argument", help="the script's own arguments")
@@ -146,6 +162,15 @@ def parser() -> argparse.ArgumentParser:
         commands, "tf-audit", "tell whether a program written for TensorFlow will work here", TF_AUDIT,
         TF_AUDIT_EXAMPLES,
     )  # fmt: skip
+    plan = commands.add_parser(
+        "plan",
+        help="list, show or forget what was measured where engines are chosen",
+        description=PLAN,
+        epilog=PLAN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    plan.add_argument("action", choices=["list", "show", "clear"], help="what to do")
+    plan.add_argument("key", nargs="?", help="the first digits of an entry's key, for show (default: all)")
     return top
 
 
@@ -210,6 +235,10 @@ def _run(options: argparse.Namespace) -> int:
 
         print(report())
         return 0
+    if options.command == "plan":
+        from dovetail.cli import plan
+
+        return plan.run(options.action, options.key)
     if options.command in ("k-audit", "tf-audit"):
         audit = import_module(f"dovetail.cli.{options.command.replace('-', '_')}").run
         return audit(options.paths, options.engine, options.json, options.verbose)

@@ -13,15 +13,18 @@ import logging
 import statistics
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import HOME, get_engine, list_engines
 from dovetail.core.locks import holding, make_lock
 from dovetail.graph.ir import Graph
+from dovetail.plan import store
 from dovetail.plan.background import later
 from dovetail.plan.history import History
 from dovetail.plan.plan import Plan
+from dovetail.plan.store import Measured
 
 logger = logging.getLogger("dovetail.plan")
 
@@ -54,9 +57,16 @@ class Candidate:
     def median(self) -> float:
         return statistics.median(self.times) if self.times else float("inf")
 
+    @property
+    def measured(self) -> Measured:
+        return Measured(self.engine, self.strategy, self.median, min(self.times), len(self.times))
+
     def make(self, graph: Graph, home: Engine, shapes: Sequence[Any]) -> None:
         """Makes the plan, without compiling it."""
         engine = get_engine(self.engine)
+        if self.strategy not in engine.strategies:
+            known = ", ".join(filter(None, engine.strategies)) or "none"
+            raise ValueError(f"the engine {self.engine!r} has no strategy {self.strategy!r}; it has {known}.")
         is_open = engine.specializes and any(not t.spec.is_static for t in graph.inputs)
         self._home, self._is_home = home, engine is home
         self.plan = Plan(graph, engine, shapes if is_open else None, variants=engine.strategies[self.strategy])
@@ -114,12 +124,13 @@ class Choice:
         self._calls = 0
         self._measured: Iterator[tuple[Candidate, bool]] | None = None
         self._waiting: list[Candidate] = []
-        known = history.known(graph, self._shapes)
-        self.candidates = [Candidate(*pair) for pair in known or [(home.name, "")]]
-        self.is_settled = len(self.candidates) == 1 and bool(known)
+        self.candidates = [Candidate(*way) for way in history.known(graph, self._shapes)]
+        self._is_known = bool(self.candidates) and self._can_start(self.candidates[0])
+        self.is_settled = self._is_known and len(self.candidates) == 1
+        if not self._is_known:
+            self.candidates = [Candidate(home.name)]
+            self.candidates[0].make(graph, home, self._shapes)
         self.chosen = self.candidates[0]
-        self.chosen.make(graph, home, self._shapes)
-        self._is_known = bool(known)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs it on native arrays of the home engine; the results are such arrays."""
@@ -139,7 +150,26 @@ class Choice:
             candidate.times.append(time.perf_counter() - start)
         return results
 
+    def save(self, path: str | Path) -> None:
+        """Writes what is chosen to a file, for `function(..., replay=path)`.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        store.save(path, (self.chosen.engine, self.chosen.strategy))
+
     # which candidate is next
+
+    def _can_start(self, candidate: Candidate) -> bool:
+        """Makes the plan of a way that is known; what was kept on disk may say what is not possible here."""
+        try:
+            candidate.make(self._graph, self.engine, self._shapes)
+        except Exception as error:
+            if self._history.fixed is not None:
+                raise
+            self._drop(candidate, error)
+            return False
+        return True
 
     def _next(self) -> tuple[Candidate, bool]:
         """The candidate of the next call, and whether its time counts."""
@@ -228,7 +258,7 @@ class Choice:
         self.chosen = best if replaces else first
         self.is_settled = True
         ranking = sorted((c for c in self._fit if c.times), key=lambda c: (c is not self.chosen, c.median))
-        self._history.learn(self._graph, self._shapes, [(c.engine, c.strategy) for c in ranking])
+        self._history.learn(self._graph, self._shapes, [c.measured for c in ranking])
         logger.info("%s", self)
 
     # to be seen

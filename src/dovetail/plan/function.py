@@ -14,8 +14,9 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from itertools import repeat
+from pathlib import Path
 from types import FunctionType
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -36,12 +37,14 @@ from dovetail.core.tensor import Tensor, engine_of, native_of
 from dovetail.core.value_kinds import dtype_of, kind_of, static_shape
 from dovetail.graph.ir import Graph
 from dovetail.graph.results import collect
-from dovetail.graph.transplant import copy_graph, replay
+from dovetail.graph.transplant import copy_graph
+from dovetail.graph.transplant import replay as replay_graph
 from dovetail.plan.choice import Choice
 from dovetail.plan.concrete import Concrete
-from dovetail.plan.history import History
+from dovetail.plan.history import History, steady
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.plan import Plan
+from dovetail.plan.store import Way, replayed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,10 +54,30 @@ TRACES = 200  # that a function keeps: as many that are called now, and as many 
 _TENSORS = frozenset([Tensor])
 
 
+class Options(NamedTuple):
+    """How a function is compiled; see `function`.
+
+    Attributes:
+        passes: that edit what is traced.
+        engine: where it runs, or "auto"; None: where its arguments are.
+        fixed: the way in which it runs where the engine is chosen; None: as is measured.
+    """
+
+    passes: tuple[Callable[[Graph], Any], ...] = ()
+    engine: str | None = None
+    fixed: Way | None = None
+
+
 class Function(Generic[P, R]):
     """A Python function that is compiled; made by `function`."""
 
-    def __init__(self, python_function: Callable[P, R], input_signature: Any = None, name: str | None = None) -> None:
+    def __init__(
+        self,
+        python_function: Callable[P, R],
+        input_signature: Any = None,
+        name: str | None = None,
+        options: Options = Options(),  # noqa: B008  # a tuple
+    ) -> None:
         # Of another callable, such as a model, the attributes are its own and could hide what is here.
         updated = functools.WRAPPER_UPDATES if isinstance(python_function, FunctionType) else ()
         functools.update_wrapper(self, python_function, updated=updated)
@@ -67,9 +90,8 @@ class Function(Generic[P, R]):
         self._lock = make_lock()
         self._methods: dict[int, Function[Any, Any]] = {}
         self._owner: Callable[[], Any] | None = None  # of a method: its instance
-        self._passes: tuple[Callable[[Graph], Any], ...] = ()
-        self._engine: str | None = None
-        self._history = History()
+        self._options = options
+        self._history = History(options.fixed)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: a function of its own for each instance, which lives as long as the instance does."""
@@ -81,8 +103,8 @@ class Function(Generic[P, R]):
             alive = weakref.ref(instance, lambda _: self._methods.pop(key, None))
             python = self._python
             method = functools.wraps(python)(lambda *args, **kwargs: python(alive(), *args, **kwargs))
-            bound = self._methods[key] = Function(method, name=self._name)
-            bound._signature, bound._passes, bound._engine = self._signature, self._passes, self._engine
+            bound = self._methods[key] = Function(method, name=self._name, options=self._options)
+            bound._signature = self._signature
             bound._owner = alive
         return bound
 
@@ -131,13 +153,13 @@ class Function(Generic[P, R]):
 
     def _engine_for(self, leaves: list[Any]) -> Engine:
         """The engine of the arguments and results: the function's own, or that of the first tensor, or the current."""
-        if self._engine is not None and self._engine != AUTO:
-            return get_engine(self._engine)
+        if self._options.engine is not None and self._options.engine != AUTO:
+            return get_engine(self._options.engine)
         return next((leaf._engine for leaf in leaves if type(leaf) is Tensor), None) or current_engine()
 
     @property
     def _chooses(self) -> bool:
-        return chooses_engine() if self._engine is None else self._engine == AUTO
+        return chooses_engine() if self._options.engine is None else self._options.engine == AUTO
 
     def _checked(self, leaves: list[Any], structure: Any, engine: Engine) -> list[Tensor]:
         specs, wanted = self._signature  # type: ignore[misc]
@@ -186,7 +208,7 @@ class Function(Generic[P, R]):
 
     def _apply_passes(self, graph: Graph) -> None:
         specs = [t.spec for t in graph.outputs]
-        for pass_ in self._passes:
+        for pass_ in self._options.passes:
             graph.apply(pass_)
             graph.prune()
             if [t.dtype for t in graph.outputs] != [spec.dtype for spec in specs]:
@@ -295,7 +317,7 @@ class Function(Generic[P, R]):
         if name and found is not python and not hasattr(python, "__self__"):
             problem = f"{name!r} cannot be pickled, since no module has it by this name"
             raise pickle.PicklingError(f"function {problem}: define it at the top of a module, with def.")
-        return _unpickled, (python, self._signature, self._name, self._passes, self._engine)
+        return _unpickled, (python, self._signature, self._name, self._options)
 
     def __repr__(self) -> str:
         return f"<function {self._name}: {len(self._traces)} traces>"
@@ -304,8 +326,14 @@ class Function(Generic[P, R]):
 class GraphFunction(Function[..., Any]):
     """A graph that is compiled, and compiled again once it was edited; made by `function`."""
 
-    def __init__(self, graph: Graph, input_signature: Any = None, name: str | None = None) -> None:
-        super().__init__(functools.partial(replay, graph), input_signature, name or graph.name)
+    def __init__(
+        self,
+        graph: Graph,
+        input_signature: Any = None,
+        name: str | None = None,
+        options: Options = Options(),  # noqa: B008  # a tuple
+    ) -> None:
+        super().__init__(functools.partial(replay_graph, graph), input_signature, name or graph.name, options)
         self._replayed = graph
         self._given_signature = input_signature
         self._state: Any = None
@@ -326,7 +354,7 @@ class GraphFunction(Function[..., Any]):
                 self._signature = flatten(tuple(t.spec for t in self._replayed.inputs))
 
     def __reduce__(self) -> Any:
-        return _unpickled, (self._replayed, self._given_signature, self._name, self._passes, self._engine)
+        return _unpickled, (self._replayed, self._given_signature, self._name, self._options)
 
 
 def _call_key(args: tuple[Any, ...]) -> Any:
@@ -343,20 +371,16 @@ def _method_of(instance: Any, name: str) -> Function[Any, Any]:
     """A compiled method that keeps its instance alive, as a bound method does."""
     function: Function[Any, Any] = getattr(type(instance), name)
     python = function._python.__get__(instance)
-    made = _unpickled(python, function._signature, function._name, function._passes, function._engine)
+    made = _unpickled(python, function._signature, function._name, function._options)
     made._owner = lambda: instance
     return made
 
 
-def _unpickled(
-    python: Any, signature: Any, name: str, passes: tuple[Any, ...], engine: str | None
-) -> Function[Any, Any]:
+def _unpickled(python: Any, signature: Any, name: str, options: Options) -> Function[Any, Any]:
     if isinstance(python, Graph):
-        made: Function[Any, Any] = GraphFunction(python, signature, name)
-    else:
-        made = Function(python, name=name)
-        made._signature = signature
-    made._passes, made._engine = passes, engine
+        return GraphFunction(python, signature, name, options)
+    made = Function(python, name=name, options=options)
+    made._signature = signature
     return made
 
 
@@ -407,6 +431,8 @@ def function(
     name: str | None = None,
     passes: Passes = (),
     engine: str | None = None,
+    deterministic: bool = False,
+    replay: str | Path | None = None,
 ) -> Function[P, R]: ...
 @overload
 def function(
@@ -416,6 +442,8 @@ def function(
     name: str | None = None,
     passes: Passes = (),
     engine: str | None = None,
+    deterministic: bool = False,
+    replay: str | Path | None = None,
 ) -> Function[..., Any]: ...
 @overload
 def function(
@@ -425,6 +453,8 @@ def function(
     name: str | None = None,
     passes: Passes = (),
     engine: str | None = None,
+    deterministic: bool = False,
+    replay: str | Path | None = None,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     python_function: Any = None,
@@ -433,6 +463,8 @@ def function(
     name: str | None = None,
     passes: Passes = (),
     engine: str | None = None,
+    deterministic: bool = False,
+    replay: str | Path | None = None,
 ) -> Any:
     """Compiles a function: traced once per signature, then run as one program.  Also a decorator.
 
@@ -447,6 +479,9 @@ def function(
         engine: the name of the engine on which it runs, wherever its arguments are; or "auto", for the one that is
             measured to be the fastest, in the calls that the program makes.  If not given, it runs where its arguments
             are, or as `set_engine` says.
+        deterministic: whether each run of the program is to give the same bits: then nothing is measured where an
+            engine is chosen, and it is always the same one.
+        replay: a file that `.plan(...).save(path)` wrote: what was chosen then runs, and nothing is measured.
 
     Returns:
         A function of the same arguments.  `.graph(...)` shows what a call runs, `.optimized_graph(...)` what the
@@ -457,6 +492,7 @@ def function(
             holds a tensor of the graph.
         RecursionError: when called, it calls itself without end while it is traced.
         UnknownEngine, EngineNotInstalled: there is no such engine, or its library is not installed.
+        OSError, ValueError: the file to replay cannot be read, or is not such a file.
 
     Source: `tf.function`.
 
@@ -475,14 +511,20 @@ def function(
         4.0
     """
     if python_function is None:
-        return functools.partial(function, input_signature=input_signature, name=name, passes=passes, engine=engine)
-    if isinstance(python_function, Graph):
-        made: Function[..., Any] = GraphFunction(python_function, input_signature, name)
-    else:
-        check_callable("function", python_function)
-        made = Function(python_function, input_signature, name)
-    made._passes = tuple(passes)
+        return functools.partial(
+            function,
+            input_signature=input_signature,
+            name=name,
+            passes=passes,
+            engine=engine,
+            deterministic=deterministic,
+            replay=replay,
+        )
     if engine is not None and engine != AUTO:
         get_engine(engine)
-    made._engine = engine
-    return made
+    fixed = replayed(replay) if replay is not None else steady() if deterministic else None
+    options = Options(tuple(passes), engine if replay is None else AUTO, fixed)
+    if isinstance(python_function, Graph):
+        return GraphFunction(python_function, input_signature, name, options)
+    check_callable("function", python_function)
+    return Function(python_function, input_signature, name, options)

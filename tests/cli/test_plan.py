@@ -1,0 +1,60 @@
+"""`dovetail plan`: what is kept of measurements, listed, shown and forgotten."""
+
+from __future__ import annotations
+
+import pytest
+
+from dovetail.cli.main import main
+from dovetail.plan import store
+from dovetail.plan.store import Measured
+
+KEYS = ["ab" * 20, "cd" * 20]
+
+
+@pytest.fixture(autouse=True)
+def _kept(monkeypatch, tmp_path):
+    monkeypatch.setenv(store.VARIABLE, str(tmp_path))
+    for key, name in zip(KEYS, ["train", "predict"], strict=True):
+        ranking = [Measured("jax", "patches", 0.002, 0.001, 10), Measured("torch", "", 0.003, 0.002, 11)]
+        store.write(key, name, [(2, 3)], ranking)
+
+
+def test_list(capsys):
+    assert main(["plan", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    row = next(line for line in lines if "train" in line)
+    assert row.split()[:2] == ["abababab", "train"] and "jax patches" in row and " 2  " in row
+
+
+def test_show(capsys):
+    assert main(["plan", "show", "abab"]) == 0
+    said = capsys.readouterr().out
+    assert "train ((2, 3),)" in said and "predict" not in said
+    assert next(line.split() for line in said.splitlines() if line.startswith("torch")) == [
+        "torch",
+        "3",
+        "2",
+        "11",
+        "1.50",
+    ]
+    assert main(["plan", "show"]) == 0
+    assert "predict" in capsys.readouterr().out
+
+
+def test_show_what_is_not_there(capsys):
+    assert main(["plan", "show", "ffff"]) == 1
+    assert "dovetail plan list" in capsys.readouterr().err
+
+
+def test_clear(capsys):
+    assert main(["plan", "clear"]) == 0
+    assert capsys.readouterr().out.startswith("forgot 2 of ")
+    assert main(["plan", "list"]) == 0
+    assert "nothing is kept in" in capsys.readouterr().out
+
+
+def test_where_nothing_is_kept(capsys, monkeypatch):
+    monkeypatch.setenv(store.VARIABLE, "")
+    assert main(["plan", "list"]) == 0
+    assert f'{store.VARIABLE} is ""' in capsys.readouterr().out
