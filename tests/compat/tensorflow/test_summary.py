@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dovetail as dt
 from dovetail.compat import tensorflow as tf
 from tests.libraries import Library, require
 
@@ -46,6 +47,58 @@ def test_what_sessions_make_of_summaries_is_written(tmp_path):
     assert [value.simple_value for _, tag, value in found if tag == "net/loss"] == [10.0, 11.0]
     assert (found[1][2].histo.num, found[1][2].histo.sum, sum(found[1][2].histo.bucket)) == (4.0, 10.0, 4.0)
     assert real.io.decode_png(found[4][2].image.encoded_image_string).shape == (2, 2, 1)
+
+
+def graphs(folder: Path) -> list[object]:
+    """The graphs in a folder."""
+    paths = sorted(folder.glob("events*"))
+    found = [event.graph_def for p in paths for event in real.compat.v1.train.summary_iterator(str(p))]
+    return [real.compat.v1.GraphDef.FromString(text) for text in found if text]
+
+
+def test_a_graph_is_written(tmp_path):
+    v1 = tf.compat.v1
+    with v1.Graph().as_default() as graph:
+        x = v1.placeholder(v1.float32, [None, 2], name="x")
+        with v1.variable_scope("net"), v1.device("/gpu:1"):
+            w = v1.get_variable("w", [2, 2], initializer=v1.ones_initializer())
+            y = v1.matmul(x, w, name="y")
+        v1.identity(y, name="w_of_no_scope")
+        large = v1.constant(np.zeros(5000, "float32"), name="large")
+        with v1.control_dependencies([large.op]):
+            v1.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, v1.matmul(z, w)), [0, y], name="loop")
+        with v1.summary.FileWriter(str(tmp_path / "whole"), graph, filename_suffix=".suffix") as writer:
+            assert writer.get_logdir() == str(tmp_path / "whole")
+        with v1.summary.FileWriter(str(tmp_path / "part")) as writer:
+            writer.add_graph(None, graph_def=v1.graph_util.extract_sub_graph(graph.as_graph_def(), ["net/y"]))
+        with pytest.raises(TypeError, match=r"add_graph.*a tf.Graph.*not 'graph'"):
+            writer.add_graph("graph")
+    assert [path.suffix for path in (tmp_path / "whole").iterdir()] == [".suffix"]
+    (whole,), (part,) = graphs(tmp_path / "whole"), graphs(tmp_path / "part")
+    nodes = {node.name: node for node in whole.node}
+    assert len(nodes) == len(whole.node) and set(nodes) == {"net/w"} | {op.name for op in graph.get_operations()}
+    assert not {name.strip("^").partition(":")[0] for node in whole.node for name in node.input} - set(nodes)
+    product = nodes["net/y"]
+    assert (product.op, product.device, len(product.input), product.input[0]) == ("MatMul", "/device:GPU:1", 2, "x")
+    (shape,) = product.attr["_output_shapes"].list.shape
+    assert [dim.size for dim in shape.dim] == [-1, 2] and product.attr["T"].type == real.float32.as_datatype_enum
+    assert nodes[product.input[1]].input == ["net/w"] and nodes["net/w"].op == "VarHandleOp"
+    assert [dim.size for dim in nodes["large"].attr["value"].tensor.tensor_shape.dim] == [5000]
+    loop = next(node for node in whole.node if node.op == "While")
+    functions = {function.signature.name: function for function in whole.library.function}
+    body = functions[loop.attr["body"].func.name]
+    assert "^large" in loop.input and {node.op for node in body.node_def} >= {"MatMul", "AddV2"}
+    assert len(body.signature.input_arg) == len(loop.input) - 1 and len(body.ret) == 2
+    assert {node.name for node in part.node} >= {"x", "net/w", "net/y"} and len(part.node) < len(whole.node)
+
+
+def test_a_graph_is_written_without_a_session(tmp_path):
+    doubled = dt.function(lambda x: x * 2.0).graph(dt.spec((2,)))
+    assert tf.summary.graph(doubled) is False
+    with tf.summary.create_file_writer(str(tmp_path), flush_millis=10, filename_suffix=".x").as_default():
+        assert tf.summary.graph(doubled)
+    (proto,) = graphs(tmp_path)
+    assert [node.op for node in proto.node] == [op.type for op in doubled]
 
 
 def test_what_is_computed_is_written_at_once(tmp_path, engine):

@@ -5,6 +5,7 @@ The files are written by TensorFlow's own writer, which is imported when the fir
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -16,9 +17,11 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.table import function, lazy, value
-from dovetail.core.errors import op_error
+from dovetail.core.errors import describe, op_error
 from dovetail.core.structure import leaf
 from dovetail.core.value_kinds import is_recorded
+from dovetail.graph.ir import Graph
+from dovetail.interop.tensorboard import graph_proto
 
 
 def _tensorflow() -> Any:
@@ -179,27 +182,68 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: st
 
 
 class FileWriter:
-    """Writes summaries into an event file.
+    """Writes summaries and graphs into an event file.
+
+    Args:
+        logdir: the folder of the file, which is made if need be.
+        graph: a graph that is written at once; or its definition.
+        max_queue: so many events wait in memory.
+        flush_secs: so many seconds they wait.
+        graph_def: the definition of a graph, in the place of `graph`.
+        filename_suffix: what the name of the file ends with.
 
     Source: `tf.compat.v1.summary.FileWriter`.
     """
 
-    def __init__(self, logdir: str, graph: Any = None, *args: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        logdir: str,
+        graph: Any = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
         tensorflow = _tensorflow()
         with tensorflow.Graph().as_default():  # where TensorFlow lets it be made
-            self._writer = tensorflow.compat.v1.summary.FileWriter(str(logdir))
+            options = {"max_queue": max_queue, "flush_secs": flush_secs, "filename_suffix": filename_suffix}
+            self._writer = tensorflow.compat.v1.summary.FileWriter(str(logdir), **options)
+        if graph is not None or graph_def is not None:
+            self.add_graph(graph, graph_def=graph_def)
+
+    def get_logdir(self) -> str:
+        """The folder of the file."""
+        return self._writer.get_logdir()
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
         """Writes what a session made of a summary, or a `tf.Summary`."""
-        step = None if global_step is None else int(np.asarray(getattr(global_step, "numpy", lambda: global_step)()))
-        self._writer.add_summary(summary, step)
+        self._writer.add_summary(summary, _number(global_step))
 
     def add_event(self, event: Any) -> None:
         """Writes a `tf.Event`."""
         self._writer.add_event(event)
 
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
-        """Nothing is written: `print(graph)` shows a graph."""
+        """Writes a graph, as TensorBoard shows it: scopes, operations, shapes, devices, bodies of loops.
+
+        Args:
+            graph: a graph, or its definition.
+            global_step: the step that it is of.
+            graph_def: a definition, in the place of `graph`.
+
+        Raises:
+            TypeError: it is neither.
+        """
+        given = graph if graph_def is None else graph_def
+        found = getattr(given, "graph", given)
+        if not isinstance(found, Graph):
+            problem = f"it writes a tf.Graph, or what its as_graph_def() gives, not {describe(given)}."
+            raise op_error(TypeError, "tf.summary.FileWriter.add_graph", problem)
+        event = _tensorflow().compat.v1.Event(
+            wall_time=time.time(), step=_number(global_step), graph_def=graph_proto(found).SerializeToString()
+        )
+        self._writer.add_event(event)
 
     def flush(self) -> None:
         """Writes what was not yet written."""
@@ -214,6 +258,11 @@ class FileWriter:
 
     def __exit__(self, *error: Any) -> None:
         self.close()
+
+
+def _number(step: Any) -> int | None:
+    """A step: a number, a tensor or a variable."""
+    return None if step is None else int(np.asarray(getattr(step, "numpy", lambda: step)()))
 
 
 value("summary.FileWriter train.SummaryWriter", FileWriter, "v1")
@@ -244,6 +293,7 @@ class SummaryWriter(FileWriter):
             yield self
         finally:
             _Default.writers, _Default.step = outside
+            self.flush()
 
     def set_as_default(self, step: Any = None) -> None:
         """Summaries are written here from now on."""
@@ -252,12 +302,19 @@ class SummaryWriter(FileWriter):
 
 
 @function("summary.create_file_writer", "v2")
-def create_file_writer(logdir: str, *args: Any, **options: Any) -> SummaryWriter:
+def create_file_writer(
+    logdir: str,
+    max_queue: int | None = None,
+    flush_millis: int | None = None,
+    filename_suffix: str | None = None,
+    name: str | None = None,
+) -> SummaryWriter:
     """What writes summaries into an event file.
 
     Source: `tf.summary.create_file_writer`.
     """
-    return SummaryWriter(logdir)
+    seconds = 120 if flush_millis is None else flush_millis / 1000
+    return SummaryWriter(logdir, None, max_queue or 10, seconds, filename_suffix=filename_suffix)
 
 
 def _write(name: str, data: Any, step: Any, write: Callable[..., Any]) -> bool:
@@ -267,7 +324,7 @@ def _write(name: str, data: Any, step: Any, write: Callable[..., Any]) -> bool:
     if step is None:
         raise op_error(ValueError, "tf.summary", "it needs a step: step=, or tf.summary.experimental.set_step.")
     array = np.asarray(ops.convert(data).numpy())
-    _Default.writers[-1].add_summary(_proto(write(name, array)), int(np.asarray(ops.convert(step).numpy())))
+    _Default.writers[-1].add_summary(_proto(write(name, array)), step)
     return True
 
 
@@ -301,6 +358,17 @@ def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, descript
         return _image(tag, pixels, max_outputs)
 
     return _write(name, data, step, write)
+
+
+@function("summary.graph", "v2")
+def write_graph(graph_data: Any) -> bool:
+    """Writes a graph, or its definition; whether a writer was there.
+
+    Source: `tf.summary.graph`.
+    """
+    if _Default.writers:
+        _Default.writers[-1].add_graph(graph_data)
+    return bool(_Default.writers)
 
 
 @function("summary.experimental.set_step", "v2")

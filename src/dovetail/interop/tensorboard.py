@@ -1,0 +1,140 @@
+"""What TensorBoard shows of a graph: TensorFlow's `GraphDef`, with each operation's shapes, device and attributes.
+
+It is there to be looked at: operations and attributes have Dovetail's names, by which TensorFlow would not run them.
+TensorFlow, whose protocol buffers these are, is imported when a graph is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.dtypes import DType
+from dovetail.core.variable import Variable
+from dovetail.graph.ir import Graph
+from dovetail.graph.operation import Operation
+
+LARGEST = 1024  # elements of a constant that is written as a whole; of larger ones TensorBoard shows nothing either
+
+
+def graph_proto(graph: Graph) -> Any:
+    """A graph as TensorFlow's `GraphDef`.
+
+    Args:
+        graph: the bodies of its loops and branches become functions, and its variables operations of their own.
+
+    Returns:
+        A `tf.compat.v1.GraphDef`.
+
+    Raises:
+        ImportError: TensorFlow is not installed.
+
+    Source: `tf.Graph.as_graph_def`.
+    """
+    proto = import_module("tensorflow").compat.v1.GraphDef()
+    _Writer(proto).write(graph, proto.node)
+    return proto
+
+
+class _Writer:
+    """Fills a definition.
+
+    Args:
+        proto: to whose library the bodies go.
+    """
+
+    def __init__(self, proto: Any) -> None:
+        self.library = proto.library
+        self.tensorflow = import_module("tensorflow")
+        self.set_by_type: dict[type, Callable[[Any, Any], None]] = {
+            bool: lambda attr, value: setattr(attr, "b", value),
+            int: lambda attr, value: setattr(attr, "i", value),
+            float: lambda attr, value: setattr(attr, "f", value),
+            DType: lambda attr, value: setattr(attr, "type", self.enum(value)),
+            np.ndarray: self.set_array,
+        }
+
+    def write(self, graph: Graph, nodes: Any, without: Iterable[Operation] = ()) -> None:
+        """Adds the operations of a graph, and before them the variables that they use."""
+        left_out, names = set(without), self.add_variables(graph, nodes)
+        for op in graph:
+            if op not in left_out:
+                self.add(op, nodes.add(), names)
+
+    def add_variables(self, graph: Graph, nodes: Any) -> dict[Variable, str]:
+        """Adds the variables of a graph as operations; what each is called."""
+        names: dict[Variable, str] = {}
+        taken = {op.name for op in graph}
+        for variable in dict.fromkeys(value for op in graph for value in op.attrs.values() if _is_state(value)):
+            name = variable.op_name
+            while name in taken:
+                name += "_variable"
+            taken.add(name)
+            names[variable] = name
+            node = nodes.add(name=name, op="VarHandleOp")
+            self.set(node.attr["dtype"], variable.dtype)
+            self.set_shape(node.attr["shape"].shape, variable.shape)
+        return names
+
+    def add(self, op: Operation, node: Any, names: dict[Variable, str]) -> None:
+        definition = op.node_def
+        states = [names[value] for value in op.attrs.values() if _is_state(value)]
+        node.name, node.op, node.device = definition.name, definition.op, definition.device
+        node.input.extend([*states, *definition.input])
+        for output in op.outputs:
+            self.set_shape(node.attr["_output_shapes"].list.shape.add(), output.shape)
+        for name, value in definition.attr.items():
+            if isinstance(value, Graph):
+                node.attr[name].func.name = self.body(value, f"{op.name}_{name}".replace("/", "_"))
+            elif not _is_state(value) and value is not None:
+                self.set(node.attr[name], value)
+        if op.outputs:
+            self.set(node.attr["T"], op.outputs[0].dtype)
+
+    def body(self, graph: Graph, name: str) -> str:
+        """Adds a body as a function; its name."""
+        function = self.library.function.add()
+        signature = function.signature
+        signature.name = name
+        for tensor in graph.inputs:
+            signature.input_arg.add(name=tensor.op.name, type=self.enum(tensor.dtype))
+        for number, tensor in enumerate(graph.outputs):
+            signature.output_arg.add(name=f"output_{number}", type=self.enum(tensor.dtype))
+            function.ret[f"output_{number}"] = tensor.name
+        self.write(graph, function.node_def, without=[tensor.op for tensor in graph.inputs])
+        return name
+
+    def set(self, attr: Any, value: Any) -> None:
+        """Gives an attribute a value: a number, a dtype, an array, numbers, a shape with gaps; of all else, words."""
+        value = value.item() if isinstance(value, np.generic) else value
+        put = self.set_by_type.get(type(value))
+        if put is not None:
+            put(attr, value)
+        elif isinstance(value, (tuple, list)) and value and all(type(item) is int for item in value):
+            attr.list.i.extend(value)
+        elif isinstance(value, (tuple, list)) and value and all(type(item) is float for item in value):
+            attr.list.f.extend(value)
+        elif isinstance(value, (tuple, list)) and all(item is None or type(item) is int for item in value):
+            self.set_shape(attr.shape, value)
+        else:
+            attr.s = str(value).encode()
+
+    def set_array(self, attr: Any, value: np.ndarray) -> None:
+        if value.size <= LARGEST:
+            attr.tensor.CopyFrom(self.tensorflow.make_tensor_proto(value))
+        else:
+            attr.tensor.dtype = self.enum(value.dtype)
+            self.set_shape(attr.tensor.tensor_shape, value.shape)
+
+    def enum(self, dtype: Any) -> int:
+        return self.tensorflow.as_dtype(str(dtype)).as_datatype_enum
+
+    def set_shape(self, proto: Any, shape: Any) -> None:
+        proto.CopyFrom(self.tensorflow.TensorShape(shape).as_proto())
+
+
+def _is_state(value: Any) -> bool:
+    return isinstance(value, Variable)
