@@ -42,6 +42,7 @@ OWN_TESTS = {  # what names begin with that are tested by numbers of our own, an
     "io.": "test_checkpoints.py",
     "load_": "test_checkpoints.py",
     "train.write_graph": "test_checkpoints.py",
+    "add_check_numerics_ops": "test_python_calls.py",
     **dict.fromkeys(["DeviceSpec", "config.set_soft", "config.get_soft"], "test_devices.py"),
     **dict.fromkeys(
         [

@@ -9,7 +9,7 @@ import dovetail as dt
 from dovetail.core import checks, dispatch
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.table import OPS
-from dovetail.ops.control.plumbing import NOT_COMPUTED
+from dovetail.ops.control.plumbing import HOST_CALLS, NOT_COMPUTED
 from tests.ops.table import (
     CASES,
     cases,
@@ -21,7 +21,7 @@ from tests.ops.table import (
     unknown_dimensions,
 )
 
-PLUMBING = {*NOT_COMPUTED, "Call", "If", "While", "Scan", "WhileGrad"}
+PLUMBING = {*NOT_COMPUTED, *HOST_CALLS, "Call", "If", "While", "Scan", "WhileGrad"}
 
 
 def test_every_op_has_samples():

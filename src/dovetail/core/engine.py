@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from dovetail.core import dtypes
+from dovetail.core import dtypes, host_calls
 from dovetail.core.accumulation import ACCUMULATING, HALVES, in_float32
 from dovetail.core.cache import Cache
 from dovetail.core.control_flow import Control, HostControl, Values
@@ -104,7 +104,13 @@ class Engine:
             self.array_key = lambda value: (self.shape(value), self.native_dtype_of(value))
         self.control = self.make_control()
         if not rules.is_native:
-            own: dict[str, Rule] = {"XlaOptimizationBarrier": tuple, "Print": self.print_value, **self.control.rules()}
+            own: dict[str, Rule] = {
+                "XlaOptimizationBarrier": tuple,
+                "Print": self.print_value,
+                **dict.fromkeys(("PyFunc", "PyFuncStateless", "EagerPyFunc"), self.call_python),
+                "Assert": self.require,
+                **self.control.rules(),
+            }
             rules = rules.completed(own, self._finished)
         self.rules = rules
         self.eager_rules = rules.layer(EAGER)
@@ -295,6 +301,20 @@ class Engine:
         print_array(self.to_numpy(value), message, summarize)
         return value
 
+    def call_python(
+        self, inputs: Values, function: Callable[..., Any], dtypes: Sequence[DType], shapes: Sequence[Any]
+    ) -> list[Any]:
+        """What a Python function makes of arrays."""
+        results = host_calls.call(function, [np.array(self.to_numpy(value)) for value in inputs], dtypes, shapes)
+        return [self.asarray(array, dtype) for array, dtype in zip(results, dtypes, strict=True)]
+
+    def require(self, condition: Any, data: Values, message: str, summarize: int) -> Any:
+        """The condition; an error if it does not hold everywhere."""
+        if not np.all(self.to_numpy(condition)):
+            shown = " and ".join(array_text(self.to_numpy(value), summarize) for value in data)
+            raise ValueError(f"{message} {shown}." if shown else message)
+        return condition
+
     # branches and loops
 
     def make_control(self) -> Control:
@@ -469,9 +489,14 @@ class _Refused(dict[str, Rule]):
 
 def print_array(array: np.ndarray, message: str, summarize: int) -> None:
     """Prints a message and an array, of which `summarize` elements at each end of an axis; -1 for all."""
+    print(message, array_text(array, summarize))
+
+
+def array_text(array: np.ndarray, summarize: int) -> str:
+    """An array as text, of which `summarize` elements at each end of an axis; -1 for all."""
     threshold = array.size if summarize < 0 else 0
     writers: Any = {"int": str, "float": _written}
-    print(message, np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1), formatter=writers))
+    return np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1), formatter=writers)
 
 
 def _written(number: np.floating[Any]) -> str:

@@ -19,12 +19,13 @@ from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.recorded_control import subgraph
 from dovetail.graph.trace import body_graph, open_graph
 from dovetail.ops.control.loops import map_fn
+from dovetail.ops.control.plumbing import KEPT, SHOWN
 from dovetail.ops.shapes.shape import dims_of
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
 
-_WHOLE = {"If", "While", "Scan", "WhileGrad", "Call", "AssignVariableOp", "Print"}
+_WHOLE = {"If", "While", "Scan", "WhileGrad", "Call", *KEPT, *SHOWN}
 
 
 def batched(function: Callable[..., Sequence[Any]], xs: Sequence[Any]) -> list[Any] | None:

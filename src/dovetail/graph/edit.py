@@ -21,7 +21,6 @@ from dovetail.graph.order import position, stands_before
 from dovetail.graph.patterns import matches, rewrite
 from dovetail.graph.reach import reach
 from dovetail.graph.trace import capture
-from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
@@ -290,7 +289,7 @@ class Editing(Lookup):
             with all_or_nothing():
                 self.outputs = outputs
                 self._tell_holders()
-        effects = [op for op in self._order if op.type in EFFECTS] if outputs is None else []
+        effects = [op for op in self._order if op.is_kept] if outputs is None else []
         roots = [*self.outputs, *self.inputs, *effects]
         needed = set(reach(roots))
         dead = [op for op in self._order if op not in needed]

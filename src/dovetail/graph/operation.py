@@ -17,6 +17,7 @@ from dovetail.core.tensor_shape import TensorShape
 from dovetail.graph.journal import note
 from dovetail.graph.node_def import NodeDef, node_def_of
 from dovetail.graph.order import NOWHERE, position
+from dovetail.ops.control.plumbing import HOST_CALLS, KEPT
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ class GraphTensor(Operators):
         note(lambda: setattr(self, "shape", before))
         if self.op.type == "Placeholder":
             self.op.hold_attr("shape", self.op.op.held("shape", self.shape))
+        elif "shapes" in self.op.attrs:
+            self.op.hold_attr("shapes", self.op.op.held("shapes", [t.shape for t in self.op.outputs]))
 
     @property
     def is_used(self) -> bool:
@@ -301,6 +304,11 @@ class Operation:
         return tuple(self._control_outputs or ())
 
     @property
+    def is_kept(self) -> bool:
+        """Whether a program does what it does even if nobody uses its results, as an assignment."""
+        return self.op.name in KEPT or any(op.is_kept for part in self.subgraphs() for op in part)
+
+    @property
     def is_removed(self) -> bool:
         """Whether it was taken out of its graph."""
         return self._position == NOWHERE
@@ -447,7 +455,8 @@ class Operation:
         if (self.type, self.where) != (origin.type, origin.where):
             at = "" if self.where == origin.where else f" at {place(self.where)}"
             made = f" of {self.type}, which was made{at} for {origin.name!r}"
-        return op_error(conventional(error), origin.type, f"{engine} says{made}: {error}.", where=origin.where)
+        said = str(error) if self.type in HOST_CALLS else f"{engine} says{made}: {error}."
+        return op_error(conventional(error), origin.type, said, where=origin.where)
 
     # editing; see also graph.edit
 

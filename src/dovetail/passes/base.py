@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dovetail.graph.ir import Graph, Operation
-from dovetail.ops.control.plumbing import EFFECTS
 
 Pass = Callable[[Graph], int]
 
@@ -47,7 +46,7 @@ def sweep(graph: Graph, visit: Callable[[Operation], int]) -> int:
     kept = {t.op for t in graph.outputs}
     with graph.replacing() as replace:
         for op in graph.operations:
-            if op not in kept and op.type not in EFFECTS and not any(t.is_used for t in op.outputs):
+            if op not in kept and not op.is_kept and not any(t.is_used for t in op.outputs):
                 continue
             replace(op)
             changes += visit(op)

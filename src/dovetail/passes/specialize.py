@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dovetail.core.errors import op_error
 from dovetail.graph.inference import set_shape
 from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.ops.control.plumbing import HOST_CALLS
 from dovetail.passes.constant_folding import propagate
 
 
@@ -38,8 +39,11 @@ def check_static(graph: Graph, engine: str) -> None:
     for op in operations:
         for tensor in op.outputs:
             if not tensor.spec.is_static:
+                what_to_do = "Run it outside of `function`, or on another engine."
+                if op.origin.type in HOST_CALLS:
+                    what_to_do = "Say it: the_result.set_shape(shape)."
                 problem = (
                     f"the shape of {tensor.name!r}, {tensor.spec!r}, depends on the values of tensors, but {engine} "
-                    f"compiles only programs of known shapes. Run it outside of `function`, or on another engine."
+                    f"compiles only programs of known shapes. {what_to_do}"
                 )
                 raise op_error(ValueError, op.type, problem, where=op.where)

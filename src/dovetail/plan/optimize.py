@@ -19,7 +19,7 @@ from dovetail.passes.fuse import fuse
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import specialize
-from dovetail.plan.placement import Place, is_divided, place_of
+from dovetail.plan.placement import Place, is_divided, pin_host_calls, place_of
 
 ROUNDS = 4  # one pass makes work for another, seldom more often than this
 
@@ -42,6 +42,7 @@ def optimized_copy(
 def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]] | None) -> Graph:
     copy = copy_graph(graph)
     prune(copy)
+    pin_host_calls(copy, home)
     base.run(copy, [control_inputs_to_data])
     if shapes is not None:
         specialize(copy, shapes)

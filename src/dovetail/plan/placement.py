@@ -18,7 +18,7 @@ from dovetail.core.engine_registry import get_engine, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.operation import NOT_PINNED
-from dovetail.ops.control.plumbing import NOT_COMPUTED
+from dovetail.ops.control.plumbing import HOST_CALLS, NOT_COMPUTED
 
 ORDERS = 24  # of the places that are tried; all there are of four
 
@@ -121,13 +121,22 @@ def pinned_engines(graph: Graph) -> list[Engine]:
 
 
 def is_pinned(graph: Graph) -> bool:
-    """Whether an operation of a graph, or of one inside of it, is pinned to an engine or a device."""
-    return any(op.pin != NOT_PINNED for part in (graph, *graph.subgraphs()) for op in part.operations)
+    """Whether something in a graph, or inside of it, is pinned to an engine or a device, or computed by Python."""
+    operations = (op for part in (graph, *graph.subgraphs()) for op in part.operations)
+    return any(op.pin != NOT_PINNED or op.type in HOST_CALLS for op in operations)
 
 
 def has_pinned_devices(graph: Graph) -> bool:
     """Whether an operation of a graph, or of one inside of it, is pinned to a device."""
     return any(op.device is not None for part in (graph, *graph.subgraphs()) for op in part.operations)
+
+
+def pin_host_calls(graph: Graph, home: Place) -> None:
+    """Pins what Python computes to NumPy, where its engine compiles whole programs, which cannot call Python."""
+    for part in (graph, *graph.subgraphs()):
+        for operation in part.operations:
+            if operation.type in HOST_CALLS and place_of(operation, home).engine.compiles_programs:
+                operation.pin = "numpy", None
 
 
 def check_pins(graph: Graph, home: Place) -> None:

@@ -74,5 +74,7 @@ def no_op() -> tuple[()]:
 
 
 NOT_COMPUTED = ("Placeholder", "Const", "ReadVariableOp", "AssignVariableOp", "NoOp")
-EFFECTS = ("AssignVariableOp",)  # what is done even if nobody uses the result
-SHOWN = ("Print",)  # what is done whenever it is computed, so as often as it stands in a program
+EFFECTS = ("AssignVariableOp",)  # what gives variables values
+HOST_CALLS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "Assert")  # what Python computes; see `host_calls`
+KEPT = (*EFFECTS, "PyFunc", "EagerPyFunc", "Assert")  # what a program does even if nobody uses the result
+SHOWN = ("Print", *HOST_CALLS)  # what is done whenever it is computed, so as often as it stands in a program

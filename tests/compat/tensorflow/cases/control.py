@@ -107,13 +107,11 @@ def python():
                 lambda a: a * 2, [x], tf.float32
             ),
             array(3),
-            ways=EAGER,
         )
     yield program(
         "py_function",
         lambda tf, x: tf.py_function(lambda a: [a * 2, a + 1], [x], [tf.float32, tf.float32]),
         array(3),
-        ways=EAGER,
     )
 
 

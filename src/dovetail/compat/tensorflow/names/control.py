@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import nest_flatten, pack_sequence_as
@@ -14,7 +12,7 @@ from dovetail.compat.tensorflow.names.tensor_array import TensorArray
 from dovetail.compat.tensorflow.table import absent, function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded, is_tensor
+from dovetail.core.value_kinds import is_recorded
 from dovetail.graph import trace
 
 # -- branches ---------------------------------------------------------------------------------------------------------
@@ -283,54 +281,6 @@ def _scanned(fn: Callable[[Any, Any], Any], start: Any, elems: Any, reverse: boo
         return after, after
 
     return ops.scan(step, start, elems, reverse=reverse)[1]
-
-
-# -- Python inside of programs ----------------------------------------------------------------------------------------
-
-
-def _call_python(title: str, func: Callable[..., Any], inp: Sequence[Any], Tout: Any, as_arrays: bool) -> Any:
-    if any(map(is_recorded, inp)):
-        problem = "Python cannot run inside of a graph; write it in ops, or call it on what a session returns."
-        raise op_error(NotImplementedError, f"tf.{title}", problem)
-    given = [np.asarray(ops.convert(x).numpy()) for x in inp] if as_arrays else [ops.convert(x) for x in inp]
-    found = func(*given)
-    if isinstance(Tout, (list, tuple)):
-        results = found if isinstance(found, (list, tuple)) else [found]
-        return [ops.convert(np.asarray(x), as_dtype(t)) for x, t in zip(results, Tout, strict=True)]
-    if Tout is None or found is None:
-        return None
-    return ops.convert(found if is_tensor(found) else np.asarray(found), as_dtype(Tout))
-
-
-@function("py_func")
-def py_func(
-    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
-) -> Any:
-    """What a Python function makes of arrays.
-
-    Source: `tf.compat.v1.py_func`.
-    """
-    return _call_python("py_func", func, inp, Tout, as_arrays=True)
-
-
-@function("numpy_function")
-def numpy_function(
-    func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
-) -> Any:
-    """What a Python function makes of arrays.
-
-    Source: `tf.numpy_function`.
-    """
-    return _call_python("numpy_function", func, inp, Tout, as_arrays=True)
-
-
-@function("py_function")
-def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
-    """What a Python function makes of tensors.
-
-    Source: `tf.py_function`.
-    """
-    return _call_python("py_function", func, inp, Tout, as_arrays=False)
 
 
 # -- waiting for others ----------------------------------------------------------------------------------------------

@@ -1,17 +1,22 @@
-"""TensorFlow's names of checks and errors, and its switches: devices, settings, logging."""
+"""TensorFlow's names of checks and errors, and of logging."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import absent, alike_values, function, value
+from dovetail.core.engine import array_text
 from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.table import OPS
+from dovetail.core.value_kinds import is_recorded, is_tensor
+from dovetail.graph import trace
 
 # -- errors: Python's own ---------------------------------------------------------------------------------------------
 
@@ -38,20 +43,27 @@ value("OpError", Exception, "v1")
 
 # -- checks -----------------------------------------------------------------------------------------------------------
 
-_CHECKED = (
-    "the values are known only when the graph runs, and a graph holds no checks; fetch the condition, "
-    "or check what is fed"
-)
 
+def _require(name: str, condition: Any, message: Any, data: Sequence[Any] = (), summarize: int | None = None) -> Any:
+    """Refuses a condition that does not hold everywhere: now, or by an operation, whenever a graph is run.
 
-def _require(name: str, condition: Any, message: Any, x: Any = None, y: Any = None) -> Any:
-    """Refuses a condition that does not hold everywhere; what a graph will know later is not checked."""
+    Args:
+        name: of the function that is called.
+        condition: bools.
+        message: what the error says, or None.
+        data: strings that it says, too, and values that it shows.
+        summarize: how many elements at each end of an axis are shown; -1 for all.
+    """
+    words = [str(x) for x in (message, *data) if isinstance(x, str) and x]
+    values = [x if is_tensor(x) else ops.convert(x) for x in data if x is not None and not isinstance(x, str)]
+    text = " ".join([*words, f"the condition does not hold{' for' if values else '.'}"])
     if is_recorded(condition):
-        raise op_error(NotImplementedError, f"tf.{name}", f"{_CHECKED}.")
+        with graph_mode.inside(condition.graph):
+            given = [condition, tuple(values), f"tf.{name}: {text}", summarize or 3]
+            return trace.record(OPS["Assert"], given).op
     if not bool(ops.all(condition)):
-        given = " and ".join(np.array2string(np.asarray(ops.convert(v)), threshold=10) for v in (x, y) if v is not None)
-        text = f"{message} " if message else ""
-        raise op_error(ValueError, f"tf.{name}", f"{text}the condition does not hold{given and f' for {given}'}.")
+        shown = " and ".join(array_text(np.asarray(ops.convert(x).numpy()), summarize or 3) for x in values)
+        raise op_error(ValueError, f"tf.{name}", f"{text} {shown}.".replace(". .", "."))
     return None
 
 
@@ -60,13 +72,13 @@ def _pair(name: str, compare: Callable[[Any, Any], Any]) -> None:
 
     @function(names, "v2")
     def check(x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> Any:
-        return _require(names.split()[0], compare(*alike_values([x, y])), message, x, y)
+        return _require(names.split()[0], compare(*alike_values([x, y])), message, [x, y], summarize)
 
     @function(names, "v1")
     def check_v1(
         x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
     ) -> Any:
-        return _require(names.split()[0], compare(*alike_values([x, y])), message, x, y)
+        return _require(names.split()[0], compare(*alike_values([x, y])), message, data or [x, y], summarize)
 
 
 def _single(name: str, holds: Callable[[Any], Any]) -> None:
@@ -74,11 +86,11 @@ def _single(name: str, holds: Callable[[Any], Any]) -> None:
 
     @function(names, "v2")
     def check(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> Any:
-        return _require(names.split()[0], holds(x), message, x)
+        return _require(names.split()[0], holds(x), message, [x], summarize)
 
     @function(names, "v1")
     def check_v1(x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None) -> Any:
-        return _require(names.split()[0], holds(x), message, x)
+        return _require(names.split()[0], holds(x), message, data or [x], summarize)
 
 
 for _name, _compare in {
@@ -117,7 +129,8 @@ def assert_near(
     x, y = alike_values([x, y])
     eps = 10 * ops.convert(x).dtype.eps
     bound = ops.add(eps if atol is None else atol, ops.multiply(eps if rtol is None else rtol, ops.absolute(y)))
-    return _require("debugging.assert_near", ops.less(ops.absolute(ops.subtract(x, y)), bound), message, x, y)
+    holds = ops.less(ops.absolute(ops.subtract(x, y)), bound)
+    return _require("debugging.assert_near", holds, message, data or [x, y], summarize)
 
 
 @function("debugging.assert_rank assert_rank")
@@ -133,11 +146,11 @@ def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None,
 
 @function("debugging.Assert Assert")
 def assert_(condition: Any, data: Any, summarize: Any = None, name: str | None = None) -> Any:
-    """Refuses a condition that is false.
+    """Refuses a condition that is false, now or whenever the graph is run; the error shows the data.
 
     Source: `tf.debugging.Assert`.
     """
-    return _require("debugging.Assert", condition, " ".join(map(str, data)))
+    return _require("debugging.Assert", condition, None, data, summarize)
 
 
 @function("debugging.check_numerics check_numerics")
@@ -146,12 +159,27 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
     Source: `tf.debugging.check_numerics`.
     """
-    _require("debugging.check_numerics", ops.isfinite(tensor), f"{message} : Tensor had NaN or Inf values;")
-    return ops.identity(tensor, name=name)
+    check = _require("debugging.check_numerics", ops.isfinite(tensor), f"{message} : Tensor had NaN or Inf values;")
+    with nullcontext() if check is None else check.graph.control_dependencies([check]):
+        return ops.identity(tensor, name=name)
 
 
-_LATER = "Nothing checks each op for NaN yet: check what you suspect with tf.debugging.check_numerics(x, message)."
-absent("debugging.enable_check_numerics debugging.disable_check_numerics add_check_numerics_ops", _LATER)
+@function("add_check_numerics_ops", "v1")
+def add_check_numerics_ops() -> Any:
+    """An operation that checks all floats of the graph, as it is now, for NaN and infinity, and names the first.
+
+    Source: `tf.compat.v1.add_check_numerics_ops`.
+    """
+    graph = graph_mode.open_graph()
+    floats = [t for op in graph.operations for t in op.outputs if t.dtype.is_floating]
+    with graph_mode.inside(graph):
+        said = {t: f"{t.name} has NaN or Inf values;" for t in floats}
+        checks = [_require("add_check_numerics_ops", ops.isfinite(t), text) for t, text in said.items()]
+        return graph.group(*checks, name="check_numerics")
+
+
+_LATER = "It checks each op for NaN: check what you suspect with tf.debugging.check_numerics(x, message)."
+absent("debugging.enable_check_numerics debugging.disable_check_numerics", _LATER)
 
 # -- logging ----------------------------------------------------------------------------------------------------------
 

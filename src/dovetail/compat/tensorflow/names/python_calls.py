@@ -1,0 +1,141 @@
+"""TensorFlow's names of Python inside of programs: functions of arrays and of tensors, called when a graph runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.autodiff.tape import GradientTape
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.table import function
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.table import OPS
+from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
+from dovetail.graph import trace
+
+
+class OnTensors:
+    """A function of tensors as one of arrays, that can be differentiated.
+
+    Args:
+        function: takes tensors, and gives a tensor or a list of them.
+        taken: how many it takes.
+        floats: how many of these, and of what it gives, are of a float dtype.
+    """
+
+    def __init__(self, function: Callable[..., Any], taken: int, floats: tuple[int, int]) -> None:
+        self._function, self._taken, self._floats = function, taken, floats
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, *arrays: np.ndarray) -> Any:
+        found = self._function(*map(ops.convert, arrays))
+        return [np.asarray(x) for x in found] if isinstance(found, (list, tuple)) else found and np.asarray(found)
+
+    @property
+    def gradient(self) -> OnTensors:
+        """The function's gradient, as a function of the same kind."""
+        sources, arriving = self._floats
+        return OnTensors(self._backward, self._taken + arriving, (sources + arriving, sources))
+
+    def _backward(self, *given: Any) -> list[Any]:
+        xs, arriving = given[: self._taken], given[self._taken :]
+        sources = [x for x in xs if x.dtype.is_differentiable]
+        with GradientTape() as tape:
+            tape.watch(sources)
+            found = self._function(*xs)
+        results = map(ops.convert, found if isinstance(found, (list, tuple)) else [found])
+        targets = [y for y in results if y.dtype.is_differentiable]
+        gradients = tape.gradient(targets, sources, list(arriving))
+        return [ops.zeros_like(x) if g is None else g for x, g in zip(sources, gradients, strict=True)]
+
+
+def _call(op: str, func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None) -> Any:
+    """Records the call in the graph that is built or that an argument is of; computes it where there is none."""
+    several = isinstance(Tout, (list, tuple))
+    wanted = list(Tout) if several else [] if Tout is None else [Tout]
+    found: Any
+    inputs: list[Any] = list(inp) if isinstance(inp, (list, tuple)) else [inp]
+    graph = trace.current_graph() or graph_mode.graph() or next((x.graph for x in inputs if is_recorded(x)), None)
+    dtypes = tuple(map(as_dtype, wanted))
+    if graph is None:
+        found = _computed(func, inputs, dtypes, op == "EagerPyFunc")
+    else:
+        found = _recorded(graph, op, func, inputs, dtypes, name)
+    if several or not isinstance(found, list):
+        return found
+    return found[0] if found else None
+
+
+def _computed(func: Callable[..., Any], inputs: list[Any], dtypes: tuple[Any, ...], on_tensors: bool) -> list[Any]:
+    tensors = [ops.convert(x) for x in inputs]
+    found = func(*(tensors if on_tensors else [np.array(x.numpy()) for x in tensors]))
+    results = list(found) if isinstance(found, (list, tuple)) else [] if found is None else [found]
+    if len(results) != len(dtypes) and dtypes:
+        name = getattr(func, "__name__", "func")
+        raise ValueError(f"{name} must give {len(dtypes)} results, as Tout says, not {len(results)}.")
+    pairs = zip(results, dtypes, strict=False)
+    return [ops.cast(x, dtype) if is_tensor(x) else ops.convert(np.asarray(x), dtype) for x, dtype in pairs]
+
+
+def _recorded(
+    graph: Any, op: str, func: Callable[..., Any], inputs: list[Any], dtypes: tuple[Any, ...], name: str | None
+) -> Any:
+    """The results in a graph; without results, the operation."""
+    with graph_mode.inside(graph):
+        given = tuple(x if is_tensor(x) else ops.convert(x) for x in inputs)
+        floats = [sum(as_dtype(d).is_differentiable for d in part) for part in (map(dtype_of, given), dtypes)]
+        function = OnTensors(func, len(inputs), (floats[0], floats[1])) if op == "EagerPyFunc" else func
+        if dtypes:
+            return list(trace.record(OPS[op], [given, function, dtypes, ()], name))
+        done = trace.record(OPS[op], [given, Silent(function), (as_dtype("bool"),), ((),)], name)
+        return done[0].op
+
+
+class Silent:
+    """A function of which only what it does counts: it gives True.
+
+    Args:
+        function: whose results are left.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, *arrays: np.ndarray) -> bool:
+        self.function(*arrays)
+        return True
+
+
+@function("py_func")
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """What a Python function makes of arrays, now or whenever the graph is run; it has no gradient of its own.
+
+    Source: `tf.compat.v1.py_func`.
+    """
+    return _call("PyFunc" if stateful else "PyFuncStateless", func, inp, Tout, name)
+
+
+@function("numpy_function")
+def numpy_function(
+    func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
+) -> Any:
+    """What a Python function makes of arrays, now or whenever the graph is run; it has no gradient of its own.
+
+    Source: `tf.numpy_function`.
+    """
+    return _call("PyFunc" if stateful else "PyFuncStateless", func, inp, Tout, name)
+
+
+@function("py_function")
+def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
+    """What a Python function makes of tensors, now or whenever the graph is run; gradients pass through it.
+
+    Source: `tf.py_function`.
+    """
+    return _call("EagerPyFunc", func, inp, Tout, name)

@@ -1,0 +1,86 @@
+"""The ops that Python computes when a graph runs: functions of NumPy arrays, and checks.
+
+They are computed on the host: where an engine compiles whole programs, a plan is cut into segments around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dovetail.core.errors import op_error
+from dovetail.core.kinds import Bool, Eachs
+from dovetail.core.op import primitive
+from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import DTypeLike, ShapeLike
+from dovetail.core.tensor import Tensor
+
+
+def _results(inputs: Any, function: Any, dtypes: Any, shapes: Any) -> list[TensorSpec]:
+    known = shapes or (None,) * len(dtypes)
+    if len(known) != len(dtypes):
+        raise op_error(ValueError, "PyFunc", f"{len(known)} shapes are given for {len(dtypes)} results.")
+    return [TensorSpec(shape, dtype) for shape, dtype in zip(known, dtypes, strict=True)]
+
+
+@primitive("PyFunc", infer=_results, differentiable=False)
+def py_func(
+    inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
+) -> tuple[Tensor, ...]:
+    """What a Python function makes of NumPy arrays, each time that it is computed; `set_shape` says shapes.
+
+    Args:
+        inputs: tensors, of which the function is given a copy as an array each.
+        function: returns an array, or a list of them.
+        dtypes: what the results are cast to, one for each.
+        shapes: those of the results, as far as they are known; empty if none is.
+
+    Source: `tf.compat.v1.py_func`, `tf.raw_ops.PyFunc`.
+    """
+
+
+@primitive("PyFuncStateless", infer=_results, differentiable=False)
+def py_func_stateless(
+    inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
+) -> tuple[Tensor, ...]:
+    """`py_func` of a function that does nothing else, so that it need not be called where nobody uses the results.
+
+    Source: `tf.numpy_function`, `tf.raw_ops.PyFuncStateless`.
+    """
+
+
+@primitive("EagerPyFunc", infer=_results)
+def eager_py_func(
+    inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
+) -> tuple[Tensor, ...]:
+    """`py_func` of a function that has an attribute `gradient`: a function of the arrays and of a gradient by each
+    result of a float dtype, that gives a gradient by each input of one.
+
+    Source: `tf.py_function`, `tf.raw_ops.EagerPyFunc`.
+    """
+
+
+@eager_py_func.gradient
+def _(op: Any, *gs: Any) -> Any:
+    floats = [x for x in op.inputs if x.dtype.is_differentiable]
+    dtypes, shapes = [x.dtype for x in floats], [x.shape for x in floats]
+    arriving = [g for y, g in zip(op.outputs, gs, strict=True) if y.dtype.is_differentiable]
+    found = iter(eager_py_func([*op.inputs, *arriving], op.attr("function").gradient, dtypes, shapes) if floats else ())
+    return [next(found) if x.dtype.is_differentiable else None for x in op.inputs]
+
+
+@primitive("Assert", infer=lambda condition, data, message, summarize: condition, differentiable=False)
+def require(condition: Bool, data: Eachs, message: str = "", summarize: int = 3) -> Tensor:
+    """The condition, which must hold everywhere whenever it is computed.
+
+    Args:
+        condition: bools.
+        data: what the error shows where it does not hold.
+        message: what it says.
+        summarize: how many elements are shown at the start and at the end of each axis; -1 for all.
+
+    Raises:
+        ValueError: it does not hold, when the graph runs.
+
+    Source: `tf.debugging.Assert`, `tf.raw_ops.Assert`.
+    """
