@@ -51,12 +51,12 @@ class Pace:
         self._known = self._done + (steps or 0)
         self._last = time.perf_counter()
 
-    def done(self, count: int) -> None:
-        """A call of so many steps is over."""
+    def done(self, count: int, counts: bool = True) -> None:
+        """A call of so many steps is over; its time may say nothing of the next calls, and then does not count."""
         now = time.perf_counter()
         taken, self._last = (now - self._last) / count, now
         self._done += count
-        if self._is_settled or count != self.size:
+        if self._is_settled or count != self.size or not counts:
             return
         if len(self._times) < STEPS:
             self._times.append(taken)
@@ -118,6 +118,7 @@ class BatchHooks:
     """
 
     def __init__(self, callbacks: Any, what: str) -> None:
+        self._bars = [callback for callback in callbacks.callbacks if type(callback) is ProgbarLogger]
         self._begin = getattr(callbacks, f"on_{what}_batch_begin")
         self._end = getattr(callbacks, f"on_{what}_batch_end")
         names = [f"on_{which}batch_{when}" for which in ("", f"{what}_") for when in ("begin", "end")]
@@ -138,6 +139,12 @@ class BatchHooks:
         if not self.are_idle or now - self._shown >= SHOWN:
             self._shown = now
             self.finish()
+
+    def show(self, status: str) -> None:
+        """Says beside the progress bars what goes on besides."""
+        for bar in self._bars:
+            if bar.progbar is not None:
+                bar.progbar.unit_name = f"step ({status})" if status else "step"
 
     def finish(self) -> None:
         """After the last step, whose number tells a progress bar how many there were."""

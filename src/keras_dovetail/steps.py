@@ -51,6 +51,11 @@ class Program:
         """Whether equal batches can run in a loop of the program."""
         return not self._eagerly
 
+    @property
+    def status(self) -> str:
+        """What is being measured where the engine is chosen; "" if nothing is."""
+        return next((step.status for step in (self._one, self._many) if isinstance(step, Function) and step.status), "")
+
     def __call__(self, batches: list[Any]) -> Any:
         if self.may_group and len(batches) > 1 and are_equal(batches):
             return self._many(tree.map_structure(_stacked, *batches))
@@ -115,8 +120,10 @@ def run_all(
         hooks.begin(begin)
         found = function(data)
         yield found
+        status = function.status if isinstance(function, Program) else ""
+        hooks.show(status)
         hooks.end(end, found)
-        pace.done(len(data))
+        pace.done(len(data), counts=not status)
         if is_stopped():
             break
     hooks.finish()

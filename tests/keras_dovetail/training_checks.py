@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import warnings
 from itertools import product
 
@@ -15,6 +16,7 @@ from keras import layers
 
 import dovetail as dt
 from dovetail.core.engine_registry import get_engine
+from dovetail.plan import choice
 from keras_dovetail import grouping, steps
 from tests.keras_backends import main
 
@@ -220,6 +222,23 @@ def check_a_progress_bar_counts_the_steps_that_nobody_knew():
     bar = keras.callbacks.ProgbarLogger()
     mlp().fit(((X[:4], Y[:4]) for _ in range(23)), epochs=1, verbose=1, callbacks=[bar])
     assert (bar.seen, bar.target) == (23, 23)
+
+
+def check_the_engine_is_chosen_while_a_model_trains():
+    """By whatever is computed, losses are those of one engine; the progress bar says what is measured."""
+    wanted = losses(mlp(dropout=0.3), epochs=60)
+    now = choice.later
+    choice.later = lambda function: function()
+    try:
+        with dt.engine("auto"), contextlib.redirect_stdout(io.StringIO()) as shown:
+            model = mlp(dropout=0.3)
+            history = model.fit(X, Y, epochs=60, batch_size=32, verbose=1, shuffle=False)
+            assert model.predict(X, verbose=0).shape == (70, 3)
+    finally:
+        choice.later = now
+    near(history.history["loss"], wanted)
+    assert "/step (measuring 1 of " in shown.getvalue()
+    assert model.train_function.status == ""
 
 
 def check_steps_per_execution_is_one_loop():

@@ -57,6 +57,11 @@ class Concrete:
         self._functionals: Cache[tuple[Tensor, ...], Functional] = Cache(PLANS)
         self._lock = make_lock()
 
+    @property
+    def plans(self) -> list[Plan | Choice]:
+        """Those that were made so far."""
+        return self._plans.values()
+
     def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> Plan | Choice:
         """The plan for an engine, for shapes of the inputs where it is made for certain ones, and for a device."""
         key = engine, shapes, device
