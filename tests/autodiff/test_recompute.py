@@ -1,6 +1,7 @@
 """`recompute_grad`: the same gradients, with less kept for them."""
 
 import numpy as np
+import pytest
 
 import dovetail as dt
 from dovetail import ops
@@ -51,3 +52,58 @@ def test_recompute_keeps_little():
         tape.watch(x)
         dt.recompute_grad(block)(x)
     assert len(tape.nodes) == 1
+
+
+def slope(f, x):
+    with dt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x)
+
+
+def with_a_gradient_inside(x):
+    return ops.sum(ops.tanh(slope(lambda x: ops.sum(ops.exp(ops.tanh(x))), x)))
+
+
+def nested(x):
+    inner = dt.recompute_grad(lambda x: ops.sin(ops.tanh(x)))
+    return ops.sum(ops.exp(inner(ops.tanh(inner(ops.exp(x))))))
+
+
+def in_loops(x):
+    return ops.sum(ops.scan(lambda h, _: (dt.recompute_grad(lambda h: ops.sin(ops.tanh(h)))(h), None), x, length=3)[0])
+
+
+@pytest.mark.parametrize("program", [with_a_gradient_inside, nested, in_loops])
+def test_what_is_computed_inside(engine, program):
+    x = ops.constant([0.3, -0.5])
+    expected = slope(program, x).numpy()
+    again = dt.recompute_grad(program)
+    for way in (again, dt.function(again)):
+        np.testing.assert_allclose(slope(way, x).numpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(dt.function(lambda x: slope(again, x))(x).numpy(), expected, rtol=1e-5)
+
+
+def test_edits_of_what_a_function_recorded(engine):
+    """In a graph the operations are there as others are, and edits of them count for their gradient."""
+    again = dt.recompute_grad(lambda x: ops.exp(ops.tanh(x)))
+    graph = dt.function(lambda x: ops.sum(again(x))).graph(dt.spec((2,)))
+    assert [op.span is not None for op in graph if op.inputs] == [True, True, False]
+    run, x = dt.function(graph), ops.constant([0.3, -0.5])
+    graph.override_gradients({"Tanh": "Identity"})
+    np.testing.assert_allclose(slope(run, x).numpy(), np.exp(np.tanh([0.3, -0.5])), rtol=1e-5)
+    graph.get_operation("Tanh").change(op="Sin")
+    np.testing.assert_allclose(slope(run, x).numpy(), np.exp(np.sin([0.3, -0.5])) * np.cos([0.3, -0.5]), rtol=1e-5)
+
+
+def test_assignments_are_done_once(engine):
+    v, x = dt.Variable(1.0, name="v"), ops.constant(0.1)
+
+    def block(x):
+        v.assign_add(x)
+        return ops.exp(ops.tanh(x * v))
+
+    f = dt.function(lambda x: slope(dt.recompute_grad(block), x))
+    expected = np.exp(np.tanh(0.11)) * (1 - np.tanh(0.11) ** 2) * 1.1
+    np.testing.assert_allclose(f(x).numpy(), expected, rtol=1e-4)
+    assert float(v) == np.float32(1.1)

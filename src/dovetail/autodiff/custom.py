@@ -79,21 +79,32 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a function that returns its result and a gradient function, with its gradient attached."""
-    if building.graphs:
+    graph = graph_of_call(flatten(args)[0], getattr(function, "__name__", "custom_gradient"))
+    if graph is None:
         return CustomCall(function, args, kwargs).result()
-    leaves, _ = flatten(args)
-    name = getattr(function, "__name__", "custom_gradient")
+    with graph.as_default():  # where a tape records variables are computed with; but not for the tapes in here
+        return CustomCall(function, args, kwargs).result()
+
+
+def graph_of_call(leaves: Sequence[Any], name: str) -> Graph | None:
+    """The graph in which a function of these values is recorded; None where it is computed.
+
+    Args:
+        leaves: the arguments, flat.
+        name: of the function, for errors.
+
+    Raises:
+        TypeError: one belongs to a functional model of Keras.
+    """
+    current = trace.current_graph()
+    if current is not None:
+        return current
     graph = next((trace.open_graph(leaf, name) for leaf in leaves if type(leaf) is GraphTensor), None)
     kind, decides = highest(leaves)
     if kind.is_of_model:
         problem = f"{describe(decides)} belongs to a functional model of Keras, which keeps operations, not functions"
         raise op_error(TypeError, name, f"{problem}; call it in the `call` of a keras.layers.Layer.")
-    if graph is None and kind is trace.GRAPH:  # by a variable that the default graph reads
-        graph = building.default
-    if graph is None:
-        return CustomCall(function, args, kwargs).result()
-    with graph.as_default():  # where a tape records variables are computed with; but not for the tapes in here
-        return CustomCall(function, args, kwargs).result()
+    return building.default if graph is None and kind is trace.GRAPH else graph  # by a variable that it reads
 
 
 class CustomCall:

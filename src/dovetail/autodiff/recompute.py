@@ -1,4 +1,7 @@
-"""`recompute_grad`: trades time for memory, by running a function again when its gradient is needed."""
+"""`recompute_grad`: trades time for memory, by running a function again when its gradient is needed.
+
+In a graph it marks what the function records, as `graph.recompute` does.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from dovetail.autodiff.custom import (
     ReadVariables,
     call,
     differentiates_itself,
+    graph_of_call,
     is_tensor,
     native_engine,
     native_leaves,
@@ -23,7 +27,6 @@ from dovetail.core.errors import check_callable
 from dovetail.core.recording import record_on, recording
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.variable import Variable
-from dovetail.graph.trace import current_graph
 
 
 def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,22 +61,26 @@ def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:
         leaves, structure = flatten(args)
         forgetful = _Forgetful(lambda leaves: function(*unflatten(structure, leaves), **kwargs))
         engine = native_engine(leaves)
-        return call(forgetful, tuple(leaves), {}) if engine is None else forgetful.native(engine, leaves)
+        if engine is not None:
+            return forgetful.native(engine, leaves)
+        graph = graph_of_call(leaves, getattr(function, "__name__", "recompute_grad"))
+        if graph is None:
+            return call(forgetful, tuple(leaves), {})
+        with graph.as_default(), graph.recomputed():
+            return function(*args, **kwargs)
 
     return forgetting
 
 
 class _Forgetful:
-    """A function of flat arguments, in the form that `CustomCall` takes; its gradient runs it again."""
+    """A function of flat arguments that are computed, for `CustomCall`; its gradient runs it again."""
 
     def __init__(self, run: Callable[[Sequence[Any]], Any]) -> None:
         self._run = run
 
     def __call__(self, *leaves: Any) -> Any:
-        graph = current_graph()
-        overrides = recording.overrides if graph is None else graph.gradient_overrides
         with record_on(t for t in recording.tapes if isinstance(t, ReadVariables)):
-            return self._run(leaves), functools.partial(self._gradient, leaves, overrides)
+            return self._run(leaves), functools.partial(self._gradient, leaves, recording.overrides)
 
     def _gradient(
         self, leaves: Sequence[Any], overrides: Mapping[str, str], *arriving: Any, variables: Sequence[Variable] = ()

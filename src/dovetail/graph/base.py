@@ -23,6 +23,7 @@ from dovetail.graph.order import NOWHERE, Order, stands_before
 from dovetail.graph.outputs import Outputs
 from dovetail.graph.pins import Pins
 from dovetail.graph.reach import reach
+from dovetail.graph.spans import Span, computes
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ class GraphBase(Pins):
         self._counts: dict[str, int] = {}
         self._scope: str | None = ""  # None: that of what new operations take after
         self._overrides: dict[str, str] = {}
+        self.span: Span | None = None  # that of new operations
         self._control: tuple[Operation, ...] = ()  # what new operations wait for
 
     # building
@@ -169,6 +171,7 @@ class GraphBase(Pins):
             operation.take_after(like)
         else:
             operation._pin = self._pin
+            operation.span = self.span if computes(operation) else None
             if self._device_scopes.asks:
                 self.put_in_scope(operation)
         made_for = self._made_for if like is None else like
@@ -301,6 +304,15 @@ class GraphBase(Pins):
             if candidate not in self._operations:
                 self._counts[name] = count
                 return candidate
+
+    @contextmanager
+    def recomputed(self) -> Iterator[None]:
+        """Gradients compute the operations that are added inside the `with` block again, together; see `recompute`."""
+        outside, self.span = self.span, Span()
+        try:
+            yield
+        finally:
+            self.span = outside
 
     @contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:

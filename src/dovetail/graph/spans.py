@@ -26,10 +26,15 @@ def mark(operations: Iterable[Operation], span: Span | None) -> list[Operation]:
     Returns:
         Those that it was given to.
     """
-    found = [op for op in operations if op.type not in NOT_COMPUTED and op.type not in SHOWN and op.outputs]
+    found = list(filter(computes, operations))
     for operation in found:
         _set(operation, span)
     return found
+
+
+def computes(operation: Operation) -> bool:
+    """Whether it can be computed once more, and nobody notices."""
+    return operation.type not in NOT_COMPUTED and operation.type not in SHOWN
 
 
 def _set(operation: Operation, span: Span | None) -> None:
