@@ -13,7 +13,7 @@ from dovetail.autodiff.tape import GradientTape
 from dovetail.core import config, dtypes, errors, kinds
 from dovetail.core import memory as _memory
 from dovetail.core.devices import device
-from dovetail.core.engine_registry import engine, list_engines, set_engine
+from dovetail.core.engine_registry import engine, list_engines, set_engine, set_threads
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.tensor import Tensor
 from dovetail.core.user_ops import register_op, unregister_op

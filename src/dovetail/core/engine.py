@@ -250,6 +250,10 @@ class Engine:
         array[...] = values
         return array
 
+    def set_threads(self, count: int) -> bool:
+        """Lets the library compute with so many threads; returns False where it is too late, or cannot be said."""
+        return False
+
     def wait(self, value: Any) -> None:
         """Returns when an array has its numbers, where the library computes while Python goes on."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import gc
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,9 @@ from dovetail.core.locks import holding, make_lock
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
+
+
+logger = logging.getLogger("dovetail.engines")
 
 
 class BuiltIn(NamedTuple):
@@ -73,6 +77,7 @@ _local: ContextVar[Engine | None] = ContextVar("dovetail_engine", default=None)
 _chooses_here: ContextVar[bool | None] = ContextVar("dovetail_chooses", default=None)
 _default: Engine | None = None
 _chooses = False  # whether the default is AUTO
+_threads: int | None = None
 _chosen = False  # whether the default is one that `set_engine` was told
 
 
@@ -122,6 +127,8 @@ def _get_loaded(name: str) -> Engine:
             found = _load(name)
         finally:
             np.random.set_state(drawn)  # noqa: NPY002
+        if (count := threads()) is not None:
+            _tell(found, count)
         for op, rule in _added.get(name, {}).items():
             if op not in found.rules:
                 found.add_rule(op, rule)
@@ -248,6 +255,52 @@ def push_engine(found: Engine) -> Token[Engine | None]:
 def pop_engine(token: Token[Engine | None]) -> None:
     """Makes the engine current that was so before `push_engine`."""
     _local.reset(token)
+
+
+def threads() -> int | None:
+    """With how many threads engines compute, as `set_threads` or $DOVETAIL_THREADS say; None: as many as they like.
+
+    Raises:
+        ValueError: the variable is no number of threads.
+    """
+    said = os.environ.get("DOVETAIL_THREADS") if _threads is None else None
+    if not said:
+        return _threads
+    if not said.isdecimal() or int(said) < 1:
+        problem = f"it must be a whole number, 1 or more, in the environment, not {said!r}."
+        raise op_error(ValueError, "DOVETAIL_THREADS", problem)
+    return int(said)
+
+
+def set_threads(count: int) -> None:
+    """Says with how many threads each engine computes an operation, those too that are first used later.
+
+    jax and TensorFlow make their threads when they first compute something, so it is called before; where it is too
+    late, a warning in the log of `dovetail.engines` names the engine.  For numpy it needs threadpoolctl.
+
+    Raises:
+        TypeError, ValueError: it is no whole number, 1 or more.
+
+    Example:
+        >>> from dovetail.core.engine_registry import threads
+        >>> threads() is None
+        True
+    """
+    global _threads
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise op_error(TypeError, "set_threads", f"it must be a whole number, not {describe(count)}.")
+    if count < 1:
+        raise op_error(ValueError, "set_threads", f"there must be one thread or more, not {count}.")
+    _threads = count
+    for found in list(_loaded.values()):
+        _tell(found, count)
+
+
+def _tell(found: Engine, count: int) -> None:
+    if not found.set_threads(count):
+        logger.warning(
+            "%s goes on with the threads that it has: set_threads(%d) has no effect on it.", found.name, count
+        )
 
 
 def chosen_engine() -> Engine | None:

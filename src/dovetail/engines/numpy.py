@@ -6,6 +6,8 @@ import contextvars
 import math
 import operator
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import ml_dtypes
@@ -489,6 +491,12 @@ class NumPyEngine(Engine):
 
     def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return np.empty(shape, dtype.numpy)
+
+    def set_threads(self, count: int) -> bool:
+        if find_spec("threadpoolctl") is None:  # NumPy has no setting for the library of its products
+            return False
+        import_module("threadpoolctl").threadpool_limits(count, user_api="blas")
+        return True
 
     truth = bool  # type: ignore[assignment]  # no frame in a loop
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -91,6 +92,13 @@ class JaxEngine(Engine):
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
+
+    def set_threads(self, count: int) -> bool:
+        has_started = getattr(jax._src.xla_bridge, "backends_are_initialized", lambda: True)  # private, so maybe gone
+        if has_started():
+            return False
+        os.environ["NPROC"] = str(count)  # of which XLA makes its pool when it starts
+        return True
 
     def wait(self, value: Any) -> None:
         jax.block_until_ready(value)

@@ -97,6 +97,13 @@ class TensorFlowEngine(Engine):
                 raise BufferError(f"TensorFlow needs memory that starts at a multiple of {_ALIGNMENT} bytes.")
         return tf.experimental.dlpack.from_dlpack(value.__dlpack__())
 
+    def set_threads(self, count: int) -> bool:
+        try:
+            tf.config.threading.set_intra_op_parallelism_threads(count)
+        except RuntimeError:  # it has computed something
+            return False
+        return True
+
     def print_value(self, value: Any, message: str, summarize: int) -> Any:
         if tf.executing_eagerly():
             return super().print_value(value, message, summarize)

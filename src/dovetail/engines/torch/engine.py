@@ -36,6 +36,10 @@ class TorchEngine(Engine):
     def version(self) -> str:
         return torch.__version__
 
+    def set_threads(self, count: int) -> bool:
+        torch.set_num_threads(count)
+        return True
+
     def devices(self) -> list[str]:
         gpus = [f"gpu:{i}" for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
         return [*gpus, "cpu:0"]
