@@ -79,7 +79,7 @@ def test_a_carried_dimension_may_vary():
     def run(x):
         return ops.while_loop(lambda y: ops.shape(y)[0] < 5, lambda y: ops.concatenate([y, y]), (x,))[0]
 
-    for engine in {"numpy", "torch"} & set(dt.list_engines()):
+    for engine in {"numpy", "torch", "tensorflow"} & set(dt.list_engines()):
         with dt.engine(engine):
             x = ops.ones((3,))
             assert run(x).shape == dt.function(run)(x).shape == (6,)

@@ -27,11 +27,29 @@ class TensorFlowControl(HostControl):
         if tf.executing_eagerly():
             return super().while_loop(condition, body, state, limit)
 
+        made: list[Any] = []  # the shapes of what the body gives
+
         def step(count: Any, state: Any) -> Any:
-            return count + 1, tuple(body(*state))
+            after = tuple(body(*state))
+            made[:] = [tf.convert_to_tensor(x).shape for x in after]
+            return count + 1, after
 
         start = tf.constant(0), tuple(map(tf.convert_to_tensor, state))  # the count, since there must be a state
-        return tf.while_loop(lambda _, state: condition(*state), step, start, maximum_iterations=limit)[1]
+        shapes = [x.shape for x in start[1]]
+        while True:
+            try:
+                return tf.while_loop(
+                    lambda _, state: condition(*state),
+                    step,
+                    start,
+                    shape_invariants=(tf.TensorShape(()), tuple(shapes)),
+                    maximum_iterations=limit,
+                )[1]
+            except ValueError:
+                wider = [a.most_specific_compatible_shape(b) for a, b in zip(shapes, made, strict=False)]
+                if len(wider) < len(shapes) or wider == shapes:
+                    raise
+                shapes = wider  # what the body gives has another shape than what it took
 
     def scan(self, body: Rule, init: Values, xs: Values, length: int | None, reverse: bool) -> tuple[Values, Values]:
         if tf.executing_eagerly():

@@ -127,6 +127,50 @@ def averages_of_tensors(v1, session, corrected):
     return [found, session.run(averages.average(w)), averages.average(twice).op.name, names, len(v1.global_variables())]
 
 
+def scattered(v1, session):
+    v, count = v1.Variable(np.arange(8.0, dtype="float32").reshape(4, 2)), v1.Variable([1, 2, 3])
+    changes = [
+        v1.scatter_update(v, [0, 2], [[1.0, 1.0], [2.0, 2.0]]),
+        v1.scatter_add(v, [1, 1], [[5.0, 5.0], [1.0, 0.0]]),
+        v1.scatter_sub(v, 3, [1.0, 2.0]),
+        v1.scatter_max(v, [[0], [1]], [[[3.0, 0.0]], [[0.0, 3.0]]]),
+        v1.scatter_min(v, [0], 0.5),
+        v1.scatter_nd_update(v, [[0, 1]], [9.0]),
+        v1.scatter_nd_add(v, [[1]], [[1.0, 2.0]]),
+        v1.scatter_nd_sub(v, [[3, 0]], [4.0]),
+        v1.scatter_add(count, [0, 2], [1, 1]),
+    ]
+    session.run(v1.global_variables_initializer())
+    return [session.run(change) for change in changes] + session.run([v, count])
+
+
+def templates(v1, session):
+    def scaled(x, first, name="s"):
+        return x * v1.get_variable(name, [], initializer=v1.constant_initializer(first))
+
+    triple = v1.make_template("net", scaled, first=3.0)
+    other = v1.make_template("net", scaled, first=5.0)
+    named = v1.make_template("other", scaled, unique_name_="mine", first=7.0)
+    early = v1.make_template("early", scaled, create_scope_now_=True, first=2.0)
+    with v1.variable_scope("early"):
+        v1.get_variable("taken", [])
+    found = [f(v1.constant(float(i))) for i, f in enumerate((triple, triple, other, named, early))]
+    session.run(v1.global_variables_initializer())
+    told = [triple.variable_scope_name, [v.name for v in triple.variables], [v.name for v in named.trainable_variables]]
+    try:
+        triple(v1.constant(1.0), name="new")
+    except ValueError:
+        told.append("no new variables")
+    return [session.run(found), told, [v.name for v in v1.global_variables()]]
+
+
+def uninitialized(v1, session):
+    v1.Variable(1.0)
+    session.run(v1.global_variables_initializer())
+    missing = v1.report_uninitialized_variables()
+    return [len(session.run(missing)), len(session.run([missing])[0]), len(missing.eval(session=session))]
+
+
 def beside_arrays(v1, session):
     x, n = v1.placeholder(v1.float32, [2]), v1.placeholder(v1.int32, [2])
     v, half = v1.Variable([1.0, 2.0]), v1.cast(x, v1.float16)
@@ -414,6 +458,13 @@ CASES = [
     in_graph("placeholder Variable (arrays beside)", beside_arrays),
     in_graph("variable_scope get_variable_scope (without a name)", scopes_without_a_name),
     in_graph("gradients (stopped)", stopped),
+    in_graph(
+        "scatter_update scatter_add scatter_sub scatter_max scatter_min "
+        "scatter_nd_update scatter_nd_add scatter_nd_sub",
+        scattered,
+    ),
+    in_graph("make_template", templates),
+    in_graph("report_uninitialized_variables", uninitialized),
     in_graph("import_graph_def (with variables and arrays)", imported_with),
     in_graph("train.ExponentialMovingAverage (of tensors)", lambda v1, s: averages_of_tensors(v1, s, False)),
     in_graph("train.ExponentialMovingAverage (zero_debias)", lambda v1, s: averages_of_tensors(v1, s, True)),

@@ -16,8 +16,9 @@ class TensorArray:
 
     Args:
         dtype: that of the tensors.
-        size: how many there are; more can be written if `dynamic_size`, where numbers are known.
-        dynamic_size: whether it grows.
+        size: how many there are; more can be written if `dynamic_size`.
+        dynamic_size: whether it grows.  Where it does so in a loop of a graph, its size is known only when that runs,
+            and jax, which compiles programs of known shapes, refuses the loop.
         element_shape: that of each tensor, for arrays that are written in loops of a graph before they are filled.
 
     Source: `tf.TensorArray`.
@@ -66,7 +67,13 @@ class TensorArray:
         """As many zeros, of the shape of another array's tensors."""
         if not self.is_empty or other.is_empty:
             return self
-        return self.of(ops.zeros([self._size, *dims_of(other.read(0))], self.dtype))
+        return self.of(ops.zeros([self._size, *other._element_dims()], self.dtype))
+
+    def _element_dims(self) -> list[Any]:
+        """The dimensions of its tensors."""
+        if self._whole is not None:
+            return dims_of(self._whole)[1:]
+        return dims_of(next(iter(self._items.values()))) if self._items else list(self.element_shape)
 
     def _copy(self) -> TensorArray:
         array = TensorArray.__new__(TensorArray)
@@ -84,7 +91,7 @@ class TensorArray:
         array = self._copy()
         if self._whole is not None or is_recorded(index):
             place = ops.reshape(ops.cast(index, "int32"), (1, 1))
-            whole = self._filled(value)
+            whole = self._grown(self._filled(value), index) if self.dynamic_size else self._filled(value)
             array._items, array._whole = {}, ops.tensor_scatter_update(whole, place, ops.expand_dims(value, 0))
             return array
         number = int(index)
@@ -102,6 +109,13 @@ class TensorArray:
             return ops.zeros([self._size, *dims_of(like)], self.dtype)
         known = next(iter(self._items.values()))
         return ops.stack([self._items.get(i, ops.zeros_like(known)) for i in range(int(self._size))])
+
+    @staticmethod
+    def _grown(whole: Any, index: Any) -> Any:
+        """All tensors stacked, with zeros behind them up to a number."""
+        size, *others = dims_of(whole)
+        missing = ops.maximum(ops.subtract(ops.add(ops.cast(index, "int32"), 1), size), 0)
+        return ops.concatenate([whole, ops.zeros([missing, *others], whole.dtype)])
 
     def read(self, index: Any, name: str | None = None) -> Any:
         """The tensor at a number."""

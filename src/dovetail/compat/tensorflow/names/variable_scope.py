@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 from dovetail import ops
@@ -277,3 +278,73 @@ def _first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> Any:
         return initializer(dims, dtype=dtype)
     except TypeError:
         return initializer(dims)
+
+
+class Template:
+    """A function of which each call uses the variables that the first one made.
+
+    Source: `tf.compat.v1.make_template`.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], unique_name: str | None, getter: Any) -> None:
+        self._name, self._function, self._unique_name, self._getter = name, function, unique_name, getter
+        self._scope: VariableScope | None = None
+
+    def open(self) -> AbstractContextManager[VariableScope]:
+        """The scope of its variables; the first time, a new one."""
+        if self._scope is not None:
+            return variable_scope(self._scope)
+        return variable_scope(self._unique_name, self._name, custom_getter=self._getter)
+
+    def begin(self) -> None:
+        """Takes the name of a scope, before the first call."""
+        with self.open() as self._scope:
+            pass
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with self.open() as scope:
+            self._scope = scope
+            result = self._function(*args, **kwargs)
+            scope.reuse_variables()
+            return result
+
+    @property
+    def variable_scope_name(self) -> str | None:
+        """What the names of its variables begin with; None before the first call."""
+        return None if self._scope is None else f"{self._scope.name}/"
+
+    @property
+    def variables(self) -> list[Any]:
+        """Its variables."""
+        return [] if self._scope is None else self._scope.global_variables()
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """Its variables that are trained."""
+        return [] if self._scope is None else self._scope.trainable_variables()
+
+
+@function("make_template", "v1")
+def make_template(
+    name_: str,
+    func_: Callable[..., Any],
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Template:
+    """A function of which each call uses the variables that the first one made.
+
+    Args:
+        name_: what the names of its variables begin with; a number is added if that is taken.
+        func_: gets variables by `get_variable`; `kwargs` are some of its arguments.
+        create_scope_now_: whether the name is taken now, and not at the first call.
+        unique_name_: a name to which no number is added.
+        custom_getter_: as of `variable_scope`.
+
+    Source: `tf.compat.v1.make_template`.
+    """
+    template = Template(name_, partial(func_, **kwargs) if kwargs else func_, unique_name_, custom_getter_)
+    if create_scope_now_:
+        template.begin()
+    return template

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,11 @@ from dovetail.compat.tensorflow.table import absent, function, value
 from dovetail.core.device_spec import written
 from dovetail.core.errors import op_error
 from dovetail.core.recording import not_building
+from dovetail.core.structure import leaf
 from dovetail.core.value_kinds import register
 from dovetail.core.variable import STATE
 from dovetail.core.variable import Variable as DovetailVariable
+from dovetail.ops.shapes.shape import dims_of
 
 
 class _VariableOp:
@@ -257,6 +259,35 @@ def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None =
     return ref.assign_sub(value)
 
 
+def _scattering(title: str, change: Any) -> None:
+    @function(f"scatter_{title}", "v1")
+    def scatter(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        rows, inner = ops.convert(indices), list(ref.shape[1:])
+        wide = ops.broadcast_to(ops.convert(updates, ref.dtype), [*dims_of(rows), *inner])
+        places, changes = ops.reshape(rows, (-1, 1)), ops.reshape(wide, (-1, *inner))
+        return ref.assign(change(ref.read_value(), places, changes))
+
+    @function(f"scatter_nd_{title}", "v1")
+    def scatter_nd(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+        return ref.assign(change(ref.read_value(), indices, updates))
+
+    scatter.__doc__ = f"""Slices of a variable along its first axis: `{title}`.
+
+    Source: `tf.compat.v1.scatter_{title}`.
+    """
+    scatter_nd.__doc__ = f"""Slices of a variable: `{title}`.
+
+    Source: `tf.compat.v1.scatter_nd_{title}`.
+    """
+
+
+_scattering("update", ops.tensor_scatter_update)
+_scattering("add", ops.tensor_scatter_add)
+_scattering("sub", lambda x, places, changes: ops.tensor_scatter_add(x, places, ops.negative(changes)))
+_scattering("max", ops.tensor_scatter_max)
+_scattering("min", ops.tensor_scatter_min)
+
+
 def _listing(names: str, key: str) -> None:
     @function(names, "v1")
     def variables(scope: str | None = None) -> list[Any]:
@@ -312,7 +343,28 @@ def report_uninitialized_variables(var_list: Any = None, name: str = "") -> Any:
 
     Source: `tf.compat.v1.report_uninitialized_variables`.
     """
-    return np.array([], dtype=object)
+    return _NoNames()
+
+
+@leaf
+class _NoNames:
+    """No names, as a list and as what a session runs."""
+
+    tensors = ()
+
+    def __len__(self) -> int:
+        return 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def written(self, arrays: Any) -> np.ndarray:
+        """What a session gives."""
+        return np.array([], dtype=object)
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> np.ndarray:
+        """The names."""
+        return self.written([])
 
 
 absent("IndexedSlices", "Gradients are dense here: compute with the tensor itself.")
