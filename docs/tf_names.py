@@ -24,6 +24,7 @@ from dovetail.compat.tensorflow.table import ABSENT, V1, V2
 FILE = ROOT / "src/dovetail/compat/tensorflow/support.json"
 PAGE = ROOT / "docs/tensorflow_names.md"
 MADE = "<!-- made by docs/tf_names.py -->"
+DEVICES = ("set_soft", "get_soft", "set_visible", "get_visible", "experimental.set_visible", "experimental.get_visible")
 OWN_TESTS = {  # what names begin with that are tested by numbers of our own, and where
     "contrib.graph_editor": "test_graph_editor.py",
     "graph_util": "test_graph_editor.py",
@@ -43,13 +44,15 @@ OWN_TESTS = {  # what names begin with that are tested by numbers of our own, an
     "load_": "test_checkpoints.py",
     "train.write_graph": "test_checkpoints.py",
     "add_check_numerics_ops": "test_python_calls.py",
-    **dict.fromkeys(["DeviceSpec", "config.set_soft", "config.get_soft"], "test_devices.py"),
+    "IndexedSlices": "test_modes.py",
+    **dict.fromkeys(["print", "Print"], "test_python_calls.py"),
+    **dict.fromkeys(["DeviceSpec", *(f"config.{what}" for what in DEVICES)], "test_devices.py"),
     **dict.fromkeys(
         [
             *("InteractiveSession", "reset_default_graph", "disable_eager_execution", "disable_v2_behavior"),
             *("enable_eager_execution", "enable_v2_behavior", "is_variable_initialized"),
             *("report_uninitialized_variables", "random.set_seed", "set_random_seed", "random.set_random_seed"),
-            *("config.", "logging.", "print", "Print", "errors.", "NotDifferentiable", "NoGradient", "no_gradient"),
+            *("config.", "logging.", "errors.", "NotDifferentiable", "NoGradient", "no_gradient"),
         ],
         "test_modes.py",
     ),

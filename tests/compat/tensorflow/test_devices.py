@@ -132,3 +132,12 @@ def test_functions_record_devices():
 
     assert [op.device for op in f.graph(dt.spec((2,))) if op.inputs] == ["/device:GPU:0"]
     assert f(tf.zeros([2])).numpy().tolist() == [1.0, 1.0]
+
+
+def test_visible_devices(engine):
+    there = tf.config.list_physical_devices()
+    assert tf.config.get_visible_devices() == there
+    tf.config.set_visible_devices(there)
+    tf.config.set_visible_devices([], "TPU")
+    with pytest.raises(RuntimeError, match="cannot be hidden: say CUDA_VISIBLE_DEVICES"):
+        tf.config.set_visible_devices([], "CPU")

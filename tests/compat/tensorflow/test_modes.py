@@ -111,7 +111,7 @@ def test_functions_run_eagerly_for_a_debugger():
 
 def test_printing(capfd):
     tf.print("x:", tf.constant([1.0, 2.0]), 3)
-    assert capfd.readouterr().err == "x: [1. 2.] 3\n"
+    assert capfd.readouterr().err == "x: [1 2] 3\n"
     with v1.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, [2])
         y = v1.Print(x * 2.0, [x], message="given: ")
@@ -156,3 +156,11 @@ def test_ops_without_gradients():
         with graph.gradient_override_map({"Tanh": "ForgottenForCompat"}):
             y = tf.tanh(x)
         assert v1.gradients(y, x) == [None]
+
+
+def test_rows_of_a_tensor_are_one(engine):
+    rows = tf.IndexedSlices(tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), [2, 0, 2], [3, 2])
+    assert tf.convert_to_tensor(rows).numpy().tolist() == [[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]]
+    assert rows.dtype == tf.float32 and not isinstance(tf.zeros([2]), tf.IndexedSlices)
+    with pytest.raises(ValueError, match="dense_shape"):
+        tf.convert_to_tensor(tf.IndexedSlices(rows.values, rows.indices))

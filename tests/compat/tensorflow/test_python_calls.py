@@ -137,3 +137,22 @@ def test_numbers_are_checked_when_a_graph_is_run(engine):
             session.run(check, {x: [1.0, -1.0, 1.0]})
         (gradient,) = v1.gradients(y, x)
         np.testing.assert_allclose(session.run(gradient, {x: X}), 1 / X, rtol=1e-6)
+
+
+def test_lines_are_printed_when_a_graph_is_run(engine, capsys):
+    @tf.function
+    def f(x):
+        tf.print("x is", x, "of", tf.shape(x), sep="|")
+        return x * 2.0
+
+    f(X)
+    f(X + 1.0)
+    assert capsys.readouterr().err == "x is|[1 2 3]|of|[3]\nx is|[2 3 4]|of|[3]\n"
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [3])
+        y = v1.Print(x * 2.0, [x, tf.reduce_sum(x)], message="given: ", first_n=2)
+        done = tf.print(x, end=";")
+        for _ in range(3):
+            assert session.run(y, {x: X}).tolist() == [2.0, 4.0, 6.0]
+        assert capsys.readouterr().err == "given: [1 2 3]6\n" * 2
+        assert session.run(done, {x: X}) is None and capsys.readouterr().err == "[1 2 3];"

@@ -149,6 +149,8 @@ def sparse(tf, x, y):
     return [
         tf.sparse.to_dense(made),
         tf.sparse.to_dense(given),
+        tf.sparse.to_dense(given, default_value=-1.0),
+        tf.sparse.sparse_dense_matmul(given, x, adjoint_a=True),
         tf.sparse.sparse_dense_matmul(given, y),
         tf.compat.v1.sparse_tensor_dense_matmul(given, y, adjoint_b=True),
     ]

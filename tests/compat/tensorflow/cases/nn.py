@@ -1,11 +1,41 @@
 """Cases of neural networks: activations, convolutions, pooling, normalisation, losses."""
 
+import itertools
+
 import numpy as np
 
 from dovetail.ops.samples import array, ints
 from tests.compat.tensorflow.parity import EAGER, FIXED, call, program
 
 IMAGES = array(2, 5, 6, 3)
+
+
+def sparse_ctc(tf, scores):
+    """Losses of sparse labels, of which one sample has three and one has one, and of too many."""
+    v1, lengths = tf.compat.v1, np.int32([6, 5])
+    labels = tf.SparseTensor(np.int64([[0, 0], [0, 1], [0, 2], [1, 0]]), np.int32([1, 3, 3, 0]), [2, 3])
+    many = tf.SparseTensor(np.int64([[0, 0], [0, 1], [0, 2], [1, 0]]), np.int32([2, 1, 2, 1]), [2, 3])
+    short = np.int32([2, 5])
+    return [
+        tf.nn.ctc_loss(labels, scores, None, lengths, blank_index=4),
+        tf.nn.ctc_loss(labels, scores, None, lengths, blank_index=2),
+        tf.nn.ctc_loss(labels, tf.transpose(scores, [1, 0, 2]), None, lengths, False, blank_index=-1),
+        v1.nn.ctc_loss(labels, scores, lengths),
+        v1.nn.ctc_loss(labels, tf.transpose(scores, [1, 0, 2]), lengths, time_major=False),
+        v1.nn.ctc_loss(many, scores, short, ignore_longer_outputs_than_inputs=True),
+        v1.nn.ctc_loss_v2(labels, scores, None, lengths, blank_index=4),
+    ]
+
+
+def parts_of(tf, table, ids, strategy, count):
+    """Rows of a table whose parts TensorFlow 1 divides in two ways."""
+    size = 7
+    if strategy == "mod":
+        parts = [tf.gather(table, list(range(i, size, count))) for i in range(count)]
+    else:
+        ends = [(size * i + count - 1) // count for i in range(count + 1)]
+        parts = [table[a:b] for a, b in itertools.pairwise(ends)]
+    return tf.compat.v1.nn.embedding_lookup(parts, ids, partition_strategy=strategy)
 
 
 def activations():
@@ -82,6 +112,16 @@ def normalisation():
     yield call("nn.embedding_lookup", array(5, 3), ints(2, 4, high=5))
     yield call("nn.embedding_lookup", array(5, 3), ints(4, high=5), max_norm=1.0)
     yield call("compat.v1.nn.embedding_lookup", array(5, 3), ints(4, high=5), "div", "name")
+    yield call("nn.embedding_lookup", [array(3, 2), array(2, 2)], ints(2, 3, high=5), ways=EAGER)
+    for strategy in ("mod", "div"):
+        for count in (2, 3):
+            yield program(
+                f"nn.embedding_lookup ({strategy} {count})",
+                lambda tf, x, ids, s=strategy, n=count: parts_of(tf, x, ids, s, n),
+                array(7, 2),
+                ints(2, 4, high=7),
+                ways=FIXED,
+            )
 
 
 def losses():
@@ -103,6 +143,7 @@ def losses():
     yield call("nn.zero_fraction", ints(3, 4, high=2))
     yield call("math.in_top_k", ints(3, high=4), array(3, 4, gap=0.1), 2)
     yield call("compat.v1.nn.in_top_k", array(3, 4, gap=0.1), ints(3, high=4), 2)
+    yield program("nn.ctc_loss (sparse)", sparse_ctc, array(6, 2, 5), ways=EAGER)
     yield call("nn.ctc_loss", ints(2, 3, low=1, high=5), array(6, 2, 5), np.int32([3, 2]), np.int32([6, 5]), ways=EAGER)
     yield call(
         "nn.ctc_loss",

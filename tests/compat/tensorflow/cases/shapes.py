@@ -125,6 +125,8 @@ def picking():
     yield call("compat.v1.batch_gather", array(2, 5, 3), ints(2, 4, high=5))
     yield call("gather_nd", array(3, 4, 2), ints(5, 2, high=3))
     yield call("gather_nd", array(2, 4, 3), ints(2, 1, high=4), batch_dims=1)
+    yield call("gather_nd", array(2, 3, 4, 5), ints(2, 3, 6, 1, high=4), batch_dims=2)
+    yield call("gather_nd", array(2, 3, 4, 5), ints(2, 3, 2, high=4), batch_dims=2)
     yield call("compat.v1.gather_nd", array(3, 4), ints(5, 1, high=3), "name")
     yield call("boolean_mask", array(4, 2), bools(4))
     yield call("boolean_mask", array(2, 3), bools(2, 3))

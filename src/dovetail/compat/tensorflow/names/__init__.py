@@ -20,6 +20,7 @@ from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math
 from dovetail.compat.tensorflow.names import nn as nn
 from dovetail.compat.tensorflow.names import optimizers as optimizers
+from dovetail.compat.tensorflow.names import printing as printing
 from dovetail.compat.tensorflow.names import python_calls as python_calls
 from dovetail.compat.tensorflow.names import random as random
 from dovetail.compat.tensorflow.names import shapes as shapes

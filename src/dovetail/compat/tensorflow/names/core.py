@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from enum import StrEnum
 from typing import Any
 
@@ -20,12 +18,11 @@ from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow.table import function, row, value
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.recording import not_building
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.structure import flatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.tensor_shape import TensorShape, shape_of
-from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
+from dovetail.core.value_kinds import dtype_of, is_tensor
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.interop import dlpack
 from dovetail.plan.function import function as dt_function
@@ -112,6 +109,7 @@ def constant(
 
 
 def _tensor(value: Any, dtype: Any = None, hint: Any = None, name: str | None = None) -> Any:
+    value = value.to_dense() if hasattr(value, "to_dense") and hasattr(value, "indices") else value
     if dtype is None and hint is not None and not is_tensor(value):
         try:
             return ops.convert(value, hint)
@@ -404,58 +402,7 @@ class Module:
 
 value("Module", Module)
 
-# -- printing and DLPack ----------------------------------------------------------------------------------------------
-
-
-@function("print")
-def print_(
-    *inputs: Any,
-    output_stream: Any = None,
-    summarize: int = 3,
-    sep: str = " ",
-    end: str = "\n",
-    name: str | None = None,
-) -> Any:
-    """Prints tensors and other values to stderr; in a graph, each tensor whenever the result is computed.
-
-    Source: `tf.print`.
-    """
-    recorded = [x for x in inputs if is_recorded(x)]
-    if recorded:
-        words = sep.join(str(x) for x in inputs if not is_tensor(x))
-        return [ops.print_tensor(x, f"{words}{sep}" if words else "", summarize) for x in recorded]
-    with not_building():
-        texts = [_text(x, summarize) if is_tensor(x) else str(x) for x in inputs]
-    print(sep.join(texts), end=end, file=output_stream or sys.stderr)
-    return None
-
-
-def _text(x: Any, summarize: int) -> str:
-    array = np.asarray(ops.convert(x).numpy())
-    threshold = array.size if summarize < 0 else 2 * summarize
-    return np.array2string(array, threshold=threshold, edgeitems=max(summarize, 1))
-
-
-@function("Print")
-def print_v1(
-    input_: Any,
-    data: Sequence[Any],
-    message: str | None = None,
-    first_n: int | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
-) -> Any:
-    """The first tensor as it is; whenever it is computed, the others are printed.
-
-    Source: `tf.compat.v1.Print`.
-    """
-    if first_n is not None:
-        raise op_error(NotImplementedError, "tf.Print", "first_n is not offered; leave it out, and print each time.")
-    shown = [ops.print_tensor(x, message or "", summarize or 3) for x in data]
-    recorded: list[Any] = [x for x in shown if isinstance(x, GraphTensor)]
-    with recorded[0].graph.control_dependencies(recorded) if recorded else nullcontext():
-        return ops.identity(input_, name=name)
-
+# -- DLPack -----------------------------------------------------------------------------------------------------------
 
 value("experimental.dlpack.to_dlpack", dlpack.to_dlpack)
 value("experimental.dlpack.from_dlpack", dlpack.from_dlpack)

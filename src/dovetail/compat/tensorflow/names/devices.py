@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.table import absent, function, value
+from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.device_spec import DeviceSpec
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import op_error
@@ -104,8 +104,32 @@ def _accepted(names: str, why: str) -> None:
 
 _accepted("config.experimental.set_memory_growth", "Nothing is done: engines take memory as they need it.")
 _accepted("debugging.set_log_device_placement", "Nothing is done.")
-_ENGINES = "The engine's own library decides: with CUDA_VISIBLE_DEVICES in the environment, or dovetail.device(name)."
-absent("config.set_visible_devices config.experimental.set_visible_devices", _ENGINES)
+
+
+@function("config.get_visible_devices config.experimental.get_visible_devices")
+def get_visible_devices(device_type: str | None = None) -> list[Device]:
+    """The devices of the current engine: all of them are.
+
+    Source: `tf.config.get_visible_devices`.
+    """
+    return _devices("physical_", device_type)
+
+
+@function("config.set_visible_devices config.experimental.set_visible_devices")
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Says which devices there are: those that there are, or none of a type of which there is none.
+
+    Raises:
+        RuntimeError: one would be hidden, which only the engine's own library can do, before it starts.
+
+    Source: `tf.config.set_visible_devices`.
+    """
+    given = set(devices if isinstance(devices, (list, tuple)) else [devices])
+    hidden = [device for device in _devices("physical_", device_type) if device not in given]
+    if hidden:
+        names = ", ".join(device.name for device in hidden)
+        problem = f"{names} cannot be hidden: say CUDA_VISIBLE_DEVICES in the environment, or dovetail.device(name)."
+        raise op_error(RuntimeError, "tf.config.set_visible_devices", problem)
 
 
 # -- settings ---------------------------------------------------------------------------------------------------------

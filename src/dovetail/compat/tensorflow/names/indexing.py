@@ -61,14 +61,18 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
 
 
 def _gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
-    for _ in range(int(batch_dims)):
-        batch = dims_of(ops.convert(indices))[0]
-        rows = ops.arange(0, batch)
-        shape = [batch, *[1] * (len(static_shape(ops.convert(indices))) - 1)]
-        rows = ops.broadcast_to(ops.reshape(rows, shape), [*dims_of(ops.convert(indices))[:-1], 1])
-        indices = ops.concatenate([ops.cast(rows, ops.convert(indices).dtype), indices], -1)
-        if batch_dims > 1:
-            raise op_error(NotImplementedError, "tf.gather_nd", "more than one batch axis; reshape them into one.")
+    params, indices, count = ops.convert(params), ops.convert(indices), int(batch_dims)
+    if count > 1:  # all batch axes as one
+        batch = dims_of(indices)[:count]
+        params = ops.reshape(params, [-1, *dims_of(params)[count:]])
+        found = _gather_nd(params, ops.reshape(indices, [-1, *dims_of(indices)[count:]]), 1)
+        return ops.reshape(found, [*batch, *dims_of(found)[1:]], name=name)
+    if count == 1:
+        first, *others = dims_of(indices)[:-1]
+        rows = ops.broadcast_to(
+            ops.reshape(ops.arange(0, first), [first, *[1] * (len(others) + 1)]), [first, *others, 1]
+        )
+        indices = ops.concatenate([ops.cast(rows, indices.dtype), indices], -1)
     return ops.gather_nd(params, indices, name=name)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail import backend as K
 from dovetail import ops
+from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
@@ -123,15 +125,68 @@ def ctc_loss(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Minus the logarithm of the probability of labels, over all ways to align them; the labels are dense.
+    """Minus the logarithm of the probability of labels, over all ways to align them.
+
+    Args:
+        labels: a number for each label, (batch, labels); or a sparse tensor of them.
+        label_length: how many labels each sample has; None for a sparse tensor.
+        blank_index: the number of the blank class: the first, if not given; for a sparse tensor it must be.
 
     Source: `tf.nn.ctc_loss`.
     """
-    if label_length is None or hasattr(labels, "dense_shape"):
-        problem = "sparse labels are not offered: give dense ones, and label_length."
-        raise op_error(NotImplementedError, "tf.nn.ctc_loss", problem)
+    if isinstance(labels, SparseTensor):
+        if blank_index is None:
+            raise op_error(ValueError, "tf.nn.ctc_loss", "with sparse labels it needs the blank_index.")
+        labels, label_length = _dense_labels(labels)
+    elif label_length is None:
+        raise op_error(ValueError, "tf.nn.ctc_loss", "with dense labels it needs the label_length.")
     scores = ops.swapaxes(logits, 0, 1) if logits_time_major else logits
     return ops.ctc_loss(labels, scores, label_length, logit_length, 0 if blank_index is None else int(blank_index))
+
+
+function("nn.ctc_loss_v2", "v1", scope=True)(ctc_loss)
+
+
+@function("nn.ctc_loss", "v1", scope=True)
+def ctc_loss_v1(
+    labels: Any,
+    inputs: Any = None,
+    sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False,
+    time_major: bool = True,
+    logits: Any = None,
+) -> Any:
+    """Minus the logarithm of the probability of sparse labels, over all ways to align them; the last class is blank.
+
+    Where there is no way it is infinite; or 0 where there are more labels than times, if
+    `ignore_longer_outputs_than_inputs`.
+
+    Source: `tf.compat.v1.nn.ctc_loss`.
+    """
+    if preprocess_collapse_repeated or not ctc_merge_repeated:
+        problem = (
+            "labels are as they are given, and repetitions in time are merged: leave these two options as they are."
+        )
+        raise op_error(NotImplementedError, "tf.nn.ctc_loss", problem)
+    if not isinstance(labels, SparseTensor):
+        raise op_error(TypeError, "tf.nn.ctc_loss", "the labels are a tf.SparseTensor; tf.nn.ctc_loss_v2 takes others.")
+    target, length = _dense_labels(labels)
+    scores = inputs if logits is None else logits
+    scores = ops.swapaxes(scores, 0, 1) if time_major else scores
+    loss = ops.ctc_loss(target, scores, length, sequence_length, -1)
+    if not ignore_longer_outputs_than_inputs:
+        return loss
+    return ops.where(ops.greater(length, sequence_length), ops.zeros_like(loss), loss)
+
+
+def _dense_labels(labels: SparseTensor) -> tuple[Any, Any]:
+    """Labels with zeros behind them, and how many each sample has."""
+    batch = labels.dims[0]
+    samples = ops.expand_dims(labels.indices[:, 0], 1)
+    own = ops.equal(samples, ops.cast(ops.arange(0, batch), samples.dtype))
+    return ops.cast(K.to_dense(labels), "int32"), ops.sum(ops.cast(own, "int32"), 0)
 
 
 @function("nn.xw_plus_b")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail import backend as K
@@ -130,12 +132,19 @@ def lrn(
     return ops.divide(input, ops.power(ops.add(bias, ops.multiply(alpha, total)), beta))
 
 
-def _embedding(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
+def _embedding(params: Any, ids: Any, max_norm: Any, partition_strategy: str) -> Any:
+    """Rows of a table, which may come in parts.
+
+    Args:
+        partition_strategy: "div" where each part has rows that follow each other, "mod" where the rows go round.
+    """
     if isinstance(params, (list, tuple)):
-        if len(params) != 1:
-            problem = "a table in several parts is not offered; tf.concat makes one of them."
-            raise op_error(NotImplementedError, "tf.nn.embedding_lookup", problem)
-        params = params[0]
+        if partition_strategy not in ("mod", "div"):
+            problem = f"the partition_strategy is mod or div, not {partition_strategy!r}."
+            raise op_error(ValueError, "tf.nn.embedding_lookup", problem)
+        if partition_strategy == "mod" and len(params) > 1:
+            ids = _row_of(params, ops.convert(ids))
+        params = ops.concatenate(list(params), 0) if len(params) > 1 else params[0]
     found = ops.gather(params, ids)
     if max_norm is not None:
         axes = list(range(len(static_shape(ops.convert(ids))), len(static_shape(found))))
@@ -144,9 +153,33 @@ def _embedding(params: Any, ids: Any, max_norm: Any = None, name: str | None = N
     return found
 
 
-row(
-    "nn.embedding_lookup",
-    _embedding,
-    "params ids max_norm",
-    v1="params ids partition_strategy:unused name validate_indices:unused max_norm",
-)
+def _row_of(parts: Sequence[Any], ids: Any) -> Any:
+    """The numbers of rows in the parts one after the other, of which part i has the rows i, i + n, i + 2n, ..."""
+    sizes = [dims_of(ops.convert(part))[0] for part in parts]
+    starts = ops.cast(ops.stack([0, *itertools.accumulate(sizes[:-1])]), ids.dtype)
+    return ops.add(ops.gather(starts, ops.mod(ids, len(parts))), ops.floor_divide(ids, len(parts)))
+
+
+@function("nn.embedding_lookup", "v2", scope=True)
+def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
+    """Rows of a table, which may come in parts, one after the other.
+
+    Source: `tf.nn.embedding_lookup`.
+    """
+    return _embedding(params, ids, max_norm, "div")
+
+
+@function("nn.embedding_lookup", "v1", scope=True)
+def embedding_lookup_v1(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Any:
+    """Rows of a table, which may come in parts, of which each has every n-th row.
+
+    Source: `tf.compat.v1.nn.embedding_lookup`.
+    """
+    return _embedding(params, ids, max_norm, partition_strategy)

@@ -90,8 +90,14 @@ def _recorded(
         function = OnTensors(func, len(inputs), (floats[0], floats[1])) if op == "EagerPyFunc" else func
         if dtypes:
             return list(trace.record(OPS[op], [given, function, dtypes, ()], name))
-        done = trace.record(OPS[op], [given, Silent(function), (as_dtype("bool"),), ((),)], name)
-        return done[0].op
+    return done_in(graph, function, given, name)
+
+
+def done_in(graph: Any, function: Callable[..., Any], inputs: Sequence[Any], name: str | None = None) -> Any:
+    """The operation that calls a function of arrays for what it does."""
+    with graph_mode.inside(graph):
+        given = tuple(x if is_tensor(x) else ops.convert(x) for x in inputs)
+        return trace.record(OPS["PyFunc"], [given, Silent(function), (as_dtype("bool"),), ((),)], name)[0].op
 
 
 class Silent:

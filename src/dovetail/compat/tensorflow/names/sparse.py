@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.names.core import Kind
 from dovetail.compat.tensorflow.table import function, value
-from dovetail.core.errors import op_error
+from dovetail.core.value_kinds import is_tensor
 
 
 class TFSparseTensor(metaclass=Kind):
@@ -33,9 +33,11 @@ def to_dense(sp_input: Any, default_value: Any = None, validate_indices: bool = 
 
     Source: `tf.sparse.to_dense`.
     """
-    if default_value not in (None, 0):
-        raise op_error(NotImplementedError, "tf.sparse.to_dense", "what is not there is 0; use tf.where for another.")
-    return K.to_dense(sp_input)
+    dense = K.to_dense(sp_input)
+    if default_value is None or (not is_tensor(default_value) and default_value == 0):
+        return dense
+    there = SparseTensor(sp_input.indices, ops.ones_like(sp_input.values), sp_input.dims)
+    return ops.where(ops.equal(K.to_dense(there), 0), ops.cast(default_value, dense.dtype), dense)
 
 
 @function("sparse.from_dense", scope=True)
@@ -57,7 +59,7 @@ def sparse_dense_matmul(
 
     Source: `tf.sparse.sparse_dense_matmul`.
     """
-    if adjoint_a:
-        problem = "adjoint_a is not offered: transpose the matrix before."
-        raise op_error(NotImplementedError, "tf.sparse.sparse_dense_matmul", problem)
+    if adjoint_a:  # entries in row-major order, as K expects them
+        dense = ops.conj(ops.matrix_transpose(K.to_dense(sp_a)))
+        return ops.matmul(dense, ops.conj(ops.matrix_transpose(b)) if adjoint_b else b)
     return K.dot(sp_a, ops.conj(ops.matrix_transpose(b)) if adjoint_b else b)

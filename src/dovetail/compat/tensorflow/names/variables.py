@@ -13,7 +13,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind, nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.table import absent, function, value
+from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.device_spec import written
 from dovetail.core.errors import op_error
 from dovetail.core.recording import not_building
@@ -367,4 +367,33 @@ class _NoNames:
         return self.written([])
 
 
-absent("IndexedSlices", "Gradients are dense here: compute with the tensor itself.")
+class IndexedSlices:
+    """Some rows of a tensor whose others are 0.  Gradients are never such here: they are dense.
+
+    Args:
+        values: the rows.
+        indices: which they are; what stands twice adds up.
+        dense_shape: the shape of the whole, which `tf.convert_to_tensor` gives.
+
+    Source: `tf.IndexedSlices`.
+    """
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        self.values, self.indices, self.dense_shape = values, indices, dense_shape
+
+    @property
+    def dtype(self) -> Any:
+        return ops.convert(self.values).dtype
+
+    def to_dense(self) -> Any:
+        """The whole tensor.
+
+        Raises:
+            ValueError: its shape is not known.
+        """
+        if self.dense_shape is None:
+            raise op_error(ValueError, "tf.IndexedSlices", "without its dense_shape nobody knows the whole.")
+        return ops.scatter_nd(ops.expand_dims(self.indices, -1), self.values, tuple(map(int, self.dense_shape)))
+
+
+value("IndexedSlices", IndexedSlices)

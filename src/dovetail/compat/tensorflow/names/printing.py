@@ -1,0 +1,102 @@
+"""TensorFlow's names of printing: now, or by an operation whenever a graph is run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.python_calls import done_in
+from dovetail.compat.tensorflow.table import function
+from dovetail.core.engine import array_text
+from dovetail.core.value_kinds import is_recorded, is_tensor
+from dovetail.graph import trace
+
+
+class Printer:
+    """What prints a line of words and arrays.
+
+    Args:
+        words: strings, and None where the next array stands.
+        separator, end: what stands between them, and behind the last.
+        stream: where to; None for stderr, as it is then.
+        summarize: how many elements at each end of an axis; -1 for all.
+        first_n: how often at most; None for always.
+    """
+
+    __name__ = "print"
+
+    def __init__(
+        self,
+        words: Sequence[str | None],
+        separator: str,
+        end: str,
+        stream: Any = None,
+        summarize: int = 3,
+        first_n: int | None = None,
+    ) -> None:
+        self._words, self._separator, self._end, self._stream = words, separator, end, stream
+        self._summarize, self._left = summarize, first_n
+
+    def __call__(self, *arrays: np.ndarray) -> None:
+        if self._left is not None:
+            if self._left <= 0:
+                return
+            self._left -= 1
+        texts = iter([array_text(array, self._summarize) for array in arrays])
+        line = self._separator.join(next(texts) if word is None else word for word in self._words)
+        print(line, end=self._end, file=self._stream or sys.stderr, flush=True)
+
+
+def _printed(printer: Printer, tensors: Sequence[Any], name: str | None) -> Any:
+    """Prints now; or the operation that does."""
+    graph = trace.current_graph() or next((x.graph for x in tensors if is_recorded(x)), None) or graph_mode.graph()
+    if graph is None:
+        printer(*(np.asarray(ops.convert(x).numpy()) for x in tensors))
+        return None
+    return done_in(graph, printer, tensors, name)
+
+
+@function("print")
+def print_(
+    *inputs: Any,
+    output_stream: Any = None,
+    summarize: int = 3,
+    sep: str = " ",
+    end: str = "\n",
+    name: str | None = None,
+) -> Any:
+    """Prints tensors and other values to stderr; in a graph, by an operation whenever that runs.
+
+    A compiled function prints whenever it is called; in a graph of sessions the operation is run, or waited for.
+
+    Source: `tf.print`.
+    """
+    words = [None if is_tensor(x) else str(x) for x in inputs]
+    printer = Printer(words, sep, end, output_stream, summarize)
+    return _printed(printer, [x for x in inputs if is_tensor(x)], name)
+
+
+@function("Print")
+def print_v1(
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """The first tensor as it is; whenever it is computed, the others are printed, but only the first times if said so.
+
+    Source: `tf.compat.v1.Print`.
+    """
+    many = None if first_n is None or first_n < 0 else first_n
+    printer = Printer([message or "", *[None] * len(data)], "", "\n", None, summarize or 3, many)
+    done = _printed(printer, list(data), None)
+    with nullcontext() if done is None else done.graph.control_dependencies([done]):
+        return ops.identity(input_, name=name)
