@@ -77,6 +77,7 @@ class Engine:
         static_shapes: every shape in a compiled program must be known before it runs.
         compiles_programs: `compile` makes one executable of a whole program, which plans its own memory; else a program
             runs rule by rule.
+        fuses_elementwise: elementwise ops cost next to nothing behind what makes their arguments.
         consumes: the executable consumes the arguments that are donated to it.
         accumulates: ops of `ACCUMULATING` whose rules accumulate halves in float32 by themselves.
         strategies: a name → the names of variants of its rules that go well together, in the order in which they are
@@ -91,6 +92,7 @@ class Engine:
     specializes: ClassVar[bool] = False
     static_shapes: ClassVar[bool] = False
     compiles_programs: ClassVar[bool] = False
+    fuses_elementwise: ClassVar[bool] = False
     consumes: ClassVar[bool] = False
     accumulates: ClassVar[Collection[str]] = ()
     strategies: ClassVar[Mapping[str, tuple[str, ...]]] = {"": ()}

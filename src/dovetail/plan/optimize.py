@@ -16,6 +16,7 @@ from dovetail.passes.control_inputs import control_inputs_to_data
 from dovetail.passes.cse import merge_common
 from dovetail.passes.dead_assignments import remove_dead_assignments
 from dovetail.passes.fuse import fuse
+from dovetail.passes.normalized_convolutions import normalize_kernels
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import specialize
@@ -44,6 +45,8 @@ def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]]
     prune(copy)
     pin_host_calls(copy, home)
     base.run(copy, [control_inputs_to_data])
+    if not home.engine.fuses_elementwise:
+        base.run(copy, [normalize_kernels, prune])
     if shapes is not None:
         specialize(copy, shapes)
 

@@ -44,6 +44,7 @@ class JaxEngine(Engine):
     specializes = True
     static_shapes = True
     compiles_programs = True
+    fuses_elementwise = True
     consumes = True
     accumulates = PRODUCTS - {"Einsum"}
     forks = False
