@@ -9,6 +9,7 @@ from keras.src.backend.common import dtypes
 
 from dovetail import ops
 from keras_dovetail.tensors import convert_to_tensor as as_tensor
+from keras_dovetail.tensors import is_tensor
 
 WIDE = {  # sums and products of small integers are wider, as on Keras' jax backend
     "bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32",
@@ -28,6 +29,8 @@ def result_type(*values: Any) -> str:
 def promoted(*values: Any, with_float: bool = False) -> list[Any]:
     """Tensors of the dtype that all have together; one of floats at least, if asked for."""
     values = tuple(v if isinstance(v, (bool, int, float)) else as_tensor(v) for v in values)
+    if not with_float and len({getattr(v, "dtype", type(v)) for v in values}) == 1 and is_tensor(values[0]):
+        return list(values)
     dtype = result_type(*values, *([float] if with_float else []))
     return [as_tensor(v, dtype) for v in values]
 

@@ -47,6 +47,8 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     """
     if sparse or ragged:
         raise ValueError(f"there are no {'sparse' if sparse else 'ragged'} tensors on the backend dovetail.")
+    if type(x) is GraphTensor and (dtype is None or x.dtype == dtype):  # most of what is traced
+        return x
     x = unwrapped(x)
     wanted = None if dtype is None else standardize_dtype(dtype)
     if is_recorded(x):

@@ -1,8 +1,16 @@
 """Running passes: in rounds, on subgraphs too, and on what is needed alone."""
 
+from hypothesis import given, settings
+
 import dovetail as dt
 from dovetail import ops
-from dovetail.passes.base import run, sweep
+from dovetail.graph.transplant import copy_graph
+from dovetail.passes.base import NEAR, Local, run, sweep
+from dovetail.passes.constant_folding import fold_constants
+from dovetail.passes.cse import merge_common
+from dovetail.passes.prune import prune
+from dovetail.passes.simplify import simplify
+from tests.graph.random_graphs import graphs
 from tests.passes.checks import traced
 
 
@@ -44,3 +52,64 @@ def test_what_nobody_needs_is_not_visited():
 def test_visits_are_added_up():
     graph = traced(lambda x: ops.exp(ops.tanh(x)), dt.spec(()))
     assert sweep(graph, lambda op: {"Exp": 3, "Tanh": 4}.get(op.type, 0)) == 7
+
+
+# -- later rounds -----------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60)
+@given(graphs())
+def test_later_rounds_find_what_looking_everywhere_finds(graph):
+    found = []
+    for passes in ([fold_constants, simplify], [lambda part: fold_constants(part), lambda part: simplify(part)]):
+        copy = copy_graph(graph)
+        run(copy, [*passes, merge_common, prune], 9)
+        found.append(str(copy))
+    assert found[0] == found[1]
+
+
+def test_later_rounds_visit_what_is_near_to_a_change():
+    def function(x):
+        early = ops.exp(x)
+        for _ in range(2 * NEAR):
+            x = ops.tanh(x)
+        size = ops.size(early)  # what is known of sizes is known at once, however far away
+        return early, x, ops.reshape(x, [size + 1 - 1, 1])
+
+    graph = traced(function, dt.spec((None,)))
+    first = next(op for op in graph if op.type == "Exp")
+    rounds = []
+
+    @Local
+    def change_once(part):
+        rounds.append([])
+
+        def visit(op):
+            rounds[-1].append(op)
+            if op is not first or len(rounds) > 1:
+                return 0
+            with part.as_default():
+                op.set_input(0, ops.sinh(op.inputs[0]))
+            return 1
+
+        return visit
+
+    assert run(graph, [change_once], 9) == 1
+    assert len(rounds) == 2 and len(rounds[0]) == len(graph) - 1
+    near = {op.type for op in rounds[1]}
+    assert {"Sinh", "Exp", "Reshape"} <= near and "Tanh" not in near and "Placeholder" not in near
+    assert graph.touched is None
+
+
+def test_a_visit_is_followed_by_visits_of_what_is_near_to_its_changes():
+    graph = traced(lambda x: ops.tanh(ops.sin(ops.cos(ops.exp(x)))), dt.spec((2,)))
+    graph.touched, visited = [], []
+
+    def visit(op):
+        visited.append(op.type)
+        if op.type == "Cos":
+            op.set_input(0, op.inputs[0])
+        return 0
+
+    sweep(graph, visit, [op for op in graph if op.type in ("Exp", "Cos")])
+    assert visited == ["Exp", "Cos", "Sin", "Tanh"]

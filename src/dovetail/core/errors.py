@@ -53,8 +53,12 @@ class StaleValueError(RuntimeError):
 def user_line() -> Where:
     """The file and line, outside Dovetail and of other libraries, that is calling now; None where there is none."""
     frame: FrameType | None = sys._getframe(1)
+    known = _is_of_user.get
     while frame is not None:
-        if is_of_user(frame):
+        is_users = known(frame.f_code.co_filename)  # each operation asks for its line, so this loop is a hot one
+        if is_users is None:
+            is_users = is_of_user(frame)
+        if is_users:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None

@@ -106,6 +106,7 @@ class GraphBase(Pins):
     is_final = False
     stand_ins: list[tuple[Any, GraphTensor]] | None = None
     arrays_follow = False  # see `Operators`
+    touched: list[Operation] | None = None
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
         super().__init__(outer)
@@ -152,7 +153,8 @@ class GraphBase(Pins):
             where: the user's line; the one that is calling, if not given.
             waits: its control inputs, besides those of `control_dependencies`.
         """
-        self.check_changeable()
+        if self.is_final:
+            self.check_changeable()
         inputs = list(inputs)
         if self.is_traced and self.outer is None:
             what = repr(inputs[0]) if inputs else "what it holds"
@@ -197,6 +199,8 @@ class GraphBase(Pins):
         self._order.insert(operation, before)
         for part in operation.subgraphs():
             part._holders[operation] = None
+        if self.touched is not None:
+            self.touched.append(operation)
         if journal.steps is not None:
             note(lambda: self._detach(operation))
 
@@ -476,6 +480,11 @@ class GraphBase(Pins):
         if self.is_final:
             problem = f"the graph {self.name!r} is finalized, so it cannot be changed; change a copy, copy.copy(graph)."
             raise RuntimeError(problem)
+
+    def touch(self, operation: Operation) -> None:
+        """Notes that an operation is new, or takes or gives something else, while passes ask for that."""
+        if self.touched is not None:
+            self.touched.append(operation)
 
     def edited(self, undo: Callable[[], Any] | None = None) -> None:
         """Something that was there is not as it was; what undoes that."""

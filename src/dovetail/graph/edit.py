@@ -289,9 +289,16 @@ class Editing(Lookup):
             with all_or_nothing():
                 self.outputs = outputs
                 self._tell_holders()
-        effects = [op for op in self._order if op.is_kept] if outputs is None else []
-        roots = [*self.outputs, *self.inputs, *effects]
-        needed = set(reach(roots))
-        dead = [op for op in self._order if op not in needed]
-        self.discard(dead)
-        return len(dead)
+        kept = {t.op for t in (*self.outputs, *self.inputs)}
+        removed = 0
+        for op in reversed(self.operations):  # who takes its results was looked at before
+            if (
+                op in kept
+                or op._control_outputs
+                or any(t._uses for t in op.outputs)
+                or (outputs is None and op.is_kept)
+            ):
+                continue
+            self._detach(op)
+            removed += 1
+        return removed

@@ -42,6 +42,7 @@ class Graph(Parts):
         captures: for a subgraph, tensors of the outer graph and eager Tensors → the placeholders that stand for them.
         stand_ins: where only shapes are wanted, values that were used while it was traced, and placeholders that stand
             for them, since they have no numbers, or need none; None where numbers are wanted.
+        touched: while passes run, the operations that were added or changed, in this order; else None.
         session: the `Session` that runs it where none is named, once there is one.
         is_final: whether nothing can be changed any more; see `finalize`.
         version: another number after each edit of what was there; adding operations is none, unless they have effects.

@@ -49,7 +49,8 @@ class GraphTensor(Operators):
     def __init__(self, op: Operation, index: int, spec: TensorSpec) -> None:
         self.op = op
         self.index = index
-        self.shape: Shape = None if spec.shape is None else TensorShape(spec.shape)
+        shape = spec.shape
+        self.shape: Shape = shape if shape is None or type(shape) is TensorShape else TensorShape(shape)
         self.dtype = spec.dtype
         self._uses: dict[Operation, int] = {}  # each consumer, and how often it takes this tensor
 
@@ -565,6 +566,7 @@ class Operation:
         self.attrs[name] = value
         for part in self.subgraphs():
             part._holders.setdefault(self)
+        self.graph.touch(self)
         self.graph.edited(lambda: self.hold_attr(name, before))
 
     def become(self, op: Op, inputs: Iterable[GraphTensor], layout: tuple[int | None, ...], attrs: dict) -> None:
@@ -577,6 +579,7 @@ class Operation:
         self.op, self.inputs, self.layout, self.attrs = op, list(inputs), layout, attrs
         for tensor in self.inputs:
             tensor._add_use(self)
+        self.graph.touch(self)
 
         def undo() -> None:
             self.become(*before[:4])
@@ -604,6 +607,7 @@ class Operation:
         before._drop_use(self)
         self.inputs[index] = tensor
         tensor._add_use(self)
+        self.graph.touch(self)
         self.graph.edited(partial(self.set_input, index, before))
 
     def __reduce__(self) -> tuple[Any, ...]:

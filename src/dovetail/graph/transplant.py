@@ -122,7 +122,7 @@ class Copies:
             inputs = [known[t] for t in operation.inputs]
         except KeyError:
             inputs = self.of(operation.inputs)  # which says what is wrong
-        waits = self._found(operation.control_inputs)
+        waits = self._found(operation._control_inputs) if operation._control_inputs else ()
         where = self._model(operation).where
         copy = target.add(operation.op, inputs, attrs, specs, operation.layout, operation.name, where, waits)
         copy.gradient_function = operation.gradient_function

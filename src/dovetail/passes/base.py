@@ -2,16 +2,37 @@
 
 The plan owns the graph it optimises (a copy of what was traced), so passes edit in place; each keeps the graph valid:
 producers and consumers agree, operations stand in topological order, effects stay.  A pass looks at one graph; `run`
-takes it into the subgraphs of control flow.
+takes it into the subgraphs of control flow.  In later rounds a `Local` pass looks only at what lies near a change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
 
+from dovetail.graph.inference import is_told
 from dovetail.graph.ir import Graph, Operation
+from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 Pass = Callable[[Graph], int]
+Visit = Callable[[Operation], int]
+NEAR = 2  # how far from an operation visits look at what makes its inputs
+
+
+class Local:
+    """A pass that visits operations one by one, and looks at each and at what makes its inputs; a decorator.
+
+    Args:
+        visitor: graph → what visits an operation, which returns the number of changes.
+    """
+
+    def __init__(self, visitor: Callable[[Graph], Visit]) -> None:
+        self._visitor = visitor
+        self.__name__, self.__doc__ = visitor.__name__, visitor.__doc__
+
+    def __call__(self, graph: Graph, among: Iterable[Operation] | None = None) -> int:
+        """Visits some operations, or all; how many changes were made."""
+        return sweep(graph, self._visitor(graph), among)
 
 
 def run(graph: Graph, passes: Sequence[Pass], rounds: int = 1) -> int:
@@ -26,18 +47,36 @@ def run(graph: Graph, passes: Sequence[Pass], rounds: int = 1) -> int:
         How many changes they made in all.
     """
     total = 0
+    touched: list[Operation] = []
+    seen: dict[tuple[Graph, Pass], int] = {}  # how many were touched when a pass began to look at a graph
     for _ in range(rounds):
-        changes = sum(apply(part) for part in (*graph.subgraphs(), graph) for apply in passes)
+        changes = 0
+        for part in (*graph.subgraphs(), graph):
+            part.touched = touched
+            for apply in passes:
+                since, seen[part, apply] = seen.get((part, apply)), len(touched)
+                if since is not None and isinstance(apply, Local):
+                    holders = [op for op in part.operations if op.type in SUBGRAPH_CALLS]
+                    changes += apply(part, [*_near(part, touched[since:]), *holders])
+                else:
+                    changes += apply(part)
         total += changes
         if not changes:
             break
+    for part in (*graph.subgraphs(), graph):
+        part.touched = None
     return total
 
 
-def sweep(graph: Graph, visit: Callable[[Operation], int]) -> int:
+def sweep(graph: Graph, visit: Visit, among: Iterable[Operation] | None = None) -> int:
     """Visits each operation that is needed, in program order.
 
     What a visit adds comes to stand before the operation it visits, and takes after it.
+
+    Args:
+        graph: whose operations are visited.
+        visit: of an operation, edits what is around it, and returns the number of changes.
+        among: the operations to visit, and after each of them what is near to what that visit changed; None for all.
 
     Returns:
         The sum of what the visits return.
@@ -45,9 +84,49 @@ def sweep(graph: Graph, visit: Callable[[Operation], int]) -> int:
     changes = 0
     kept = {t.op for t in graph.outputs}
     with graph.replacing() as replace:
-        for op in graph.operations:
-            if op not in kept and not op.is_kept and not any(t.is_used for t in op.outputs):
-                continue
+        for op in graph.operations if among is None else _following(graph, among):
+            for tensor in op.outputs:
+                if tensor._uses:
+                    break
+            else:
+                if op not in kept and not op.is_kept:
+                    continue
             replace(op)
             changes += visit(op)
     return changes
+
+
+def _following(graph: Graph, among: Iterable[Operation]) -> Iterable[Operation]:
+    """Operations in program order, and while they are visited those further on that are near to what was touched."""
+    touched = [] if graph.touched is None else graph.touched
+    known = set(among)
+    todo = [(op._position, id(op), op) for op in known]
+    heapify(todo)
+    while todo:
+        op = heappop(todo)[-1]
+        if op.is_removed:
+            continue
+        before = len(touched)
+        yield op
+        for other in _near(graph, touched[before:]) if len(touched) > before else ():
+            if other not in known and other._position > op._position:
+                known.add(other)
+                heappush(todo, (other._position, id(other), other))
+
+
+def _near(graph: Graph, touched: Sequence[Operation]) -> set[Operation]:
+    """The operations that may look at what was touched.
+
+    What is known of integers, which may be shapes, is known of all that is computed from them.
+    """
+    found: dict[Operation, int] = {}
+    todo = [(op, NEAR) for op in touched if op.graph is graph]
+    while todo:
+        op, further = todo.pop()
+        if found.get(op, -1) < further:
+            found[op] = further
+            for tensor in op.outputs:
+                left = NEAR if is_told(tensor) else further - 1
+                if left >= 0:
+                    todo += [(user, left) for user in tensor._uses]
+    return {op for op in found if not op.is_removed}

@@ -24,18 +24,15 @@ from dovetail.graph.partial import PartialInts
 from dovetail.graph.transplant import copy_graph
 from dovetail.ops.control.plumbing import NOT_COMPUTED, SHOWN
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
-from dovetail.passes.base import sweep
+from dovetail.passes.base import Local, Visit, sweep
 
 LARGEST = 4096  # elements; a result that is larger, and larger than its arguments, is not worth its memory
 
 
-def fold_constants(graph: Graph) -> int:
-    """Replaces operations on constants by their results, and shapes that are known by constants.
-
-    Returns:
-        How many operations were replaced or became more static.
-    """
-    return propagate(graph, set())
+@Local
+def fold_constants(graph: Graph) -> Visit:
+    """Replaces operations on constants by their results, and shapes that are known by constants."""
+    return _folding(graph, set())
 
 
 def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
@@ -44,7 +41,14 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
     Args:
         graph: is edited.
         refined: tensors whose shape became better known, so that what follows is inferred again; grows.
+
+    Returns:
+        How many operations were replaced or became more static.
     """
+    return sweep(graph, _folding(graph, refined))
+
+
+def _folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
     known = PartialInts()
 
     def visit(op: Operation) -> int:
@@ -53,6 +57,7 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
             for tensor, shape in infer_again(op, known):
                 tensor.shape = shape
                 refined.add(tensor)
+                graph.touch(op)
         if not op.inputs or not op.outputs:
             return changes
         values = _folded(op, known)
@@ -65,7 +70,7 @@ def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
             graph.rewire(tensor, replacement)
         return changes + 1
 
-    return sweep(graph, visit)
+    return visit
 
 
 def _freeze_ints(op: Operation, known: PartialInts) -> int:

@@ -46,6 +46,7 @@ def _key(op: Operation) -> Any:
     inputs = [id(t) for t in op.inputs]
     if name in COMMUTATIVE:
         inputs.sort()
-    gradient = id(op.gradient_function), *sorted(op.overrides.items())
+    overrides = tuple(sorted(op.overrides.items())) if op.overrides else None
     pin = None if name in NOT_COMPUTED else op.pin
-    return name, *inputs, op.layout, pin, gradient, *map(static_key, op.attrs.values())
+    attrs = tuple(map(static_key, op.attrs.values())) if op.attrs else None
+    return name, *inputs, op.layout, pin, id(op.gradient_function), overrides, attrs

@@ -39,6 +39,7 @@ FUSIONS: list[tuple[Any, Any, Callable[[Match], bool]]] = [
     (x - y * scale, _scaled(-1), _wide),
 ]
 MAKES = {"AddV2": ("FusedMatMul", "AddScaled"), "Sub": ("AddScaled",)}
+INNER = frozenset(["MatMul", "Mul"])
 
 
 def fuse(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
@@ -53,7 +54,9 @@ def fuse(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
     """
 
     def visit(op: Operation) -> int:
-        if op.type not in MAKES or not any(name in claimed(op) for name in MAKES[op.type]):
+        if op.type not in MAKES or INNER.isdisjoint(t.op.type for t in op.inputs):
+            return 0
+        if not any(name in claimed(op) for name in MAKES[op.type]):
             return 0
         for pattern, replacement, condition in FUSIONS:
             found = match(pattern, op.outputs[0])

@@ -17,8 +17,9 @@ from dovetail.core.dtypes import DType
 from dovetail.core.infer import broadcast, fits
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
+from dovetail.graph.reach import walk
 from dovetail.ops.control.plumbing import NOT_COMPUTED
-from dovetail.passes.base import sweep
+from dovetail.passes.base import Local, Visit
 
 x, y = wildcards("x y")
 s, t = wildcards("s t")  # shapes, static or not
@@ -79,28 +80,27 @@ CONDITIONAL: list[tuple[Any, Any, Callable[[Match], bool]]] = [
 ]
 
 
-def simplify(graph: Graph) -> int:
-    """Rewrites operations by the identities.
-
-    Returns:
-        How many operations were rewritten; `prune` removes what nobody needs any more.
-    """
+@Local
+def simplify(graph: Graph) -> Visit:
+    """Rewrites operations by the identities; `prune` removes what nobody needs any more."""
     shapes = SameShape()
 
     def visit(op: Operation) -> int:
-        shapes.note(op)
+        rules = _RULES.get(op.type, ())
+        if not (rules or op.op.is_elementwise):
+            return 0
         if op.type not in PASSED_ON and any(t.op.pin != op.pin and t.op.type not in NOT_COMPUTED for t in op.inputs):
             return 0  # what is to be computed in two places does not become one
         changes = _drop_broadcasts(op, shapes) if op.op.is_elementwise else 0
-        makers = {tensor.op.type for tensor in op.inputs}
-        for needs, rule in _RULES.get(op.type, ()):
+        makers = {tensor.op.type for tensor in op.inputs} if rules else set()
+        for needs, rule in rules:
             new = rule(op, shapes) if needs <= makers else None
             if new is not None and new.dtype == op.outputs[0].dtype and fits(new.shape, op.outputs[0].shape):
                 graph.rewire(op.outputs[0], new)
                 return changes + 1
         return changes
 
-    return sweep(graph, visit)
+    return visit
 
 
 class SameShape:
@@ -118,22 +118,29 @@ class SameShape:
         return self.root(one) is self.root(other)
 
     def root(self, tensor: GraphTensor) -> GraphTensor:
-        return self._roots.get(tensor, tensor)
+        found = self._roots.get(tensor)
+        if found is None:
+            for op in walk([tensor.op], self._makers):
+                sources = {self._roots.get(t, t) for t in _shaped_like(op)}
+                for output in op.outputs:
+                    self._roots[output] = next(iter(sources)) if len(sources) == 1 else output
+            found = self._roots[tensor]
+        return found
 
-    def note(self, op: Operation) -> None:
-        """Learns what an operation says; to be called in program order."""
-        name = op.type
-        if op.op.is_elementwise:
-            sources = {self.root(t) for t in op.inputs if t.shape != ()}
-        elif name in _SHAPED_BY:
-            like = op.inputs[_SHAPED_BY[name]]
-            sources = {self.root(like)}
-        elif name in _SHAPED_TO and (shape := _dynamic_shape(op)) is not None and shape.op.type == "Shape":
-            sources = {self.root(shape.op.inputs[0])}
-        else:
-            return
-        if len(sources) == 1:
-            self._roots[op.outputs[0]] = sources.pop()
+    def _makers(self, op: Operation) -> list[Operation]:
+        return [t.op for t in _shaped_like(op) if t not in self._roots]
+
+
+def _shaped_like(op: Operation) -> list[GraphTensor]:
+    """Tensors of which the result of an operation has the shape, if they have one shape."""
+    name = op.type
+    if op.op.is_elementwise:
+        return [t for t in op.inputs if t.shape != ()]
+    if name in _SHAPED_BY:
+        return [op.inputs[_SHAPED_BY[name]]]
+    if name in _SHAPED_TO and (shape := _dynamic_shape(op)) is not None and shape.op.type == "Shape":
+        return [shape.op.inputs[0]]
+    return []
 
 
 _SHAPED_BY = {"Cast": 0, "OnesLike": 0, "ZerosLike": 0, "FullLike": 0, "SumLike": 1}  # the input whose shape it has
