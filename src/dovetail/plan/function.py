@@ -18,27 +18,25 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
-import numpy as np
-
 from dovetail.autodiff.recorder import ClosureRecorder
 from dovetail.core import arguments, config
 from dovetail.core.cache import Cache
-from dovetail.core.engine import Engine, native_to_dtype
+from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import AUTO, chooses_engine, current_engine, get_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.infer import fits
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.recording import building, record_on, recording
-from dovetail.core.signature import static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
-from dovetail.core.tensor import Tensor, engine_of, native_of
-from dovetail.core.value_kinds import dtype_of, kind_of, static_shape
+from dovetail.core.tensor import Tensor, native_of
+from dovetail.core.value_kinds import kind_of, static_shape
 from dovetail.graph.ir import Graph
 from dovetail.graph.results import collect
 from dovetail.graph.transplant import copy_graph
 from dovetail.graph.transplant import replay as replay_graph
+from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.plan.choice import Choice
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.history import History, steady
@@ -85,7 +83,7 @@ class Function(Generic[P, R]):
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature))
         self._traces: Cache[Any, tuple[Concrete, Any]] = Cache(TRACES)
-        self._calls: Cache[Any, tuple[Plan | Choice, Any]] = Cache(TRACES)  # plans of calls on tensors, by `_call_key`
+        self._calls: Cache[Any, tuple[Plan | Choice, Any]] = Cache(TRACES)  # plans of calls on tensors, by `call_key`
         self._last_key: Any = None  # of the latest trace
         self._lock = make_lock()
         self._methods: dict[int, Function[Any, Any]] = {}
@@ -109,7 +107,7 @@ class Function(Generic[P, R]):
         return bound
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        key = None if kwargs or recording.tapes or building.graphs else _call_key(args)
+        key = None if kwargs or recording.tapes or building.graphs else call_key(args)
         known = key and self._calls.get(key)
         if not known:
             return self._called(args, kwargs, key)
@@ -135,21 +133,8 @@ class Function(Generic[P, R]):
         engine = self._engine_for(leaves)
         if self._signature is not None:
             return self._checked(leaves, structure, engine), engine, ("signature", config.context())
-        given: list[Any] = []
-        key: list[Any] = [structure, config.context()]
-        for leaf in leaves:
-            if type(leaf) is Tensor:
-                given.append(leaf if leaf._engine is engine else arguments.move(leaf, engine))
-                value = given[-1]._value
-                key.append((engine.shape(value), native_to_dtype(engine.native_dtype_of(value))))
-            elif isinstance(leaf, (np.ndarray, np.generic)):
-                given.append(leaf)
-                key.append((leaf.shape, dtype_of(leaf)))
-            elif type(leaf) is TensorSpec:  # from `concrete`, which does not run
-                key.append((leaf.shape, leaf.dtype))
-            else:
-                key.append(static_key(leaf if _is_hashable(leaf) else _Same(leaf)))
-        return given, engine, tuple(key)
+        given, key = given_and_key(leaves, engine)
+        return given, engine, (structure, config.context(), *key)
 
     def _engine_for(self, leaves: list[Any]) -> Engine:
         """The engine of the arguments and results: the function's own, or that of the first tensor, or the current."""
@@ -184,7 +169,7 @@ class Function(Generic[P, R]):
             return known
         if len(self._traces) >= RETRACES_BEFORE_WARNING:
             self._warn_of_retracing(key)
-        specs = self._signature[0] if self._signature is not None else [_spec_of(leaf) for leaf in leaves]
+        specs = self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
         graph, closures = Graph(self._name), ClosureRecorder()
         try:
             with record_on([closures]), graph.as_default(), no_garbage_collection():
@@ -224,10 +209,7 @@ class Function(Generic[P, R]):
         return op_error(RecursionError, self._name, problem)
 
     def _warn_of_retracing(self, key: Any) -> None:
-        last = self._last_key
-        differences = [f"{_show(a)} became {_show(b)}" for a, b in zip(last[2:], key[2:], strict=False) if a != b]
-        settings = ["the settings, the gradient overrides or the learning phase differ"] if last[1] != key[1] else []
-        reason = "; ".join(settings + differences) or "the structure of the arguments differs"
+        reason = difference(self._last_key, key)
         warnings.warn(
             f"{self._name} is traced for the {len(self._traces) + 1}th time: {reason}. Pass numbers as tensors, or "
             "give function(input_signature=...) with None for the dimensions that vary.",
@@ -365,16 +347,6 @@ class GraphFunction(Function[..., Any]):
         return _unpickled, (self._replayed, self._given_signature, self._name, self._options)
 
 
-def _call_key(args: tuple[Any, ...]) -> Any:
-    """By which a call on tensors of one engine is known; None for another one, and where devices decide, too."""
-    if not _TENSORS.issuperset(map(type, args)):
-        return None
-    engine = args[0]._engine if args else current_engine()
-    if engine.has_devices or not {engine}.issuperset(map(engine_of, args)):
-        return None
-    return engine, config.context(), *map(engine.array_key, map(native_of, args))
-
-
 def _method_of(instance: Any, name: str) -> Function[Any, Any]:
     """A compiled method that keeps its instance alive, as a bound method does."""
     function: Function[Any, Any] = getattr(type(instance), name)
@@ -390,42 +362,6 @@ def _unpickled(python: Any, signature: Any, name: str, options: Options) -> Func
     made = Function(python, name=name, options=options)
     made._signature = signature
     return made
-
-
-def _spec_of(leaf: Any) -> TensorSpec | None:
-    """What a leaf is traced as; None for a static value."""
-    is_tensor = isinstance(leaf, (Tensor, TensorSpec, np.ndarray, np.generic))
-    return TensorSpec(leaf.shape, dtype_of(leaf)) if is_tensor else None
-
-
-class _Same:
-    """A static argument that cannot be hashed: the same only if it is the same object, which stays alive as long."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _Same and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __repr__(self) -> str:
-        return repr(self.value)
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _show(part: Any) -> str:
-    if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], tuple):
-        return repr(TensorSpec(*part))
-    return f"the static value {part[1]!r}" if isinstance(part, tuple) else str(part)
 
 
 Passes: TypeAlias = "Iterable[Callable[[Graph], Any]]"

@@ -1,0 +1,89 @@
+"""Keys by which calls of a function are recognised, and what is told where a call is another than those before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail.core import arguments, config
+from dovetail.core.engine import Engine, native_to_dtype
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.signature import static_key
+from dovetail.core.spec import TensorSpec
+from dovetail.core.tensor import Tensor, engine_of, native_of
+from dovetail.core.value_kinds import dtype_of
+
+_TENSORS = frozenset([Tensor])
+
+
+def call_key(args: tuple[Any, ...]) -> Any:
+    """By which a call on tensors of one engine is known; None for another one, and where devices decide, too."""
+    if not _TENSORS.issuperset(map(type, args)):
+        return None
+    engine = args[0]._engine if args else current_engine()
+    if engine.has_devices or not {engine}.issuperset(map(engine_of, args)):
+        return None
+    return engine, config.context(), *map(engine.array_key, map(native_of, args))
+
+
+def given_and_key(leaves: list[Any], engine: Engine) -> tuple[list[Any], list[Any]]:
+    """The tensors, moved to the engine, and NumPy arrays among the leaves; and for each leaf what it is traced by."""
+    given: list[Any] = []
+    key: list[Any] = []
+    for leaf in leaves:
+        if type(leaf) is Tensor:
+            given.append(leaf if leaf._engine is engine else arguments.move(leaf, engine))
+            value = given[-1]._value
+            key.append((engine.shape(value), native_to_dtype(engine.native_dtype_of(value))))
+        elif isinstance(leaf, (np.ndarray, np.generic)):
+            given.append(leaf)
+            key.append((leaf.shape, dtype_of(leaf)))
+        elif type(leaf) is TensorSpec:  # from `concrete`, which does not run
+            key.append((leaf.shape, leaf.dtype))
+        else:
+            key.append(static_key(leaf if _is_hashable(leaf) else _Same(leaf)))
+    return given, key
+
+
+def spec_of(leaf: Any) -> TensorSpec | None:
+    """What a leaf is traced as; None for a static value."""
+    is_tensor = isinstance(leaf, (Tensor, TensorSpec, np.ndarray, np.generic))
+    return TensorSpec(leaf.shape, dtype_of(leaf)) if is_tensor else None
+
+
+class _Same:
+    """A static argument that cannot be hashed: the same only if it is the same object, which stays alive as long."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Same and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def difference(last: Any, key: Any) -> str:
+    """Why a call is traced anew: in what the keys of two traces differ, in words."""
+    differences = [f"{_show(a)} became {_show(b)}" for a, b in zip(last[2:], key[2:], strict=False) if a != b]
+    settings = ["the settings, the gradient overrides or the learning phase differ"] if last[1] != key[1] else []
+    return "; ".join(settings + differences) or "the structure of the arguments differs"
+
+
+def _show(part: Any) -> str:
+    if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], tuple):
+        return repr(TensorSpec(*part))
+    return f"the static value {part[1]!r}" if isinstance(part, tuple) else str(part)
