@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.graph.operation import Operation
-from dovetail.graph.spans import Span, operations_of, taken_by
+from dovetail.graph.ir import Graph, Operation
+from dovetail.graph.spans import Span, by_span, taken_by
 from dovetail.graph.trace import current_graph
 from dovetail.graph.transplant import transplant
 
@@ -21,6 +21,7 @@ class Recomputed:
     """The copies that one gradient adds."""
 
     def __init__(self) -> None:
+        self._spans: dict[Graph, dict[Span, list[Operation]]] = {}
         self._copies: dict[Span, dict[Operation, Operation]] = {}
 
     def of(self, node: Operation, arriving: list[Any]) -> tuple[Operation, list[Any]]:
@@ -33,14 +34,17 @@ class Recomputed:
         if node.span is None or node.span is node.graph.span:  # which is not over yet
             return node, arriving
         if node.span not in self._copies:
-            self._copies[node.span], arriving = _again(node, node.span, arriving)
+            if node.graph not in self._spans:
+                self._spans[node.graph] = by_span(node.graph)
+            self._copies[node.span], arriving = _again(self._spans[node.graph][node.span], node.graph, arriving)
         return self._copies[node.span][node], arriving
 
 
-def _again(node: Operation, span: Span, arriving: Sequence[Any]) -> tuple[dict[Operation, Operation], list[Any]]:
-    """A span's operations and their copies, and the gradients that arrived at one of them, which come first."""
-    graph = current_graph() or node.graph
-    operations = operations_of(span, node.graph)
+def _again(
+    operations: Sequence[Operation], own: Graph, arriving: Sequence[Any]
+) -> tuple[dict[Operation, Operation], list[Any]]:
+    """The operations of a span and their copies, and the gradients that arrived at one of them, which come first."""
+    graph = current_graph() or own
     taken = taken_by(operations)
     there = [i for i, gradient in enumerate(arriving) if gradient is not None]
     with graph.as_default():

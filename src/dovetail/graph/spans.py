@@ -42,9 +42,13 @@ def _set(operation: Operation, span: Span | None) -> None:
     operation.graph.edited(partial(_set, operation, before))
 
 
-def operations_of(span: Span, graph: Iterable[Operation]) -> list[Operation]:
-    """The operations of a span, in program order."""
-    return [op for op in graph if op.span is span]
+def by_span(operations: Iterable[Operation]) -> dict[Span, list[Operation]]:
+    """The operations of each span, in the order in which they are given."""
+    found: dict[Span, list[Operation]] = {}
+    for operation in operations:
+        if operation.span is not None:
+            found.setdefault(operation.span, []).append(operation)
+    return found
 
 
 def taken_by(operations: Iterable[Operation]) -> list[GraphTensor]:

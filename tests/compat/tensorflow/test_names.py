@@ -41,6 +41,7 @@ def test_every_name_is_offered_or_says_why_not(view):
         ("estimator.Estimator", "Keras' fit"),
         ("string", "NumPy arrays"),
         ("raw_ops.CustomClipGradient", "no op is called 'CustomClipGradient'"),
+        ("load_op_library", "by dovetail.register_op"),
         ("math.squared", "Did you mean tf.math.square"),
     ],
 )

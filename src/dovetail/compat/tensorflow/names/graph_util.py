@@ -161,7 +161,8 @@ class RawOps(ModuleType):
         op = OPS.get(name)
         if op is None:
             problem = (
-                f"no op is called {name!r}; {did_you_mean(name, OPS)}a gradient registered under a name is not one."
+                f"no op is called {name!r}; {did_you_mean(name, OPS)}a gradient registered under a name is not one, "
+                "and dovetail.register_op makes one."
             )
             raise AttributeError(f"tf.raw_ops has no {name!r}: {problem}", name=name, obj=self)
         return told(f"raw_ops.{name}", _by_words(op), scope=False)
@@ -187,6 +188,7 @@ def _by_words(op: Op[..., Any]) -> Any:
 
 
 value("raw_ops", RawOps("dovetail.compat.tensorflow.raw_ops"))
+absent("load_op_library load_library", "Ops of one's own are made in Python: by dovetail.register_op.")
 _SAVED = "Files of TensorFlow's own are not read yet; rebuild the model, and give its variables their values."
 absent("saved_model.", _SAVED)
 absent("python.framework.convert_to_constants.", "Use graph.freeze() of a dovetail.function's graph(...).")
