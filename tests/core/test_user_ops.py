@@ -245,9 +245,9 @@ def test_a_compiled_program_that_xla_compiles(monkeypatch):
     hypot, compiled = hypot_of("tensorflow"), []
     traced = executable.Executable._traced
 
-    def note(self, args, xla):
+    def note(self, xla):
         compiled.append(xla)
-        return traced(self, args, xla)
+        return traced(self, xla)
 
     monkeypatch.setattr(executable.Executable, "_traced", note)
 
