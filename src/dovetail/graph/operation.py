@@ -17,6 +17,7 @@ from dovetail.core.tensor_shape import TensorShape
 from dovetail.graph.journal import note
 from dovetail.graph.node_def import NodeDef, node_def_of
 from dovetail.graph.order import NOWHERE, position
+from dovetail.graph.tensorflow_operation import TensorFlowOperation
 from dovetail.ops.control.plumbing import HOST_CALLS, KEPT
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
@@ -200,7 +201,7 @@ def _tensor_of(graph: Graph, name: str) -> GraphTensor:
     return graph.get_tensor(name)
 
 
-class Operation:
+class Operation(TensorFlowOperation):
     """A node: one op applied to graph Tensors.
 
     Attributes:

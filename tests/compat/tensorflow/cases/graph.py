@@ -171,6 +171,107 @@ def uninitialized(v1, session):
     return [len(session.run(missing)), len(session.run([missing])[0]), len(missing.eval(session=session))]
 
 
+def operation(v1, session):
+    x = v1.placeholder(v1.float32, [2, 3], name="x")
+    y = v1.matmul(x, x, transpose_b=True, name="y")
+    step = v1.assign(v1.Variable(1.0, name="v"), 3.0)
+    session.run(v1.global_variables_initializer())
+    op = y.op
+    found = [op.name, op.type, [t.name for t in op.inputs], [t.name for t in op.values()], op.get_attr("transpose_b")]
+    found += [op.node_def.name, op.node_def.op, list(op.node_def.input), op.op_def.name, len(op.traceback) > 0]
+    found += [
+        op.graph is v1.get_default_graph(),
+        [user.name for user in x.consumers()],
+        y.value_index,
+        op.control_inputs,
+    ]
+    return [*found, step.op.run(), session.run([op, op], {x: np.ones((2, 3))}), y.eval({x: np.ones((2, 3))})]
+
+
+def edited(v1, session):
+    x = v1.placeholder(v1.float32, [2, 2], name="x")
+    y = v1.matmul(v1.nn.relu(x), x, name="y")
+    before = session.run(y, {x: [[1.0, -2.0], [3.0, 4.0]]})
+    y.op._set_attr("transpose_a", v1.AttrValue(b=True))
+    y.op._update_input(0, x)
+    y.op._set_device("/device:CPU:0")
+    with v1.Session() as after:
+        return [before, after.run(y, {x: [[1.0, -2.0], [3.0, 4.0]]}), y.op.device, y.device]
+
+
+def gradient_of_one_operation(v1, session):
+    name = f"Tenfold{next(NUMBERS)}"
+
+    @v1.RegisterGradient(name)
+    def _(op, gradient):
+        return [gradient * 10.0]
+
+    x = v1.placeholder(v1.float32, [2])
+    y = v1.nn.relu(x) + v1.nn.relu(x * 3.0, name="other")
+    (found,) = [op for op in v1.get_default_graph().get_operations() if op.type == "Relu" and op.name != "other"]
+    found._set_attr("_gradient_op_type", v1.AttrValue(s=name.encode()))
+    return session.run(v1.gradients(y, x), {x: [1.0, -1.0]})
+
+
+def adversarial(v1, session, x):
+    inputs, weights = v1.placeholder(v1.float32, [None, 3]), v1.constant([[1.0], [-2.0], [0.5]])
+    scores = v1.matmul(inputs, weights)
+    loss = v1.nn.sigmoid_cross_entropy_with_logits(labels=v1.ones_like(scores), logits=scores)
+    slope = v1.clip_by_value(v1.gradients(v1.reduce_sum(loss), inputs)[0], -0.1, 0.1)
+    other = v1.stop_gradient(inputs + 0.05 * v1.sign(slope))
+    return session.run([slope, other, v1.matmul(other, weights) - scores], {inputs: x})
+
+
+def own_optimizer(v1, session):
+    class Heavy(v1.train.Optimizer):
+        def __init__(self, rate):
+            super().__init__(False, "Heavy")
+            self.rate = rate
+
+        def _create_slots(self, var_list):
+            for v in var_list:
+                self._zeros_slot(v, "m", self._name)
+
+        def _prepare(self):
+            self.rate_tensor = v1.convert_to_tensor(self._call_if_callable(self.rate))
+
+        def _resource_apply_dense(self, grad, var):
+            kept = self.get_slot(var, "m")
+            new = kept.assign(0.9 * kept + grad)
+            with v1.control_dependencies([new]):
+                return var.assign_sub(self.rate_tensor * new)
+
+    x, count = v1.Variable([2.0, -3.0], name="x"), v1.train.create_global_step()
+    optimizer = Heavy(0.1)
+    step = optimizer.minimize(v1.reduce_sum(x**2), global_step=count)
+    session.run(v1.global_variables_initializer())
+    for _ in range(3):
+        session.run(step)
+    names = [v.name for v in v1.global_variables()]
+    return [session.run([x, optimizer.get_slot(x, "m"), count]), optimizer.get_slot_names(), names]
+
+
+def own_apply_gradients(v1, session):
+    class Decayed(v1.train.Optimizer):
+        def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+            steps = []
+            for grad, param in grads_and_vars:
+                m = v1.get_variable(
+                    f"{param.op.name}/m", param.shape.as_list(), trainable=False, initializer=v1.zeros_initializer()
+                )
+                new = 0.9 * m + 0.1 * grad
+                steps += [param.assign(param - 0.1 * (new + 0.01 * param)), m.assign(new)]
+            return v1.group(*steps, name=name)
+
+    x = v1.Variable([2.0, -3.0], name="x")
+    optimizer = Decayed(False, "Decayed")
+    step = optimizer.apply_gradients(optimizer.compute_gradients(v1.reduce_sum(x**2)))
+    session.run(v1.global_variables_initializer())
+    session.run(step)
+    session.run(step)
+    return [session.run(x), [v.name for v in v1.global_variables()]]
+
+
 def beside_arrays(v1, session):
     x, n = v1.placeholder(v1.float32, [2]), v1.placeholder(v1.int32, [2])
     v, half = v1.Variable([1.0, 2.0]), v1.cast(x, v1.float16)
@@ -458,6 +559,12 @@ CASES = [
     in_graph("placeholder Variable (arrays beside)", beside_arrays),
     in_graph("variable_scope get_variable_scope (without a name)", scopes_without_a_name),
     in_graph("gradients (stopped)", stopped),
+    in_graph("Operation Tensor placeholder (what they say of themselves)", operation),
+    in_graph("AttrValue", edited),
+    in_graph("RegisterGradient (of one operation)", gradient_of_one_operation),
+    in_graph("gradients (by the input)", adversarial, array(4, 3)),
+    in_graph("train.Optimizer", own_optimizer),
+    in_graph("train.Optimizer (apply_gradients)", own_apply_gradients),
     in_graph(
         "scatter_update scatter_add scatter_sub scatter_max scatter_min "
         "scatter_nd_update scatter_nd_add scatter_nd_sub",

@@ -19,9 +19,35 @@ from dovetail.core.variable import Variable
 from dovetail.graph.graph_def import GraphDef, import_definition
 from dovetail.graph.ir import Graph
 from dovetail.graph.node_def import NodeDef
+from dovetail.graph.tensorflow_operation import OpDef
 
 value("GraphDef", GraphDef)
 value("NodeDef", NodeDef)
+value("OpDef", OpDef, "v1")
+
+
+class AttrValue:
+    """The value of an attribute, as `operation._set_attr` takes it.
+
+    Args:
+        b, i, f, s: a truth, an int, a float or a word, one of which is given.
+
+    Source: `tf.compat.v1.AttrValue`.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        if len(given) != 1 or not given.keys() <= set("bifs"):
+            raise op_error(
+                TypeError, "tf.AttrValue", f"it takes one of b, i, f and s, not {', '.join(given) or 'none'}."
+            )
+        vars(self).update(given)
+
+    def WhichOneof(self, field: str) -> str:
+        """Which of its fields is set, as protocol buffers say it."""
+        return next(iter(vars(self)))
+
+
+value("AttrValue", AttrValue, "v1")
 
 
 @function("import_graph_def graph_util.import_graph_def")

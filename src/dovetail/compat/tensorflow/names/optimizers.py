@@ -11,6 +11,7 @@ from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.own_optimizers import OwnSteps
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import value
 from dovetail.core.errors import op_error
@@ -19,8 +20,8 @@ from dovetail.core.value_kinds import is_recorded
 Updates = list[tuple[Any, Any]]  # variables and their new values
 
 
-class Optimizer:
-    """What all optimizers do; those of one's own define `updates`.
+class Optimizer(OwnSteps):
+    """What all optimizers do; those of one's own define `_apply_dense`, as in TensorFlow.
 
     Source: `tf.compat.v1.train.Optimizer`.
     """
@@ -110,6 +111,8 @@ class Optimizer:
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there is no gradient to apply.")
         graph = graph_mode.graph()
         with graph_mode.inside(graph), graph_mode.name_scope(name or self._name):
+            if self._applies_itself:
+                return self._applied(pairs, global_step, name or self._name)
             updates = [update for gradient, variable in pairs for update in self.updates(gradient, variable)]
             updates += self.finish()
             if global_step is not None:
@@ -119,7 +122,8 @@ class Optimizer:
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
         """What a step makes of a variable, and of its slots: pairs of a variable and its new value."""
-        raise NotImplementedError
+        problem = "it defines no step: write _apply_dense(gradient, variable), or apply_gradients."
+        raise op_error(NotImplementedError, f"tf.train.{type(self).__name__}", problem)
 
     def finish(self) -> Updates:
         """What a step makes of the optimizer's own variables."""
@@ -127,13 +131,14 @@ class Optimizer:
 
     # what it remembers
 
-    def slot(self, variable: Any, name: str, first: float = 0.0) -> Any:
+    def slot(self, variable: Any, name: str, first: Any = 0.0) -> Any:
         """What is remembered of a variable under a name."""
         key = (name, variable)
         if key not in self._slots:
             number = sum(1 for other, owner in self._slots if owner is variable)
             base = f"{variable.op_name}/{self._name}" + (f"_{number}" if number else "")
-            self._slots[key] = named_variable(base, ops.full(list(variable.shape), first, variable.dtype))
+            start = ops.broadcast_to(ops.convert(first, variable.dtype), variable.shape)
+            self._slots[key] = named_variable(base, start)
         return self._slots[key]
 
     def own(self, name: str, first: float) -> Any:

@@ -1,0 +1,80 @@
+"""What TensorFlow 1 asks of optimizers of one's own: classes that say in `_apply_dense` what a step does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.variables import named_variable
+
+
+class OwnSteps:
+    """Steps of an optimizer that defines `_apply_dense`, or `_resource_apply_dense`: (gradient, variable) → assignment.
+
+    Source: `tf.compat.v1.train.Optimizer`.
+    """
+
+    _slots: dict[tuple[str, Any], Any]
+    _own: dict[str, Any]
+    _apply_dense: Any = None
+    _resource_apply_dense: Any = None
+
+    # what subclasses may define
+
+    def _prepare(self) -> None:
+        """Makes tensors of settings, before a step."""
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        """Makes what is remembered of variables."""
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+        """What is done after all variables have changed; an operation."""
+        graph = graph_mode.graph()
+        return None if graph is None else graph.group(*update_ops, name=name_scope.rstrip("/"))
+
+    # what they use
+
+    def slot(self, variable: Any, name: str, first: Any = 0.0) -> Any:
+        """What is remembered of a variable under a name."""
+        raise NotImplementedError
+
+    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+        return self.slot(var, slot_name)
+
+    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+        return self.slot(var, slot_name, val)
+
+    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any = None) -> Any:
+        if name not in self._own:
+            self._own[name] = named_variable(name, ops.convert(initial_value))
+        return self._own[name]
+
+    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
+        return self._own.get(name)
+
+    @staticmethod
+    def _call_if_callable(param: Any) -> Any:
+        return param() if callable(param) else param
+
+    # a step
+
+    @property
+    def _applies_itself(self) -> bool:
+        return self._apply_dense is not None or self._resource_apply_dense is not None
+
+    def _applied(self, pairs: Sequence[Any], global_step: Any, name: str) -> Any:
+        """A step by pairs of gradients and variables."""
+        apply = self._apply_dense if self._resource_apply_dense is None else self._resource_apply_dense
+        self._create_slots([variable for _, variable in pairs])
+        self._prepare()
+        done = self._finish([apply(gradient, variable) for gradient, variable in pairs], name)
+        graph = graph_mode.graph()
+        if global_step is None:
+            return done
+        if graph is None:
+            return global_step.assign_add(ops.cast(1, global_step.dtype))
+        with graph.control_dependencies([done]):
+            counted = global_step.assign_add(ops.cast(1, global_step.dtype))
+        return graph.group(done, counted, name=name)

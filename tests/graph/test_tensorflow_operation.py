@@ -1,0 +1,58 @@
+"""What TensorFlow's operations have: private setters, definitions, where they were made."""
+
+import pytest
+from dovetail.compat.tensorflow.compat import v1
+
+import dovetail as dt
+from dovetail import ops
+
+
+def small():
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2, 3)), "x")
+    return graph, x, ops.sum(ops.tanh(x), axis=1)
+
+
+def test_definitions_and_lines():
+    _, x, y = small()
+    assert y.op.values() == (y,) and x.op.values() == (x,)
+    assert (y.op.op_def.input_arg, y.op.op_def.attr) == (["x"], ["axis", "keepdims"])
+    (frame,) = y.op.traceback
+    assert frame.filename == __file__ and frame.lineno == y.op.where[1]
+
+
+def test_attributes_are_set_and_checked():
+    graph, _, y = small()
+    y.op._set_attr("axis", v1.AttrValue(i=0))
+    y.op._set_attr("keepdims", True)
+    assert y.shape == (1, 3) and y.op.get_attr("axis") == 0
+    before = str(graph)
+    wrong = [
+        ("axis", v1.AttrValue(i=7), IndexError),
+        ("none", 1, LookupError),
+        ("_gradient_op_type", b"None", LookupError),
+    ]
+    for name, value, error in wrong:
+        with pytest.raises(error):
+            y.op._set_attr(name, value)
+    assert str(graph) == before
+    with pytest.raises(TypeError, match="one of b, i, f and s, not b, s"):
+        v1.AttrValue(b=True, s=b"x")
+
+
+def test_one_operation_has_another_gradient(engine):
+    graph = dt.Graph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    first, second = ops.round(x), ops.round(x * 2.0)
+    second.op._set_attr("_gradient_op_type", v1.AttrValue(s=b"Identity"))
+    graph.outputs = dt.gradients(first + second, x)
+    assert dt.function(graph)(ops.ones(2)).numpy().tolist() == [2.0, 2.0]
+    assert second.op.node_def.attr["_gradient_op_type"] == "Identity"
+
+
+def test_devices_are_set():
+    _, _, y = small()
+    y.op._set_device("/device:CPU:0")
+    assert y.op.device == "/device:CPU:0"
+    y.op._set_device(v1.DeviceSpec(device_type="GPU", device_index=1))
+    assert y.op.device == "/device:GPU:1"
