@@ -260,3 +260,25 @@ def test_unknown_dimensions(engine):
         expected = [x.mean(0), x.var(), x.prod(1), np.median(x, 1), np.log(np.exp(x).sum()), x.mean(0)]
         for found, wanted in zip(f(x), expected, strict=True):
             np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
+
+
+TINY = np.float32(1e-45)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [-1.0, -0.0, TINY],
+        [0.0, TINY, -TINY, 0.0, 9.0],
+        [-3.0, -5.0, -2.0, -np.inf, np.inf],
+        [-0.0, 0.0],
+        [0.0, -0.0],
+        [1.0, -np.nan, np.nan, np.inf],
+    ],
+)
+def test_positions_are_those_of_numpy(engine, values):
+    x = np.array(values, "float32")
+    known = np.where(np.abs(x) == TINY, 0, x) if engine == "tensorflow" else x  # as TensorFlow's kernels take it
+    for call in (ops.argmax, ops.argmin):
+        expected = getattr(np, call.__name__)(known)
+        assert int(call(x)) == int(dt.function(call)(x)) == expected

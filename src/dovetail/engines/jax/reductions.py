@@ -27,14 +27,33 @@ def _extreme(reduce: Rule, bound: int) -> Rule:
     return rule
 
 
+def _position(find: Rule, first: Rule) -> Rule:
+    """A position among floats, found by their bits: XLA takes numbers below the normal ones for zeros on processors.
+
+    Args:
+        find: `argmax` or `argmin`.
+        first: limits of integers → the one that is found before all others, which stands for NaN.
+    """
+
+    def rule(x: Any, axis: Any, keepdims: bool) -> Any:
+        if jnp.issubdtype(x.dtype, jnp.floating):
+            bits = lax.bitcast_convert_type(x, f"int{8 * x.dtype.itemsize}")
+            limits = jnp.iinfo(bits.dtype)
+            bits = jnp.where(bits == limits.min, 0, bits)  # -0.0 is 0.0
+            x = jnp.where(jnp.isnan(x), first(limits), jnp.where(bits < 0, bits ^ limits.max, bits))
+        return find(x, axis=axis, keepdims=keepdims)
+
+    return rule
+
+
 rules |= {
     "Sum": _total(jnp.sum),
     "Prod": _total(jnp.prod),
     "Max": _extreme(jnp.max, 0),
     "Min": _extreme(jnp.min, 1),
     "Mean": reduction(jnp.mean),
-    "ArgMax": reduction(jnp.argmax),
-    "ArgMin": reduction(jnp.argmin),
+    "ArgMax": _position(jnp.argmax, lambda limits: limits.max),
+    "ArgMin": _position(jnp.argmin, lambda limits: limits.min),
     "Any": reduction(jnp.any),
     "All": reduction(jnp.all),
     "Cumsum": running(jnp, lax.cumsum, 0),
