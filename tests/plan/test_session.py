@@ -128,8 +128,16 @@ def test_eval_and_run_use_the_default_session(program):
     with other.as_default():
         assert session_of(graph) is not other
         assert dt.Session(graph).make_callable(y, [x])([0.0, 0.0]).tolist() == [0.5, 0.5]
-    with pytest.raises(ValueError, match=r"belongs to the graph 'program', not to 'graph'"):
+    with pytest.raises(
+        ValueError, match=r"test_session.py:\d+, belongs to the graph 'program', not to 'graph' of the session"
+    ):
         y.eval({x: [0.0]}, session=other)
+    with pytest.raises(
+        ValueError, match=r"AddV2.*belongs to another graph of the name 'graph' than that of the session"
+    ):
+        other.run((dt.Graph().placeholder(dt.spec(())) + 1.0).op)
+    with pytest.raises(ValueError, match=r"make a session of its graph, or build it in that of the session"):
+        other.run([], {x: 1.0})
 
 
 def test_without_a_graph_a_session_runs_the_default_one():

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from dovetail.core.cache import Cache
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.errors import describe
+from dovetail.core.errors import describe, place
 from dovetail.core.recording import not_building
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
@@ -126,15 +126,27 @@ class Session:
     def _fetched(self, x: Any) -> Any:
         """A leaf of the fetches, as a tensor or operation of the graph, a variable or a Tensor."""
         if isinstance(x, (str, GraphTensor, Operation)):
-            return self.graph.as_graph_element(x)
+            return self._element(x)
         return self._held(x, "can be computed")
 
     def _fed(self, x: Any) -> Any:
         """A key of what is fed, as a tensor of the graph or a variable."""
         if isinstance(x, (str, GraphTensor, Operation)):
-            return self.graph.as_graph_element(x, allow_operation=False)
+            return self._element(x, allow_operation=False)
         found = self._held(x, "can be fed")
         return self.graph.closures.get(found, found) if isinstance(found, Tensor) else found
+
+    def _element(self, x: Any, **allowed: bool) -> Any:
+        """A tensor or operation of the graph, which may be given by its name."""
+        if not isinstance(x, str) and x.graph is not self.graph:
+            its, own = x.graph.name, self.graph.name
+            which = (
+                f"the graph {its!r}, not to {own!r}" if its != own else f"another graph of the name {own!r} than that"
+            )
+            line = (x.op if isinstance(x, GraphTensor) else x).where
+            problem = f"{x!r}, made at {place(line)}, belongs to {which} of the session"
+            raise ValueError(f"{problem}: make a session of its graph, or build it in that of the session.")
+        return self.graph.as_graph_element(x, **allowed)
 
     def _held(self, x: Any, what: str) -> Any:
         found = kind_of(x).followed(x)
