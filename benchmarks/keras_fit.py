@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,8 @@ def serve(engine: str) -> None:
 class Server:
     """A process that holds a model on a backend of Keras, or on Dovetail with an engine; a script serves in it."""
 
-    def __init__(self, backend: str, engine: str, script: str = __file__) -> None:
-        environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    def __init__(self, backend: str, engine: str, script: str = __file__, more: Mapping[str, str] = {}) -> None:
+        environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", **more}
         command = [sys.executable, script, "--serve", engine]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True, cwd=Path.cwd())

@@ -1,4 +1,4 @@
-"""The models of `keras_fit.py`, with what they learn: made with whichever backend Keras runs on."""
+"""The models of `keras_fit.py` and `auto.py`, with what they learn: made with whichever backend Keras runs on."""
 
 from __future__ import annotations
 
@@ -68,12 +68,50 @@ def resnet(x: Any) -> Any:
     return layers.GlobalAveragePooling2D()(x)
 
 
+def gru(x: Any) -> Any:
+    return layers.GRU(64)(x)
+
+
+def mobilenet(x: Any) -> Any:
+    """Blocks of a depthwise convolution and one of single pixels, as in MobileNet."""
+
+    def activated(x: Any) -> Any:
+        return layers.ReLU()(layers.BatchNormalization()(x))
+
+    x = activated(layers.Conv2D(16, 3, 2, padding="same", use_bias=False)(x))
+    for channels, strides in ((32, 1), (64, 2), (64, 1), (128, 2)):
+        x = activated(layers.DepthwiseConv2D(3, strides, padding="same", use_bias=False)(x))
+        x = activated(layers.Conv2D(channels, 1, use_bias=False)(x))
+    return layers.GlobalAveragePooling2D()(x)
+
+
+def unet(x: Any) -> Any:
+    """Two steps down and two up again, with what was there before beside it."""
+
+    def convolved(x: Any, channels: int) -> Any:
+        return layers.Conv2D(channels, 3, padding="same", activation="relu")(x)
+
+    kept = []
+    for channels in (16, 32):
+        x = convolved(x, channels)
+        kept.append(x)
+        x = layers.MaxPooling2D()(x)
+    x = convolved(x, 64)
+    for channels in (32, 16):
+        x = layers.Conv2DTranspose(channels, 2, 2)(x)
+        x = convolved(layers.Concatenate()([x, kept.pop()]), channels)
+    return layers.GlobalAveragePooling2D()(x)
+
+
 TASKS = {
     "MLP": Task(mlp, (64,), 32, 1024),
     "CNN": Task(cnn, (28, 28, 1), 64, 8),
     "LSTM": Task(lstm, (32, 32), 32, 16),
     "Transformer": Task(transformer, (32, 64), 32, 8),
     "ResNet": Task(resnet, (32, 32, 3), 32, 4),
+    "GRU": Task(gru, (32, 32), 32, 16),
+    "MobileNet": Task(mobilenet, (32, 32, 3), 32, 4),
+    "UNet": Task(unet, (32, 32, 3), 16, 4),
 }
 
 

@@ -1,0 +1,225 @@
+"""An engine that is chosen by measuring against everything else: Keras' backends, torch.compile, and jax.jit by hand.
+
+A process for each of them holds a model, and they take turns.  Each of the others runs twice: as it is, and with an
+environment that lets glibc keep memory, as Dovetail does.  What is compared is the median epoch, once the engine is
+chosen; the time to the first step and peak memory stand beside it.
+
+    python benchmarks/auto.py [--rounds 3] [MLP CNN LSTM GRU Transformer ResNet MobileNet UNet]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from keras_fit import Server
+from timing import table
+from tqdm import tqdm
+
+NAMES = ("MLP", "CNN", "LSTM", "GRU", "Transformer", "ResNet", "MobileNet", "UNet")
+PEERS = {  # name → (Keras' backend, how a step is made)
+    "Keras, tensorflow": ("tensorflow", "keras"),
+    "Keras, jax": ("jax", "keras"),
+    "Keras, torch": ("torch", "keras"),
+    "jax.jit by hand": ("jax", "by hand"),
+    "torch.compile": ("torch", "by hand"),
+}
+OURS = "Dovetail, auto"
+KEPT = {  # mallopt's settings of dovetail.core.memory, as glibc reads them from the environment
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
+    "MALLOC_TOP_PAD_": str(64 * 2**20),
+}
+SETTLED = 400  # epochs within which a choice must be settled
+
+
+# -- a process with one model -----------------------------------------------------------------------------------------
+
+
+def serve(how: str) -> None:
+    """Makes a model, then trains or predicts for each line that comes in: seconds a step, bytes, what is measured."""
+    if how == "dovetail":
+        import keras_dovetail  # noqa: F401  before Keras
+    from keras_models import TASKS, compiled
+
+    task = TASKS[sys.stdin.readline().strip()]
+    model, x, y = compiled(task)
+    by_hand = {"by hand": BY_HAND.get(os.environ["KERAS_BACKEND"])}.get(how)
+    actions = by_hand(model, task, x, y) if by_hand else _of_keras(model, task, x, y)
+    print("made", flush=True)
+    for line in sys.stdin:
+        action = line.strip()
+        start = time.perf_counter()
+        steps = actions[action]()
+        seconds = (time.perf_counter() - start) / steps
+        function = getattr(model, "train_function" if action == "fit" else "predict_function", None)
+        status = getattr(function, "status", "")
+        print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, status]), flush=True)
+
+
+def _of_keras(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
+    """Keras' own loops; each returns how many steps it made."""
+
+    def fit(count: int) -> int:
+        size = count * task.batch
+        model.fit(x[:size], y[:size], batch_size=task.batch, verbose=0, shuffle=False)
+        return count
+
+    def predict() -> int:
+        model.predict(x, batch_size=task.batch, verbose=0)
+        return task.steps
+
+    return {"first": lambda: fit(1), "fit": lambda: fit(task.steps), "predict": predict}
+
+
+def _jax_by_hand(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
+    """A jitted step over the model's weights, and the loop around it."""
+    import jax
+
+    model.optimizer.build(model.trainable_variables)
+
+    def loss_of(weights: Any, others: Any, x: Any, y: Any) -> Any:
+        logits, others = model.stateless_call(weights, others, x, training=True)
+        return model.loss(y, logits), others
+
+    @jax.jit
+    def step(state: Any, x: Any, y: Any) -> Any:
+        weights, others, slots = state
+        (loss, others), gradients = jax.value_and_grad(loss_of, has_aux=True)(weights, others, x, y)
+        weights, slots = model.optimizer.stateless_apply(slots, gradients, weights)
+        return loss, (weights, others, slots)
+
+    forward = jax.jit(lambda weights, others, x: model.stateless_call(weights, others, x)[0])
+    variables = (model.trainable_variables, model.non_trainable_variables, model.optimizer.variables)
+    state = [tuple([v.value for v in group] for group in variables)]
+
+    def fit(count: int) -> int:
+        for i in range(count):
+            part = slice(i * task.batch, (i + 1) * task.batch)
+            loss, state[0] = step(state[0], x[part], y[part])
+        loss.block_until_ready()
+        return count
+
+    def predict() -> int:
+        found = [forward(*state[0][:2], x[i : i + task.batch]) for i in range(0, len(x), task.batch)]
+        np.concatenate(found)
+        return task.steps
+
+    return {"first": lambda: fit(1), "fit": lambda: fit(task.steps), "predict": predict}
+
+
+def _torch_by_hand(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
+    """A compiled model, and the usual loop of PyTorch around it."""
+    import torch
+
+    model_of_torch = torch.compile(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e-7)
+    loss_of = torch.nn.CrossEntropyLoss()
+    inputs, labels = torch.from_numpy(x), torch.from_numpy(y)
+
+    def fit(count: int) -> int:
+        for i in range(count):
+            part = slice(i * task.batch, (i + 1) * task.batch)
+            optimizer.zero_grad()
+            loss_of(model_of_torch(inputs[part], training=True), labels[part]).backward()
+            optimizer.step()
+        return count
+
+    def predict() -> int:
+        with torch.no_grad():
+            found = [model_of_torch(inputs[i : i + task.batch]) for i in range(0, len(x), task.batch)]
+        np.concatenate([each.numpy() for each in found])
+        return task.steps
+
+    return {"first": lambda: fit(1), "fit": lambda: fit(task.steps), "predict": predict}
+
+
+BY_HAND = {"jax": _jax_by_hand, "torch": _torch_by_hand}
+
+
+# -- the comparison ---------------------------------------------------------------------------------------------------
+
+
+def places() -> dict[str, tuple[str, str, dict[str, str]]]:
+    """What takes part: its name → Keras' backend, how a step is made, and the environment."""
+    found = {OURS: ("dovetail", "dovetail", {"DOVETAIL_ENGINE": "auto", "DOVETAIL_CACHE": ""})}
+    for name, (backend, how) in PEERS.items():
+        found[name] = (backend, how, {})
+        found[f"{name}, memory kept"] = (backend, how, KEPT)
+    return found
+
+
+def measure(name: str, rounds: int) -> dict[str, list[str]]:
+    """Rows of the table for training and for prediction."""
+    with ExitStack() as stack:
+        servers = {}
+        for place, (backend, how, environment) in places().items():
+            servers[place] = stack.enter_context(Server(backend, how, __file__, environment))
+            servers[place].ask(name)
+        first, failed = {}, set()
+        for place, server in servers.items():
+            try:
+                first[place] = json.loads(server.ask("first"))[0]
+            except RuntimeError:  # it cannot run the model
+                failed.add(place)
+        rows = {}
+        for action in ("fit", "predict"):
+            _settle(servers[OURS], action)
+            times: dict[str, list[float]] = {}
+            memory = {}
+            for round_ in range(rounds):
+                running = [place for place in servers if place not in failed]
+                for place in running[round_ % len(running) :] + running[: round_ % len(running)]:
+                    epochs = [json.loads(servers[place].ask(action)) for _ in range(3)]
+                    times.setdefault(place, []).extend(epoch[0] for epoch in epochs)
+                    memory[place] = epochs[-1][1]
+            rows[action] = _row(name, times, first, memory)
+    return rows
+
+
+def _settle(server: Server, action: str) -> None:
+    for _ in tqdm(range(SETTLED), desc="measuring", file=sys.stderr, leave=False):
+        _, _, status = json.loads(server.ask(action))
+        if not status:
+            return
+
+
+def _row(name: str, times: dict[str, list[float]], first: dict[str, float], memory: dict[str, int]) -> list[str]:
+    medians = {place: statistics.median(found) for place, found in times.items()}
+    ours = medians.pop(OURS)
+    best = min(medians, key=medians.__getitem__)
+    soonest = min(seconds for place, seconds in first.items() if place != OURS)
+    others = [f"{medians[p] * 1e3:.2f}" if p in medians else "-" for p in places() if p != OURS]
+    row = [name, f"{ours * 1e3:.2f}", *others, best, f"{medians[best] / ours:.2f}"]
+    return [*row, f"{first[OURS]:.2f}", f"{soonest:.2f}", f"{memory[OURS] / 1e6:.0f}", f"{memory[best] / 1e6:.0f}"]
+
+
+def main(names: list[str], rounds: int) -> None:
+    header = ["model", *places(), "best other", "faster by", "first step s", "best other's", "peak MB", "best other's"]
+    found = [measure(name, rounds) for name in tqdm(names or NAMES, desc="models", file=sys.stderr)]
+    for action, what in (("fit", "training"), ("predict", "prediction")):
+        rows = [each[action] for each in found]
+        ratios = [float(row[header.index("faster by")]) for row in rows]
+        print(table(f"{what}: ms a step; geometric mean {statistics.geometric_mean(ratios):.2f}", header, rows))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="the models (all)")
+    parser.add_argument("--rounds", type=int, default=3, help="of three epochs each (3)")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve is None:
+        main(options.names, options.rounds)
+    else:
+        serve(options.serve)
