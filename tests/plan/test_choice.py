@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core import engine_registry
 from dovetail.plan import choice
 from tests.conftest import ENGINES
 
@@ -260,3 +262,12 @@ def test_a_function_of_one_engine(engine):
 def test_unknown_engines():
     with pytest.raises(dt.errors.UnknownEngine, match="there is no engine 'fast'"):
         dt.function(lambda x: x, engine="fast")
+
+
+def test_libraries_that_come_later_leave_room_on_devices(monkeypatch):
+    monkeypatch.setattr(engine_registry, "_loaded", {})
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
+    monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")  # as the user says
+    engine_registry.share_devices()
+    assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+    assert os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "false"

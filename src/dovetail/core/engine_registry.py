@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -42,12 +43,14 @@ class BuiltIn(NamedTuple):
         library: its import name.
         install: how to install it.
         arrays: whose types its arrays may be: libraries by their import names, or `module:class`.
+        sharing: variables of the environment by which the library leaves a device's memory to others.
     """
 
     module: str
     library: str
     install: str
     arrays: tuple[str, ...] = ()
+    sharing: Mapping[str, str] = MappingProxyType({})
 
 
 BUILT_IN = {
@@ -58,9 +61,14 @@ BUILT_IN = {
         "jax",
         'pip install "dovetail[jax]"',
         ("jax", "jaxlib", "dovetail.engines.jax.dimensions:Dimensions"),
+        {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
     ),
     "tensorflow": BuiltIn(
-        "dovetail.engines.tensorflow", "tensorflow", 'pip install "dovetail[tensorflow]"', ("tensorflow",)
+        "dovetail.engines.tensorflow",
+        "tensorflow",
+        'pip install "dovetail[tensorflow]"',
+        ("tensorflow",),
+        {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
     ),
 }
 ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry points
@@ -184,7 +192,7 @@ def _load(name: str) -> Engine:
     if name in _forked:
         raise RuntimeError(_forked[name])
     if name in BUILT_IN:
-        module, library, install, _ = BUILT_IN[name]
+        module, library, install, *_ = BUILT_IN[name]
         if find_spec(library) is None:
             raise EngineNotInstalled(f"the engine {name!r} needs {library}, which is not installed: {install}")
         return importlib.import_module(module).engine
@@ -327,6 +335,14 @@ def chooses_engine() -> bool:
         current_engine()
         return _chooses
     return here
+
+
+def share_devices() -> None:
+    """Lets libraries that are imported from now on leave room for each other in the memory of a device."""
+    for name, found in BUILT_IN.items():
+        if name not in _loaded:
+            for variable, value in found.sharing.items():
+                os.environ.setdefault(variable, value)
 
 
 def tracing_engine() -> Engine | None:

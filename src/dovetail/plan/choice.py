@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import HOME, get_engine, list_engines
+from dovetail.core.engine_registry import HOME, get_engine, list_engines, share_devices
 from dovetail.core.locks import holding, make_lock
 from dovetail.graph.ir import Graph
 from dovetail.plan import store
@@ -70,6 +70,12 @@ class Candidate:
         is_open = engine.specializes and any(not t.spec.is_static for t in graph.inputs)
         self._home, self._is_home = home, engine is home
         self.plan = Plan(graph, engine, shapes if is_open else None, variants=engine.strategies[self.strategy])
+
+    def without_plan(self) -> Candidate:
+        """What was measured, without the programs and their memory."""
+        bare = Candidate(self.engine, self.strategy)
+        bare.times, bare.problem = self.times, self.problem
+        return bare
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs the plan on arrays of the home engine; the results are such arrays."""
@@ -186,6 +192,7 @@ class Choice:
     def _begin(self) -> None:
         if not self._is_known:
             self.candidates += _others(self.candidates)
+        share_devices()
         self._waiting = self.candidates[1:]
         self._measured = self._measure()
         later(self._prepare)
@@ -258,6 +265,7 @@ class Choice:
         self.chosen = best if replaces else first
         self.is_settled = True
         ranking = sorted((c for c in self._fit if c.times), key=lambda c: (c is not self.chosen, c.median))
+        self.candidates = [c if c is self.chosen else c.without_plan() for c in self.candidates]
         self._history.learn(self._graph, self._shapes, [c.measured for c in ranking])
         logger.info("%s", self)
 
