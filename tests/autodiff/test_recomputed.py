@@ -12,10 +12,17 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff.vjp import split
+from dovetail.core.engine_registry import get_engine
 from dovetail.graph.graph_def import GraphDef, import_definition
 from dovetail.graph.ir import Graph
+from dovetail.plan.optimize import optimized_copy
+from dovetail.plan.placement import Place
+from dovetail.plan.segment import Segment
 from tests.graph.random_edits import dump
 from tests.graph.test_edit import refused
+from tests.libraries import Library
+
+jax = Library("jax")
 
 BLOCKS, ROWS, WIDTH = 6, 8, 4
 
@@ -161,6 +168,18 @@ def test_numpy_takes_less_memory():
             used.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
     assert used[1] < 0.6 * used[0]
+
+
+def test_xla_takes_less_memory():
+    """It would merge what is computed again with what was computed before, if it saw that they are the same."""
+    used = []
+    for recomputes in (False, True):
+        jit = jax.jit
+        found, place = with_gradients(net(recomputes, 1000)), Place(get_engine("jax"))
+        segment = Segment(optimized_copy(found, place.engine), place)
+        compiled = jit(segment.function).lower(*values(1000)).compile()
+        used.append(compiled.memory_analysis().temp_size_in_bytes)
+    assert used[1] < 0.8 * used[0]
 
 
 # -- marks ------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """JAX's own ways: shapes of which it does not know all dimensions."""
 
+import numpy as np
 import pytest
 
+import dovetail as dt
 from dovetail import ops
 
 jax = pytest.importorskip("jax")
@@ -20,3 +22,14 @@ def test_symbolic_dimensions(name):
     function, expected = FUNCTIONS[name]
     given = jax.ShapeDtypeStruct(symbolic_shape("n, 4"), "float32")
     assert str(jax.eval_shape(function, given).shape) == expected
+
+
+@pytest.mark.parametrize("last", [[1.0, 2.0], [np.nan, np.inf], [-np.inf], 0.0, [], None])
+def test_barriers_change_no_bit_whatever_is_behind_them(last):
+    given = [np.float32([0.0, -0.0, np.nan, np.inf, 1e-40]), np.int32([3, -4]), np.bool_([True, False])]
+    given += [] if last is None else [np.float32(last)]
+    with dt.engine("jax"):
+        f = dt.function(lambda *xs: ops.optimization_barrier(xs))
+        for found, expected in zip(f(*given), given, strict=True):
+            assert found.numpy().tobytes() == expected.tobytes()
+            assert found.numpy().dtype == expected.dtype

@@ -151,8 +151,7 @@ class Changes(Editing):
 
         This takes less memory, and the time of these operations once more.  They are computed again together, from what
         they take from others, which is kept: of a deep net mark block after block, each by a call.  Gradients that are
-        asked for from then on do it; their numbers stay the same.  (Within one program XLA orders things by itself, and
-        on processors may keep as much as before; between a compiled function and its gradient less is kept anywhere.)
+        asked for from then on do it; their numbers stay the same.
 
         Args:
             operations: of the graph, or tensors that stand for theirs; those of branches and bodies of loops are marked

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from dovetail.core.dtypes import DType
+from dovetail.core.rules import EAGER, NATIVE, PROGRAM
 from dovetail.engines.jax.tables import rules
 from dovetail.engines.numpy_like import by_name, drops_imaginary, integer_power, transforms
 
@@ -73,4 +74,25 @@ def _(x: Any, dtype: DType) -> Any:
     return lax.convert_element_type(x.real if drops_imaginary(x.dtype.kind == "c", dtype) else x, dtype.numpy)
 
 
-rules["XlaOptimizationBarrier"] = lambda xs: tuple(lax.optimization_barrier(tuple(xs)))
+@rules("XlaOptimizationBarrier", layers=(EAGER, NATIVE))
+def _(xs: Any) -> Any:
+    return lax.optimization_barrier(tuple(xs))
+
+
+@rules("XlaOptimizationBarrier", layers=(PROGRAM,))
+def _(xs: Any) -> Any:
+    return lax.platform_dependent(*xs, cpu=_opaque, default=lambda *xs: lax.optimization_barrier(xs))
+
+
+def _opaque(*xs: Any) -> Any:
+    """The same values, of which XLA does not see that they are.
+
+    For processors it takes barriers out before it merges what is computed twice.  So here each value is chosen by what
+    is true of the last float among them, and only known once that is there.
+    """
+    last = next((x for x in reversed(xs) if jnp.issubdtype(x.dtype, jnp.floating) and x.size), None)
+    if last is None:
+        return lax.optimization_barrier(xs)
+    number = last.reshape(-1)[0]
+    is_there = (number == number) | (number != number)
+    return tuple(jnp.where(is_there, x, jnp.zeros((), x.dtype)) for x in xs)
