@@ -1,10 +1,10 @@
 """Choice: a graph on whichever engine is measured to run it fastest, in the calls that a program makes anyway.
 
-The candidates are the installed engines, each with its `strategies`.  Calls run on the one that can start at once,
-while a thread prepares the others, one after the other.  Each that is ready is tried, and the fastest so far takes the
-calls.  When all are ready they take turns; the two best do so once more.  One takes the place of the first only if it
-is more than a tenth faster.  Variables go to whichever engine runs, so all of this is real work: a training step is a
-step, wherever it is computed.
+The candidates are the installed engines, each with its `strategies`, and last the plans of two engines.  Calls run on
+the engine that can start at once, while a thread prepares the others, one after the other.  Each that is ready is
+tried, and the fastest so far takes the calls.  When all are ready they take turns; the two best do so once more.  One
+takes the place of the first only if it is more than a tenth faster.  Variables go to whichever engine runs, so all of
+this is real work: a training step is a step, wherever it is computed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dovetail.core.locks import holding, make_lock
 from dovetail.graph.ir import Graph
 from dovetail.plan import store
 from dovetail.plan.background import later
+from dovetail.plan.divided import PREFIX, WORTH, crossings, divided_plan, strategies
 from dovetail.plan.history import History
 from dovetail.plan.plan import Plan
 from dovetail.plan.store import Measured
@@ -54,6 +55,11 @@ class Candidate:
         self.problem = ""
 
     @property
+    def is_divided(self) -> bool:
+        """Whether a part of the graph is computed on another engine."""
+        return self.strategy.startswith(PREFIX)
+
+    @property
     def median(self) -> float:
         return statistics.median(self.times) if self.times else float("inf")
 
@@ -64,12 +70,16 @@ class Candidate:
     def make(self, graph: Graph, home: Engine, shapes: Sequence[Any]) -> None:
         """Makes the plan, without compiling it."""
         engine = get_engine(self.engine)
+        self._home, self._is_home = home, engine is home
+        is_open = any(not t.spec.is_static for t in graph.inputs)
+        if self.is_divided:
+            self.plan = divided_plan(graph, engine, self.strategy, shapes if is_open else None)
+            return
         if self.strategy not in engine.strategies:
             known = ", ".join(filter(None, engine.strategies)) or "none"
             raise ValueError(f"the engine {self.engine!r} has no strategy {self.strategy!r}; it has {known}.")
-        is_open = engine.specializes and any(not t.spec.is_static for t in graph.inputs)
-        self._home, self._is_home = home, engine is home
-        self.plan = Plan(graph, engine, shapes if is_open else None, variants=engine.strategies[self.strategy])
+        given = shapes if is_open and engine.specializes else None
+        self.plan = Plan(graph, engine, given, variants=engine.strategies[self.strategy])
 
     def without_plan(self) -> Candidate:
         """What was measured, without the programs and their memory."""
@@ -150,8 +160,9 @@ class Choice:
         except Exception as error:
             if candidate is self.chosen:
                 raise
+            results = self.chosen.run(arguments)  # which raises, too, if the program is at fault
             self._drop(candidate, error)
-            return self.chosen.run(arguments)
+            return results
         if counts:
             candidate.times.append(time.perf_counter() - start)
         return results
@@ -209,7 +220,10 @@ class Choice:
                 further = _strategies(candidate.engine, candidate.plan)
                 self.candidates += further
                 self._waiting += further
-            candidate.plan.prepare()
+            if candidate.is_divided and (seconds := crossings(candidate.plan)) > WORTH * self.chosen.median:
+                candidate.problem = f"left out, crossings would take {seconds * 1e3:.3g} ms"
+            else:
+                candidate.plan.prepare()
         except Exception as error:
             self._drop(candidate, error)
         del self._waiting[0]  # from now on it is ready
@@ -221,19 +235,16 @@ class Choice:
 
     def _measure(self) -> Iterator[tuple[Candidate, bool]]:
         """The candidates of the calls to come, until the choice is settled."""
-        tried = [self.chosen]
-        yield from self._turn(self.chosen, TRIAL)
-        while self._waiting or len(tried) < len(self._fit):
-            new = [c for c in self._fit if c.plan is not None and c not in tried and c not in self._waiting]
-            for candidate in new:
-                tried.append(candidate)
-                yield from self._turn(candidate, TRIAL)
-                if not candidate.problem and candidate.median < self.chosen.median:
-                    self.chosen = candidate
-            if not new:
-                yield self.chosen, False
         first = self.candidates[0]
-        rivals = self._near(tried, HOPELESS)
+        yield from self._turn(first, TRIAL)
+        yield from self._try_others()
+        if not self._is_known:
+            divided = strategies(self._graph, [c.engine for c in self._fit])
+            self.candidates += [Candidate(*way) for way in divided]
+            self._waiting = self.candidates[-len(divided) :] if divided else []
+            later(self._prepare)
+            yield from self._try_others()
+        rivals = self._near(self._fit, HOPELESS)
         for candidate in rivals:
             candidate.times.clear()
         for number in range(2):
@@ -244,6 +255,17 @@ class Choice:
         for candidate in best:
             yield from self._turn(candidate, 2 * TURN)
         self._settle(min(self._near(best, HOPELESS), key=lambda c: c.median), first)
+
+    def _try_others(self) -> Iterator[tuple[Candidate, bool]]:
+        """A trial of each candidate that was not tried yet, once it is ready; the fastest so far is chosen."""
+        while self._waiting or any(not c.times for c in self._fit):
+            new = [c for c in self._fit if not c.times and c not in self._waiting]
+            for candidate in new:
+                yield from self._turn(candidate, TRIAL)
+                if not candidate.problem and candidate.median < self.chosen.median:
+                    self.chosen = candidate
+            if not new:
+                yield self.chosen, False
 
     def _turn(self, candidate: Candidate, count: int) -> Iterator[tuple[Candidate, bool]]:
         for number in range(WARM + count):

@@ -25,7 +25,7 @@ from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import SHOWN
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place, check_pins, first_device, has_pinned_devices
-from dovetail.plan.schedule import Schedule
+from dovetail.plan.schedule import Schedule, Transfer
 from dovetail.plan.segment import Segment
 
 
@@ -129,6 +129,11 @@ class Plan:
     def segments(self) -> list[Segment]:
         """Its segments, in the order in which they run."""
         return self._schedule.segments
+
+    @property
+    def transfers(self) -> list[Transfer]:
+        """Its transfers, in the order in which they are made."""
+        return self._schedule.transfers
 
     def prepare(self) -> None:
         """Does beforehand what would take long at the first call, in any thread."""
