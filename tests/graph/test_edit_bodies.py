@@ -132,7 +132,7 @@ def test_edits_inside_of_a_body_that_the_loop_cannot_take_a11(graph, loop):
     with body.as_default():
         vector, ints = ops.sum(state, 0), ops.cast(state, "int32")
     refused(graph, ValueError, lambda: body.replace_all_uses(tanh.outputs[0], vector), "carries")
-    refused(graph, ValueError, lambda: body.prune([ints, *body.outputs[1:]]), "int32")
+    refused(graph, TypeError, lambda: body.prune([ints, *body.outputs[1:]]), "int32")
     refused(graph, ValueError, lambda: body.prune(body.outputs[:1]), "1 results, not 2")
     refused(graph, ValueError, lambda: body.placeholder(dt.spec(()), "more"), "Scan.*gives it")
     tanh.replace_input(0, state)

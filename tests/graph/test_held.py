@@ -208,3 +208,27 @@ def test_outputs_that_are_refused(graph):
     ]
     for edit, kind, message in add:
         refused(graph, kind, edit, message)
+
+
+@pytest.mark.parametrize("kind", MORE)
+def test_outputs_of_a_body_are_as_many_as_the_operation_needs(engine, graph, kind):
+    build, name, _ = MORE[kind]
+    result = build(graph.inputs[0])
+    body = result.op.body(name)
+    last, expected = body.outputs[0], run(graph, result)
+    for change in (
+        lambda: body.outputs.append(last),
+        lambda: body.outputs.pop(),
+        lambda: body.outputs.clear(),
+        lambda: setattr(body, "outputs", [last, last]),
+    ):
+        refused(graph, ValueError, change, r"results, not 1; give the operation another one, operation\.add_output")
+    with body.as_default():
+        other = dt.ops.cast(last, "int32")
+        twice = last * 2.0
+    refused(graph, TypeError, lambda: body.outputs.__setitem__(0, other), "int32")
+    refused(graph, ValueError, lambda: body.outputs.__setitem__(0, graph.inputs[0]), "belongs to the graph")
+    assert run(graph, result) == expected
+    body.outputs[0] = twice
+    graph.validate()
+    assert run(graph, result) != expected

@@ -72,3 +72,38 @@ def test_a_graph_in_the_middle_of_assignments(graph):
             value = variable.read()
         assert value.op.type == "IdentityN"
         program.validate()
+
+
+def test_graphs_of_sessions_stay_such():
+    graph = dt.SessionGraph("training")
+    with graph.as_default():
+        x = graph.placeholder(dt.spec(()), "x")
+        w = dt.Variable(graph.constant(np.float32(3.0)), name="w")
+        step = w.assign_add(x)
+        with graph.control_dependencies([step.op]):
+            after = ops.identity(w, name="after")
+        start = graph.initializer(name="start")
+        draw = ops.random.uniform(graph.key(7), (2,))
+    graph.add_to_collection("steps", step)
+    graph.add_to_collection("steps", start)
+    graph.add_to_collection("notes", "a word")
+    graph.add_to_collection("notes", object())
+    found = again(graph)
+    assert type(found) is dt.SessionGraph and found.name == "training" and str(found) == str(graph)
+    (variable,) = found.get_collection("variables")
+    assert variable is not w and variable.initial_value.graph is found
+    assert [x.name for x in found.get_collection("steps")] == [step.name, "start"]
+    assert found.get_collection("notes") == ["a word"]
+    session = dt.Session(found)
+    own = found.get_tensor(step.name)
+    assert session.run(["after:0", own], {"x:0": 2.0}) == [5.0, 5.0] and variable.numpy() == 5.0
+    assert session.run([own, own], {"x:0": 1.0}) == [6.0, 6.0]
+    session.run("start")
+    assert (float(variable), float(w)) == (3.0, 3.0)
+    first, second = session.run(draw.name), session.run(draw.name)
+    assert (first != second).any()
+    with found.as_default():
+        later = variable.assign(0.0)
+    assert session.run(variable) == 3.0 and session.run(later) == 0.0
+    found.validate()
+    assert after.graph is graph

@@ -121,3 +121,65 @@ def test_copies():
     graph = dt.function(exponential).graph(dt.spec(()))
     made = pickle.loads(pickle.dumps(dt.function(graph, passes=[tanh_to_exp])))
     assert float(made(ops.constant(0.0))) == 1.0
+
+
+def test_a_function_that_is_called_inside_of_another_is_edited_there(engine):
+    value = ops.constant([0.5, -0.25])
+    scale, counter = dt.Variable(2.0), dt.Variable(0.0)
+    bias = ops.constant(1.0)
+
+    @dt.function(passes=[tanh_to_exp])
+    def inner(a, by=1.0):
+        counter.assign_add(1.0)
+        return {"y": ops.tanh(a) * scale * by + bias, "a": a}
+
+    @dt.function
+    def outer(x):
+        before = ops.tanh(x)
+        found = inner(ops.square(x), by=3.0)
+        return before + found["y"], counter * 1.0
+
+    graph = outer.graph(dt.spec((2,)))
+    assert [op.type for op in graph if op.type in ("Tanh", "Exp")] == ["Tanh", "Exp"]
+    numbers = value.numpy()
+    found, count = outer(value)
+    np.testing.assert_allclose(found.numpy(), np.tanh(numbers) + np.exp(numbers**2) * 6 + 1, rtol=1e-5)
+    assert (float(count), float(counter)) == (1.0, 1.0)
+    with dt.GradientTape() as tape:
+        tape.watch(value)
+        tape.watch(bias)
+        total = ops.sum(outer(value)[0])
+    by_value, by_scale, by_bias = tape.gradient(total, [value, scale, bias])
+    wanted = 1 - np.tanh(numbers) ** 2 + 12 * numbers * np.exp(numbers**2)
+    np.testing.assert_allclose(by_value.numpy(), wanted, rtol=1e-4)
+    np.testing.assert_allclose(by_scale.numpy(), 3 * np.exp(numbers**2).sum(), rtol=1e-5)
+    assert float(by_bias) == 2.0
+
+
+def test_nested_functions_in_bodies_and_in_graphs_of_sessions(engine):
+    value = ops.constant([0.5, -0.25])
+    inner = dt.function(lambda a: ops.tanh(a) * 0.5, passes=[tanh_to_exp])
+    twice = dt.function(lambda x: ops.while_loop(lambda v: ops.sum(v) < 3.0, lambda v: (inner(v),), (x,))[0])
+    numbers = expected = value.numpy()
+    while expected.sum() < 3.0:
+        expected = np.exp(expected) * 0.5
+    np.testing.assert_allclose(twice(value).numpy(), expected, rtol=1e-5)
+    graph = dt.SessionGraph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    y = inner(x)
+    assert [op.type for op in graph.find(("Tanh", "Exp"))] == ["Exp"]
+    np.testing.assert_allclose(y.eval({x: numbers}), np.exp(numbers) * 0.5, rtol=1e-5)
+
+
+def test_errors_in_nested_passes_leave_the_graph_around_as_it_was():
+    @dt.graph_pass
+    def fails(graph):
+        raise RuntimeError("no")
+
+    inner = dt.function(lambda a: ops.tanh(a), passes=[fails])
+    graph = dt.SessionGraph()
+    x = graph.placeholder(dt.spec((2,)), "x")
+    before = str(graph)
+    with pytest.raises(RuntimeError, match="no"):
+        inner(x)
+    assert str(graph) == before

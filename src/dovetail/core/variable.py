@@ -294,6 +294,9 @@ class Variable(Operators):
         buffer = None if tensor is None else held_alone(tensor._value, tensor._engine)
         self.__dict__.update(state, _buffer=buffer, guard=Guard(), followers={})
 
+    def adopted(self, graph: Any) -> None:
+        """It belongs to a graph that was unpickled along with it."""
+
     def __jax_array__(self) -> Any:
         live = STATE.live(self)
         return self.read().__jax_array__() if live is self else live

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,7 +17,7 @@ from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.graph.cursor import Cursor, scope_of
-from dovetail.graph.journal import journal, note
+from dovetail.graph.journal import all_or_nothing, journal, note
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order, stands_before
 from dovetail.graph.outputs import Outputs
@@ -503,6 +503,15 @@ class GraphBase(Pins):
 
     @outputs.setter
     def outputs(self, tensors: Iterable[GraphTensor]) -> None:
+        with all_or_nothing() if self.holders() else nullcontext():
+            self.set_outputs(tensors)
+            self.check_held_outputs()
+
+    def check_held_outputs(self) -> None:
+        """Refuses outputs that do not fit the operations whose branch or body it is, which take over their shapes."""
+
+    def set_outputs(self, tensors: Iterable[GraphTensor]) -> None:
+        """`outputs = tensors`, where what holds the graph is changed, too."""
         self.check_changeable()
         before, self._outputs = self._outputs, Outputs(self, tensors)
         self.edited(lambda: setattr(self, "_outputs", before))

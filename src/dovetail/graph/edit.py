@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dovetail.core.errors import op_error
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.inference import infer_from, is_told, own_subgraph
 from dovetail.graph.journal import all_or_nothing, note
@@ -159,6 +160,21 @@ class Editing(Lookup):
             told.dovetail = True  # as `op_error` does
             raise told from None
 
+    def check_held_outputs(self) -> None:
+        for tensor in self.outputs:
+            self.check_tensor(tensor)
+        for holder in self.holders():
+            is_test = self is holder.attrs.get("condition")
+            wanted = ["bool"] if is_test else [t.dtype for t in holder.outputs]
+            given = [t.dtype for t in self.outputs]
+            if given != wanted:
+                is_count = len(given) != len(wanted)
+                what = f"{len(given)} results, not {len(wanted)}" if is_count else f"{given}, not {wanted}"
+                advice = "give the operation another one, operation.add_output()" if is_count else "cast them"
+                problem = f"{self.name!r}, which {holder.name!r} holds, would have {what}; {advice}."
+                raise op_error(ValueError if is_count else TypeError, holder.type, problem, where=holder.where)
+        self._tell_holders()
+
     def _tell_holders(self) -> None:
         """The operations whose subgraph this is take over the shapes of its outputs."""
         for holder in self.holders():
@@ -287,8 +303,7 @@ class Editing(Lookup):
             self.check_tensor(tensor)
         if outputs is not None:
             with all_or_nothing():
-                self.outputs = outputs
-                self._tell_holders()
+                self.outputs = list(outputs)
         kept = {t.op for t in (*self.outputs, *self.inputs)}
         removed = 0
         for op in reversed(self.operations):  # who takes its results was looked at before

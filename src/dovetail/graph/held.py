@@ -46,7 +46,7 @@ def add_output(operation: Operation, init: GraphTensor | None, parts: dict[str, 
         if not isinstance(tensor, GraphTensor) or tensor.graph is not graphs[name] or len(graphs[name].holders()) > 1:
             problem = f"{describe(tensor)} is no tensor of {operation.name}.body({name!r}), which it alone holds"
             raise op_error(ValueError, operation.type, f"{problem}.", where=operation.where)
-        graphs[name].outputs.append(tensor)
+        graphs[name].outputs.add(tensor)
     if len({tensor.dtype for tensor in parts.values()}) > 1:
         problem = f"{' and '.join(map(repr, parts.values()))} must be of one dtype; cast one of them."
         raise op_error(TypeError, operation.type, problem, where=operation.where)

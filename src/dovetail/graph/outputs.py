@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dovetail.graph.journal import journal, note
+from dovetail.graph.journal import all_or_nothing, journal, note
 from dovetail.graph.operation import GraphTensor
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 class Outputs(list[GraphTensor]):
     """The results of a graph, in order; a list like others.
+
+    Those of a branch or of a loop's body can be others, of the same dtypes and of shapes that fit, but not more or
+    fewer: `operation.add_output` gives the operation more.
 
     Args:
         graph: whose results they are; it is told of each change.
@@ -50,12 +53,23 @@ class Outputs(list[GraphTensor]):
             index.setdefault(tensor, []).append(number)
             self._graph.edited(partial(self._put, old, [number]))
 
+    def add(self, tensor: GraphTensor) -> None:
+        """`append`, while what holds the graph gets another output, too."""
+        self._changed(list.append, tensor)
+
+    def _changed(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        if journal.steps is not None:
+            note(partial(_restore, self, list(self)))
+        self._numbers = None
+        self._graph.edited()
+        return method(self, *args, **options)
+
     def __reduce__(self) -> Any:
         return list, (list(self),)
 
 
 def _restore(outputs: Outputs, tensors: list[GraphTensor]) -> None:
-    outputs[:] = tensors
+    outputs._changed(list.__setitem__, slice(None), tensors)
 
 
 def _changing(name: str) -> Callable[..., Any]:
@@ -63,11 +77,12 @@ def _changing(name: str) -> Callable[..., Any]:
 
     def change(self: Outputs, *args: Any, **options: Any) -> Any:
         self._graph.check_changeable()
-        if journal.steps is not None:
-            note(partial(_restore, self, list(self)))
-        self._numbers = None
-        self._graph.edited()
-        return method(self, *args, **options)
+        if not self._graph.holders():
+            return self._changed(method, *args, **options)
+        with all_or_nothing():
+            found = self._changed(method, *args, **options)
+            self._graph.check_held_outputs()
+        return found
 
     change.__name__, change.__doc__ = name, method.__doc__
     return change

@@ -47,9 +47,11 @@ def described(graph: Graph) -> tuple[Any, ...]:
     return graph.name, operations, list(map(at, graph.inputs)), list(map(at, graph.outputs)), closures, variables
 
 
-def rebuilt(name: str, operations: Any, inputs: Any, outputs: Any, closures: Any, variables: Any) -> Graph:
-    """A graph from what `described` gave."""
-    graph = provided.new_graph(name)
+def rebuilt(
+    name: str, operations: Any, inputs: Any, outputs: Any, closures: Any, variables: Any, make: Any = None
+) -> Graph:
+    """A graph from what `described` gave; `make` makes it, of its name."""
+    graph = (make or provided.new_graph)(name)
     added: list[Any] = []
     spans: dict[int, Span] = {}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 from dovetail.core.recording import building
@@ -17,6 +18,7 @@ from dovetail.core.value_kinds import default_graph
 from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.pickling import described, rebuilt
 from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import EFFECTS
 from dovetail.ops.random.generator import Generator
@@ -67,6 +69,20 @@ class SessionGraph(Graph):
             for op, assignments in other._belonging.items()
             if op in copies
         }
+
+    def __reduce__(self) -> Any:
+        """As other graphs; of collections, the variables, tensors, operations and words go along."""
+        numbers = {op: number for number, op in enumerate(self.operations)}
+        variables = {v for found in self._collections.values() for v in found if isinstance(v, Variable)}
+        notes = {
+            "in_order": list(self._in_order),
+            "draws": dict(self._draws),
+            "changes": [(numbers[a], change) for a, change in self._changes.items() if a in numbers],
+            "belonging": [(numbers[op], [numbers[a] for a in done]) for op, done in self._belonging.items()],
+            "first": [(v, v.initial_value.name) for v in variables if v.initial_value is not None],
+            "collections": {key: [_named(x) for x in found if _goes(x)] for key, found in self._collections.items()},
+        }
+        return _rebuilt, (notes, described(self))
 
     # variables
 
@@ -185,6 +201,31 @@ class SessionGraph(Graph):
         generator = Generator(seed + (draw << 32))
         with self.as_default() if trace.current_graph() is None else nullcontext():
             return generator.next_key()
+
+
+def _goes(x: Any) -> bool:
+    return isinstance(x, (Variable, GraphTensor, Operation, str))
+
+
+def _named(x: Any) -> Any:
+    """What stands in a collection, without the graph."""
+    return (type(x), x.name) if isinstance(x, (GraphTensor, Operation)) else x
+
+
+def _rebuilt(notes: dict[str, Any], description: tuple[Any, ...]) -> SessionGraph:
+    """A session graph from what `__reduce__` gave."""
+    graph: Any = partial(rebuilt, make=SessionGraph)(*description)
+    operations = graph.operations
+    graph._in_order, graph._draws = set(notes["in_order"]), Counter(notes["draws"])
+    graph._changes = {operations[number]: change for number, change in notes["changes"]}
+    graph._belonging = {operations[op]: [operations[a] for a in done] for op, done in notes["belonging"]}
+    for variable, name in notes["first"]:
+        variable.initial_value = graph.get_tensor(name)
+        variable.adopted(graph)
+    for key, found in notes["collections"].items():
+        known = [graph.as_graph_element(x[1]) if isinstance(x, tuple) else x for x in found]
+        graph.get_collection_ref(key)[:] = known
+    return graph
 
 
 def recording_graph() -> SessionGraph | None:

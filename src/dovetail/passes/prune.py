@@ -43,7 +43,7 @@ def _drop_results(op: Operation, numbers: list[int]) -> int:
         tensor.index = i
     for part in _subgraphs(op):
         if len(part.outputs) == width:  # the condition of a loop has a result of its own
-            part.outputs = [t for i, t in enumerate(part.outputs) if i not in numbers]
+            part.set_outputs([t for i, t in enumerate(part.outputs) if i not in numbers])
             part.prune()
     return len(numbers)
 

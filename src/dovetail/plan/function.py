@@ -31,7 +31,7 @@ from dovetail.core.recording import building, record_on, recording
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor, native_of
-from dovetail.core.value_kinds import kind_of, static_shape
+from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.graph.ir import Graph
 from dovetail.graph.results import collect
 from dovetail.graph.transplant import copy_graph
@@ -40,6 +40,7 @@ from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.plan.choice import Choice
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.history import History, steady
+from dovetail.plan.nested import added_to
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.plan import Plan
 from dovetail.plan.store import Way, replayed
@@ -117,8 +118,11 @@ class Function(Generic[P, R]):
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], call_key: Any) -> Any:
         leaves, structure = flatten((args, kwargs) if kwargs else args)
         is_computed = _TENSORS.issuperset(map(type, leaves)) or all(kind_of(v).is_computed for v in leaves)
-        if building.graphs or not is_computed:
-            return self._python(*args, **kwargs)  # inside another graph, or on an engine's own values: it takes part
+        if building.graphs or not is_computed:  # inside another graph, or on an engine's own values: it takes part
+            around = building.graphs[-1] if building.graphs else next((x.graph for x in leaves if is_recorded(x)), None)
+            if self._options.passes and around is not None:
+                return added_to(around, self._python, leaves, structure, bool(kwargs), self._apply_passes)
+            return self._python(*args, **kwargs)
         given, engine, key = self._classify(leaves, structure)
         concrete, rebuild = self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
         if call_key is not None and all(map(operator.is_, given, args)):
@@ -419,7 +423,9 @@ def function(
             graph as it is then.
         input_signature: a sequence of `spec`s, with None for dimensions that vary; then there is one trace.
         name: the name of its graph.
-        passes: functions that edit each graph that is traced, in this order; see `graph_pass`.
+        passes: functions that edit each graph that is traced, in this order; see `graph_pass`.  Where the function is
+            called while a graph is built, they edit what it adds to that.  On an engine's own values, as inside of
+            `jax.jit`, and on Keras' symbolic tensors nothing is traced, and they are not applied.
         engine: the name of the engine on which it runs, wherever its arguments are; or "auto", for the one that is
             measured to be the fastest, in the calls that the program makes.  If not given, it runs where its arguments
             are, or as `set_engine` says.

@@ -95,6 +95,12 @@ class TFVariable(DovetailVariable):
                         found.remove(self)
                 graph.add_to_collections([key for key in collections if self not in graph.get_collection(key)], self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "graph": None}  # which it is pickled along with, see `adopted`
+
+    def adopted(self, graph: Any) -> None:
+        self.graph = graph
+
     @property
     def op_name(self) -> str:
         return self.name.removesuffix(":0")

@@ -1,0 +1,58 @@
+"""Nested functions: the part that a compiled function adds to another graph, which its passes edit before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail.core.recording import record_on, recording
+from dovetail.core.spec import TensorSpec
+from dovetail.core.structure import unflatten
+from dovetail.core.table import OPS
+from dovetail.core.tensor import Tensor
+from dovetail.core.value_kinds import dtype_of
+from dovetail.graph import trace
+from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.graph.results import collect
+from dovetail.graph.transplant import transplant
+
+_TRACED = (GraphTensor, Tensor, np.ndarray, np.generic)  # what becomes an input of the part; the rest is static
+
+
+def added_to(
+    around: Graph, function: Callable[..., Any], leaves: Sequence[Any], structure: Any, has_kwargs: bool, edit: Any
+) -> Any:
+    """The result of a function, whose operations are added to a graph once they are edited.
+
+    Args:
+        around: the graph.
+        function: is called once.
+        leaves, structure: its arguments; positional ones, or a pair with those by name if `has_kwargs`.
+        edit: edits a graph of what the function does, whose outputs stay as many.
+    """
+    part = Graph(getattr(function, "__name__", "function"), around)
+    with record_on(tape.eager_only() for tape in recording.tapes), part.as_default():
+        given = [(leaf, _input(part, leaf)) if isinstance(leaf, _TRACED) else (leaf, leaf) for leaf in leaves]
+        call: Any = unflatten(structure, [own for _, own in given])
+        rebuild = collect(part, function(*call[0], **call[1]) if has_kwargs else function(*call))
+        count, assigned = len(part.outputs), list(part.state.assigned)
+        part.outputs = [*part.outputs, *(trace.read_variable(part, v) for v in assigned)]
+    edit(part)
+    mapped = {own: _known(around, leaf, own) for leaf, own in given if own is not leaf}
+    mapped |= {inner: _known(around, outer, inner) for outer, inner in part.captures.items()}
+    mapped |= {inner: trace.read_variable(around, v) for v, inner in part.state.inputs.items()}
+    found = transplant(part.operations, around, mapped).of(part.outputs)
+    for variable, value in zip(assigned, found[count:], strict=True):
+        trace.assign_variable(around, variable, value)
+    results: list[Any] = found[:count]
+    return rebuild(results)
+
+
+def _input(part: Graph, leaf: Any) -> GraphTensor:
+    return part.placeholder(TensorSpec(leaf.shape, dtype_of(leaf)), "arg")
+
+
+def _known(around: Graph, value: Any, own: GraphTensor) -> GraphTensor:
+    return trace.to_graph(value, own.dtype, around, OPS["Identity"])
