@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 _numbers = itertools.count()
 
 
+def _is_of_default_graph(value: Any) -> bool:
+    """Whether a value is a tensor of this thread's default graph, in which ops of it are recorded."""
+    return building.default is not None and getattr(value, "graph", None) is building.default
+
+
 class Variable(Operators):
     """A tensor that can be given a new value of the same shape and dtype.
 
@@ -202,7 +207,7 @@ class Variable(Operators):
 
         Returns:
             The variable, so that assignments can be chained; while a function is traced, too.  In a `SessionGraph`, the
-            tensor of its next value.
+            tensor of its next value; so, too, where the value is a tensor of the thread's default graph.
 
         Raises:
             ValueError: the shape differs, or the value is not known yet.
@@ -210,6 +215,8 @@ class Variable(Operators):
         self.check_shape(value)
         if building.graphs:
             return provided.assign(building.graphs[-1], self, value)
+        if _is_of_default_graph(value):
+            return provided.assign(building.default, self, value)
         if kind_of(value).is_symbolic:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
         if (engine := kind_of(value).autodiff(value)) is not None and engine is tracing_engine():
@@ -269,6 +276,9 @@ class Variable(Operators):
         return self._assign_changed(operator.sub, delta)
 
     def _assign_changed(self, change: Callable[[Any, Any], Any], delta: Any) -> Any:
+        if not building.graphs and _is_of_default_graph(delta):
+            with building.default.as_default():
+                return self._assign_changed(change, delta)
         operand = delta.read() if isinstance(delta, Variable) else delta  # before: a thread holds one guard at a time
         if building.graphs:
             value = change(self.read(), operand)

@@ -161,9 +161,9 @@ class Editing(Lookup):
             raise told from None
 
     def check_held_outputs(self) -> None:
-        for tensor in self.outputs:
-            self.check_tensor(tensor)
         for holder in self.holders():
+            for tensor in self.outputs:
+                self.check_tensor(tensor)
             is_test = self is holder.attrs.get("condition")
             wanted = ["bool"] if is_test else [t.dtype for t in holder.outputs]
             given = [t.dtype for t in self.outputs]

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 
+import dovetail as dt
 from dovetail.compat import tensorflow as tf
 
 v1 = tf.compat.v1
@@ -164,3 +165,28 @@ def test_rows_of_a_tensor_are_one(engine):
     assert rows.dtype == tf.float32 and not isinstance(tf.zeros([2]), tf.IndexedSlices)
     with pytest.raises(ValueError, match="dense_shape"):
         tf.convert_to_tensor(tf.IndexedSlices(rows.values, rows.indices))
+
+
+def test_assignments_are_recorded_once_a_graph_is_open(engine):
+    """As in TensorFlow, whose variables know no other way then; also of Dovetail's own, by what they are given."""
+    early, own = tf.Variable([1.0, 2.0]), dt.Variable([1.0, 2.0])
+    early.assign([3.0, 4.0])
+    assert early.numpy().tolist() == [3.0, 4.0]
+    x = v1.placeholder(tf.float32, [2])
+    v = v1.get_variable("v", [2], initializer=v1.zeros_initializer())
+    with v1.Session() as session:
+        for variable in (early, v, own):
+            before = variable.numpy().tolist()
+            steps = [
+                variable.assign(x), variable.assign_add(x), v1.assign(variable, [7.0, 7.0]),
+                v1.assign_sub(variable, [1.0, 2.0]),
+            ]  # fmt: skip
+            assert variable.numpy().tolist() == before
+            found = [session.run(step, {x: [5.0, 6.0]}).tolist() for step in steps]
+            assert found == [[5.0, 6.0], [10.0, 12.0], [7.0, 7.0], [6.0, 5.0]]
+            assert variable.numpy().tolist() == [6.0, 5.0]
+        session.run(v.assign([9.0, 9.0]).op)
+        assert session.run(v).tolist() == [9.0, 9.0]
+        with v1.control_dependencies([v.assign_add([1.0, 1.0])]):
+            after = v.read_value()
+        assert session.run(after).tolist() == [10.0, 10.0]

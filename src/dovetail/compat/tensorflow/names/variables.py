@@ -244,7 +244,8 @@ def assign(ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = 
 
     Source: `tf.compat.v1.assign`.
     """
-    return ref.assign(value)
+    with graph_mode.inside(graph_mode.graph()):
+        return ref.assign(value)
 
 
 @function("assign_add", "v1")
@@ -253,7 +254,8 @@ def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None =
 
     Source: `tf.compat.v1.assign_add`.
     """
-    return ref.assign_add(value)
+    with graph_mode.inside(graph_mode.graph()):
+        return ref.assign_add(value)
 
 
 @function("assign_sub", "v1")
@@ -262,7 +264,8 @@ def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None =
 
     Source: `tf.compat.v1.assign_sub`.
     """
-    return ref.assign_sub(value)
+    with graph_mode.inside(graph_mode.graph()):
+        return ref.assign_sub(value)
 
 
 def _scattering(title: str, change: Any) -> None:
