@@ -54,6 +54,8 @@ def cut(
     for op in needed:
         if op.type == "ReadVariableOp":
             part.state.inputs.setdefault(op.attrs["variable"], copies[op.outputs[0]])
+        elif op.type == "PlaceholderWithDefault" and (op.attrs["any_rank"] or op.attrs["shape"] is not None):
+            copies[op.outputs[0]].op.change(shape=None, any_rank=False)  # nothing is fed: it has its own shape
     with record_on(()), part.as_default():
         own = [trace.read_variable(part, x) if isinstance(x, Variable) else copies[x] for x in outputs]
         part.outputs = [*own, *copies.of(op.outputs[0] for op in asked if op.outputs)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core import infer
+from dovetail.core import infer, tensor_shape
 from dovetail.core.kinds import Anything, Eachs
 from dovetail.core.op import composite, primitive
+from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import ShapeLike
 from dovetail.core.tensor import Tensor
 from dovetail.ops.samples import array, ints, sample
 
@@ -63,9 +65,29 @@ def _(op: Any, *gs: Any) -> Any:
     return gs
 
 
-@composite("PlaceholderWithDefault", infer=infer.same, samples=[sample(array(2))])
-def placeholder_with_default(x: Anything) -> Tensor:
+def _of_any(x: TensorSpec, shape: Any, any_rank: bool) -> TensorSpec:
+    if any_rank:
+        return TensorSpec(None, x.dtype)
+    if shape is not None:
+        tensor_shape.shape_of(shape).merge_with(x.shape)
+    return x if shape is None else TensorSpec(shape, x.dtype)
+
+
+@composite(
+    "PlaceholderWithDefault",
+    infer=_of_any,
+    samples=[sample(array(2)), sample(array(2, 3), shape=(None, 3)), sample(array(2), any_rank=True)],
+)
+def placeholder_with_default(x: Anything, shape: ShapeLike = None, any_rank: bool = False) -> Tensor:
     """The value itself, unless another one is fed in its place where the graph runs.
+
+    Args:
+        x: any tensor.
+        shape: that of what may be fed, with None for dimensions that may be any; that of `x`, if not given.
+        any_rank: whether anything may be fed.
+
+    Raises:
+        ValueError: `x` has another shape.
 
     Source: `tf.compat.v1.placeholder_with_default`.
 

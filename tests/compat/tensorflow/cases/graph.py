@@ -272,6 +272,21 @@ def own_apply_gradients(v1, session):
     return [session.run(x), [v.name for v in v1.global_variables()]]
 
 
+def defaults(v1, session):
+    rows = v1.placeholder_with_default(np.ones((1, 2), "float32"), [None, 2])
+    anything = v1.placeholder_with_default(v1.constant(3.0), None)
+    fixed = v1.placeholder_with_default(v1.zeros([2]), [2])
+    shapes = [rows.shape.as_list(), fixed.shape.as_list()]
+    results = [rows * 2.0, anything + 1.0, fixed, v1.gradients(v1.reduce_sum(rows**2), rows)[0]]
+    found = [session.run(results), session.run(results, {rows: np.ones((3, 2)), anything: [1.0, 2.0]}), shapes]
+    for shape in ([3, 2], [1]):
+        try:
+            found.append(v1.placeholder_with_default(np.ones((1, 2), "float32"), shape).name)
+        except ValueError:
+            found.append("refused")
+    return found
+
+
 def beside_arrays(v1, session):
     x, n = v1.placeholder(v1.float32, [2]), v1.placeholder(v1.int32, [2])
     v, half = v1.Variable([1.0, 2.0]), v1.cast(x, v1.float16)
@@ -559,6 +574,7 @@ CASES = [
     in_graph("placeholder Variable (arrays beside)", beside_arrays),
     in_graph("variable_scope get_variable_scope (without a name)", scopes_without_a_name),
     in_graph("gradients (stopped)", stopped),
+    in_graph("placeholder_with_default (shapes)", defaults),
     in_graph("Operation Tensor placeholder (what they say of themselves)", operation),
     in_graph("AttrValue", edited),
     in_graph("RegisterGradient (of one operation)", gradient_of_one_operation),

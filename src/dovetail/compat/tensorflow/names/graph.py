@@ -85,20 +85,29 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 
     Source: `tf.compat.v1.placeholder`.
     """
+    return graph_mode.open_graph().placeholder(spec(_dims(shape), dtype), name)
+
+
+def _dims(shape: Any) -> list[int | None] | None:
+    """A shape as programs write it; None if not even its rank is said."""
     dims = shape if shape is None or hasattr(shape, "__iter__") else [shape]
-    dims = None if dims is None or getattr(dims, "rank", 0) is None else [None if d in (None, -1) else d for d in dims]
-    return graph_mode.open_graph().placeholder(spec(dims, dtype), name)
+    return None if dims is None or getattr(dims, "rank", 0) is None else [None if d in (None, -1) else d for d in dims]
 
 
 @function("placeholder_with_default", "v1")
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
     """What each run may be given, and else has.
 
+    Args:
+        input: what it has.
+        shape: that of what may be given; None if that may be anything.
+
     Source: `tf.compat.v1.placeholder_with_default`.
     """
     with graph_mode.inside(graph_mode.open_graph()) as graph:
         default = input if is_recorded(input) else graph.constant(ops.convert(input).numpy())
-        return ops.placeholder_with_default(default, name=name)
+        dims = _dims(shape)
+        return ops.placeholder_with_default(default, dims, dims is None, name=name)
 
 
 absent("sparse_placeholder", "Use K.placeholder(shape, sparse=True) of dovetail.backend.")
