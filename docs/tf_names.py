@@ -45,6 +45,9 @@ OWN_TESTS = {  # what names begin with that are tested by numbers of our own, an
     "train.write_graph": "test_checkpoints.py",
     "add_check_numerics_ops": "test_python_calls.py",
     "IndexedSlices": "test_modes.py",
+    "SparseTensorValue": "test_modes.py",
+    "sparse_placeholder": "test_modes.py",
+    "sparse.placeholder": "test_modes.py",
     **dict.fromkeys(["print", "Print"], "test_python_calls.py"),
     **dict.fromkeys(["DeviceSpec", *(f"config.{what}" for what in DEVICES)], "test_devices.py"),
     **dict.fromkeys(

@@ -62,7 +62,7 @@ def sources(inputs: Any) -> Any:
     Raises:
         TypeError: a sparse tensor is no placeholder.
     """
-    return _map_sparse(_source, inputs)
+    return map_sparse(_source, inputs)
 
 
 def _source(placeholder: SparseTensor) -> Fed:
@@ -115,9 +115,10 @@ def _text(value: Any) -> str:
     return f"a sparse value of shape {tuple(value.shape)}"
 
 
-def _map_sparse(function: Callable[[SparseTensor], Any], value: Any) -> Any:
+def map_sparse(function: Callable[[SparseTensor], Any], value: Any) -> Any:
+    """A structure of lists, tuples and dicts, with what a function makes of the sparse tensors in it."""
     if type(value) is SparseTensor:
         return function(value)
     if type(value) in (list, tuple):
-        return type(value)(_map_sparse(function, item) for item in value)
-    return {key: _map_sparse(function, item) for key, item in value.items()} if type(value) is dict else value
+        return type(value)(map_sparse(function, item) for item in value)
+    return {key: map_sparse(function, item) for key, item in value.items()} if type(value) is dict else value

@@ -190,3 +190,21 @@ def test_assignments_are_recorded_once_a_graph_is_open(engine):
         with v1.control_dependencies([v.assign_add([1.0, 1.0])]):
             after = v.read_value()
         assert session.run(after).tolist() == [10.0, 10.0]
+
+
+def test_sparse_tensors_are_fed_and_fetched(engine):
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.sparse_placeholder(tf.float32, [None, 3], name="x")
+        y = v1.sparse_tensor_dense_matmul(x, tf.ones([3, 2]))
+        given = v1.SparseTensorValue(np.int64([[0, 1], [1, 2]]), np.float32([2.0, 5.0]), [2, 3])
+        found, whole, again = session.run([y, tf.sparse.to_dense(x), {"x": x}], {x: given})
+        assert found.tolist() == [[2.0, 2.0], [5.0, 5.0]]
+        assert whole.tolist() == [[0.0, 2.0, 0.0], [0.0, 0.0, 5.0]]
+        assert type(again["x"]) is v1.SparseTensorValue and again["x"].dense_shape.tolist() == [2, 3]
+        np.testing.assert_array_equal(again["x"].indices, given.indices)
+        assert session.run(y, {x: (given.indices, given.values, (2, 3))}).shape == (2, 2)
+        assert session.run(y, {x: tf.SparseTensor(given.indices, given.values, [2, 3])}).shape == (2, 2)
+        with pytest.raises(ValueError, match="does not fit"):
+            session.run(y, {x: given._replace(dense_shape=[2, 4])})
+        with pytest.raises(TypeError, match="is sparse"):
+            session.run(y, {x: np.ones((2, 3))})

@@ -6,10 +6,12 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from dovetail import ops
+from dovetail.backend.feeding import map_sparse
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import nest_flatten
 from dovetail.compat.tensorflow.names.devices import allows_soft_placement
-from dovetail.compat.tensorflow.table import absent, function, value
+from dovetail.compat.tensorflow.names.sparse import SparseFetch, fed_parts
+from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
 from dovetail.core.structure import flatten, unflatten
@@ -110,8 +112,6 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         return ops.placeholder_with_default(default, dims, dims is None, name=name)
 
 
-absent("sparse_placeholder", "Use K.placeholder(shape, sparse=True) of dovetail.backend.")
-
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
 
@@ -132,9 +132,9 @@ class Session(sessions.Session):
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """Computes tensors, summaries among them, and runs operations; the rest is not looked at."""
-        leaves, structure = flatten(fetches)
+        leaves, structure = flatten(map_sparse(SparseFetch, fetches))
         given = [x.tensors if hasattr(x, "written") else x for x in leaves]
-        found = super().run(given, feed_dict)
+        found = super().run(given, fed_parts(feed_dict))
         pairs = zip(leaves, found, strict=True)
         return unflatten(structure, [x.written(f) if hasattr(x, "written") else f for x, f in pairs])
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.backend import feeding
 from dovetail.backend.sparse import SparseTensor
+from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.value_kinds import is_tensor
@@ -24,7 +28,61 @@ class TFSparseTensor(metaclass=Kind):
         return SparseTensor(ops.cast(ops.convert(indices), "int64"), ops.convert(values), dense_shape)
 
 
+class SparseTensorValue(NamedTuple):
+    """The parts of a sparse tensor as arrays: what is fed for one, and what a session gives of one.
+
+    Source: `tf.compat.v1.SparseTensorValue`.
+    """
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
 value("SparseTensor sparse.SparseTensor", TFSparseTensor)
+value("SparseTensorValue", SparseTensorValue)
+
+
+@function("sparse_placeholder sparse.placeholder", "v1")
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """A sparse tensor that each run is given; its rank must be known.
+
+    Source: `tf.compat.v1.sparse_placeholder`.
+    """
+    return feeding.sparse_placeholder(graph_mode.open_graph(), None if shape is None else tuple(shape), dtype, name)
+
+
+def fed_parts(feeds: Any) -> dict[Any, Any]:
+    """What is fed, with the parts of sparse placeholders in the place of these."""
+    found: dict[Any, Any] = {}
+    for key, given in dict(feeds or {}).items():
+        if isinstance(key, SparseTensor):
+            if type(given) in (tuple, SparseTensorValue):
+                indices, values, shape = map(np.asarray, given)
+                given = SparseTensor(indices, values, shape.tolist())
+            found |= zip(feeding.sources(key), feeding.given(key, given), strict=True)
+        else:
+            found[key] = given
+    return found
+
+
+class SparseFetch:
+    """A sparse tensor among the fetches of a run.
+
+    Attributes:
+        tensors: its parts that a run computes.
+    """
+
+    def __init__(self, tensor: SparseTensor) -> None:
+        self._dims = tensor.dims
+        self.tensors = [tensor.indices, tensor.values, *(dim for dim in tensor.dims if is_tensor(dim))]
+
+    def written(self, found: list[Any]) -> SparseTensorValue:
+        """The parts as arrays."""
+        indices, values, *others = found
+        left = iter(others)
+        dims = [next(left) if is_tensor(dim) else dim for dim in self._dims]
+        return SparseTensorValue(indices, values, np.array(dims, "int64"))
 
 
 @function("sparse.to_dense sparse_tensor_to_dense", scope=True)
