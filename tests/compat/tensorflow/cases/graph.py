@@ -181,9 +181,9 @@ def operation(v1, session):
     found += [op.node_def.name, op.node_def.op, list(op.node_def.input), op.op_def.name, len(op.traceback) > 0]
     found += [
         op.graph is v1.get_default_graph(),
-        [user.name for user in x.consumers()],
+        sorted({user.name for user in x.consumers()}),
         y.value_index,
-        op.control_inputs,
+        len(op.control_inputs),
     ]
     return [*found, step.op.run(), session.run([op, op], {x: np.ones((2, 3))}), y.eval({x: np.ones((2, 3))})]
 
