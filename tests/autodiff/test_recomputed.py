@@ -198,7 +198,7 @@ def test_marks():
     assert graph.recompute([x, y, z.op]) == 2  # an input is not computed
     assert x.op.span is None
     assert y.op.span is z.op.span is not None
-    assert graph.recompute([y], again=False) == 1
+    assert graph.recompute(y, again=False) == 1
     assert (y.op.span, len(spans(graph))) == (None, 1)
     other = dt.Graph("other").placeholder(dt.spec(()), "other")
     refused(graph, ValueError, lambda: graph.recompute([y, other]), "is not in the graph")

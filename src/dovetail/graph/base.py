@@ -99,6 +99,12 @@ class State:
                 self.unread.add(variable)
 
 
+def operations_in(given: Operation | GraphTensor | Iterable[Operation | GraphTensor]) -> list[Operation]:
+    """Operations that are given as they are, or as tensors; or one of them."""
+    several = [given] if isinstance(given, (Operation, GraphTensor)) else given
+    return [x.op if isinstance(x, GraphTensor) else x for x in several]
+
+
 class GraphBase(Pins):
     """The operations of a graph, in order, and what is known of them; `Graph` adds edits, parts and text."""
 
@@ -388,9 +394,9 @@ class GraphBase(Pins):
         """
         return self.add(OPS["NoOp"], [], {}, [], name=name, waits=self._members(operations))
 
-    def _members(self, given: Iterable[Operation | GraphTensor]) -> list[Operation]:
+    def _members(self, given: Operation | GraphTensor | Iterable[Operation | GraphTensor]) -> list[Operation]:
         """Operations of this graph, of which some are given as tensors."""
-        operations = [x.op if isinstance(x, GraphTensor) else x for x in given]
+        operations = operations_in(given)
         for operation in operations:
             self._check_member(operation)
         return operations

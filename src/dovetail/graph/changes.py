@@ -12,6 +12,7 @@ from dovetail.core.errors import describe, op_error
 from dovetail.core.kinds import Kind
 from dovetail.core.op import REQUIRED, Op
 from dovetail.core.table import OPS
+from dovetail.graph.base import operations_in
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.edit import Editing
 from dovetail.graph.held import add_output, body_of
@@ -106,7 +107,9 @@ class Changes(Editing):
         return new
 
     def override_gradients(
-        self, overrides: Mapping[str, str | None], within: Iterable[Operation | GraphTensor] | None = None
+        self,
+        overrides: Mapping[str, str | None],
+        within: Operation | GraphTensor | Iterable[Operation | GraphTensor] | None = None,
     ) -> int:
         """Gives operations that are there their gradients by name; those that are asked for from then on use them.
 
@@ -139,14 +142,16 @@ class Changes(Editing):
         checked = registered_overrides(overrides, "override_gradients")
         self.check_changeable()
         own = {cast("Graph", self), *self.subgraphs()}
-        chosen = self.operations if within is None else [x.op if isinstance(x, GraphTensor) else x for x in within]
+        chosen = self.operations if within is None else operations_in(within)
         for operation in chosen:
             (operation.graph if operation.graph in own else self)._check_member(operation)
         with all_or_nothing():
             reached = override_gradients(chosen, checked)
         return sum(operation.type in overrides for operation in reached)
 
-    def recompute(self, operations: Iterable[Operation | GraphTensor], again: bool = True) -> int:
+    def recompute(
+        self, operations: Operation | GraphTensor | Iterable[Operation | GraphTensor], again: bool = True
+    ) -> int:
         """Lets gradients compute operations again, when they need them, instead of keeping their results.
 
         This takes less memory, and the time of these operations once more.  They are computed again together, from what
