@@ -66,6 +66,8 @@ def _gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None 
         batch = dims_of(indices)[:count]
         params = ops.reshape(params, [-1, *dims_of(params)[count:]])
         found = _gather_nd(params, ops.reshape(indices, [-1, *dims_of(indices)[count:]]), 1)
+        if found.shape is None:
+            raise op_error(ValueError, "tf.gather_nd", "the last dimension of the indices must be known.")
         return ops.reshape(found, [*batch, *dims_of(found)[1:]], name=name)
     if count == 1:
         first, *others = dims_of(indices)[:-1]
