@@ -287,6 +287,45 @@ def defaults(v1, session):
     return found
 
 
+def losses(v1, session, x, y):
+    labels, predictions = v1.placeholder(v1.float32, [None, 3]), v1.placeholder(v1.float32, [None, 3])
+    classes, weights, one = v1.constant([0, 2, 1]), [[1.0], [0.0], [2.0]], v1.losses
+    reductions = [one.Reduction.NONE, *sorted({*one.Reduction.all()} - {one.Reduction.NONE})]
+    options = [{"reduction": each, "loss_collection": None} for each in reductions]
+    found = [one.mean_squared_error(labels, predictions, weights, **each) for each in options]
+    signs = v1.cast(labels > 0, v1.int32)
+    kept = [
+        one.absolute_difference(labels, predictions),
+        one.huber_loss(labels, predictions, delta=0.5),
+        one.log_loss(v1.sigmoid(labels), v1.sigmoid(predictions), 2.0),
+        one.hinge_loss(v1.cast(signs, v1.float32), predictions, weights),
+        one.sigmoid_cross_entropy(signs, predictions, label_smoothing=0.1),
+        one.softmax_cross_entropy(v1.one_hot(classes, 3), predictions, [1.0, 2.0, 0.0], label_smoothing=0.2),
+        one.sparse_softmax_cross_entropy(classes, predictions, weights=[1.0, 2.0, 0.0]),
+        one.sparse_softmax_cross_entropy(classes[:, None], predictions),
+        one.cosine_distance(v1.nn.l2_normalize(labels, 1), v1.nn.l2_normalize(predictions, 1), axis=1),
+        one.compute_weighted_loss(labels, 0.0),
+    ]
+    with v1.variable_scope("s", regularizer=v1.nn.l2_loss):
+        v1.get_variable("w", [2], initializer=v1.ones_initializer())
+    one.add_loss(v1.reduce_sum(labels))
+    total = one.get_total_loss()
+    found += [*kept, one.get_regularization_loss(), total, v1.gradients(total, predictions)[0]]
+    told = [len(one.get_losses()), len(one.get_regularization_losses())]
+    wrong = [
+        ((labels, predictions, [1.0, 2.0]), {}),
+        ((None, labels), {}),
+        ((labels, labels), {"reduction": "none such"}),
+    ]
+    for args, options in wrong:
+        try:
+            told.append(one.mean_squared_error(*args, **options).name)
+        except ValueError:
+            told.append("refused")
+    session.run(v1.global_variables_initializer())
+    return [session.run(found, {labels: x, predictions: y}), told]
+
+
 def beside_arrays(v1, session):
     x, n = v1.placeholder(v1.float32, [2]), v1.placeholder(v1.int32, [2])
     v, half = v1.Variable([1.0, 2.0]), v1.cast(x, v1.float16)
@@ -574,6 +613,15 @@ CASES = [
     in_graph("placeholder Variable (arrays beside)", beside_arrays),
     in_graph("variable_scope get_variable_scope (without a name)", scopes_without_a_name),
     in_graph("gradients (stopped)", stopped),
+    in_graph(
+        "losses.mean_squared_error losses.absolute_difference losses.huber_loss losses.log_loss losses.hinge_loss "
+        "losses.sigmoid_cross_entropy losses.softmax_cross_entropy losses.sparse_softmax_cross_entropy "
+        "losses.cosine_distance losses.compute_weighted_loss losses.add_loss losses.get_losses losses.get_total_loss "
+        "losses.get_regularization_losses losses.get_regularization_loss losses.Reduction",
+        losses,
+        array(3, 3),
+        array(3, 3),
+    ),
     in_graph("placeholder_with_default (shapes)", defaults),
     in_graph("Operation Tensor placeholder (what they say of themselves)", operation),
     in_graph("AttrValue", edited),

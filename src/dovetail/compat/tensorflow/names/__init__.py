@@ -16,6 +16,7 @@ from dovetail.compat.tensorflow.names import indexing as indexing
 from dovetail.compat.tensorflow.names import initializers as initializers
 from dovetail.compat.tensorflow.names import joining as joining
 from dovetail.compat.tensorflow.names import linalg as linalg
+from dovetail.compat.tensorflow.names import loss_functions as loss_functions
 from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math
 from dovetail.compat.tensorflow.names import nn as nn
