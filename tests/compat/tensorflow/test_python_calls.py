@@ -69,6 +69,15 @@ def test_gradients_pass_through_py_function(engine):
         np.testing.assert_allclose(a, w, rtol=1e-5)
 
 
+def test_py_function_gives_one_tensor_or_several(engine):
+    with v1.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [3])
+        one = tf.py_function(lambda a: a * 0.0, [x], tf.float32)
+        (only,) = tf.py_function(lambda a: (tf.reduce_sum(a),), [x], [tf.float32])
+        found = session.run([one, only], {x: X})
+    assert found[0].tolist() == [0.0, 0.0, 0.0] and found[1] == 6.0
+
+
 def test_python_is_called_in_functions_though_nobody_uses_the_result(engine):
     calls = []
 

@@ -32,7 +32,9 @@ class OnTensors:
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         found = self._function(*map(ops.convert, arrays))
-        return [np.asarray(x) for x in found] if isinstance(found, (list, tuple)) else found and np.asarray(found)
+        if isinstance(found, (list, tuple)):
+            return [np.asarray(x) for x in found]
+        return None if found is None else np.asarray(found)
 
     @property
     def gradient(self) -> OnTensors:
