@@ -6,6 +6,7 @@ what it gains: so it is measured while a model trains, and groups stay where the
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,9 @@ from keras.src.utils.python_utils import is_default
 
 SIZE = 32  # steps of a group
 STEPS = 10  # single ones that are measured; the first two trace, compile and make arrays
-GROUPS = 3  # that are measured; the first one traces and compiles
+GROUPS = 3  # that are measured; the first one makes arrays
+# Of the time that making a program takes, what training loses while another processor makes it.
+WAITED = 0.1 if (os.cpu_count() or 1) > 1 else 1.0
 LONG = 3e-3  # seconds: steps that take longer gain nothing
 SHOWN = 0.05  # seconds between two updates of a progress bar
 
@@ -27,8 +30,9 @@ Batch = tuple[int, int, list[Any]]  # as Keras gives them: the number of the fir
 class Pace:
     """How many steps are run in one call: one, unless groups turn out to be faster.
 
-    A group is another program, which takes about as long to make as that of a single step took.  So it is made when so
-    many steps were run, or are known to come, that half of their time is more than that.
+    A group is another program, which takes about as long to make as that of a single step took; it is made in the
+    background, while single steps go on.  So it is asked for when so many steps were run, or are known to come, that
+    half of their time is more than training loses by that.
 
     Args:
         is_settled: whether it stays at one.
@@ -39,6 +43,7 @@ class Pace:
 
     def __init__(self, is_settled: bool = False) -> None:
         self.size = 1
+        self._asks: bool | None = None  # whether to make the program of a group; None until it pays
         self._is_settled = is_settled
         self._done = 0  # steps that were run
         self._known = 0  # steps that were run, or were known to come
@@ -50,6 +55,16 @@ class Pace:
         """So many steps begin, if that is known."""
         self._known = self._done + (steps or 0)
         self._last = time.perf_counter()
+
+    def asks(self) -> bool:
+        """Whether the program of a group is to be made now; once it is there, `ready` says so."""
+        asks = bool(self._asks)
+        self._asks = False if asks else self._asks
+        return asks
+
+    def ready(self) -> None:
+        """The program of a group is there."""
+        self._times, self.size = [], SIZE
 
     def done(self, count: int, counts: bool = True) -> None:
         """A call of so many steps is over; its time may say nothing of the next calls, and then does not count."""
@@ -63,7 +78,7 @@ class Pace:
         if self.size == 1:
             self._look_at_steps()
         elif len(self._times) == GROUPS:
-            is_faster = min(self._times[1:]) < 0.9 * self._single  # the first of them traced and compiled
+            is_faster = min(self._times[1:]) < 0.9 * self._single  # the first of them made arrays
             self.size, self._is_settled = SIZE if is_faster else 1, True
 
     def _look_at_steps(self) -> None:
@@ -71,8 +86,9 @@ class Pace:
             return
         making, self._single = self._times[0], statistics.median(self._times[2:])
         self._is_settled = self._single > LONG
-        if not self._is_settled and max(self._known, self._done) * self._single / 2 > making:
-            self.size, self._times = SIZE, []
+        pays = max(self._known, self._done) * self._single / 2 > WAITED * making
+        if pays and self._asks is None and not self._is_settled:
+            self._asks = True
 
 
 def are_equal(batches: list[Any]) -> bool:

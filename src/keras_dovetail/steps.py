@@ -10,8 +10,10 @@ from keras.src import tree
 
 from dovetail import ops
 from dovetail.core.engine_registry import current_engine
+from dovetail.plan.background import later
 from dovetail.plan.function import Function
-from keras_dovetail.grouping import Batch, BatchHooks, Pace, are_equal, groups
+from dovetail.plan.plan import Plan
+from keras_dovetail.grouping import SIZE, Batch, BatchHooks, Pace, are_equal, groups
 from keras_dovetail.tensors import convert_to_tensor, is_tensor, narrowed
 
 Step = Callable[[Any], Any]
@@ -38,7 +40,7 @@ class Program:
         self._eagerly = eagerly
         self._keeps_all = keeps_all
         self._one: Step = step if eagerly else _Steps(step, name=name)
-        self._many: Step = _Steps(in_a_loop(step, keeps_all), name=f"{name}s")
+        self._many: _Steps = _Steps(in_a_loop(step, keeps_all), name=f"{name}s")
         self._paces: dict[str, Pace] = {}
 
     @property
@@ -63,6 +65,23 @@ class Program:
         if len(found) == 1 or not self._keeps_all:
             return found[-1]
         return tree.map_structure(lambda *parts: ops.concatenate(parts), *found)
+
+    def prepare_group(self, batch: Any, pace: Pace) -> None:
+        """Makes the program of a group of batches like this one, in the background; the pace is told once it is there.
+
+        It is traced here, since the scopes of Keras and of Dovetail are this thread's.
+        """
+        stacked = tree.map_structure(_stacked, *[batch] * SIZE)
+        concrete, engine = self._many.concrete(stacked), current_engine()
+        arrays = concrete.natives([leaf for leaf in tree.flatten(stacked) if leaf is not None], engine)
+
+        def make() -> None:
+            plan = concrete.plan_for(arrays, engine)
+            if isinstance(plan, Plan):
+                plan.prepare()
+            pace.ready()
+
+        later(make)
 
 
 def _given(value: Any, eagerly: bool = False) -> Any:
@@ -124,6 +143,8 @@ def run_all(
         hooks.show(status)
         hooks.end(end, found)
         pace.done(len(data), counts=not status)
+        if len(data) == 1 and pace.asks():
+            function.prepare_group(data[0], pace)
         if is_stopped():
             break
     hooks.finish()
