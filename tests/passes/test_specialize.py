@@ -87,3 +87,15 @@ def test_shapes_that_do_not_fit_are_refused():
     graph = copy_graph(traced(lambda x, y: x + y, dt.spec((None,)), dt.spec((None,))))
     with pytest.raises(ValueError, match=r"AddV2 at test_specialize.py:\d+"):
         specialize(graph, [(2,), (3,)])
+
+
+def test_shapes_that_a_loop_keeps_for_another(engine):
+    """What a scan stacks of its steps is known where it is the same in each, as shapes for gradients are."""
+
+    @dt.function(input_signature=[dt.spec((None, 2))])
+    def kept(x):
+        _, shapes = ops.scan(lambda carry, _: (carry, ops.shape(carry)), x, length=3)
+        return ops.scan(lambda carry, shape: (carry + 1.0, ops.reshape(ops.reshape(carry, (-1,)), shape)), x, shapes)[1]
+
+    x = np.arange(6, dtype="float32").reshape(3, 2)
+    np.testing.assert_allclose(kept(x), np.stack([x, x + 1, x + 2]))

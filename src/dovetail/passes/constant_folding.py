@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,8 @@ def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
     for name, carried, others in SUBGRAPH_CALLS[op.type](*op.args):
         inner = op.attrs[name]
         news: set[GraphTensor] = set()
-        for own, given in zip(inner.inputs[len(carried) :], others, strict=True):
+        slices = _slices(op, others) if op.type == "Scan" else []
+        for own, given in zip(inner.inputs[len(carried) :], [*slices, *others[len(slices) :]], strict=True):
             if given in refined or type(given) is TensorSpec:
                 news |= _refine(own, given.shape)
             elif given.op.type == "Const" and own.is_used:
@@ -108,6 +110,20 @@ def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
         news = _refine_carried(inner, carried)
         changes += propagate(inner, news) if news else 0
     return changes
+
+
+def _slices(scan: Operation, specs: Sequence[Any]) -> list[Any]:
+    """What a scan gives its body of each of the xs: a constant, where another scan made the same in each step."""
+    return [_in_each_step(x, spec) for x, spec in zip(scan.args[scan.op.index_of("xs")], specs, strict=False)]
+
+
+def _in_each_step(stacked: GraphTensor, spec: TensorSpec) -> GraphTensor | TensorSpec:
+    """The constant, in the body, of which a scan stacked one for each step; the spec of a slice, if it was none."""
+    op = stacked.op
+    if op.type != "Scan" or stacked.index < (op.layout[op.op.index_of("init")] or 0):
+        return spec
+    made = op.attrs["body"].outputs[stacked.index]
+    return made if made.op.type == "Const" else spec
 
 
 def _refine_carried(body: Graph, carried: Sequence[GraphTensor]) -> set[GraphTensor]:
