@@ -28,7 +28,7 @@ WEIGHTS = np.array([2.0, -3.0, 0.25], "float32")
 BOUND, STRENGTH = 1.0, 0.5
 
 
-@dt.RegisterGradient("GuidedRelu")
+@dt.RegisterGradient("Guided")
 def guided_relu(op, gradient):
     """Of a relu, whose results are positive where it lets anything through."""
     return ops.where(ops.logical_and(op.outputs[0] > 0.0, gradient > 0.0), gradient, 0.0)
@@ -48,7 +48,7 @@ def clipped(op, gradient):
 
 OVERRIDES = {
     "plain": {},
-    "guided": {"Relu": "GuidedRelu"},
+    "guided": {"Relu": "Guided"},
     "reversed": {"Identity": "Reversed"},
     "clipped": {"Identity": "Clipped"},
 }

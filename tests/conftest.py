@@ -93,7 +93,7 @@ def _settings():
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 STATM = Path("/proc/self/statm")  # Linux says there how many pages are in memory
-LARGE, GROWN = 1.5e9, 0.4e9  # bytes
+LARGE, GROWN = 1.5e9, 0.2e9  # bytes
 
 
 class Memory:

@@ -23,6 +23,7 @@ from tests.libraries import require
 require("torch", "the pages show every engine")
 require("jax", "the pages show every engine")
 
+from dovetail.autodiff import registry
 from dovetail.core.table import OPS
 from dovetail.core.user_ops import unregister_op
 from tests.packages import install
@@ -35,10 +36,11 @@ FILE = re.compile(r"# (\w+)\.py\n")
 
 @pytest.fixture
 def undisturbed(monkeypatch, tmp_path):
-    """A folder to import from; the op table and the engines are afterwards as they were."""
+    """A folder to import from; the op table, gradients and engines are afterwards as they were."""
     module = sys.modules["dovetail.core.engine_registry"]
     monkeypatch.setattr(module, "_loaded", dict(module._loaded))
     monkeypatch.setattr(module, "_default", None)
+    monkeypatch.setattr(registry, "_registered", {})  # gradients, whose names pages share
     monkeypatch.syspath_prepend(tmp_path)
     before = set(OPS)
     yield tmp_path

@@ -7,7 +7,7 @@ import dovetail as dt
 from dovetail import ops
 
 
-@dt.RegisterGradient("GuidedRelu")
+@dt.RegisterGradient("GuidedOfTests")
 def _(op, g):
     """Springenberg et al. (2014): only positive gradients pass."""
     return ops.where(ops.logical_and(g > 0, op.outputs[0] > 0), g, 0.0)
@@ -44,7 +44,7 @@ def test_guided_backpropagation(engine):
     x = ops.constant([1.0, 2.0, -3.0])
 
     def guided():
-        return dt.gradient_override_map({"Relu": "GuidedRelu"})
+        return dt.gradient_override_map({"Relu": "GuidedOfTests"})
 
     def plain():
         return dt.gradient_override_map({})
@@ -71,13 +71,13 @@ def test_graph_override_map():
         before = ops.tanh(x)
         with graph.gradient_override_map({"Tanh": "Tripled", "Relu": "Tripled"}):
             inside = ops.tanh(x)
-            with graph.gradient_override_map({"Tanh": "GuidedRelu"}):
+            with graph.gradient_override_map({"Tanh": "GuidedOfTests"}):
                 nested = ops.tanh(ops.relu(x))
             with other.as_default():
                 elsewhere = ops.tanh(z)
         after = ops.tanh(x)
     assert [dict(t.op.overrides).get("Tanh") for t in (before, inside, nested, elsewhere, after)] == [
-        None, "Tripled", "GuidedRelu", None, None,
+        None, "Tripled", "GuidedOfTests", None, None,
     ]  # fmt: skip
     assert nested.op.inputs[0].op.overrides["Relu"] == "Tripled"
     with graph.as_default():
@@ -121,9 +121,9 @@ def test_unknown_names():
     x = ops.constant(1.0)
     with dt.GradientTape() as tape:
         tape.watch(x)
-        with dt.gradient_override_map({"Tanh": "GuidedRelo"}):
+        with dt.gradient_override_map({"Tanh": "GuidedOfTest0"}):
             y = ops.tanh(x)
-    with pytest.raises(LookupError, match=r"Tanh at test_registry.py:\d+.*'GuidedRelo'; did you mean GuidedRelu"):
+    with pytest.raises(LookupError, match=r"Tanh at test_registry.py:\d+.*'GuidedOfTest0'; did you mean GuidedOfTests"):
         tape.gradient(y, x)
     graph = dt.Graph()
     with graph.as_default():
@@ -154,8 +154,8 @@ def test_unknown_names_like_no_other():
 
 
 def test_taken_names():
-    with pytest.raises(KeyError, match=r"'GuidedRelu', that of .*test_registry.py:\d+; choose"):
-        dt.RegisterGradient("GuidedRelu")(lambda op, g: g)
+    with pytest.raises(KeyError, match=r"'GuidedOfTests', that of .*test_registry.py:\d+; choose"):
+        dt.RegisterGradient("GuidedOfTests")(lambda op, g: g)
     with pytest.raises(KeyError, match="'MatMul', that of <op MatMul>"):
         dt.RegisterGradient("MatMul")(lambda op, g: g)
     with pytest.raises(TypeError, match="a str"):
@@ -237,7 +237,7 @@ def test_a_compiled_function_under_maps_a15(made):
         for order in ([TRIPLE, None, TRIPLE], [None, TRIPLE, None]):
             f = COMPILED[made]()
             assert [slope(f, m) for m in order] == [3 if m else 1 for m in order]
-        with dt.gradient_override_map({"Tanh": "GuidedRelu"}):
+        with dt.gradient_override_map({"Tanh": "GuidedOfTests"}):
             assert slope(COMPILED[made](), TRIPLE) == 3
 
 
@@ -248,7 +248,7 @@ def test_first_calls_inside_and_outside_of_a_map_a15(engine):
 
 @pytest.mark.parametrize("body", [ops.tanh, loop])
 def test_importing_under_a_map_a15(body):
-    for own in (None, {"Tanh": "GuidedRelu"}):
+    for own in (None, {"Tanh": "GuidedOfTests"}):
         source, graph = of_graph(body, own), dt.Graph()
         before = [op.overrides for op in source.operations]
         x = graph.placeholder(dt.spec(()), "x")

@@ -100,7 +100,9 @@ def _stack(rows: Values, stacked: Values, count: Any, of_zeros: Callable[[], Val
         return [row.stack() for row in rows]
     known = [-1 if y.shape.rank is None else [-1 if n is None else n for n in y.shape] for y in stacked]
     shapes = tf.cond(
-        count > 0, lambda: [tf.constant(k, tf.int32) for k in known], lambda: [tf.shape(y) for y in of_zeros()]
+        tf.greater(count, 0),
+        lambda: [tf.constant(k, tf.int32) for k in known],
+        lambda: [tf.shape(y) for y in of_zeros()],
     )
     return [
         tf.raw_ops.TensorListStack(input_handle=row.flow, element_shape=shape, element_dtype=row.dtype)
