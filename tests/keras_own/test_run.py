@@ -19,7 +19,7 @@ FOLDERS = (
     *("activations", "callbacks", "initializers", "layers", "losses", "metrics", "models", "ops", "optimizers"),
     *("random", "saving", "trainers", "utils", "wrappers"),
 )
-ONE_IN = {"numpy": 75, "torch": 180, "jax": 300}  # of the tests, always the same; jax compiles what each calls
+ONE_IN = {"numpy": 150, "torch": 300, "jax": 500}  # of the tests, always the same; jax compiles what each calls
 PARTS = [[folder] for folder in FOLDERS] if WHOLE else [list(FOLDERS)]  # each run in a process of its own
 
 
