@@ -1,7 +1,7 @@
 """K against its oracle: every case of `cases/`, on every engine.
 
-On numpy they run in every way.  On the others they run eagerly, and a twelfth of them, always the same, compiled and on
-placeholders: what is traced is one for all engines, and `tests/ops` runs and compiles every op on every engine.  jax
+On numpy they run in every way.  On the others they run eagerly, and a sixteenth of them, always the same, compiled and
+on placeholders: what is traced is one for all engines, and `tests/ops` runs and compiles every op on every engine.  jax
 compiles each new call: there the first case of each function runs eagerly, and a fifth of the others.
 DOVETAIL_TEST_WHOLE=1 runs all.
 """
@@ -35,7 +35,7 @@ FIRST = {case.functions[0]: case for case in reversed(CASES)}
 def is_run(case: Case, way: str, engine: str) -> bool:
     if engine == "numpy" or (way == "eager" and (engine != "jax" or FIRST[case.functions[0]] is case)):
         return True
-    return in_sample(f"{case}-{way}", one_in=5 if way == "eager" else 12)
+    return in_sample(f"{case}-{way}", one_in=5 if way == "eager" else 16)
 
 
 RUNS_ON_ENGINES = [(case, way, engine) for engine in ENGINES for case, way in RUNS if is_run(case, way, engine)]

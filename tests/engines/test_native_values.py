@@ -24,7 +24,7 @@ FIRST = dict(reversed(DIFFERENTIABLE))  # op → the number of its first sample
 
 def traced(way):
     """The cases that a library traces, which takes long: the first of each op, and a sample of the others."""
-    return [(op, n) for op, n in DIFFERENTIABLE if FIRST[op] == n or in_sample(f"{way}-{op.name}-{n}", one_in=4)]
+    return [(op, n) for op, n in DIFFERENTIABLE if FIRST[op] == n or in_sample(f"{way}-{op.name}-{n}", one_in=8)]
 
 
 class Case:

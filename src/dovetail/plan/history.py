@@ -34,7 +34,7 @@ class History:
         """The ways to be considered, the most likely first; one that is sure; none if nothing is known."""
         if self.fixed is not None:
             return [self.fixed]
-        kept = store.read(store.key_of(graph, shapes))
+        kept = store.measured(graph, shapes)
         if kept is not None and kept.ranking[0].engine in list_engines():
             return [kept.ranking[0][:2]]
         return self._latest[:2] if len(self._latest) > 1 else []
@@ -42,7 +42,7 @@ class History:
     def learn(self, graph: Graph, shapes: Sequence[Any], ranking: Sequence[Measured]) -> None:
         """A choice was settled: what was measured, the chosen way first."""
         self._latest = [measured[:2] for measured in ranking]
-        store.write(store.key_of(graph, shapes), graph.name, shapes, ranking)
+        store.keep(graph, shapes, ranking)
 
 
 def steady() -> Way:

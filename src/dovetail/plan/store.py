@@ -111,6 +111,17 @@ def replayed(path: str | Path) -> Way:
     raise op_error(ValueError, "function", problem)
 
 
+def measured(graph: Graph, shapes: Sequence[Any]) -> Entry | None:
+    """What is kept of a graph; None if it is nothing that can be used."""
+    return None if folder() is None else read(key_of(graph, shapes))
+
+
+def keep(graph: Graph, shapes: Sequence[Any], ranking: Sequence[Measured]) -> None:
+    """Keeps what was measured of a graph, where anything is kept."""
+    if folder() is not None:
+        write(key_of(graph, shapes), graph.name, shapes, ranking)
+
+
 def read(key: str) -> Entry | None:
     """What is kept under a key; None if it is nothing that can be used."""
     where = folder()
