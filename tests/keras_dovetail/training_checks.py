@@ -318,6 +318,23 @@ def check_optimizers():
         assert wanted[-1] < wanted[0]
 
 
+def check_adam_is_one_op():
+    """With the numbers of Keras' own update, which runs where a class of the user's overrides it, or for amsgrad."""
+
+    class Own(keras.optimizers.Adam):
+        def update_step(self, gradient, variable, learning_rate):
+            return super().update_step(gradient, variable, learning_rate)
+
+    cases = [*((name, {"weight_decay": 0.1}) for name in ENGINES), ("numpy", {"amsgrad": True})]
+    for name, options in cases:
+        with dt.engine(name):
+            models = [mlp(kind(1e-2, **options)) for kind in (keras.optimizers.Adam, Own)]
+            near(*map(losses, models))
+        (concrete, _), *_ = models[0].train_function._one._traces.values()
+        types = [op.type for op in concrete.graph.operations]
+        assert types.count("AdamStep") == (0 if "amsgrad" in options else len(models[0].trainable_weights)), types
+
+
 def check_weights_of_classes_and_samples():
     weights = {0: 1.0, 1: 2.0, 2: 0.5}
     by_sample = losses(mlp(), sample_weight=np.float32([weights[y] for y in Y]))

@@ -35,6 +35,7 @@ from dovetail.ops.nn.fused import *
 from dovetail.ops.nn.local import *
 from dovetail.ops.nn.losses import *
 from dovetail.ops.nn.normalization import *
+from dovetail.ops.nn.optimizers import *
 from dovetail.ops.nn.pool import *
 from dovetail.ops.nn.rectifier import *
 from dovetail.ops.nn.softmax import *

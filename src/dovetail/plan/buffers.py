@@ -29,7 +29,7 @@ class BufferPlan:
     Attributes:
         specs: the buffers of the arena.
         of: operation → number of its buffer.
-        spares: operation → number of the variable whose spare buffer it writes into.
+        spares: tensor → number of the variable whose spare buffer its operation writes it into.
         owned: per variable that is assigned, whether its new buffer is known to nobody else.
         leaves: per input, whether what is returned may be a view of it.
     """
@@ -37,7 +37,7 @@ class BufferPlan:
     def __init__(self) -> None:
         self.specs: list[TensorSpec] = []
         self.of: dict[Operation, int] = {}
-        self.spares: dict[Operation, int] = {}
+        self.spares: dict[GraphTensor, int] = {}
         self.owned: list[bool] = []
         self.leaves: list[bool] = []
 
@@ -86,9 +86,8 @@ def plan_buffers(
     returned = {aliases.root(t) for t in (*outputs, *states)}
     plan.leaves = [aliases.root(t) in returned for t in inputs]
     if engine.out_rules:
-        for number, (tensor, owned) in enumerate(zip(states, plan.owned, strict=True)):
-            if owned and _plannable(tensor.op, engine):
-                plan.spares[tensor.op] = number
+        owned = {t: number for number, t in enumerate(states) if plan.owned[number] and _plannable(t.op, engine)}
+        plan.spares = {t: number for t, number in owned.items() if owned.keys() >= {*t.op.outputs}}
         _fill_arena(plan, operations, engine, aliases, known)
     return plan
 
@@ -106,7 +105,7 @@ def _fill_arena(
                 free.setdefault(tensor.spec, []).append(held.pop(tensor))
 
     for at, op in enumerate(operations):
-        out = op.outputs[0] if op.outputs else None
+        out = op.outputs[0] if len(op.outputs) == 1 else None
         dying = [t for t in {aliases.root(t): None for t in op.inputs} if last[t] == at]
         if out is not None and aliases.root(out) not in kept and _plannable(op, engine):
             release([t for t in dying if _may_overwrite(op, t, aliases)])

@@ -132,8 +132,9 @@ class _Writer:
         return self.engine.rule_for(op, out, self.place.variants)
 
     def _target(self, op: Operation) -> str | None:
-        if op in self.buffers.spares:
-            return f"s{self.buffers.spares[op]}"
+        spares = [f"s{self.buffers.spares[t]}" for t in op.outputs if t in self.buffers.spares]
+        if spares:
+            return f"({', '.join(spares)})" if op.op.returns_tuple else spares[0]
         return f"b{self.buffers.of[op]}" if op in self.buffers.of else None
 
     def _arguments(self, op: Operation) -> list[str]:

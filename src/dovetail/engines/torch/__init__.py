@@ -12,6 +12,7 @@ from dovetail.engines.torch import (  # noqa: F401
     images,
     linalg,
     nn,
+    optimizers,
     random,
     recurrent,
     reductions,
