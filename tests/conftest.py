@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -15,6 +16,7 @@ import pytest
 
 import dovetail as dt
 import tests.libraries  # noqa: F401  which hides what is not to be there
+from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.recording import building
 
 collect_ignore_glob = ["*/keras3_*.py", "*_checks.py"]  # run by processes of their own, with Keras
@@ -94,15 +96,18 @@ def _settings():
 
 STATM = Path("/proc/self/statm")  # Linux says there how many pages are in memory
 LARGE, GROWN = 1.5e9, 0.2e9  # bytes
+MODULES = 200  # as a library has, and few tests
 
 
 class Memory:
-    """Drops what XLA compiled for tests that are over, where a process grew large: each program takes a megabyte."""
+    """What tests keep in memory: what XLA compiled is dropped, what libraries are is not looked through for garbage."""
 
     limit = LARGE
+    modules = 0  # that were imported when the objects there were were last frozen
 
     @classmethod
     def bound(cls) -> None:
+        """Drops what XLA compiled for tests that are over in a large process: each program takes a megabyte."""
         if cls.used() > cls.limit:
             if "jax" in sys.modules:
                 sys.modules["jax"].clear_caches()
@@ -110,12 +115,29 @@ class Memory:
             ctypes.CDLL(None).malloc_trim(0)
             cls.limit = max(LARGE, cls.used() + GROWN)
 
+    @classmethod
+    def freeze(cls) -> None:
+        """Keeps what libraries that were imported made, millions of objects, out of garbage collections."""
+        if len(sys.modules) > cls.modules + MODULES:
+            gc.collect()
+            gc.freeze()
+            cls.modules = len(sys.modules)
+
     @staticmethod
     def used() -> int:
         return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    with no_garbage_collection():
+        result = yield
+    Memory.freeze()
+    return result
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
+    Memory.freeze()
     if STATM.exists():
         Memory.bound()

@@ -9,6 +9,7 @@ A module of other things `tell`s them, for tests that compare backends.
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import os
 import subprocess
@@ -40,6 +41,8 @@ def tell(found: Any) -> None:
 
 
 def _outcome(check: Callable[[], None]) -> str:
+    gc.collect()
+    gc.freeze()  # what libraries are takes half a second to look through, and Keras does so as often as it is told
     try:
         check()
     except (Exception, pytest.fail.Exception):

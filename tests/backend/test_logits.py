@@ -19,12 +19,10 @@ FROM_PROBABILITIES = 15.333239  # of a probability of 1 for what is 0; the score
 
 @pytest.fixture(autouse=True)
 def _nothing_stays():
-    gc.freeze()  # what was there before takes half a second to look through, each time
     before = set(logits._memory)
     yield
     gc.collect()
     assert set(logits._memory) <= before
-    gc.unfreeze()
 
 
 def forty():
