@@ -2,7 +2,7 @@
 
 A process for each of them holds a model, and they take turns.  Each of the others runs twice: as it is, and with an
 environment that lets glibc keep memory, as Dovetail does.  What is compared is the median epoch, once the engine is
-chosen; the time to the first step and peak memory stand beside it.
+chosen; the time to the first step, peak memory and the share of the rate of a product of matrices stand beside it.
 
     python benchmarks/auto.py [--rounds 3] [MLP CNN LSTM GRU Transformer ResNet MobileNet UNet]
 """
@@ -16,6 +16,7 @@ import resource
 import statistics
 import sys
 import time
+import timeit
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -40,6 +41,8 @@ KEPT = {  # mallopt's settings of dovetail.core.memory, as glibc reads them from
     "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
     "MALLOC_TOP_PAD_": str(64 * 2**20),
 }
+FLOPS = "operations of "  # and an action: asks for how many a step makes, of floats
+LARGE = 2048  # rows of the matrices by whose product the machine's rate is measured
 SETTLED = 400  # epochs within which a choice must be settled
 
 
@@ -59,6 +62,9 @@ def serve(how: str) -> None:
     print("made", flush=True)
     for line in sys.stdin:
         action = line.strip()
+        if action.startswith(FLOPS):
+            print(json.dumps(actions[action]()), flush=True)
+            continue
         start = time.perf_counter()
         steps = actions[action]()
         seconds = (time.perf_counter() - start) / steps
@@ -115,7 +121,17 @@ def _jax_by_hand(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[st
         np.concatenate(found)
         return task.steps
 
-    return {"first": lambda: fit(1), "fit": lambda: fit(task.steps), "predict": predict}
+    def operations(function: Any, *arguments: Any) -> int:
+        return int(function.lower(*arguments).cost_analysis()["flops"])
+
+    batch = x[: task.batch], y[: task.batch]
+    return {
+        "first": lambda: fit(1),
+        "fit": lambda: fit(task.steps),
+        "predict": predict,
+        f"{FLOPS}fit": lambda: operations(step, state[0], *batch),
+        f"{FLOPS}predict": lambda: operations(forward, *state[0][:2], batch[0]),
+    }
 
 
 def _torch_by_hand(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
@@ -176,15 +192,24 @@ def measure(name: str, rounds: int) -> dict[str, list[str]]:
         for action in ("fit", "predict"):
             _settle(servers[OURS], action)
             times: dict[str, list[float]] = {}
-            memory = {}
+            memory, rates = {}, []
             for round_ in range(rounds):
+                rates.append(_rate())
                 running = [place for place in servers if place not in failed]
                 for place in running[round_ % len(running) :] + running[: round_ % len(running)]:
                     epochs = [json.loads(servers[place].ask(action)) for _ in range(3)]
                     times.setdefault(place, []).extend(epoch[0] for epoch in epochs)
                     memory[place] = epochs[-1][1]
-            rows[action] = _row(name, times, first, memory)
+            operations = json.loads(servers["jax.jit by hand"].ask(f"{FLOPS}{action}"))
+            share = operations / statistics.median(times[OURS]) / max(rates)
+            rows[action] = [*_row(name, times, first, memory), f"{operations / 1e9:.3f}", f"{share:.0%}"]
     return rows
+
+
+def _rate() -> float:
+    """Operations of floats a second, in the best of some products of large matrices."""
+    x = np.ones((LARGE, LARGE), "float32")
+    return 2 * LARGE**3 / min(timeit.repeat(lambda: x @ x, number=1, repeat=5))
 
 
 def _settle(server: Server, action: str) -> None:
@@ -206,6 +231,7 @@ def _row(name: str, times: dict[str, list[float]], first: dict[str, float], memo
 
 def main(names: list[str], rounds: int) -> None:
     header = ["model", *places(), "best other", "faster by", "first step s", "best other's", "peak MB", "best other's"]
+    header += ["10⁹ operations", "of the rate of a product"]
     found = [measure(name, rounds) for name in tqdm(names or NAMES, desc="models", file=sys.stderr)]
     for action, what in (("fit", "training"), ("predict", "prediction")):
         rows = [each[action] for each in found]

@@ -11,6 +11,7 @@ from keras.src import tree
 from dovetail import ops
 from dovetail.core.engine_registry import current_engine
 from dovetail.plan.background import later
+from dovetail.plan.choice import Choice
 from dovetail.plan.function import Function
 from dovetail.plan.plan import Plan
 from keras_dovetail.grouping import SIZE, Batch, BatchHooks, Pace, are_equal, groups
@@ -56,7 +57,16 @@ class Program:
     @property
     def status(self) -> str:
         """What is being measured where the engine is chosen; "" if nothing is."""
-        return next((step.status for step in (self._one, self._many) if isinstance(step, Function) and step.status), "")
+        return next((step.status for step in self._compiled if step.status), "")
+
+    @property
+    def plans(self) -> list[Plan | Choice]:
+        """What the calls so far ran; where the engine is chosen, `print` tells which one, and how long others took."""
+        return [plan for step in self._compiled for plan in step.plans]
+
+    @property
+    def _compiled(self) -> list[Function[..., Any]]:
+        return [step for step in (self._one, self._many) if isinstance(step, Function)]
 
     def __call__(self, batches: list[Any]) -> Any:
         if self.may_group and len(batches) > 1 and are_equal(batches):

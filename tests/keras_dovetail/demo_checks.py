@@ -76,6 +76,15 @@ def check_engines_are_compared():
         assert is_png(out / "comparison.png")
 
 
+def check_the_engine_may_be_chosen_by_measuring():
+    with folder() as out, dt.engine("auto"):
+        status, printed, err = run(out, "--epochs", "2")
+    accuracy, summary, _ = printed.splitlines()
+    assert status == 0 and accuracy.startswith("auto: test accuracy 0.9"), printed
+    assert summary.startswith(("auto: so far: ", "auto: chosen: ")) and summary.endswith(" plans"), printed
+    assert "auto: 100%" in err and ", measuring " in err, err
+
+
 def check_the_seed_decides():
     first, again, other = map(trained, (0, 0, 1))
     assert first.losses == again.losses != other.losses

@@ -54,6 +54,7 @@ DEMO_EXAMPLES = """\
 examples:
   dovetail demo                                  a minute or less, on NumPy alone
   dovetail demo --engine jax --epochs 5          a shorter run, compiled by XLA
+  dovetail demo --engine auto                    wherever it is measured to be the fastest
   dovetail demo --compare --out comparison       every engine on the same data
 
 Ctrl-C stops after the steps at hand; what was learned so far is written.
@@ -142,7 +143,9 @@ def parser() -> argparse.ArgumentParser:
     )
     where = demo.add_mutually_exclusive_group()
     where.add_argument(
-        "--engine", choices=known_engines(), help="the engine to train on (default: $DOVETAIL_ENGINE, else numpy)"
+        "--engine",
+        choices=[*known_engines(), AUTO],
+        help="the engine to train on (default: $DOVETAIL_ENGINE, else numpy)",
     )
     where.add_argument("--compare", action="store_true", help="train on every engine installed and compare them")
     demo.add_argument(

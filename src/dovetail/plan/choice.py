@@ -301,10 +301,15 @@ class Choice:
         done = sum(bool(c.times or c.problem) for c in self.candidates)
         return f"measuring {done} of {len(self.candidates)} plans"
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """What is chosen, in a line."""
         what = "chosen" if self.is_settled else "so far"
-        lines = [f"{what}: {self.chosen.name}, of {len(self.candidates)} plans", *map(str, self.candidates)]
-        return "\n  ".join([*lines, *str(self.chosen.plan).splitlines()])
+        return f"{what}: {self.chosen.name}, of {len(self.candidates)} plans"
+
+    def __str__(self) -> str:
+        lines = [self.summary, *map(str, self.candidates), *str(self.chosen.plan).splitlines()]
+        return "\n  ".join(lines)
 
 
 def _others(known: Sequence[Candidate]) -> list[Candidate]:

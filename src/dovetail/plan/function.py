@@ -273,8 +273,20 @@ class Function(Generic[P, R]):
         """What is being measured where the engine is chosen, "measuring 3 of 6 plans"; "" if nothing is."""
         if not self._chooses:
             return ""
-        plans = (plan for concrete, _ in self._traces.values() for plan in concrete.plans)
-        return next((plan.status for plan in plans if isinstance(plan, Choice) and plan.status), "")
+        return next((plan.status for plan in self.plans if isinstance(plan, Choice) and plan.status), "")
+
+    @property
+    def plans(self) -> list[Plan | Choice]:
+        """What the calls so far ran: a plan for each graph, engine and device, and for shapes where they matter.
+
+        Example:
+            >>> import dovetail as dt
+            >>> double = dt.function(lambda x: x + x)
+            >>> _ = double(dt.ops.ones(2)), double(dt.ops.ones(2)), double(dt.ops.ones((2, 3)))
+            >>> len(double.plans)
+            2
+        """
+        return [plan for concrete, _ in self._traces.values() for plan in concrete.plans]
 
     def optimized_graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph that a call with these arguments runs, as the passes of the plan leave it for its engine.

@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_limits
 
 import dovetail as dt
 from dovetail.cli import INTERRUPTED
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engine_registry import AUTO, chooses_engine, current_engine
+from dovetail.plan.choice import Choice
 from keras_dovetail.demo import data, report
 from keras_dovetail.demo.compare import LIMIT, largest_difference, summary
 from keras_dovetail.demo.train import History, Interruption, train
@@ -29,12 +30,12 @@ def run(compare: bool, epochs: int, seed: int, folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass
-    names = dt.list_engines() if compare else [current_engine().name]
+    names = dt.list_engines() if compare else [AUTO if chooses_engine() else current_engine().name]
     histories: list[History] = []
     for name in names:
         # The matrices are small: several BLAS threads would mostly wait for each other.
         with dt.engine(name), threadpool_limits(1):
-            histories.append(_train(epochs, seed, folder / name if compare else folder))
+            histories.append(_train(name, epochs, seed, folder / name if compare else folder))
         if histories[-1].interrupted:
             break
     finished = [history for history in histories if not history.interrupted]
@@ -46,18 +47,21 @@ def run(compare: bool, epochs: int, seed: int, folder: Path) -> int:
     return status
 
 
-def _train(epochs: int, seed: int, folder: Path) -> History:
-    """Trains on the current engine and writes what came out."""
+def _train(engine: str, epochs: int, seed: int, folder: Path) -> History:
+    """Trains on the current engine, which has this name, and writes what came out."""
     folder.mkdir(exist_ok=True)
     training, test = data.load()
     with Interruption() as interruption:  # until all is written: Ctrl-C after the last step loses nothing either
-        model, history = train(training, test, epochs, seed, current_engine().name, interruption)
+        model, history = train(training, test, epochs, seed, engine, interruption)
         found = np.argmax(model.predict(test.images, batch_size=len(test), verbose=0), axis=-1)
         model.save(folder / "digits.keras")
         report.draw_training(folder / "learning_curve.png", history, test, found)
     history.interrupted = interruption.happened
     accuracy, worst = history.last("val_accuracy"), history.last("val_worst_digit")
     print(f"{history.engine}: test accuracy {accuracy:.4f}, of the worst digit {worst:.4f}, {history.trained}")
+    for choice in model.train_function.plans:
+        if isinstance(choice, Choice):
+            print(f"{engine}: {choice.summary}")
     return history
 
 

@@ -112,7 +112,8 @@ class Watch(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         for name, value in logs.items():
             self._history.logs.setdefault(name, []).append(float(value))
-        self._bar.set_postfix_str(_progress(logs), refresh=False)
+        status = self.model.train_function.status
+        self._bar.set_postfix_str(_progress(logs) + (f", {status}" if status else ""), refresh=False)
         self._bar.update()
 
     def _now(self) -> tuple[int, float]:
