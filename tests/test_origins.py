@@ -22,6 +22,7 @@ from dovetail.passes.control_inputs import control_inputs_to_data
 from dovetail.passes.cse import merge_common
 from dovetail.passes.dead_assignments import remove_dead_assignments
 from dovetail.passes.fuse import fuse
+from dovetail.passes.fused_convolutions import fuse_convolutions
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import specialize
@@ -61,6 +62,10 @@ def assigning(x):
     v.assign(ops.exp(x) + ops.exp(x))
 
 
+def biased(x):
+    return ops.add(ops.conv(x[None], np.ones((1, 2, 3), "float32")), np.ones(3, "float32"), name="y")
+
+
 # a pass, what it is applied to, and whether it adds something, which is for the operation named y then
 PASSES = {
     "composites": (lambda g: inline_composites(g, lambda op: {"Mul"}), lambda x: ops.softplus(x, name="y") * 2.0, True),
@@ -74,6 +79,7 @@ PASSES = {
     "common": (merge_common, assigning, False),
     "dead assignments": (remove_dead_assignments, assigning, False),
     "prune": (lambda g: prune(g) or g.prune(g.inputs), assigning, False),
+    "fuse convolutions": (lambda g: fuse_convolutions(g, lambda op: {"FusedConv"}), biased, True),
     "fuse": (lambda g: fuse(g, lambda op: {"AddScaled"}), lambda x: ops.add(x, ops.exp(x) * 2.0, name="y"), True),
 }
 

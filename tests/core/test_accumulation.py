@@ -54,6 +54,9 @@ TABLE = {  # op → calls of it, of which the arrays become halves
     "MatMul": [(uneven(2, N), ones(N, 2)), (ones(3, 2, N), uneven(3, 2, N), False, True)],
     "Einsum": [([uneven(N), ones(N)], "i,i->"), ([uneven(N, 2), ones(N, 2)], "ij,ij->"), ([uneven(2, N)], "ij->i")],
     "FusedMatMul": [(ones(2), uneven(2, N), ones(N, 2))],
+    "FusedConv": [
+        (uneven(1, N, 1), ones(N, 1, 1), ones(1), ones(1, 1, 1), (1,), "valid", (1,), CHANNELS_LAST, "Relu"),
+    ],
     "LocalConv": [(uneven(1, N, 1), ones(1, N, 1), (N,), (1,), (1,), CHANNELS_LAST)],
     "MatrixSolve": [(MATRIX, ones(3, 1))],
     "MatrixTriangularSolve": [(np.tril(MATRIX), ones(3, 1))],

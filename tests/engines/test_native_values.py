@@ -101,7 +101,7 @@ def test_torch(op, number, rng):
 
 # TensorFlow wants to know channels and the sizes of kernels, and differentiates QR and SVD of known sizes only.
 NEED_SIZES = {name for kind in ("", "BackpropInput", "BackpropFilter") for name in CONVOLUTIONS[kind]}
-NEED_SIZES |= {"Cofactors", "Pinv", "Qr", "Svd"}
+NEED_SIZES |= {"FusedConv", "Cofactors", "Pinv", "Qr", "Svd"}
 OVERWRITTEN = ("MaxPool3DGrad", 1)  # its own MaxPoolGradGrad does that to its argument, where a pool keeps the shape
 WAYS = [
     *(("eager", *case) for case in DIFFERENTIABLE),

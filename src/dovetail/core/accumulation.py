@@ -27,7 +27,7 @@ ACCUMULATING = frozenset(
         *("Sum", "SumLike", "Prod", "Mean", "LogSumExp", "Cumsum", "Cumprod", "CumulativeLogsumexp"),
         *("Moments", "Variance", "StandardDeviation", "Average", "EuclideanNorm"),
         *PRODUCTS,
-        *("FusedMatMul", "LocalConv"),
+        *("FusedMatMul", "FusedConv", "LocalConv"),
         *DECOMPOSITIONS,
         *("TensorScatterAdd", "OverlapAdd", "ScaledDotProductAttention"),
         *("LSTM", "LSTMGrad", "GRU", "GRUGrad"),

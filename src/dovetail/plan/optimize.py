@@ -16,6 +16,7 @@ from dovetail.passes.control_inputs import control_inputs_to_data
 from dovetail.passes.cse import merge_common
 from dovetail.passes.dead_assignments import remove_dead_assignments
 from dovetail.passes.fuse import fuse
+from dovetail.passes.fused_convolutions import fuse_convolutions
 from dovetail.passes.normalized_convolutions import normalize_kernels
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
@@ -57,5 +58,5 @@ def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]]
     inline = partial(inline_composites, claimed=claimed)
     base.run(copy, [inline, merge_common, prune])  # what is there twice, as in an optimizer's steps, is looked at once
     base.run(copy, [fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
-    base.run(copy, [partial(fuse, claimed=claimed), prune])
+    base.run(copy, [partial(fuse, claimed=claimed), partial(fuse_convolutions, claimed=claimed), prune])
     return copy

@@ -23,6 +23,7 @@ OFTEN = 100  # calls
 WITHOUT_XLA = frozenset(
     (
         *(name for names in CONVOLUTIONS.values() for name in names),
+        "FusedConv",
         *(f"{name}{part}" for names in POOLS.values() for name in names for part in ("", "Grad")),
         *("MatrixSolve", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant", "Lu", "Qr", "Eig", "Svd"),
         *("Where", "Unique", "Print", "BesselI0", "BesselI1"),

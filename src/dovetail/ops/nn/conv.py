@@ -43,7 +43,7 @@ def _require_rank(what: str, x: TensorSpec, rank: int) -> None:
         raise ValueError(f"the {what} must have rank {rank + 2} for {rank} spatial axes, but its shape is {x.shape}.")
 
 
-def _conv_spec(
+def conv_spec(
     x: TensorSpec, kernel: TensorSpec, strides: Any, padding: Any, dilations: Any, data_format: str
 ) -> TensorSpec:
     rank = len(strides)
@@ -64,13 +64,13 @@ def _conv_spec(
 
 def _backprop_input_spec(input_sizes: Any, kernel: TensorSpec, g: TensorSpec, *window: Any) -> TensorSpec:
     x = TensorSpec(tuple(input_sizes), g.dtype)
-    infer.require_shape(g, _conv_spec(x, kernel, *window).shape)
+    infer.require_shape(g, conv_spec(x, kernel, *window).shape)
     return x
 
 
 def _backprop_filter_spec(x: TensorSpec, filter_sizes: Any, g: TensorSpec, *window: Any) -> TensorSpec:
     kernel = TensorSpec(tuple(filter_sizes), g.dtype)
-    infer.require_shape(g, _conv_spec(x, kernel, *window).shape)
+    infer.require_shape(g, conv_spec(x, kernel, *window).shape)
     return kernel
 
 
@@ -136,7 +136,7 @@ def _family(rank: int) -> tuple[Op, Op, Op]:
     """Adds the three primitives of a rank to the table, each with the gradients that lead to the other two."""
     conv = primitive(
         f"Conv{rank}D",
-        infer=_conv_spec,
+        infer=conv_spec,
         samples=_samples(rank, lambda x, k, g: (array(*x), array(*k))),
     )(_forward)
     backprop_input = primitive(

@@ -5,14 +5,23 @@ Programs are not written with these; `passes.fuse` puts them in where the engine
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Literal
+
 from dovetail.core import infer
 from dovetail.core.infer import elementwise
-from dovetail.core.kinds import Float
+from dovetail.core.kinds import Float, MaybeFloat
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
+from dovetail.core.windows import DataFormat, Padding, PerAxis
 from dovetail.ops.linalg.linalg import matmul
+from dovetail.ops.math.trigonometry import tanh
+from dovetail.ops.nn.activation import sigmoid, silu
+from dovetail.ops.nn.conv import conv, conv_spec
+from dovetail.ops.nn.rectifier import relu, relu6
 from dovetail.ops.samples import array, sample
+from dovetail.ops.shapes.shape import reshape
 
 
 def _matmul_add_spec(bias: TensorSpec, x: TensorSpec, y: TensorSpec, *transposed: bool) -> TensorSpec:
@@ -55,4 +64,73 @@ def add_scaled(x: Float, y: Float, scale: float) -> Tensor:
     return x + scale * y
 
 
-__all__ = ["add_scaled", "matmul_add"]
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "Relu": relu,
+    "Relu6": relu6,
+    "Sigmoid": sigmoid,
+    "Silu": silu,
+    "Tanh": tanh,
+}
+
+
+def _fused_conv_spec(x: TensorSpec, kernel: TensorSpec, bias: Any, addend: Any, *options: Any) -> TensorSpec:
+    *window, _ = options
+    return conv_spec(x, kernel, *window)
+
+
+@composite(
+    "FusedConv",
+    infer=_fused_conv_spec,
+    samples=[
+        sample(
+            *(array(2, 5, 6, 2), array(3, 2, 2, 3), array(3), array(2, 3, 5, 3)),
+            *((1, 1), "valid", (1, 1), "channels_last", "Relu"),
+        ),
+        sample(
+            *(array(1, 5, 1), array(3, 1, 2), None, array(1, 3, 2)),
+            *((2,), "same", (1,), "channels_last", "Tanh"),
+        ),
+        sample(
+            *(array(1, 4, 5, 6), array(3, 2, 2, 2), array(2), None),
+            *((1, 1), ((1, 0), (1, 0)), (2, 2), "channels_first", "Silu"),
+        ),
+        sample(
+            *(array(2, 0, 3, 4, 1), array(3, 2, 2, 1, 2), array(2), array(2, 0, 2, 2, 2)),
+            *((2, 2, 2), "same", (1, 1, 1), "channels_last", "Sigmoid"),
+        ),
+        sample(
+            *(array(1, 3, 4, 4, 2), array(2, 2, 2, 2, 3), array(3), array(1, 2, 3, 3, 3)),
+            *((1, 1, 1), "valid", (1, 1, 1), "channels_last", ""),
+        ),
+    ],
+)
+def fused_conv(
+    x: Float,
+    kernel: Float,
+    bias: MaybeFloat,
+    addend: MaybeFloat,
+    strides: PerAxis,
+    padding: Padding,
+    dilations: PerAxis,
+    data_format: DataFormat,
+    activation: Literal["", "Relu", "Relu6", "Sigmoid", "Silu", "Tanh"],
+) -> Tensor:
+    """An activation of a convolution plus a bias, a number for each channel, plus a tensor of the result's shape.
+
+    Source: `tf.raw_ops`' `_FusedConv2D`.
+
+    Example:
+        >>> x, kernel, addend = [[[1.], [2.]]], [[[1.]]], [[[1.], [3.]]]
+        >>> y = fused_conv(x, kernel, [-3.], addend, (1,), "valid", (1,), "channels_last", "Relu")
+        >>> y.numpy().reshape(-1)
+        array([0., 2.], dtype=float32)
+    """
+    y = conv(x, kernel, strides, padding, data_format, dilations)
+    if bias is not None:
+        y = y + (bias if data_format == "channels_last" else reshape(bias, (-1, *[1] * len(strides))))
+    if addend is not None:
+        y = y + addend
+    return ACTIVATIONS[activation](y) if activation else y
+
+
+__all__ = ["add_scaled", "fused_conv", "matmul_add"]
