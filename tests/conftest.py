@@ -39,7 +39,8 @@ def in_sample(name: str, one_in: int) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     """What jax compiles is kept in pytest's cache for all processes, and not optimised: tests run many small ones."""
     if not WHOLE:  # what XLA optimises in its code is not what is tested, and takes a third of jax's time
-        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+        flags = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+        os.environ.setdefault("XLA_FLAGS", f"{flags} --xla_cpu_parallel_codegen_split_count=1")  # programs are small
     if hasattr(config, "cache"):
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
@@ -47,13 +48,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of tests marked `sampled(n)`, jax, which compiles each new call, runs one case in n, and the first of each op."""
+    """Of tests marked `sampled(n)`, jax, which compiles each new call, runs one case in n, and the first of each op.
+
+    `sampled(n, engines)` says on which engines else: of programs, those that compile them.
+    """
 
     def is_run(item: pytest.Item) -> bool:
         mark, values = item.get_closest_marker("sampled"), getattr(item, "callspec", None)
-        if mark is None or values.params["engine"] != "jax" or values.params.get("is_first"):
+        if mark is None or values.params.get("is_first"):
             return True
-        return in_sample(item.name, *mark.args)
+        one_in, engines = (*mark.args, ("jax",))[:2]
+        return values.params["engine"] not in engines or in_sample(item.name, one_in)
 
     config.hook.pytest_deselected(items=[item for item in items if not is_run(item)])
     items[:] = filter(is_run, items)

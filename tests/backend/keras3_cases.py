@@ -22,12 +22,13 @@ import dovetail as dt
 from dovetail import backend as K
 from tests.backend import cases
 from tests.backend.parity import Case, actual
+from tests.conftest import WHOLE
 from tests.keras_backends import main
 from tests.libraries import Library
 
 keras = Library("keras")
 
-FEW = 2  # cases of one function; parity has them all
+FEW = 2 if WHOLE else 1  # cases of one function; parity has them all
 BACKEND = os.environ.get("KERAS_BACKEND", "")
 
 # Functions whose cases are not of computing with the arrays given.

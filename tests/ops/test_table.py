@@ -15,7 +15,6 @@ from tests.ops.table import (
     cases,
     draw,
     float_arrays,
-    identifier,
     leaves,
     replace_arrays,
     unknown_dimensions,
@@ -53,8 +52,9 @@ def check_close(found, expected, tolerance):
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(("op", "number"), CASES, ids=identifier)
-def test_value_and_type(engine, op, number, rng):
+@pytest.mark.sampled(4)
+@cases(CASES)
+def test_value_and_type(engine, op, number, is_first, rng):
     """The value agrees with the NumPy engine's, shape and dtype with the type rule; a second call gives its bits."""
     sample = op.samples[number]
     args, kwargs = draw(sample, rng)
@@ -80,7 +80,7 @@ def test_value_and_type(engine, op, number, rng):
             assert (f.shape, f.dtype) == (shape, s.dtype)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16, ("jax", "tensorflow"))
 @cases(CASES)
 def test_compiled_is_eager(engine, op, number, is_first, rng):
     """`function` gives what the eager call gives, with known dimensions and, where the sample allows, unknown ones."""
