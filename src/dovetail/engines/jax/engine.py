@@ -17,6 +17,7 @@ from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.control_flow import Control, Values
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
+from dovetail.core.private import private
 from dovetail.core.rules import Rule, Rules
 from dovetail.engines.jax.devices import devices, name_of, named, placed, told
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
@@ -35,6 +36,8 @@ def _is_traced(values: Any) -> bool:
 
 
 _LOOPS = {"While": (2, 3, 4), "Scan": (3, 4, 5)}  # and which arguments of their rules are no arrays
+
+_has_started = private(jax, "_src.xla_bridge.backends_are_initialized")
 
 
 class JaxEngine(Engine):
@@ -95,8 +98,7 @@ class JaxEngine(Engine):
         return np.asarray(value)
 
     def set_threads(self, count: int) -> bool:
-        has_started = getattr(jax._src.xla_bridge, "backends_are_initialized", lambda: True)  # private, so maybe gone
-        if has_started():
+        if _has_started is None or _has_started():
             return False
         os.environ["NPROC"] = str(count)  # of which XLA makes its pool when it starts
         return True

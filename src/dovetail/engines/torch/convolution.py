@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
+from dovetail.core.private import private
 from dovetail.core.rules import EAGER, PROGRAM, Rule
 from dovetail.core.windows import CONVOLUTIONS, POOLS, Windows, over_two_axes, overlap_add
-from dovetail.engines.torch.tables import rules
+from dovetail.engines.torch.tables import rules, with_kernel
 
 rules.fresh |= {name for names in CONVOLUTIONS.values() for name in names}
 rules.fresh |= {
@@ -25,7 +26,18 @@ rules.fresh |= {
 
 # -- convolution ------------------------------------------------------------------------------------------------------
 
-_convolution_backward = torch.ops.aten.convolution_backward.default
+
+def _by_autograd(g: Any, x: Any, kernel: Any, bias: Any, *settings: Any) -> Any:
+    """What the kernel for gradients of convolutions computes, by public functions."""
+    *options, _ = settings
+    recorded = torch.is_grad_enabled()
+    leaves = [t if recorded and t.requires_grad else t.detach().requires_grad_() for t in (x, kernel)]
+    with torch.enable_grad():
+        y = torch.convolution(*leaves, bias, *options)
+    return torch.autograd.grad(y, leaves, g, create_graph=recorded)
+
+
+_convolution_backward = private(torch, "ops.aten.convolution_backward.default") or _by_autograd
 
 
 def _first(x: Any, data_format: str) -> Any:
@@ -134,13 +146,14 @@ def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: 
 
 # -- windows and pooling ----------------------------------------------------------------------------------------------
 
-_MAX_POOL = {2: torch._C._nn.max_pool2d_with_indices, 3: torch._C._nn.max_pool3d_with_indices}
-_AVG_POOL = {2: torch._C._nn.avg_pool2d}
+_MAX_POOL = {rank: private(torch, f"_C._nn.max_pool{rank}d_with_indices") for rank in (2, 3)}
+_AVG_POOL = {2: private(torch, "_C._nn.avg_pool2d")}
 _MAX_POOL_BACKWARD = {
-    2: torch.ops.aten.max_pool2d_with_indices_backward.default,
-    3: torch.ops.aten.max_pool3d_with_indices_backward.default,
+    rank: private(torch, f"ops.aten.max_pool{rank}d_with_indices_backward.default") for rank in (2, 3)
 }
-_AVG_POOL_BACKWARD = torch.ops.aten.avg_pool2d_backward.default
+_AVG_POOL_BACKWARD = private(torch, "ops.aten.avg_pool2d_backward.default")
+_AVG_POOL3D_BACKWARD = private(torch, "ops.aten.avg_pool3d_backward.default")
+_HAS_MAX_POOL = None not in (*_MAX_POOL.values(), *_MAX_POOL_BACKWARD.values())
 
 
 @rules("SlidingWindows")
@@ -200,12 +213,12 @@ def _pool_gradient(
     return x, g, window
 
 
-@rules(*POOLS["MaxPool"])
+@with_kernel(_HAS_MAX_POOL, *POOLS["MaxPool"])
 def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     return _pool(_MAX_POOL, x, size, strides, padding, data_format, 1, padding == "same")
 
 
-@rules(*(f"{name}Grad" for name in POOLS["MaxPool"]))
+@with_kernel(_HAS_MAX_POOL, *(f"{name}Grad" for name in POOLS["MaxPool"]))
 def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     if x.numel() == 0:
         return torch.zeros_like(x)
@@ -215,12 +228,12 @@ def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -
     return _restored(_MAX_POOL_BACKWARD[x.ndim - 2](g, x, *window, indices), len(size), data_format)
 
 
-@rules(*POOLS["AvgPool"][:2])
+@with_kernel(_AVG_POOL[2], *POOLS["AvgPool"][:2])
 def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     return _pool(_AVG_POOL, x, size, strides, padding, data_format, padding == "same", False)
 
 
-@rules(*(f"{name}Grad" for name in POOLS["AvgPool"][:2]))
+@with_kernel(_AVG_POOL_BACKWARD, *(f"{name}Grad" for name in POOLS["AvgPool"][:2]))
 def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     if x.numel() == 0:
         return torch.zeros_like(x)
@@ -256,13 +269,13 @@ def _(x: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     return _restored(means, 3, data_format)
 
 
-@rules("AvgPool3DGrad")
+@with_kernel(_AVG_POOL3D_BACKWARD, "AvgPool3DGrad")
 def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -> Any:
     if x.numel() == 0:
         return torch.zeros_like(x)
     windows = Windows(size, strides, (1, 1, 1), padding)
     shares = _first(g, data_format) / _counts(x, windows, data_format)
     volumes = _volumes(x, windows, data_format)
-    spread = torch.ops.aten.avg_pool3d_backward(shares, volumes, size, strides, (0, 0, 0), False, True, 1)
+    spread = _AVG_POOL3D_BACKWARD(shares, volumes, size, strides, (0, 0, 0), False, True, 1)
     inside = windows.inside(_first(x, data_format).shape[2:])
     return _restored(spread[:, :, *inside], 3, data_format)

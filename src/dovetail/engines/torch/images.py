@@ -6,11 +6,13 @@ from typing import Any
 
 import torch
 
+from dovetail.core.private import private
 from dovetail.core.rules import Rule
-from dovetail.engines.torch.tables import rules
+from dovetail.engines.torch.tables import rules, with_kernel
 
 rules.fresh |= {"ResizeBilinear", "ResizeBilinearGrad"}
-_spread = torch.ops.aten.upsample_bilinear2d_backward.default
+_resize = private(torch, "_C._nn.upsample_bilinear2d")
+_spread = private(torch, "ops.aten.upsample_bilinear2d_backward.default")
 
 
 def _with_channels_first(kernel: Rule) -> Rule:
@@ -26,13 +28,13 @@ def _unless_empty(kernel: Rule, x: Any, size: tuple[int, ...]) -> Any:
     return kernel(x, size) if x.numel() else x.new_zeros((*x.shape[:2], *size))
 
 
-@rules("ResizeBilinear")
+@with_kernel(_resize, "ResizeBilinear")
 @_with_channels_first
 def _(x: Any, size: tuple[int, ...]) -> Any:
-    return torch._C._nn.upsample_bilinear2d(x, size, False, None, None)
+    return _resize(x, size, False, None, None)
 
 
-@rules("ResizeBilinearGrad")
+@with_kernel(_spread, "ResizeBilinearGrad")
 @_with_channels_first
 def _(g: Any, size: tuple[int, ...]) -> Any:
     return _spread(g, g.shape[2:], (*g.shape[:2], *size), False)

@@ -9,15 +9,18 @@ from typing import Any
 import torch
 
 from dovetail.core.infer import normalize_axes
+from dovetail.core.private import private
 from dovetail.core.rules import EAGER, OUT, PROGRAM, WITH_OUT, Rule
-from dovetail.engines.torch.tables import covered, of_floats, rules
+from dovetail.engines.torch.tables import covered, of_floats, rules, with_kernel
 
 rules.fresh |= {"SoftmaxGrad", "LogSoftmaxGrad", "BatchNormalization", "LayerNormalization", "LayerNormalizationGrad"}
 
 
-def _gradient_kernel(name: str, *last: Any) -> Rule:
-    """An elementwise backward kernel of aten, whose output is called grad_input; `last` are its last arguments."""
-    kernel = getattr(torch.ops.aten, name)
+def _gradient_kernel(name: str, *last: Any) -> Any:
+    """An elementwise backward kernel of aten, or None; its output is grad_input, and `last` its last arguments."""
+    kernel = private(torch, f"ops.aten.{name}")
+    if kernel is None:
+        return None
 
     def rule(*args: Any, out: Any = None) -> Any:
         return kernel.default(*args, *last) if out is None else kernel.grad_input(*args, *last, grad_input=out)
@@ -25,30 +28,37 @@ def _gradient_kernel(name: str, *last: Any) -> Rule:
     return rule
 
 
-_nn = torch._C._nn
+def _nn(name: str) -> Any:
+    return private(torch, f"_C._nn.{name}")
+
+
+_softplus = _nn("softplus")
 _leaky_relu_grad = _gradient_kernel("leaky_relu_backward")
 _elu_grad = _gradient_kernel("elu_backward")
-_ACTIVATIONS: dict[str, Rule] = {
+_ACTIVATIONS: dict[str, Rule | None] = {
     "Relu6": covered("Relu6", lambda x, **out: torch.clamp(x, 0, 6, **out)),
-    "LeakyRelu": _nn.leaky_relu,
-    "Elu": _nn.elu,
-    "Softplus": lambda x, **out: _nn.softplus(x, 1, 40, **out),
+    "LeakyRelu": _nn("leaky_relu"),
+    "Elu": _nn("elu"),
+    "Softplus": _softplus and (lambda x, **out: _softplus(x, 1, 40, **out)),
     "Sigmoid": torch.sigmoid,
-    "Silu": _nn.silu,
-    "Gelu": _nn.gelu,
+    "Silu": _nn("silu"),
+    "Gelu": _nn("gelu"),
     "ReluGrad": _gradient_kernel("threshold_backward", 0),
     "Relu6Grad": _gradient_kernel("hardtanh_backward", 0, 6),
-    "LeakyReluGrad": lambda g, x, slope, **out: _leaky_relu_grad(g, x, slope, False, **out),
-    "EluGrad": lambda g, x, alpha, **out: _elu_grad(g, alpha, 1, 1, False, x, **out),
+    "LeakyReluGrad": _leaky_relu_grad and (lambda g, x, slope, **out: _leaky_relu_grad(g, x, slope, False, **out)),
+    "EluGrad": _elu_grad and (lambda g, x, alpha, **out: _elu_grad(g, alpha, 1, 1, False, x, **out)),
     "SigmoidGrad": _gradient_kernel("sigmoid_backward"),
     "GeluGrad": _gradient_kernel("gelu_backward"),
 }
 for _name, _rule in _ACTIVATIONS.items():
-    rules(_name, layers=WITH_OUT)(_rule)
+    if _rule is not None:
+        rules(_name, layers=WITH_OUT)(_rule)
 rules["Relu"] = covered("Relu", torch.relu)  # the quickest, but it takes no `out`
 rules("Relu", layers=(OUT,))(covered("Relu", lambda x, **out: torch.clamp_min(x, 0, **out)))
 # Torch cannot differentiate this kernel, but can what the op's body consists of.
-rules("SiluGrad", layers=(EAGER, PROGRAM, OUT))(_gradient_kernel("silu_backward"))
+_silu_grad = _gradient_kernel("silu_backward")
+if _silu_grad is not None:
+    rules("SiluGrad", layers=(EAGER, PROGRAM, OUT))(_silu_grad)
 
 
 def _of_one_axis(kernel: Rule) -> Rule:
@@ -88,13 +98,14 @@ for _name, _kernel in _SOFTMAX.items():
     rules(_name, layers=WITH_OUT)(_of_one_axis(_kernel))
 
 
-def _softmax_gradient(name: str) -> Rule:
-    kernel = getattr(torch.ops.aten, name).default
+def _softmax_gradient(kernel: Any) -> Rule:
     return _of_one_axis(lambda g, y, axis: kernel(g, y, axis, y.dtype))
 
 
-rules["SoftmaxGrad"] = _softmax_gradient("_softmax_backward_data")
-rules["LogSoftmaxGrad"] = _softmax_gradient("_log_softmax_backward_data")
+_SOFTMAX_GRADIENTS = {"SoftmaxGrad": "_softmax_backward_data", "LogSoftmaxGrad": "_log_softmax_backward_data"}
+for _name, _function in _SOFTMAX_GRADIENTS.items():
+    _kernel = private(torch, f"ops.aten.{_function}.default")
+    with_kernel(_kernel, _name)(_softmax_gradient(_kernel))
 
 
 @rules("BatchNormalization")
@@ -119,14 +130,16 @@ def _(x: Any, gamma: Any, beta: Any, axis: Any, epsilon: float) -> Any:
     return torch.layer_norm(x, sizes, gamma, beta, epsilon).movedim(tuple(range(-len(axes), 0)), axes)
 
 
-@rules("LayerNormalizationGrad")
+_layer_norm_backward = private(torch, "ops.aten.native_layer_norm_backward.default")
+
+
+@with_kernel(_layer_norm_backward, "LayerNormalizationGrad")
 def _(g: Any, x: Any, gamma: Any, axis: Any, epsilon: float) -> tuple[Any, Any]:
     x, axes, sizes = _layers(x, axis)
     g, _, _ = _layers(g, axis)
     weight = x.new_ones(sizes) if gamma is None else gamma
     _, center, factor = torch.native_layer_norm(x, sizes, weight, None, epsilon)
-    backward = torch.ops.aten.native_layer_norm_backward.default
-    dx, dgamma, _ = backward(g, x, sizes, center, factor, weight, None, [True, True, False])
+    dx, dgamma, _ = _layer_norm_backward(g, x, sizes, center, factor, weight, None, [True, True, False])
     return dx.movedim(tuple(range(-len(axes), 0)), axes), dgamma
 
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import torch
 
+from dovetail.core.private import private
 from dovetail.core.rules import EAGER, OUT, PROGRAM
-from dovetail.engines.torch.tables import rules
+from dovetail.engines.torch.tables import rules, with_kernel
 
 rules.fresh |= {"AdamStep"}
 
+_adam = private(torch, "_fused_adam_")
 MANY = 1e9  # steps, after which the kernel corrects its averages no more; the rate is corrected already
 
 
@@ -21,7 +23,7 @@ def _many(device: torch.device) -> torch.Tensor:
 
 
 # Torch cannot differentiate this kernel, but can what the op's body consists of.
-@rules("AdamStep", layers=(EAGER, PROGRAM, OUT))
+@with_kernel(_adam, "AdamStep", layers=(EAGER, PROGRAM, OUT))
 def _(
     variable: Any,
     gradient: Any,
@@ -38,7 +40,7 @@ def _(
     for new, old in zip(after, before, strict=True):
         new.copy_(old)
     variables, means, squares = ([t] for t in after)
-    torch._fused_adam_(
+    _adam(
         variables,
         [gradient.contiguous()],  # the kernel reads memory as it lies
         means,

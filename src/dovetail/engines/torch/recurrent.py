@@ -7,8 +7,11 @@ from typing import Any
 import torch
 from torch.nn.functional import pad
 
+from dovetail.core.private import private
 from dovetail.core.rules import EAGER, PROGRAM
-from dovetail.engines.torch.tables import rules
+from dovetail.engines.torch.tables import rules, with_kernel
+
+_lstm, _gru = private(torch, "_VF.lstm"), private(torch, "_VF.gru")
 
 rules.fresh |= {"LSTM", "LSTMGrad", "GRU"}
 
@@ -32,18 +35,19 @@ def _with_features(x: Any, kernel: Any) -> tuple[Any, Any]:
     return (x, kernel) if len(kernel) else (pad(x, (0, 1)), pad(kernel, (0, 0, 0, 1)))
 
 
-@rules("LSTM")
+@with_kernel(_lstm, "LSTM")
 def lstm(x: Any, h: Any, c: Any, kernel: Any, recurrent: Any, bias: Any) -> tuple[Any, ...]:
     if _is_trivial(x, h):
         return _trivial(x, h, c)
     x, kernel = _with_features(x, kernel)
     none = x.new_zeros(kernel.shape[1])
     weights = [kernel.t(), recurrent.t(), none if bias is None else bias, none]
-    y, h, c = _layer(torch._VF.lstm, x, (h[None], c[None]), weights)
+    y, h, c = _layer(_lstm, x, (h[None], c[None]), weights)
     return y, h[0], c[0]
 
 
-@rules("LSTMGrad", layers=(EAGER, PROGRAM))  # torch cannot differentiate it, but can what the op's body consists of
+# Torch cannot differentiate it, but can what the op's body consists of.
+@with_kernel(_lstm, "LSTMGrad", layers=(EAGER, PROGRAM))
 def _(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> tuple[Any, ...]:
     """By autograd, which computes the outputs once more: that takes less time than to do without oneDNN's kernels."""
     *tensors, bias = arguments
@@ -57,14 +61,14 @@ def _(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> tuple[Any, ...]:
     return torch.autograd.grad(total, leaves)
 
 
-@rules("GRU")
+@with_kernel(_gru, "GRU")
 def _(x: Any, h: Any, kernel: Any, recurrent: Any, bias: Any) -> tuple[Any, ...]:
     if _is_trivial(x, h):
         return _trivial(x, h)
     x, kernel = _with_features(x, kernel)
     inputs, product = (x.new_zeros(kernel.shape[1]),) * 2 if bias is None else bias.unbind()
     weights = [_reset_first(kernel).t(), _reset_first(recurrent).t(), _reset_first(inputs), _reset_first(product)]
-    y, h = _layer(torch._VF.gru, x, h[None], weights)
+    y, h = _layer(_gru, x, h[None], weights)
     return y, h[0]
 
 

@@ -39,6 +39,11 @@ def of_floats(operation: Any) -> bool:
     return all(t.dtype.is_floating and t.dtype not in HALVES for t in operation.inputs)
 
 
+def with_kernel(kernel: Any, *names: str, layers: tuple[str, ...] = CALLS) -> Callable[[Rule], Rule]:
+    """Decorator: declares a rule of composites where torch has a private function; elsewhere their bodies run."""
+    return rules(*names, layers=layers) if kernel else lambda rule: rule
+
+
 def or_numpy(*names: str, layers: tuple[str, ...] = CALLS) -> Callable[[Rule], Rule]:
     """Decorator: declares a rule, with NumPy's in its place for the wide unsigned types, wherever torch refuses them.
 

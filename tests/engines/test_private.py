@@ -1,0 +1,34 @@
+"""What engines use of their libraries that is not public."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dovetail.core import private
+from dovetail.core.engine_registry import get_engine
+from tests.conftest import ENGINES
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_all_is_there_in_the_version_that_is_installed(name):
+    """Else the op's body computes it, slower: a new version of a library took it away, or calls it otherwise."""
+    get_engine(name)
+    assert sorted(found for found in private.GONE if found.startswith(name)) == []
+    assert name != "torch" or "torch._C._nn.gelu" in private.FOUND
+
+
+def test_what_is_not_there_is_none():
+    assert private.private(pytest, "no.such") is None
+    assert "pytest.no.such" in private.GONE
+    assert private.private(pytest, "mark") is pytest.mark
+
+
+@pytest.mark.skipif("torch" not in ENGINES, reason="it is about torch")
+def test_without_them_all_is_computed():
+    command = [sys.executable, "-m", "tests.engines.without_private"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.stdout.strip() == "the same", done.stderr[-2000:]
