@@ -18,7 +18,7 @@ def reference(x, size, interpolation, antialias):
     return tf.image.resize(x, size, interpolation, antialias=antialias).numpy()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(4, ("jax", "tensorflow"))  # the reference is TensorFlow's, and what is traced there takes long
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("interpolation", INTERPOLATIONS)
