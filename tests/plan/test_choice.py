@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 
@@ -23,6 +24,7 @@ needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to cho
 def _at_once(monkeypatch):
     """What is done in the background is done at once."""
     monkeypatch.setattr(choice, "later", lambda function: function())
+    monkeypatch.setattr(choice, "WORTHWHILE", 0.0)
 
 
 class Clock:
@@ -50,6 +52,24 @@ def settled(function, *args):
         if plan.is_settled:
             return plan, results
     raise AssertionError(f"not settled: {plan}")
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(0.3, 3), (0.01, 51)])
+def test_others_are_prepared_once_calls_took_long_enough(monkeypatch, seconds, calls):
+    monkeypatch.setattr(choice, "WORTHWHILE", 0.499)
+    asked = []
+    monkeypatch.setattr(choice, "later", asked.append)
+    Clock(monkeypatch, numpy=seconds)
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    for _ in range(calls):
+        assert not asked
+        function(X)
+    assert len(asked) == 1
+    del function
+    gc.collect()
+    with monkeypatch.context() as patched:
+        patched.setattr(choice.Choice, "_prepare", lambda self: pytest.fail("it is prepared for nobody"))
+        asked[0]()
 
 
 def line(x, w, b):

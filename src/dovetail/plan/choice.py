@@ -1,10 +1,10 @@
 """Choice: a graph on whichever engine is measured to run it fastest, in the calls that a program makes anyway.
 
 The candidates are the installed engines, each with its `strategies`, and last the plans of two engines.  Calls run on
-the engine that can start at once, while a thread prepares the others, one after the other.  Each that is ready is
-tried, and the fastest so far takes the calls.  When all are ready they take turns; the two best do so once more.  One
-takes the place of the first only if it is more than a tenth faster.  Variables go to whichever engine runs, so all of
-this is real work: a training step is a step, wherever it is computed.
+the engine that can start at once; once they took long enough, a thread prepares the others, one after the other.  Each
+that is ready is tried, and the fastest so far takes the calls.  When all are ready they take turns; the two best do so
+once more.  One takes the place of the first only if it is more than a tenth faster.  Variables go to whichever engine
+runs, so all of this is real work: a training step is a step, wherever it is computed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import statistics
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ TURN = 5  # calls of a turn
 LEAD = 0.9  # of the time of the first candidate, that another may take at most to replace it
 HOPELESS = 2.0  # times the best time: candidates that take longer have no further turns
 BEFORE = 2  # calls of a graph before others are prepared: what is called once or twice gains nothing
+WORTHWHILE = 0.5  # seconds that these calls take at least: to import and compile for others takes more
 
 
 class Candidate:
@@ -138,6 +140,7 @@ class Choice:
         self._graph, self._shapes, self._history = graph, tuple(shapes), history
         self._lock = make_lock()
         self._calls = 0
+        self._seconds = 0.0  # that calls took before others are prepared
         self._measured: Iterator[tuple[Candidate, bool]] | None = None
         self._waiting: list[Candidate] = []
         self.candidates = [Candidate(*way) for way in history.known(graph, self._shapes)]
@@ -147,6 +150,7 @@ class Choice:
             self.candidates = [Candidate(home.name)]
             self.candidates[0].make(graph, home, self._shapes)
         self.chosen = self.candidates[0]
+        self._is_begun = False
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs it on native arrays of the home engine; the results are such arrays."""
@@ -163,8 +167,11 @@ class Choice:
             results = self.chosen.run(arguments)  # which raises, too, if the program is at fault
             self._drop(candidate, error)
             return results
+        seconds = time.perf_counter() - start
         if counts:
-            candidate.times.append(time.perf_counter() - start)
+            candidate.times.append(seconds)
+        elif not self._is_begun:
+            self._seconds += seconds
         return results
 
     def save(self, path: str | Path) -> None:
@@ -191,7 +198,7 @@ class Choice:
     def _next(self) -> tuple[Candidate, bool]:
         """The candidate of the next call, and whether its time counts."""
         self._calls += 1
-        if self._calls == BEFORE + 1:
+        if not self._is_begun and self._calls > BEFORE and self._seconds >= WORTHWHILE:
             self._begin()
         if self._measured is not None:
             found = next(self._measured, None)
@@ -204,12 +211,17 @@ class Choice:
         if not self._is_known:
             self.candidates += _others(self.candidates)
         share_devices()
+        self._is_begun = True
         self._waiting = self.candidates[1:]
         self._measured = self._measure()
-        later(self._prepare)
+        self._prepare_later()
+
+    def _prepare_later(self) -> None:
+        """Prepares the next candidate in the background, unless nobody has this choice any more by then."""
+        this = weakref.ref(self)
+        later(lambda: _prepare(this()))
 
     def _prepare(self) -> None:
-        """Prepares the next candidate, in the background."""
         if not self._waiting:
             return
         candidate = self._waiting[0]
@@ -227,7 +239,7 @@ class Choice:
         except Exception as error:
             self._drop(candidate, error)
         del self._waiting[0]  # from now on it is ready
-        later(self._prepare)
+        self._prepare_later()
 
     def _drop(self, candidate: Candidate, error: Exception) -> None:
         candidate.problem = f"dropped, {type(error).__name__}: {str(error).partition(chr(10))[0]}"
@@ -242,7 +254,7 @@ class Choice:
             divided = strategies(self._graph, [c.engine for c in self._fit])
             self.candidates += [Candidate(*way) for way in divided]
             self._waiting = self.candidates[-len(divided) :] if divided else []
-            later(self._prepare)
+            self._prepare_later()
             yield from self._try_others()
         rivals = self._near(self._fit, HOPELESS)
         for candidate in rivals:
@@ -296,7 +308,7 @@ class Choice:
     @property
     def status(self) -> str:
         """What it is doing, in a few words; "" once it is settled."""
-        if self.is_settled or self._calls <= BEFORE:
+        if self.is_settled or not self._is_begun:
             return ""
         done = sum(bool(c.times or c.problem) for c in self.candidates)
         return f"measuring {done} of {len(self.candidates)} plans"
@@ -310,6 +322,11 @@ class Choice:
     def __str__(self) -> str:
         lines = [self.summary, *map(str, self.candidates), *str(self.chosen.plan).splitlines()]
         return "\n  ".join(lines)
+
+
+def _prepare(choice: Choice | None) -> None:
+    if choice is not None:
+        choice._prepare()
 
 
 def _others(known: Sequence[Candidate]) -> list[Candidate]:
