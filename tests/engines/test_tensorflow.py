@@ -9,6 +9,7 @@ from dovetail.core.engine_registry import get_engine
 from dovetail.core.table import OPS
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place
+from dovetail.plan.plan import Plan
 from dovetail.plan.segment import Segment
 from tests.libraries import Library
 from tests.ops.table import draw, float_arrays, identifier, leaves, replace_arrays
@@ -46,6 +47,34 @@ def test_xla(op, monkeypatch, rng):
     else:
         for first, second in zip(*found, strict=True):
             check_close(second, first, 1e-4)
+
+
+@pytest.mark.parametrize("strategy", ["", "xla"])
+def test_a_plan_says_whether_xla_compiles(monkeypatch, strategy):
+    """At once, before the first call, or never; where XLA would be slow, that is no other strategy."""
+    monkeypatch.setattr("dovetail.engines.tensorflow.executable.OFTEN", 2)
+    found = get_engine("tensorflow")
+    traced = []
+    monkeypatch.setattr(executable.Executable, "_traced", traced_by(executable.Executable._traced, traced))
+    graph = dt.function(lambda x: ops.tanh(x) * 2.0).graph(dt.spec((3,)))
+    plan = Plan(graph, found, variants=found.strategies[strategy])
+    plan.prepare()
+    assert traced == ([False, True] if strategy else [False])
+    for _ in range(4):
+        (result,) = plan([found.asarray(np.ones(3), dt.dtypes.as_dtype("float32"))])
+    np.testing.assert_allclose(result, 2 * np.tanh(np.ones(3)), rtol=1e-6)
+    assert traced == ([False, True] if strategy else [False])
+    pooled = dt.function(lambda x: ops.max_pool(x, (2, 2), (2, 2))).graph(dt.spec((1, 4, 4, 1)))
+    variants = found.strategies.values()
+    assert [len({found.taken(g, each) for each in variants}) for g in (graph, pooled)] == [2, 1]
+
+
+def traced_by(method, traced):
+    def record(self, xla):
+        traced.append(xla)
+        return method(self, xla)
+
+    return record
 
 
 def test_a_step_that_runs_often_goes_on_with_xla(monkeypatch):

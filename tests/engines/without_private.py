@@ -2,11 +2,8 @@
 
 import numpy as np
 
-from dovetail.core import private as looked_up
-
-looked_up.private = lambda library, name: None
-
 import dovetail as dt
+from dovetail.core import private
 from dovetail.core.table import OPS
 from tests.ops.table import draw, float_arrays, leaves, replace_arrays
 
@@ -41,20 +38,27 @@ NAMES = [
     "AdamStep",
 ]
 
-for name in NAMES:
-    op = OPS[name]
-    for number, sample in enumerate(op.samples):
-        args, kwargs = draw(sample, np.random.default_rng(number))
-        arrays = float_arrays(args, kwargs)
 
-        def call(*new, op=op, args=args, kwargs=kwargs):
-            moved, named = replace_arrays(args, kwargs, list(new))
-            return leaves(op(*moved, **named))
+def main():
+    private.private = lambda library, name: None  # before torch's rules are declared
+    for name in NAMES:
+        for number, sample in enumerate(OPS[name].samples):
+            args, kwargs = draw(sample, np.random.default_rng(number))
+            on_numpy, on_torch = (computed(OPS[name], engine, args, kwargs) for engine in ("numpy", "torch"))
+            for a, b in zip(on_numpy, on_torch, strict=True):
+                np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-4, err_msg=f"{name} {number}")
+    print("the same")
 
-        found = []
-        for engine in ("numpy", "torch"):
-            with dt.engine(engine):
-                found.append([r.numpy() for r in dt.function(call)(*map(dt.ops.convert, arrays))])
-        for a, b in zip(*found, strict=True):
-            np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-4, err_msg=f"{name} {number}")
-print("the same")
+
+def computed(op, engine, args, kwargs):
+    def call(*new):
+        moved, named = replace_arrays(args, kwargs, list(new))
+        return leaves(op(*moved, **named))
+
+    with dt.engine(engine):
+        arrays = map(dt.ops.convert, float_arrays(args, kwargs))
+        return [result.numpy() for result in dt.function(call)(*arrays)]
+
+
+if __name__ == "__main__":
+    main()

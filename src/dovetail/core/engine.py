@@ -41,6 +41,7 @@ class Segment(Protocol):
         inputs, outputs: the graph's; the new values of variables are the last outputs.
         device: where its arguments are and its results are to be, what it makes by itself too; None where the engine
             has but one device, or where it is to compute wherever the arguments are.
+        variants: the names of the variants that are preferred, of rules or of how the engine compiles.
         donated: the numbers of the inputs whose arrays may be consumed, their memory reused for the results.
         function: the graph as a straight-line Python function that calls the engine's rules, made when it is first
             asked for.  Where the engine has out rules it takes, after the inputs, arrays to write into.
@@ -54,6 +55,8 @@ class Segment(Protocol):
     def outputs(self) -> Sequence[Any]: ...
     @property
     def device(self) -> str | None: ...
+    @property
+    def variants(self) -> tuple[str, ...]: ...
     @property
     def donated(self) -> tuple[int, ...]: ...
     @property
@@ -80,8 +83,8 @@ class Engine:
         fuses_elementwise: elementwise ops cost next to nothing behind what makes their arguments.
         consumes: the executable consumes the arguments that are donated to it.
         accumulates: ops of `ACCUMULATING` whose rules accumulate halves in float32 by themselves.
-        strategies: a name → the names of variants of its rules that go well together, in the order in which they are
-            tried where an engine is chosen by measuring; "" is the rules that programs call by default.
+        strategies: a name → the names of variants, of its rules or of how it compiles, that go well together, in the
+            order in which they are tried where an engine is chosen by measuring; the first, "", needs the least time.
         forks: a process that is forked after the library was used can use it, too.
         errors: what the library raises of arguments that do not fit; what else comes up (memory that runs out, the
             exception of a signal's handler) stays as it is.
@@ -182,6 +185,12 @@ class Engine:
             return None
         has_halves = any(t.dtype in HALVES for t in operation.inputs)
         return variant.rule if has_halves else getattr(variant.rule, "without_halves", variant.rule)
+
+    def taken(self, graph: Any, variants: Collection[str]) -> frozenset[Any]:
+        """What a graph is computed by, beside the usual rules, where some variants are preferred; to be compared."""
+        operations = [op for part in (graph, *graph.subgraphs()) for op in part.operations]
+        found = ((op, self.rules.fitting(op, preferred=variants)) for op in operations)
+        return frozenset((op, variant.name) for op, variant in found if variant is not None and variant.is_further)
 
     # what a library differs in
 

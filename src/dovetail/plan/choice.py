@@ -336,20 +336,13 @@ def _others(known: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _strategies(name: str, plan: Plan) -> list[Candidate]:
-    """The engine's further strategies, those that make a difference for what a plan computes by its usual rules."""
+    """The engine's further strategies, those that make a difference for what a plan computes by its first one."""
     engine = get_engine(name)
-    found, seen = [], {_further_rules(engine, plan, ())}
+    graphs = [segment.graph for segment in plan.segments]
+    found, seen = [], set()
     for strategy, variants in engine.strategies.items():
-        taken = _further_rules(engine, plan, variants)
+        taken = tuple(engine.taken(graph, variants) for graph in graphs)
         if taken not in seen:
             seen.add(taken)
             found.append(Candidate(name, strategy))
-    return found
-
-
-def _further_rules(engine: Engine, plan: Plan, variants: tuple[str, ...]) -> frozenset[Any]:
-    """The rules that are taken where some variants are preferred, and not otherwise."""
-    graphs = [part for segment in plan.segments for part in (segment.graph, *segment.graph.subgraphs())]
-    operations = [op for graph in graphs for op in graph.operations]
-    found = ((op, engine.rules.fitting(op, preferred=variants)) for op in operations)
-    return frozenset((op, variant.name) for op, variant in found if variant is not None and variant.is_further)
+    return found[1:]

@@ -72,6 +72,11 @@ class Segment:
         return self.place.device
 
     @property
+    def variants(self) -> tuple[str, ...]:
+        """The names of those that are preferred; see `Place`."""
+        return self.place.variants
+
+    @property
     def inputs(self) -> list[GraphTensor]:
         return self.graph.inputs
 

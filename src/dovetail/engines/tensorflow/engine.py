@@ -15,7 +15,7 @@ from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, print_array
 from dovetail.core.errors import LIBRARIES
 from dovetail.core.rules import Rule
-from dovetail.engines.tensorflow.executable import Executable, as_program
+from dovetail.engines.tensorflow.executable import KERNELS, XLA, Executable, as_program, fits_xla
 from dovetail.engines.tensorflow.tf_control import TensorFlowControl
 
 _CPU = 1  # DLPack's number for it
@@ -31,6 +31,7 @@ class TensorFlowEngine(Engine):
     # The kernels for processors add up halves in halves, or not, as the processor has it.
     accumulates = PRODUCTS if tf.config.list_physical_devices("GPU") else ()
     forks = False
+    strategies = {"": (KERNELS,), "xla": (XLA,)}  # noqa: RUF012  # not changed, as the base class says
     errors = (*LIBRARIES, tf.errors.OpError)
 
     def version(self) -> str:
@@ -39,6 +40,10 @@ class TensorFlowEngine(Engine):
     def devices(self) -> list[str]:
         names = [device.name.rpartition("device:")[2].lower() for device in tf.config.list_logical_devices()]
         return sorted((name for name in names if name.startswith(("gpu", "cpu"))), key=lambda name: name[0] == "c")
+
+    def taken(self, graph: Any, variants: Collection[str]) -> frozenset[Any]:
+        found = super().taken(graph, variants)
+        return found | {XLA} if XLA in variants and fits_xla(graph) else found
 
     def device_of(self, value: Any) -> str:
         return value.device.rpartition("device:")[2].lower() or "cpu:0"

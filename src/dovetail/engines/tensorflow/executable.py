@@ -1,7 +1,8 @@
 """Programs: a lowered graph as one `tf.function`, and as an executable of XLA's once it has run often.
 
 XLA takes five to ten times as long to compile as TensorFlow takes to trace, tenths of a second for a small program;
-what it makes of many small operations takes two thirds of the time.  So it compiles what has run `OFTEN`.
+what it makes of many small operations takes two thirds of the time.  So it compiles what has run `OFTEN`; where a plan
+says whether XLA is to compile, that is done.
 Convolutions and pools it computes more slowly than TensorFlow's own kernels, on processors less than half as fast.
 """
 
@@ -19,6 +20,7 @@ from dovetail.core.rules import Rule
 from dovetail.core.windows import CONVOLUTIONS, POOLS
 
 OFTEN = 100  # calls
+XLA, KERNELS = "xla", "kernels"  # what a plan's variants may say: it is compiled at once, or never
 # Ops whose programs stay with TensorFlow: XLA is slow at them, has no kernel, or would need shapes that values decide.
 WITHOUT_XLA = frozenset(
     (
@@ -54,21 +56,23 @@ class Executable:
         self._inputs = segment.inputs
         self._device = segment.device
         self._calls = 0
-        self._compiles = fits_xla(segment.graph)
+        self._compiles = KERNELS not in segment.variants and fits_xla(segment.graph)
+        self._at_once = XLA in segment.variants
         self._may_not_compile = any(op.op.is_users for op in segment.graph.operations)
         self._run: Any = None
 
     def prepare(self) -> None:
-        """Traces it for what the graph says of its inputs."""
+        """Traces it for what the graph says of its inputs, and compiles it if that is to be done at once."""
         if self._run is None:
             self._run = self._traced(xla=False)
+            if self._compiles and self._at_once:
+                self._compile([tf.zeros(t.shape, t.dtype.numpy) for t in self._inputs])
 
     def __call__(self, *args: Any) -> Any:
         self._calls += 1
         self.prepare()
         if self._compiles and self._calls >= OFTEN:
-            self._compiles = False
-            self._run = self._compiled(args)
+            self._compile(args)
         try:
             return self._called(args)
         except tf.errors.OpError as error:
@@ -80,15 +84,15 @@ class Executable:
         with tf.device(self._device):
             return self._run(*args)
 
-    def _compiled(self, args: Any) -> Any:
-        """What XLA makes of it; as it is, where a rule of the user's calls what XLA does not have."""
+    def _compile(self, args: Any) -> None:
+        """Lets XLA compile it; it stays as it is where a rule of the user's calls what XLA does not have."""
+        self._compiles = False
         before, self._run = self._run, self._traced(xla=True)
-        if self._may_not_compile:
+        if self._at_once or self._may_not_compile:  # XLA compiles at the first call
             try:
                 self._called(args)
             except tf.errors.OpError:
-                return before
-        return self._run
+                self._run = before
 
     def _told(self, error: Any) -> Exception:
         """An error of TensorFlow's, which comes with the lines of the program that made its node, in our words."""
