@@ -6,7 +6,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.garbage import no_garbage_collection
+from dovetail.core.garbage import importing, no_garbage_collection
 
 
 @pytest.mark.parametrize("enabled", [False, True])
@@ -21,3 +21,12 @@ def test_garbage_is_collected_afterwards_as_before(enabled):
         assert gc.isenabled() == enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_what_libraries_consist_of_is_left_out():
+    before = gc.get_freeze_count()
+    with importing():
+        assert not gc.isenabled()
+        made = [[] for _ in range(1000)]
+    assert gc.isenabled() and gc.get_freeze_count() >= before + len(made)
+    assert not any(each is made for each in gc.get_objects())

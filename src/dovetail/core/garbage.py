@@ -1,4 +1,4 @@
-"""Garbage collection, which stays off where many objects are made and none is garbage."""
+"""Garbage collection: it stays off where many objects are made and none is garbage, and out of libraries."""
 
 from __future__ import annotations
 
@@ -17,3 +17,16 @@ def no_garbage_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """While libraries are imported; what they consist of is left out of garbage collections from then on.
+
+    Else each full one looks through it, a third of a second for the objects of Keras and TensorFlow.  What a program
+    made before is left out, too, so this is for its beginning.
+    """
+    with no_garbage_collection():
+        yield
+    gc.collect()
+    gc.freeze()
