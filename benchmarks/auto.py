@@ -50,7 +50,7 @@ SETTLED = 400  # epochs within which a choice must be settled
 
 
 def serve(how: str) -> None:
-    """Makes a model, then trains or predicts for each line that comes in: seconds a step, bytes, what is measured."""
+    """Makes a model, then trains or predicts for each line that comes in; tells time, bytes, whether it is settled."""
     if how == "dovetail":
         import keras_dovetail  # noqa: F401  before Keras
     from keras_models import TASKS, compiled
@@ -69,8 +69,8 @@ def serve(how: str) -> None:
         steps = actions[action]()
         seconds = (time.perf_counter() - start) / steps
         function = getattr(model, "train_function" if action == "fit" else "predict_function", None)
-        status = getattr(function, "status", "")
-        print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, status]), flush=True)
+        is_settled = all(getattr(plan, "is_settled", True) for plan in getattr(function, "plans", ()))
+        print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, is_settled]), flush=True)
 
 
 def _of_keras(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
@@ -89,7 +89,7 @@ def _of_keras(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, 
 
 
 def _jax_by_hand(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
-    """A jitted step over the model's weights, and the loop around it."""
+    """A jitted step over the model's weights, and the loop around it; what a scan computes counts once."""
     import jax
 
     model.optimizer.build(model.trainable_variables)
@@ -214,8 +214,8 @@ def _rate() -> float:
 
 def _settle(server: Server, action: str) -> None:
     for _ in tqdm(range(SETTLED), desc="measuring", file=sys.stderr, leave=False):
-        _, _, status = json.loads(server.ask(action))
-        if not status:
+        _, _, is_settled = json.loads(server.ask(action))
+        if is_settled:
             return
 
 

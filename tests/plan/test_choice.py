@@ -107,8 +107,25 @@ def test_each_has_ten_calls_but_the_hopeless(monkeypatch):
     slow, *others = ENGINES[1:]
     clock = Clock(monkeypatch, **{slow: 5.0})
     settled(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
-    assert clock.ran.count(slow) == choice.WARM + choice.TRIAL
+    assert clock.ran.count(slow) == 2 * (choice.WARM + choice.TRIAL)
     assert all(clock.ran.count(name) >= 10 for name in ("numpy", *others))
+
+
+@needs_two
+def test_what_was_tried_while_others_were_compiled_is_tried_again(monkeypatch):
+    slow = ENGINES[1]
+    clock = Clock(monkeypatch, **{slow: 5.0})
+    run = choice.Candidate.run
+
+    def undisturbed(candidate, arguments):
+        result = run(candidate, arguments)
+        if clock.ran.count(slow) == choice.WARM + choice.TRIAL:
+            clock.seconds[slow] = 0.5
+        return result
+
+    monkeypatch.setattr(choice.Candidate, "run", undisturbed)
+    plan, _ = settled(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
+    assert plan.chosen.name == slow
 
 
 def train(step, batches):

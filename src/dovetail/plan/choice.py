@@ -35,6 +35,7 @@ TRIAL = 2  # calls by which a candidate that is ready is compared with the best 
 TURN = 5  # calls of a turn
 LEAD = 0.9  # of the time of the first candidate, that another may take at most to replace it
 HOPELESS = 2.0  # times the best time: candidates that take longer have no further turns
+DISTURBED = 20.0  # the same of trials while others are compiled, which may take the processor from them
 BEFORE = 2  # calls of a graph before others are prepared: what is called once or twice gains nothing
 WORTHWHILE = 0.5  # seconds that these calls take at least: to import and compile for others takes more
 
@@ -256,7 +257,11 @@ class Choice:
             self._waiting = self.candidates[-len(divided) :] if divided else []
             self._prepare_later()
             yield from self._try_others()
-        rivals = self._near(self._fit, HOPELESS)
+        rivals = self._near(self._fit, DISTURBED)
+        for candidate in rivals:
+            candidate.times.clear()
+            yield from self._turn(candidate, TRIAL)
+        rivals = self._near(rivals, HOPELESS)
         for candidate in rivals:
             candidate.times.clear()
         for number in range(2):
