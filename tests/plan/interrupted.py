@@ -16,6 +16,7 @@ import dovetail.backend as K
 from dovetail import ops
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.recording import building, recording
+from dovetail.plan import choice
 
 COUNT = 12
 SIZES = (3, 2000)  # of elements: too small for planned buffers, and large enough
@@ -55,10 +56,11 @@ class Steps:
         assert set(values) in ({before}, {before + 1}), values
         assert self._pool.submit(self._locks_are_free).result(timeout=60)
         assert recording.tapes == () and building.graphs == ()
-        if "jax" in sys.modules:
-            assert not sys.modules["jax"].config.jax_enable_x64
-        if "torch" in sys.modules:
-            assert sys.modules["torch"].is_grad_enabled()
+        jax, torch = (sys.modules.get(name) for name in ("jax", "torch"))
+        if hasattr(jax, "config"):  # not while it is imported in the background
+            assert not jax.config.jax_enable_x64
+        if hasattr(torch, "is_grad_enabled"):
+            assert torch.is_grad_enabled()
         return values[0]
 
     def _locks_are_free(self):
@@ -86,6 +88,17 @@ class Compiled(Steps):
             return ops.sum(self.variables[0])
 
         self.run = step
+
+
+class Chosen(Compiled):
+    """The engine is chosen by measuring, and candidates are compiled in the background meanwhile."""
+
+    owned = False
+
+    def __init__(self):
+        super().__init__()
+        choice.WORTHWHILE = 0.0
+        self.run = dt.function(self.run._python, engine="auto")
 
 
 class Read(Compiled):
@@ -177,7 +190,7 @@ SITUATIONS = {
 }
 
 
-def interrupted_by_signals(steps, rng, times):
+def interrupted_by_signals(steps, rng, times, errors=RAISED):
     """Interrupts steps by the handler of a signal, at random moments."""
     for _ in range(10):
         steps.run()
@@ -195,7 +208,7 @@ def interrupted_by_signals(steps, rng, times):
     signal.signal(signal.SIGALRM, handler)
     for i in range(times):
         before = done
-        armed.append(RAISED[i % len(RAISED)])
+        armed.append(errors[i % len(errors)])
         try:
             signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 3 * lasts))
             while armed:
@@ -215,6 +228,8 @@ def main(engine, seed):
         for name, make in SITUATIONS.items():
             interrupted_by_signals(make(), rng, 200 if name == "compiled" else 30)
             print(name, "is right")
+        interrupted_by_signals(Chosen(), rng, 200, (KeyboardInterrupt, Stop))  # memory that runs out drops a candidate
+        print("chosen is right")
 
 
 if __name__ == "__main__":

@@ -112,6 +112,26 @@ def test_each_has_ten_calls_but_the_hopeless(monkeypatch):
 
 
 @needs_two
+def test_sessions_choose_too(monkeypatch):
+    """Where their own engine is not named: variables go on as on one engine."""
+    fastest = ENGINES[-1]
+    clock = Clock(monkeypatch, **{fastest: 0.5})
+    graph, w = dt.Graph(), dt.Variable(np.zeros(6, "float32"))
+    with graph.as_default():
+        x = graph.placeholder(dt.spec((None,)), "x")
+        y = ops.tanh(x) + w
+        w.assign_add(x)
+    for name, engine in (("auto", None), ("numpy", "numpy")):
+        w.assign(np.zeros(6, "float32"))
+        clock.ran.clear()
+        with dt.engine(name), dt.Session(graph, engine=engine) as session:
+            for number in range(CALLS):
+                found, _ = session.run([y, graph.operations[-1]], {x: X})
+                np.testing.assert_allclose(found, np.tanh(X) + number * X, rtol=1e-4, atol=1e-4)
+        assert (clock.ran[-1] == fastest) if engine is None else not clock.ran
+
+
+@needs_two
 def test_what_was_tried_while_others_were_compiled_is_tried_again(monkeypatch):
     slow = ENGINES[1]
     clock = Clock(monkeypatch, **{slow: 5.0})

@@ -162,7 +162,7 @@ class Choice:
         try:
             results = candidate.run(arguments)
             candidate.wait(results)
-        except Exception as error:
+        except (*get_engine(candidate.engine).errors, MemoryError) as error:  # not what a signal's handler raises
             if candidate is self.chosen:
                 raise
             results = self.chosen.run(arguments)  # which raises, too, if the program is at fault

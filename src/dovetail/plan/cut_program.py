@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dovetail.core import arguments
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engine_registry import chooses_engine, current_engine
 from dovetail.core.infer import fits
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.graph.cut import Value, cut
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.plan.concrete import Concrete
+from dovetail.plan.history import History
 from dovetail.plan.placement import require_wishes
 
 
@@ -42,7 +44,12 @@ class CutProgram:
         self.graph = cut(graph, inputs, outputs, wanted, name)
         self._is_soft = allow_soft_placement
         self._result_count = len(outputs)
-        self._concrete = Concrete(self.graph)
+        self._on_one = Concrete(self.graph)
+
+    @cached_property
+    def _on_any(self) -> Concrete:
+        """The same where the engine is chosen by measuring."""
+        return Concrete(self.graph, History())
 
     @property
     def inputs(self) -> list[GraphTensor]:
@@ -54,7 +61,8 @@ class CutProgram:
 
         Args:
             values: numbers, lists, arrays or tensors, one for each input.
-            engine: what computes; if not given, that of the first Tensor among the values, or the current one.
+            engine: what computes; if not given, that of the first Tensor among the values, or the current one, or what
+                is measured to be the fastest.
 
         Returns:
             NumPy arrays and scalars.
@@ -62,6 +70,7 @@ class CutProgram:
         Raises:
             ValueError: a value does not fit its input, or there is no device that an operation must be computed on.
         """
+        concrete = self._on_any if engine is None and chooses_engine() else self._on_one
         engine = engine or next((v._engine for v in values if type(v) is Tensor), None) or current_engine()
         if not self._is_soft:
             require_wishes(self.graph, engine)
@@ -69,7 +78,7 @@ class CutProgram:
         for tensor, value in zip(self.inputs, values, strict=True):
             _check_value(tensor, value)
             given.append(arguments.as_tensor(value, tensor.dtype, engine)._value)
-        results = self._concrete.run(given, engine)[: self._result_count]
+        results = concrete.run(given, engine)[: self._result_count]
         return [np.array(engine.to_numpy(result))[()] for result in results]
 
 
