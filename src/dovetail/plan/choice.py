@@ -110,6 +110,10 @@ class Candidate:
         if not results and plan.assigned and (buffer := plan.assigned[0]._buffer) is not None:
             buffer.engine.wait(buffer.value)
 
+    def failed_by(self, error: Exception) -> bool:
+        """Whether an exception says that it cannot be run here; what a signal's handler raises does not."""
+        return isinstance(error, (*get_engine(self.engine).errors, MemoryError))
+
     def __str__(self) -> str:
         if self.problem:
             return f"{self.name}: {self.problem}"
@@ -162,8 +166,8 @@ class Choice:
         try:
             results = candidate.run(arguments)
             candidate.wait(results)
-        except (*get_engine(candidate.engine).errors, MemoryError) as error:  # not what a signal's handler raises
-            if candidate is self.chosen:
+        except Exception as error:
+            if candidate is self.chosen or not candidate.failed_by(error):
                 raise
             results = self.chosen.run(arguments)  # which raises, too, if the program is at fault
             self._drop(candidate, error)
