@@ -212,6 +212,28 @@ def test_what_fails_while_it_runs_is_dropped_and_the_call_is_done(monkeypatch, c
     assert int(count) == len(results) and len(caplog.records) == 1
 
 
+@needs_two
+def test_a_call_that_is_done_is_not_done_again(monkeypatch):
+    """Where its results cannot be brought home: its assignments are done, and the program is told."""
+    home = dt.core.engine_registry.get_engine("numpy")
+    receive = type(home).receive
+
+    def failing(self, value, sender):
+        if self is home and sender.name == ENGINES[1]:
+            raise MemoryError("no room")
+        return receive(self, value, sender)
+
+    monkeypatch.setattr(type(home), "receive", failing)
+    step, _, count = model("auto")
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
+    asked = 0
+    with pytest.raises(choice.NotDelivered, match=r"the call is done on .* MemoryError: no room"):
+        while asked < CALLS:
+            asked += 1
+            step(x, y)
+    assert int(count) == asked
+
+
 def test_what_the_program_does_wrong_is_told():
     function = dt.function(lambda x, size: ops.reshape(x, (size, 2)), engine="auto")
     with pytest.raises(ValueError, match="reshape"):

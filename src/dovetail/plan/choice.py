@@ -40,6 +40,10 @@ BEFORE = 2  # calls of a graph before others are prepared: what is called once o
 WORTHWHILE = 0.5  # seconds that these calls take at least: to import and compile for others takes more
 
 
+class NotDelivered(RuntimeError):
+    """A call is done, and what it assigned is assigned, but its results could not be moved to where they are wanted."""
+
+
 class Candidate:
     """One way to run a graph: an engine, and a strategy of its rules.
 
@@ -101,7 +105,12 @@ class Candidate:
             moved = [engine.argument(a, home.dtype(a)) for a in arguments]
         else:
             moved = [engine.receive(a, home) for a in arguments]
-        return tuple([home.receive(value, engine) for value in plan(moved)])
+        results = plan(moved)
+        try:
+            return tuple([home.receive(value, engine) for value in results])
+        except Exception as error:
+            problem = f"the call is done on {engine.name}, but its results cannot be moved to {home.name}"
+            raise NotDelivered(f"{problem}: {type(error).__name__}: {error}") from error
 
     def wait(self, results: tuple[Any, ...]) -> None:
         """Returns when a call is computed: its results, or what it assigned."""
@@ -111,8 +120,12 @@ class Candidate:
             buffer.engine.wait(buffer.value)
 
     def failed_by(self, error: Exception) -> bool:
-        """Whether an exception says that it cannot be run here; what a signal's handler raises does not."""
-        return isinstance(error, (*get_engine(self.engine).errors, MemoryError))
+        """Whether an exception says that it cannot be run here, so that another may run in its place.
+
+        What a signal's handler raises does not, nor does one that comes once the call is done.
+        """
+        failures = (*get_engine(self.engine).errors, MemoryError)
+        return isinstance(error, failures) and not isinstance(error, NotDelivered)
 
     def __str__(self) -> str:
         if self.problem:
