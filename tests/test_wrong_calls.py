@@ -38,8 +38,6 @@ RAW = re.compile(
 # Calls that are answered otherwise: pattern of "function-fault" → why.
 EXCEPTIONS = {
     r"ops\.strided_slice-(begin|end|strides)_is_negative": "they count from the end, or go backwards",
-    r"ops\.layer_normalization_grad-gamma_is_None": "a scale may be left out",
-    r"ops\.(lstm|gru)_grad-bias_is_None": "a bias may be left out",
     r"K\.(normalize_batch_in_training|batch_normalization)-(gamma|beta)_is_None": "as in Keras, they may be left out",
     r"K\.batch_normalization-axis_is_out_of_range": "as in Keras, no axis is needed where the shapes broadcast",
     r"K\.(switch|in_train_phase|in_test_phase)-\w+_is_(None|a_number|text)": "what is not chosen may be anything",

@@ -223,6 +223,11 @@ def kind_of(name: str, parameter: Any, value: Any, op: Op | None) -> str | None:
     return "tensor" if is_array and op is None else None
 
 
+def may_be_none(op: Op | None, name: str) -> bool:
+    """Whether an op says that a parameter is a tensor or None, as those do that passes put in."""
+    return op is not None and any(p.name == name and getattr(p.kind, "optional", False) for p in op.params)
+
+
 def wrong_calls(valid: Call) -> Iterator[Call]:
     """The call with one thing wrong in it, in each way there is."""
     op = valid.function if isinstance(valid.function, Op) else None
@@ -248,7 +253,7 @@ def wrong_calls(valid: Call) -> Iterator[Call]:
             kind = kind_of(p.name, p, value, op)
             if kind is None:
                 continue
-            if p.default is not None:
+            if p.default is not None and not may_be_none(op, p.name):
                 yield but(f"{p.name} is None", p.default is p.empty, **{p.name: None})
             for what, wrong in FAULTS[kind].items():
                 yield but(f"{p.name} is {what}", True, **{p.name: wrong})

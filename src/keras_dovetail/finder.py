@@ -12,15 +12,13 @@ import copy
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import PackageNotFoundError, version
 from types import CodeType, ModuleType
 from typing import Any
-
-from dovetail.core.garbage import importing
 
 BACKEND = "dovetail"
 SUPPORTED = ("3.15.1",)  # the versions of Keras that are tested
@@ -93,11 +91,17 @@ class _Loader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         if self.name == "keras":
             _check_version()
-        with importing() if self.name == "keras" else nullcontext():
+        with _importing() if self.name == "keras" else nullcontext():
             super().exec_module(module)
             if self.name in FOLLOWED:
                 follower, function = FOLLOWED[self.name]
                 getattr(import_module(follower), function)(module)
+
+
+def _importing() -> AbstractContextManager[None]:
+    from dovetail.core.garbage import importing  # not before somebody imports Keras
+
+    return importing()
 
 
 def _check_version() -> None:

@@ -44,10 +44,10 @@ class CutProgram:
         self.graph = cut(graph, inputs, outputs, wanted, name)
         self._is_soft = allow_soft_placement
         self._result_count = len(outputs)
-        self._on_one = Concrete(self.graph)
+        self._concrete = Concrete(self.graph)
 
     @cached_property
-    def _on_any(self) -> Concrete:
+    def _choosing(self) -> Concrete:
         """The same where the engine is chosen by measuring."""
         return Concrete(self.graph, History())
 
@@ -70,7 +70,7 @@ class CutProgram:
         Raises:
             ValueError: a value does not fit its input, or there is no device that an operation must be computed on.
         """
-        concrete = self._on_any if engine is None and chooses_engine() else self._on_one
+        concrete = self._choosing if engine is None and chooses_engine() else self._concrete
         engine = engine or next((v._engine for v in values if type(v) is Tensor), None) or current_engine()
         if not self._is_soft:
             require_wishes(self.graph, engine)
