@@ -16,7 +16,7 @@ import pytest
 
 import dovetail as dt
 import tests.libraries  # noqa: F401  which hides what is not to be there
-from dovetail.core.garbage import no_garbage_collection
+from dovetail.core.garbage import leave_out, no_garbage_collection
 from dovetail.core.recording import building
 
 collect_ignore_glob = ["*/keras3_*.py", "*_checks.py"]  # run by processes of their own, with Keras
@@ -124,8 +124,7 @@ class Memory:
     def freeze(cls) -> None:
         """Keeps what libraries that were imported made, millions of objects, out of garbage collections."""
         if len(sys.modules) > cls.modules + MODULES:
-            gc.collect()
-            gc.freeze()
+            leave_out()
             cls.modules = len(sys.modules)
 
     @staticmethod

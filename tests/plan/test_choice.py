@@ -212,22 +212,30 @@ def test_what_fails_while_it_runs_is_dropped_and_the_call_is_done(monkeypatch, c
     assert int(count) == len(results) and len(caplog.records) == 1
 
 
+class Stop(Exception):
+    """What the handler of a signal raises."""
+
+
 @needs_two
-def test_a_call_that_is_done_is_not_done_again(monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "told", "text"),
+    [(MemoryError, choice.NotDelivered, r"the call is done on .* MemoryError: no room"), (Stop, Stop, "no room")],
+)
+def test_a_call_that_is_done_is_not_done_again(monkeypatch, error, told, text):
     """Where its results cannot be brought home: its assignments are done, and the program is told."""
     home = dt.core.engine_registry.get_engine("numpy")
     receive = type(home).receive
 
     def failing(self, value, sender):
         if self is home and sender.name == ENGINES[1]:
-            raise MemoryError("no room")
+            raise error("no room")
         return receive(self, value, sender)
 
     monkeypatch.setattr(type(home), "receive", failing)
     step, _, count = model("auto")
     x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
     asked = 0
-    with pytest.raises(choice.NotDelivered, match=r"the call is done on .* MemoryError: no room"):
+    with pytest.raises(told, match=text):
         while asked < CALLS:
             asked += 1
             step(x, y)

@@ -28,5 +28,10 @@ def importing() -> Iterator[None]:
     """
     with no_garbage_collection():
         yield
+    leave_out()
+
+
+def leave_out() -> None:
+    """Leaves what there is, but for what is garbage now, out of garbage collections from now on."""
     gc.collect()
     gc.freeze()

@@ -109,6 +109,8 @@ class Candidate:
         try:
             return tuple([home.receive(value, engine) for value in results])
         except Exception as error:
+            if not self.failed_by(error):
+                raise
             problem = f"the call is done on {engine.name}, but its results cannot be moved to {home.name}"
             raise NotDelivered(f"{problem}: {type(error).__name__}: {error}") from error
 
