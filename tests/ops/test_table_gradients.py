@@ -41,7 +41,7 @@ def check(found, expected, where, tolerance=1e-4):
         np.testing.assert_allclose(f.numpy(), e, rtol=tolerance, atol=tolerance, err_msg=f"on {where}")
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(16, ("jax", "tensorflow"))
 @cases(DIFFERENTIABLE)
 def test_gradient(engine, op, number, is_first, rng):
     """The gradient agrees with finite differences in float64: taped, compiled, of what was compiled, of constants."""
