@@ -1,5 +1,6 @@
 """Stands as `conftest.py` beside the copies of Keras' tests: what they import of it, and what the runner is told.
 
+Each test runs on one engine after another: collecting Keras' tests takes longer than running a sample of them.
 It writes a line of JSON for each test that starts and each report of it, as they come: so what a process did is known
 also when it died.  Tests of which the file tells already are not run again.
 """
@@ -17,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 BACKEND = os.environ.get("KERAS_BACKEND", "")
 FOLDER = "keras/src"  # of the copies, which are modules of Keras so: by their names it finds the classes in them
 TOLD = "KERAS_OWN_TOLD"  # the variables of the environment by which the runner speaks
-SAMPLE = "KERAS_OWN_SAMPLE"
+SAMPLES = "KERAS_OWN_SAMPLES"  # {engine: one test in how many}
 SECONDS = "KERAS_OWN_SECONDS"
+ENGINES = pytest.StashKey[list[str]]()
 
 
 def skip_if_backend(given_backend: str, reason: str) -> Any:
@@ -40,29 +43,59 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the tests a sample, always the same, without those that were run."""
-    done = {line["test"] for line in told(Path(os.environ[TOLD]))}
-    one_in = int(os.environ[SAMPLE])
+    """Of the tests those that are in the sample of an engine, and were not run."""
+    done = {(line["engine"], line["test"]) for line in told(Path(os.environ[TOLD]))}
+    samples = json.loads(os.environ[SAMPLES])
 
-    def is_run(item: pytest.Item) -> bool:
-        test = name(item.nodeid)
-        return zlib.crc32(test.encode()) % one_in == 0 and test not in done
+    def is_run(engine: str, test: str) -> bool:
+        return zlib.crc32(test.encode()) % samples[engine] == 0 and (engine, test) not in done
 
-    items[:] = filter(is_run, items)
+    for item in items:
+        item.stash[ENGINES] = [engine for engine in samples if is_run(engine, name(item.nodeid))]
+    items[:] = [item for item in items if item.stash[ENGINES]]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Runs a test on each of its engines."""
+    for engine in item.stash[ENGINES]:
+        with _on(engine):
+            item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+            runtestprotocol(item, nextitem=nextitem)
+            item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+@contextmanager
+def _on(engine: str) -> Iterator[None]:
+    """What is told is told of the engine, which is current if Dovetail is the backend."""
+    global _engine
+    _engine = engine
+    if BACKEND != "dovetail":
+        yield
+        return
+    import dovetail as dt
+
+    with dt.engine(engine):
+        yield
+
+
+_engine = ""  # that runs a test; none while they are collected
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     if report.failed:
-        _tell(report.nodeid, outcome="failed", said=_last_line(report), seconds=0.0)
+        for engine in json.loads(os.environ[SAMPLES]):
+            _tell(report.nodeid, engine, outcome="failed", said=_last_line(report), seconds=0.0)
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    _tell(nodeid, outcome="died", said="the process ended while it ran", seconds=0.0)
+    _tell(nodeid, _engine, outcome="died", said="the process ended while it ran", seconds=0.0)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "call" or report.outcome != "passed":
-        _tell(report.nodeid, outcome=report.outcome, said=_last_line(report), seconds=report.duration)
+        _tell(report.nodeid, _engine, outcome=report.outcome, said=_last_line(report), seconds=report.duration)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -99,9 +132,9 @@ def name(nodeid: str) -> str:
     return re.sub("0x[0-9a-f]+", "0x", nodeid.removeprefix(FOLDER + "/"))  # of functions, which are at other addresses
 
 
-def _tell(nodeid: str, **said: Any) -> None:
+def _tell(nodeid: str, engine: str, **said: Any) -> None:
     with open(os.environ[TOLD], "a") as file:
-        file.write(json.dumps({"test": name(nodeid)} | said) + "\n")
+        file.write(json.dumps({"engine": engine, "test": name(nodeid)} | said) + "\n")
 
 
 def told(path: Path) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -92,17 +92,21 @@ def files_of(path: Path) -> list[Path]:
     return [path] if path.is_file() else sorted(path.rglob("*_test.py"))
 
 
-def run(paths: list[Path], target: Path, backend: str, engine: str, sample: int, seconds: int) -> Iterator[dict]:
-    """Runs test files in one process, and in another where a test ended it; what is told of each test."""
+def run(paths: list[Path], target: Path, backend: str, samples: dict[str, int], seconds: int) -> Iterator[dict]:
+    """Runs test files in one process, and in another where a test ended it; what is told of each test.
+
+    Args:
+        samples: the engines, and one test in how many runs there.
+    """
     told = Path(tempfile.mkstemp(dir=target, suffix=".jsonl")[1])
     environment = {
         **os.environ,
         "KERAS_BACKEND": backend,
-        "DOVETAIL_ENGINE": engine,
+        "DOVETAIL_ENGINE": next(iter(samples)),  # for what a file computes when it is imported
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONPATH": os.pathsep.join([str(target), os.environ.get("PYTHONPATH", "")]),
         companion.TOLD: str(told),
-        companion.SAMPLE: str(sample),
+        companion.SAMPLES: json.dumps(samples),
         companion.SECONDS: str(seconds),
     }
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--continue-on-collection-errors"]
@@ -119,23 +123,23 @@ def run(paths: list[Path], target: Path, backend: str, engine: str, sample: int,
     yield from lines
 
 
-def outcomes(lines: Iterator[dict]) -> dict[str, Outcome]:
-    """The outcome of each test; one whose parts were reported apart fails with one of them."""
-    found: dict[str, Outcome] = {}
+def outcomes(lines: Iterator[dict]) -> dict[str, dict[str, Outcome]]:
+    """The outcome of each test on each engine; one whose parts were reported apart fails with one of them."""
+    found: defaultdict[str, dict[str, Outcome]] = defaultdict(dict)
     for line in lines:
-        name = line.pop("test")
-        if name not in found or found[name].outcome in ("died", "passed"):
-            found[name] = Outcome(**line)
+        of_engine, test = found[line.pop("engine")], line.pop("test")
+        if test not in of_engine or of_engine[test].outcome in ("died", "passed"):
+            of_engine[test] = Outcome(**line)
     return found
 
 
-def measured(folders: list[str], backend: str, engine: str, sample: int, seconds: int) -> dict[str, Outcome]:
-    """The outcome of each test of some folders."""
+def measured(folders: list[str], backend: str, samples: dict[str, int], seconds: int) -> dict[str, dict[str, Outcome]]:
+    """The outcome of each test of some folders on each engine."""
     with tempfile.TemporaryDirectory() as target:
         copies = copy_tests(folders, Path(target), backend)
-        size = FILES * sample
+        size = FILES * min(samples.values())
         parts = [copies[i : i + size] for i in range(0, len(copies), size)]
-        told = (run(part, Path(target), backend, engine, sample, seconds) for part in parts)
+        told = (run(part, Path(target), backend, samples, seconds) for part in parts)
         return outcomes(chain.from_iterable(told))
 
 
@@ -201,7 +205,7 @@ def main() -> None:
     stock = None if given.against is None else _saved(given.against)
     good = True
     for folder in given.folders:
-        found = measured([folder], given.backend, given.engine, given.sample, given.seconds)
+        found = measured([folder], given.backend, {given.engine: given.sample}, given.seconds)[given.engine]
         if given.save:
             given.save.write_text(json.dumps(_saved(given.save) | found, indent=0))
         counted = row(found, exclusions, stock)
