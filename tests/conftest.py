@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import os
 import sys
 import zlib
@@ -16,8 +14,10 @@ import pytest
 
 import dovetail as dt
 import tests.libraries  # noqa: F401  which hides what is not to be there
-from dovetail.core.garbage import leave_out, no_garbage_collection
+from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.recording import building
+from tests.keras_backends import outcomes, told
+from tests.memory import Memory
 
 collect_ignore_glob = ["*/keras3_*.py", "*_checks.py"]  # run by processes of their own, with Keras
 
@@ -61,7 +61,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return values.params["engine"] not in engines or in_sample(item.name, one_in)
 
     config.hook.pytest_deselected(items=[item for item in items if not is_run(item)])
-    items[:] = filter(is_run, items)
+    items[:] = _with_keras_together(list(filter(is_run, items)))
+
+
+def _with_keras_together(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests that have processes with backends of Keras stand together: of several workers one starts those.
+
+    They begin the second half, which is the first that another worker does, and so none that it leaves to others.
+    """
+    modules = {item.module for item in items if isinstance(item, pytest.Function)}
+    asking = {m for m in modules if any(value is told or value is outcomes for value in vars(m).values())}
+    with_keras = [item for item in items if getattr(item, "module", None) in asking]
+    others = [item for item in items if getattr(item, "module", None) not in asking]
+    middle = len(items) // 2
+    return [*others[:middle], *with_keras, *others[middle:]]
 
 
 # On CI the same random programs in each run; elsewhere new ones, of which a failing one is printed.
@@ -99,38 +112,6 @@ def _settings():
 
 # -- memory -----------------------------------------------------------------------------------------------------------
 
-STATM = Path("/proc/self/statm")  # Linux says there how many pages are in memory
-LARGE, GROWN = 1.5e9, 0.2e9  # bytes
-MODULES = 200  # as a library has, and few tests
-
-
-class Memory:
-    """What tests keep in memory: what XLA compiled is dropped, what libraries are is not looked through for garbage."""
-
-    limit = LARGE
-    modules = 0  # that were imported when the objects there were were last frozen
-
-    @classmethod
-    def bound(cls) -> None:
-        """Drops what XLA compiled for tests that are over in a large process: each program takes a megabyte."""
-        if cls.used() > cls.limit:
-            if "jax" in sys.modules:
-                sys.modules["jax"].clear_caches()
-            gc.collect()
-            ctypes.CDLL(None).malloc_trim(0)
-            cls.limit = max(LARGE, cls.used() + GROWN)
-
-    @classmethod
-    def freeze(cls) -> None:
-        """Keeps what libraries that were imported made, millions of objects, out of garbage collections."""
-        if len(sys.modules) > cls.modules + MODULES:
-            leave_out()
-            cls.modules = len(sys.modules)
-
-    @staticmethod
-    def used() -> int:
-        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
@@ -143,5 +124,4 @@ def pytest_collection() -> Iterator[None]:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
     Memory.freeze()
-    if STATM.exists():
-        Memory.bound()
+    Memory.bound()

@@ -1,7 +1,6 @@
 """Checks that need a backend of Keras: a process has one, so each backend has its own.
 
-Tests of one backend stand together, since each process that runs tests makes those of a backend once.
-
+Each process of tests starts one process a backend, which runs module after module: importing a backend takes seconds.
 A module of checks ends with `main(globals())`; run with a backend, it prints what each of its functions `check_…` said.
 A module of other things `tell`s them, for tests that compare backends.
 """
@@ -9,24 +8,23 @@ A module of other things `tell`s them, for tests that compare backends.
 from __future__ import annotations
 
 import functools
-import gc
 import json
 import os
+import runpy
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.memory import Memory
+
 BACKENDS = ("jax", "torch", "tensorflow")
 ALL = (*BACKENDS, "dovetail")  # Keras' own, and Dovetail
-_MARK = "told: "
-_ON_DOVETAIL = [
-    "-c",
-    "import keras_dovetail, runpy, sys; del sys.argv[0]; runpy.run_module(sys.argv[0], None, '__main__', True)",
-]
+_TOLD, _ENDED = "told: ", "ended: "
 
 
 def main(names: dict[str, Any]) -> None:
@@ -37,12 +35,12 @@ def main(names: dict[str, Any]) -> None:
 
 def tell(found: Any) -> None:
     """Prints what a module found, for `told` to read."""
-    print(_MARK + json.dumps(found))
+    print("\n" + _TOLD + json.dumps(found), flush=True)
 
 
 def _outcome(check: Callable[[], None]) -> str:
-    gc.collect()
-    gc.freeze()  # what libraries are takes half a second to look through, and Keras does so as often as it is told
+    Memory.freeze()  # what libraries are takes half a second to look through, and Keras does so as often as it is told
+    Memory.bound()
     try:
         check()
     except (Exception, pytest.fail.Exception):
@@ -50,21 +48,73 @@ def _outcome(check: Callable[[], None]) -> str:
     return ""
 
 
-@functools.cache  # also of one that died, so that it is not run again for each of its tests
-def _done(module: str, backend: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, *(_ON_DOVETAIL if backend == "dovetail" else ["-m"]), module, *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
+class _Backend:
+    """A process with a backend of Keras, that runs modules as programs, one after the other."""
+
+    def __init__(self, backend: str) -> None:
+        environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        self.name, self.errors = backend, tempfile.TemporaryFile("w+")  # noqa: SIM115  which is open as long
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", f"import {__name__}; {__name__}.serve()"],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+        )
+
+    def run(self, module: str, *arguments: str) -> str:
+        """What a module tells, as it is written."""
+        assert self.process.stdin and self.process.stdout
+        print(json.dumps([module, *arguments]), file=self.process.stdin, flush=True)
+        found = ""
+        for line in self.process.stdout:
+            if line.startswith(_TOLD):
+                found = line.removeprefix(_TOLD)
+            elif line.startswith(_ENDED):
+                problem = json.loads(line.removeprefix(_ENDED)) or (not found and "it tells nothing")
+                assert not problem, f"{module} on {self.name}: {problem}"
+                return found
+        self.errors.seek(0)
+        ended = f"{module} on {self.name} ended its process with {self.process.wait()}"
+        _process.cache_clear()  # the modules after it get another
+        raise AssertionError(f"{ended}:\n{self.errors.read()[-4000:]}")
 
 
-def told(module: str, backend: str, *arguments: str) -> Any:
-    """What a module tells on a backend."""
-    done = _done(module, backend, *arguments)
-    lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
-    assert lines, f"{module} on {backend} ended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-    return json.loads(lines[-1].removeprefix(_MARK))
+_process = functools.cache(_Backend)
 
 
-def outcomes(module: str, backend: str, *arguments: str) -> dict[str, str]:
+def serve() -> None:
+    """Runs the modules that lines of JSON name, with their arguments, until there are no more."""
+    if os.environ["KERAS_BACKEND"] == "dovetail":
+        import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+    for line in sys.stdin:
+        sys.argv, problem = json.loads(line), ""
+        try:
+            runpy.run_module(sys.argv[0], None, "__main__", alter_sys=True)
+        except BaseException:
+            problem = traceback.format_exc()
+        Memory.freeze()
+        Memory.bound()
+        print("\n" + _ENDED + json.dumps(problem), flush=True)
+
+
+@functools.cache
+def _written(module: str, backend: str, *arguments: str, alone: bool) -> tuple[str, str]:
+    """What a module tells, or the problem: both are kept, so that nothing is run again for each of its tests."""
+    try:
+        return (_Backend if alone else _process)(backend).run(module, *arguments), ""
+    except AssertionError as problem:
+        return "", str(problem)
+
+
+def told(module: str, backend: str, *arguments: str, alone: bool = False) -> Any:
+    """What a module tells on a backend; `alone` in a process, if it changes Keras."""
+    written, problem = _written(module, backend, *arguments, alone=alone)
+    assert not problem, problem
+    return json.loads(written)
+
+
+def outcomes(module: str, backend: str, *arguments: str, alone: bool = False) -> dict[str, str]:
     """What the checks of a module say on a backend: for each its traceback, or nothing."""
-    return told(module, backend, *arguments)
+    return told(module, backend, *arguments, alone=alone)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import subprocess
 import sys
 
@@ -17,6 +16,7 @@ import dovetail as dt
 from dovetail import backend as K
 from dovetail.backend import seeds
 from tests.conftest import ENGINES, SEED
+from tests.keras_backends import BACKENDS, told
 
 COUNT = 20_000
 ALPHA = 1e-4
@@ -332,44 +332,12 @@ def test_functions_of_tensorflow_draw_anew_in_each_run():
         np.testing.assert_array_equal(a, b)
 
 
-KERAS = """
-import keras
-import numpy as np
-from dovetail import backend as K
-
-class Noise(keras.layers.Layer):
-    def __init__(self, seed, **options):
-        super().__init__(**options)
-        self.seed = seed
-
-    def call(self, x):
-        return K.dropout(x, 0.5, seed=self.seed) + K.random_normal((2, 3), seed=self.seed)
-
-np.random.seed(0)
-x = np.ones((2, 3), "float32")
-generator = keras.random.SeedGenerator(7)
-layer = keras.Sequential([keras.Input(batch_shape=(2, 3)), Noise(generator)])
-given = keras.Input(batch_shape=(2, 3))
-functional = keras.Model(given, K.dropout(given, 0.5) + K.random_normal(K.shape(given), seed=5))
-for model in (layer, functional):
-    model.compile("sgd", "mse")
-    model.fit(x, x, verbose=0)
-    found = [np.asarray(model.predict(x, verbose=0)) for _ in range(3)]
-    assert len({y.tobytes() for y in found}) == 3, found
-    print(np.round(found[0] + 0.0, 3).tolist())
-"""
-
-
 def test_layers_and_functional_models_of_keras_draw_anew_and_alike():
-    pytest.importorskip("keras")
-    found = {}
-    for backend in ("jax", "torch", "tensorflow"):
-        pytest.importorskip(backend)
-        environment = {**os.environ, "KERAS_BACKEND": backend}
-        done = subprocess.run([sys.executable, "-c", KERAS], capture_output=True, text=True, env=environment)
-        assert done.returncode == 0, done.stderr
-        found[backend] = done.stdout
-    assert len(set(found.values())) == 1, found
+    for library in ("keras", *BACKENDS):
+        pytest.importorskip(library)
+    first, *others = (told("tests.backend.keras3_random", backend) for backend in BACKENDS)
+    assert all(model.count(call) == 1 for model in first for call in model)
+    assert others == [first] * len(others)
 
 
 # -- words ------------------------------------------------------------------------------------------------------------

@@ -35,10 +35,6 @@ def check_nothing_for_stock_backends_is_registered():
     assert not provided.reads and provided.array_result is None
 
 
-def check_only_numpy_is_loaded():
-    assert not {"dovetail.engines.torch", "dovetail.engines.jax", "dovetail.engines.tensorflow"} & sys.modules.keys()
-
-
 def check_memory_stays():
     assert dt.config.keep_memory() or memory._glibc() is None
 

@@ -12,6 +12,7 @@ import inspect
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
@@ -33,7 +34,9 @@ ELSEWHERE = {  # what gives functions or random numbers, or raises, has checks o
 
 
 def theirs_of(module: str) -> Any:
-    return importlib.import_module(f"keras.src.backend.numpy.{module}")
+    """A module of Keras' numpy backend; importing it would put the backend in the place of Dovetail's functions."""
+    with patch.object(keras.src.backend, "numpy"):
+        return importlib.import_module(f"keras.src.backend.numpy.{module}")
 
 
 def ours_of(module: str) -> Any:

@@ -21,11 +21,11 @@ CASES += [("numpy", 1, "every function")]
 
 @pytest.mark.parametrize(("engine", "every", "name"), CASES)
 def test_is_as_on_keras_numpy_backend(engine: str, every: int, name: str):
-    found = outcomes("tests.keras_dovetail.ops.parity_checks", "numpy", engine, str(every))
+    found = outcomes("tests.keras_dovetail.ops.parity_checks", "dovetail", engine, str(every))
     assert found[f"check_{name}"] == ""
 
 
 @pytest.mark.parametrize("engine", [name for name in ("numpy", "torch") if name in ENGINES])
 @pytest.mark.parametrize("name", CHECKS)
 def test_holds(engine: str, name: str):
-    assert outcomes("tests.keras_dovetail.ops.own_checks", "numpy", engine)[name] == ""
+    assert outcomes("tests.keras_dovetail.ops.own_checks", "dovetail", engine)[name] == ""
