@@ -28,6 +28,7 @@ def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
     return importlib.import_module(request.param)
 
 
+@pytest.mark.sampled(2, ("jax", "tensorflow"))
 def test_a_quick_run_learns_and_draws(program, engine, tmp_path, capsys):
     name = program.__name__
     found = program.main(["--engine", engine, "--quick", "--folder", str(tmp_path / "pictures")])

@@ -518,7 +518,8 @@ def check_a_fresh_process_loads():
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "model.keras")
         keras.Model(x, ops.map_fn(ops.sum, ops.tanh(x) * ops.constant([1.0] * 4))).save(path)
-        for imports in ("import dovetail, keras", "import keras, dovetail", "import dovetail.backend, keras"):
+        orders = ("import dovetail, keras", "import keras, dovetail", "import dovetail.backend, keras")
+        for imports in orders if keras.backend.backend() == "jax" else orders[:1]:  # which is the same on all
             first = "import keras_dovetail; " if ON_DOVETAIL else ""
             program = f"{first}{imports}; keras.saving.load_model({path!r})"
             done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

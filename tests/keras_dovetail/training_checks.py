@@ -286,6 +286,7 @@ def check_recurrent_layers():
     """As one op, where the engine has a kernel, they give what they give step by step, and learn alike."""
     x, y = RANDOM.normal(size=(6, 5, 4)).astype("float32"), RANDOM.normal(size=(6, 2)).astype("float32")
     for name, layer in product(ENGINES, (keras.layers.LSTM, keras.layers.GRU)):
+        has_kernel = layer.__name__ in get_engine(name).claimed
         for options in ({}, {"go_backwards": True}):
             models = [
                 keras.Sequential([keras.Input((5, 4)), layer(2, return_sequences=True, use_cudnn=way, **options)])
@@ -293,12 +294,12 @@ def check_recurrent_layers():
             ]
             models[1].set_weights(models[0].get_weights())
             with dt.engine(name):
-                for model in models:
+                for model in models if has_kernel else ():
                     model.compile("sgd", lambda y, found: keras.ops.mean(found * y[:, None]))
                     model.fit(x, y, epochs=3, verbose=0)
                 near(*[model.predict(x, verbose=0) for model in models])
                 types = {op.type for op in dt.graph_of(models[0]).operations}
-            assert (layer.__name__ in types) == (layer.__name__ in get_engine(name).claimed), (name, types)
+            assert (layer.__name__ in types) == has_kernel, (name, types)
 
 
 def check_optimizers():
