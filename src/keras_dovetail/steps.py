@@ -12,7 +12,7 @@ from dovetail import ops
 from dovetail.core.engine_registry import current_engine
 from dovetail.plan.background import later
 from dovetail.plan.choice import Choice
-from dovetail.plan.function import Function
+from dovetail.plan.function import Function, Options
 from dovetail.plan.plan import Plan
 from keras_dovetail.grouping import SIZE, Batch, BatchHooks, Pace, are_equal, groups
 from keras_dovetail.tensors import convert_to_tensor, is_tensor, narrowed
@@ -40,8 +40,9 @@ class Program:
     def __init__(self, step: Step, name: str, eagerly: bool, keeps_all: bool = False) -> None:
         self._eagerly = eagerly
         self._keeps_all = keeps_all
-        self._one: Step = step if eagerly else _Steps(step, name=name)
-        self._many: _Steps = _Steps(in_a_loop(step, keeps_all), name=f"{name}s")
+        stay = Options(stays=True)  # so an engine that computes in the background goes on while the next batch is made
+        self._one: Step = step if eagerly else _Steps(step, name=name, options=stay)
+        self._many: _Steps = _Steps(in_a_loop(step, keeps_all), name=f"{name}s", options=stay)
         self._paces: dict[str, Pace] = {}
 
     @property
@@ -86,9 +87,7 @@ class Program:
         arrays = concrete.natives([leaf for leaf in tree.flatten(stacked) if leaf is not None], engine)
 
         def make() -> None:
-            plan = concrete.plan_for(arrays, engine)
-            if isinstance(plan, Plan):
-                plan.prepare()
+            concrete.plan_for(arrays, engine).prepare()
             pace.ready()
 
         later(make)

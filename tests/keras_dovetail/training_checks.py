@@ -273,6 +273,23 @@ def check_the_engine_is_chosen_while_a_model_trains():
     assert model.train_function.status == ""
 
 
+def check_the_engine_of_groups_is_chosen():
+    """It is measured as soon as there are groups, by themselves; single steps may be short, and stay where they are."""
+    x, y = np.tile(X, (2, 1)), np.tile(Y, 2)
+    at_once = mock.patch.multiple(choice, later=lambda function: function(), WORTHWHILE=1e9)
+    groups = replaced(grouping, LONG=1e9, WAITED=0.0, SIZE=4)
+    with at_once, groups, replaced(steps, SIZE=4, later=lambda function: function()), dt.engine("auto"):
+        model, found, is_settled = mlp(dropout=0.3), [], False
+        while not is_settled:
+            found += model.fit(x, y, batch_size=10, shuffle=False, verbose=0).history["loss"]
+            is_settled = any(plan.is_settled for plan in model.train_function._many.plans)
+            assert len(found) < 500, [str(plan) for plan in model.train_function.plans]
+    assert [plan.is_settled for plan in model.train_function._one.plans] == [False]
+    first = min(len(found), 20)  # epochs; later on engines' rounding is no longer small
+    near(found[:first], mlp(dropout=0.3).fit(x, y, 10, first, verbose=0, shuffle=False).history["loss"])
+    assert found[-1] < found[0]
+
+
 def check_steps_per_execution_is_one_loop():
     wanted = losses(mlp())
     model = mlp(steps_per_execution=2)

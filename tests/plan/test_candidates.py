@@ -8,7 +8,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.plan.choice import Candidate
+from dovetail.plan.candidate import Candidate
 from dovetail.plan.divided import strategies
 from tests.conftest import ENGINES, SEED, WHOLE
 

@@ -13,6 +13,8 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core import engine_registry
 from dovetail.plan import choice
+from dovetail.plan.candidate import NotDelivered
+from dovetail.plan.function import Function, Options
 from tests.conftest import ENGINES
 
 CALLS = 400  # more than any choice takes
@@ -32,14 +34,14 @@ class Clock:
 
     def __init__(self, monkeypatch, **seconds):
         self.now, self.seconds, self.ran = 0.0, seconds, []
-        run = choice.Candidate.run
+        run = choice.Candidate._run
 
         def timed(candidate, arguments):
             self.ran.append(candidate.name)
             self.now += self.seconds.get(candidate.name, 1.0)
             return run(candidate, arguments)
 
-        monkeypatch.setattr(choice.Candidate, "run", timed)
+        monkeypatch.setattr(choice.Candidate, "_run", timed)
         monkeypatch.setattr(choice.time, "perf_counter", lambda: self.now)
 
 
@@ -96,6 +98,20 @@ def test_the_fastest_is_chosen(monkeypatch):
 
 
 @needs_two
+def test_results_that_stay_are_where_they_are_computed(monkeypatch):
+    """An engine may still compute them while the program goes on, so it is measured from call to call."""
+    fastest = ENGINES[-1]
+    Clock(monkeypatch, **{fastest: 0.5})
+    function = Function(lambda x: line(x, 2.0, 1.0), options=Options(engine="auto", stays=True))
+    plan, results = settled(function, X)
+    assert {result.engine for result in results} == set(ENGINES)
+    results.append(function(X))
+    assert results[-1].engine == fastest == plan.chosen.name
+    for result in results:
+        np.testing.assert_allclose(result, np.tanh(X * 2 + 1), rtol=1e-5)
+
+
+@needs_two
 def test_a_little_faster_is_not_enough(monkeypatch):
     Clock(monkeypatch, **{ENGINES[-1]: 0.95})
     plan, _ = settled(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
@@ -132,15 +148,16 @@ def test_sessions_choose_too(monkeypatch):
 
 
 @needs_two
-def test_what_was_tried_while_others_were_compiled_is_tried_again(monkeypatch):
+@pytest.mark.parametrize("unit", [1.0, 1e-2])  # of calls that are brief they may have been a hundred times as slow
+def test_what_was_tried_while_others_were_compiled_is_tried_again(monkeypatch, unit):
     slow = ENGINES[1]
-    clock = Clock(monkeypatch, **{slow: 5.0})
+    clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, unit) | {slow: 5.0 if unit == 1 else 0.4})
     run = choice.Candidate.run
 
     def undisturbed(candidate, arguments):
         result = run(candidate, arguments)
         if clock.ran.count(slow) == choice.WARM + choice.TRIAL:
-            clock.seconds[slow] = 0.5
+            clock.seconds[slow] = 0.5 * unit
         return result
 
     monkeypatch.setattr(choice.Candidate, "run", undisturbed)
@@ -219,7 +236,7 @@ class Stop(Exception):
 @needs_two
 @pytest.mark.parametrize(
     ("error", "told", "text"),
-    [(MemoryError, choice.NotDelivered, r"the call is done on .* MemoryError: no room"), (Stop, Stop, "no room")],
+    [(MemoryError, NotDelivered, r"the call is done on .* MemoryError: no room"), (Stop, Stop, "no room")],
 )
 def test_a_call_that_is_done_is_not_done_again(monkeypatch, error, told, text):
     """Where its results cannot be brought home: its assignments are done, and the program is told."""

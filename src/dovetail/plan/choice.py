@@ -10,23 +10,23 @@ runs, so all of this is real work: a training step is a step, wherever it is com
 from __future__ import annotations
 
 import logging
-import statistics
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import HOME, get_engine, list_engines, share_devices
+from dovetail.core.engine_registry import get_engine, list_engines, share_devices
 from dovetail.core.locks import holding, make_lock
+from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
 from dovetail.plan import store
 from dovetail.plan.background import later
-from dovetail.plan.divided import PREFIX, WORTH, crossings, divided_plan, strategies
+from dovetail.plan.candidate import Candidate
+from dovetail.plan.divided import WORTH, crossings, strategies
 from dovetail.plan.history import History
 from dovetail.plan.plan import Plan
-from dovetail.plan.store import Measured
 
 logger = logging.getLogger("dovetail.plan")
 
@@ -36,107 +36,18 @@ TURN = 5  # calls of a turn
 LEAD = 0.9  # of the time of the first candidate, that another may take at most to replace it
 HOPELESS = 2.0  # times the best time: candidates that take longer have no further turns
 DISTURBED = 20.0  # the same of trials while others are compiled, which may take the processor from them
+BRIEF = 0.5  # seconds: candidates whose calls took less, even then, are tried again in any case
 BEFORE = 2  # calls of a graph before others are prepared: what is called once or twice gains nothing
 WORTHWHILE = 0.5  # seconds that these calls take at least: to import and compile for others takes more
 
 
-class NotDelivered(RuntimeError):
-    """A call is done, and what it assigned is assigned, but its results could not be moved to where they are wanted."""
+class Call(NamedTuple):
+    """A call whose results may still be computed."""
 
-
-class Candidate:
-    """One way to run a graph: an engine, and a strategy of its rules.
-
-    Attributes:
-        name: "jax", or with the strategy, "jax patches".
-        plan: once it is ready.
-        times: seconds that calls took.
-        problem: why it is not considered.
-    """
-
-    def __init__(self, engine: str, strategy: str = "") -> None:
-        self.engine, self.strategy = engine, strategy
-        self.name = f"{engine} {strategy}".rstrip()
-        self.plan: Plan | None = None
-        self.times: list[float] = []
-        self.problem = ""
-
-    @property
-    def is_divided(self) -> bool:
-        """Whether a part of the graph is computed on another engine."""
-        return self.strategy.startswith(PREFIX)
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.times) if self.times else float("inf")
-
-    @property
-    def measured(self) -> Measured:
-        return Measured(self.engine, self.strategy, self.median, min(self.times), len(self.times))
-
-    def make(self, graph: Graph, home: Engine, shapes: Sequence[Any]) -> None:
-        """Makes the plan, without compiling it."""
-        engine = get_engine(self.engine)
-        self._home, self._is_home = home, engine is home
-        is_open = any(not t.spec.is_static for t in graph.inputs)
-        if self.is_divided:
-            self.plan = divided_plan(graph, engine, self.strategy, shapes if is_open else None)
-            return
-        if self.strategy not in engine.strategies:
-            known = ", ".join(filter(None, engine.strategies)) or "none"
-            raise ValueError(f"the engine {self.engine!r} has no strategy {self.strategy!r}; it has {known}.")
-        given = shapes if is_open and engine.specializes else None
-        self.plan = Plan(graph, engine, given, variants=engine.strategies[self.strategy])
-
-    def without_plan(self) -> Candidate:
-        """What was measured, without the programs and their memory."""
-        bare = Candidate(self.engine, self.strategy)
-        bare.times, bare.problem = self.times, self.problem
-        return bare
-
-    def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Runs the plan on arrays of the home engine; the results are such arrays."""
-        plan, home = self.plan, self._home
-        assert plan is not None
-        if self._is_home:
-            return plan(arguments)
-        engine = plan.engine
-        if home.name == HOME:
-            moved = [engine.argument(a, home.dtype(a)) for a in arguments]
-        else:
-            moved = [engine.receive(a, home) for a in arguments]
-        results = plan(moved)
-        try:
-            return tuple([home.receive(value, engine) for value in results])
-        except Exception as error:
-            if not self.failed_by(error):
-                raise
-            problem = f"the call is done on {engine.name}, but its results cannot be moved to {home.name}"
-            raise NotDelivered(f"{problem}: {type(error).__name__}: {error}") from error
-
-    def wait(self, results: tuple[Any, ...]) -> None:
-        """Returns when a call is computed: its results, or what it assigned."""
-        plan = self.plan
-        assert plan is not None
-        if not results and plan.assigned and (buffer := plan.assigned[0]._buffer) is not None:
-            buffer.engine.wait(buffer.value)
-
-    def failed_by(self, error: Exception) -> bool:
-        """Whether an exception says that it cannot be run here, so that another may run in its place.
-
-        What a signal's handler raises does not, nor does one that comes once the call is done.
-        """
-        failures = (*get_engine(self.engine).errors, MemoryError)
-        return isinstance(error, failures) and not isinstance(error, NotDelivered)
-
-    def __str__(self) -> str:
-        if self.problem:
-            return f"{self.name}: {self.problem}"
-        if not self.times:
-            return f"{self.name}: not measured"
-        return (
-            f"{self.name}: {self.median * 1e3:.3g} ms a call, at best {min(self.times) * 1e3:.3g}, of {len(self.times)}"
-        )
+    candidate: Candidate
+    counts: bool
+    start: float
+    results: list[Tensor]
 
 
 class Choice:
@@ -161,6 +72,7 @@ class Choice:
         self._lock = make_lock()
         self._calls = 0
         self._seconds = 0.0  # that calls took before others are prepared
+        self._under_way: Call | None = None
         self._measured: Iterator[tuple[Candidate, bool]] | None = None
         self._waiting: list[Candidate] = []
         self.candidates = [Candidate(*way) for way in history.known(graph, self._shapes)]
@@ -178,21 +90,65 @@ class Choice:
             return self.chosen.run(arguments)
         candidate, counts = holding(self._lock, self._next)
         start = time.perf_counter()
-        try:
-            results = candidate.run(arguments)
-            candidate.wait(results)
-        except Exception as error:
-            if candidate is self.chosen or not candidate.failed_by(error):
-                raise
-            results = self.chosen.run(arguments)  # which raises, too, if the program is at fault
-            self._drop(candidate, error)
-            return results
+        results, ran = self._attempt(candidate, Candidate.run, arguments)
         seconds = time.perf_counter() - start
-        if counts:
+        if counts and ran is candidate:
             candidate.times.append(seconds)
         elif not self._is_begun:
             self._seconds += seconds
         return results
+
+    def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
+        """Runs it on native arrays of the home engine; the results stay where they are, and may still be computed.
+
+        So an engine that computes in the background goes on while the program makes the next call.  What counts is the
+        time from call to call: in it are also what the program waits for, and what it does itself.
+        """
+        if self.is_settled:
+            return self.chosen.tensors(arguments)
+        start = time.perf_counter()
+        before, self._under_way = self._under_way, None
+        if before is not None and before.counts:
+            before.candidate.times.append(start - before.start)
+        candidate, counts = holding(self._lock, self._next)
+        under_way = None
+        if before is not None and before.candidate is candidate:
+            under_way = before.results
+        elif before is not None:
+            before.candidate.wait(before.results)
+            start = time.perf_counter()
+        results, ran = self._attempt(candidate, Candidate.tensors, arguments, under_way)
+        if not self._is_begun:
+            self._seconds += time.perf_counter() - start
+        if not self.is_settled:
+            self._under_way = Call(ran, counts and ran is candidate, start, results)
+        return results
+
+    def _attempt(
+        self,
+        candidate: Candidate,
+        run: Callable[..., Any],
+        arguments: Sequence[Any],
+        under_way: Sequence[Tensor] | None = None,
+    ) -> tuple[Any, Candidate]:
+        """What a candidate gives, or if it fails what the chosen one gives; and which one it is.
+
+        It waits for what is under way, as in a loop without an end, where two calls are; else for what it gives.
+        """
+        try:
+            results = run(candidate, arguments)
+            candidate.wait(results if under_way is None else under_way)
+        except Exception as error:
+            if candidate is self.chosen or not candidate.failed_by(error):
+                raise
+            results = run(self.chosen, arguments)  # which raises, too, if the program is at fault
+            self._drop(candidate, error)
+            return results, self.chosen
+        return results, candidate
+
+    def prepare(self) -> None:
+        """Begins to measure with the next call, however long calls took: there will be many."""
+        holding(self._lock, self._begin)
 
     def save(self, path: str | Path) -> None:
         """Writes what is chosen to a file, for `function(..., replay=path)`.
@@ -218,7 +174,7 @@ class Choice:
     def _next(self) -> tuple[Candidate, bool]:
         """The candidate of the next call, and whether its time counts."""
         self._calls += 1
-        if not self._is_begun and self._calls > BEFORE and self._seconds >= WORTHWHILE:
+        if self._calls > BEFORE and self._seconds >= WORTHWHILE:
             self._begin()
         if self._measured is not None:
             found = next(self._measured, None)
@@ -228,6 +184,8 @@ class Choice:
         return self.chosen, False
 
     def _begin(self) -> None:
+        if self._is_begun or self.is_settled:
+            return
         if not self._is_known:
             self.candidates += _others(self.candidates)
         share_devices()
@@ -276,7 +234,7 @@ class Choice:
             self._waiting = self.candidates[-len(divided) :] if divided else []
             self._prepare_later()
             yield from self._try_others()
-        rivals = self._near(self._fit, DISTURBED)
+        rivals = self._near(self._fit, DISTURBED, BRIEF)
         for candidate in rivals:
             candidate.times.clear()
             yield from self._turn(candidate, TRIAL)
@@ -312,11 +270,11 @@ class Choice:
     def _fit(self) -> list[Candidate]:
         return [c for c in self.candidates if not c.problem]
 
-    def _near(self, candidates: Sequence[Candidate], times: float) -> list[Candidate]:
-        """Those that take at most so many times as long as the best of them."""
+    def _near(self, candidates: Sequence[Candidate], times: float, seconds: float = 0.0) -> list[Candidate]:
+        """Those that take at most so many times as long as the best of them, or at most so many seconds."""
         fit = [c for c in candidates if not c.problem]
-        best = min(c.median for c in fit)
-        return [c for c in fit if c.median <= times * best]
+        most = max(times * min(c.median for c in fit), seconds)
+        return [c for c in fit if c.median <= most]
 
     def _settle(self, best: Candidate, first: Candidate) -> None:
         replaces = first.problem or not first.times or best.median < LEAD * first.median

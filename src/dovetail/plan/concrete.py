@@ -40,13 +40,15 @@ class Concrete:
     Args:
         graph: what was traced.
         history: of the function, if its graphs run on the engines that are measured to be the fastest.
+        stays: whether the results of calls stay on the engine that is chosen.
 
     Attributes:
         graph: as given.
     """
 
-    def __init__(self, graph: Graph, history: History | None = None) -> None:
+    def __init__(self, graph: Graph, history: History | None = None, stays: bool = False) -> None:
         self.graph = graph
+        self._stays = stays
         self._history = None if is_pinned(graph) or shows(graph) else history
         self._is_open = any(not t.spec.is_static for t in graph.inputs)
         self._is_pinned = is_pinned(graph)
@@ -104,7 +106,10 @@ class Concrete:
         if recording.tapes:
             return self._call_taped([arguments.as_tensor(v, dtype_of(v), engine) for v in given], engine)
         arrays = self.natives(given, engine)
-        return list(map(Tensor, self.plan_for(arrays, engine)(arrays), repeat(engine)))
+        plan = self.plan_for(arrays, engine)
+        if self._stays and isinstance(plan, Choice):
+            return plan.tensors(arrays)
+        return list(map(Tensor, plan(arrays), repeat(engine)))
 
     def natives(self, given: Sequence[Any], engine: Engine) -> list[Any]:
         """What the plan takes for Tensors of the engine and NumPy arrays."""

@@ -60,11 +60,14 @@ class Options(NamedTuple):
         passes: that edit what is traced.
         engine: where it runs, or "auto"; None: where its arguments are.
         fixed: the way in which it runs where the engine is chosen; None: as is measured.
+        stays: whether results stay on the engine that is chosen, which may still compute them; else they are moved to
+            the engine of the arguments.
     """
 
     passes: tuple[Callable[[Graph], Any], ...] = ()
     engine: str | None = None
     fixed: Way | None = None
+    stays: bool = False
 
 
 class Function(Generic[P, R]):
@@ -190,7 +193,7 @@ class Function(Generic[P, R]):
         finally:
             graph.is_traced = True
         graph.closure_nodes = closures.leading_to(graph.closures)
-        found = Concrete(graph, self._history if self._chooses else None), rebuild
+        found = Concrete(graph, self._history if self._chooses else None, self._options.stays), rebuild
         self._traces.put(key, found)
         self._last_key = key
         return found
