@@ -1,8 +1,9 @@
 """An engine that is chosen by measuring against everything else: Keras' backends, torch.compile, and jax.jit by hand.
 
-A process for each of them holds a model, and they take turns.  Each of the others runs twice: as it is, and with an
-environment that lets glibc keep memory, as Dovetail does.  What is compared is the median epoch, once the engine is
-chosen; the time to the first step, peak memory and the share of the rate of a product of matrices stand beside it.
+A process for each of them holds a model, and they take turns of a second.  Each of the others runs twice: as it is, and
+with an environment that lets glibc keep memory, as Dovetail does.  What is compared is the median epoch, once the
+engine is chosen; the time to the first step, peak memory and the share of the rate of a product of matrices stand
+beside it.
 
     python benchmarks/auto.py [--rounds 3] [MLP CNN LSTM GRU Transformer ResNet MobileNet UNet]
 """
@@ -35,14 +36,17 @@ PEERS = {  # name → (Keras' backend, how a step is made)
     "torch.compile": ("torch", "by hand"),
 }
 OURS = "Dovetail, auto"
+COUNTING = "jax.jit by hand"  # of the peers, which counts operations, too
 KEPT = {  # mallopt's settings of dovetail.core.memory, as glibc reads them from the environment
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
     "MALLOC_TOP_PAD_": str(64 * 2**20),
 }
+PLANS = "plans of "  # and an action: asks Dovetail what it measured
 FLOPS = "operations of "  # and an action: asks for how many a step makes, of floats
 LARGE = 2048  # rows of the matrices by whose product the machine's rate is measured
+AGAIN, COUNTED = 0.5, 1.0  # seconds of a turn: until a process has its memory again, and those that count
 SETTLED = 400  # epochs within which a choice must be settled
 
 
@@ -62,15 +66,27 @@ def serve(how: str) -> None:
     print("made", flush=True)
     for line in sys.stdin:
         action = line.strip()
+        if action.startswith(PLANS):
+            print(json.dumps(_plans(_function(model, action.removeprefix(PLANS)))), flush=True)
+            continue
         if action.startswith(FLOPS):
             print(json.dumps(actions[action]()), flush=True)
             continue
         start = time.perf_counter()
         steps = actions[action]()
         seconds = (time.perf_counter() - start) / steps
-        function = getattr(model, "train_function" if action == "fit" else "predict_function", None)
-        is_settled = all(getattr(plan, "is_settled", True) for plan in getattr(function, "plans", ()))
+        is_settled = all(getattr(plan, "is_settled", True) for plan in getattr(_function(model, action), "plans", ()))
         print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, is_settled]), flush=True)
+
+
+def _function(model: Any, action: str) -> Any:
+    return getattr(model, "train_function" if action == "fit" else "predict_function", None)
+
+
+def _plans(function: Any) -> list[tuple[str, list[str]]]:
+    """Of each choice among more than one plan: what was chosen, and what was measured of all."""
+    choices = [plan for plan in function.plans if len(getattr(plan, "candidates", ())) > 1]
+    return [(plan.chosen.name, list(map(str, plan.candidates))) for plan in choices]
 
 
 def _of_keras(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
@@ -176,7 +192,7 @@ def places() -> dict[str, tuple[str, str, dict[str, str]]]:
 
 
 def measure(name: str, rounds: int) -> dict[str, list[str]]:
-    """Rows of the table for training and for prediction."""
+    """Rows of the tables for training and for prediction; says on stderr what was measured to choose."""
     with ExitStack() as stack:
         servers = {}
         for place, (backend, how, environment) in places().items():
@@ -191,18 +207,23 @@ def measure(name: str, rounds: int) -> dict[str, list[str]]:
         rows = {}
         for action in ("fit", "predict"):
             _settle(servers[OURS], action)
+            for chosen, candidates in json.loads(servers[OURS].ask(f"{PLANS}{action}")):
+                tqdm.write("\n  ".join([f"{name}, {action}: {chosen}", *candidates]), file=sys.stderr)
             times: dict[str, list[float]] = {}
             memory, rates = {}, []
             for round_ in range(rounds):
                 rates.append(_rate())
                 running = [place for place in servers if place not in failed]
                 for place in running[round_ % len(running) :] + running[: round_ % len(running)]:
-                    epochs = [json.loads(servers[place].ask(action)) for _ in range(3)]
-                    times.setdefault(place, []).extend(epoch[0] for epoch in epochs)
-                    memory[place] = epochs[-1][1]
-            operations = json.loads(servers["jax.jit by hand"].ask(f"{FLOPS}{action}"))
-            share = operations / statistics.median(times[OURS]) / max(rates)
-            rows[action] = [*_row(name, times, first, memory), f"{operations / 1e9:.3f}", f"{share:.0%}"]
+                    found = _turn(servers[place], action)
+                    times.setdefault(place, []).extend(found)
+                    memory[place] = json.loads(servers[place].ask(action))[1]
+            counted = ("-", "-")  # where jax cannot run the model
+            if COUNTING not in failed:
+                operations = json.loads(servers[COUNTING].ask(f"{FLOPS}{action}"))
+                share = operations / statistics.median(times[OURS]) / max(rates)
+                counted = (f"{operations / 1e9:.3f}", f"{share:.0%}")
+            rows[action] = [*_row(name, times, first, memory), *counted]
     return rows
 
 
@@ -210,6 +231,16 @@ def _rate() -> float:
     """Operations of floats a second, in the best of some products of large matrices."""
     x = np.ones((LARGE, LARGE), "float32")
     return 2 * LARGE**3 / min(timeit.repeat(lambda: x @ x, number=1, repeat=5))
+
+
+def _turn(server: Server, action: str) -> list[float]:
+    """Seconds a step of some epochs; those at first do not count, whose memory and caches others had meanwhile."""
+    for seconds in (AGAIN, COUNTED):
+        end = time.perf_counter() + seconds
+        found = [json.loads(server.ask(action))[0]]
+        while time.perf_counter() < end:
+            found.append(json.loads(server.ask(action))[0])
+    return found
 
 
 def _settle(server: Server, action: str) -> None:
@@ -242,7 +273,7 @@ def main(names: list[str], rounds: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="the models (all)")
-    parser.add_argument("--rounds", type=int, default=3, help="of three epochs each (3)")
+    parser.add_argument("--rounds", type=int, default=3, help="of a second each (3)")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve is None:
