@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import hypothesis
 import numpy as np
@@ -16,7 +18,7 @@ import dovetail as dt
 import tests.libraries  # noqa: F401  which hides what is not to be there
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.recording import building
-from tests.keras_backends import outcomes, told
+from tests.keras_backends import end_processes, outcomes, told
 from tests.memory import Memory
 
 collect_ignore_glob = ["*/keras3_*.py", "*_checks.py"]  # run by processes of their own, with Keras
@@ -69,12 +71,19 @@ def _with_keras_together(items: list[pytest.Item]) -> list[pytest.Item]:
 
     They begin the second half, which is the first that another worker does, and so none that it leaves to others.
     """
-    modules = {item.module for item in items if isinstance(item, pytest.Function)}
-    asking = {m for m in modules if any(value is told or value is outcomes for value in vars(m).values())}
-    with_keras = [item for item in items if getattr(item, "module", None) in asking]
-    others = [item for item in items if getattr(item, "module", None) not in asking]
+    with_keras = [item for item in items if _asks_keras(item)]
+    others = [item for item in items if not _asks_keras(item)]
     middle = len(items) // 2
     return [*others[:middle], *with_keras, *others[middle:]]
+
+
+def _asks_keras(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and _imports_answers(item.module)
+
+
+@functools.cache
+def _imports_answers(module: ModuleType) -> bool:
+    return any(value is told or value is outcomes for value in vars(module).values())
 
 
 # On CI the same random programs in each run; elsewhere new ones, of which a failing one is printed.
@@ -122,6 +131,8 @@ def pytest_collection() -> Iterator[None]:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if _asks_keras(item) and not (nextitem and _asks_keras(nextitem)):
+        end_processes()
     Memory.freeze()
     Memory.bound()

@@ -77,11 +77,16 @@ class _Backend:
                 return found
         self.errors.seek(0)
         ended = f"{module} on {self.name} ended its process with {self.process.wait()}"
-        _process.cache_clear()  # the modules after it get another
+        end_processes()  # the modules after it get another
         raise AssertionError(f"{ended}:\n{self.errors.read()[-4000:]}")
 
 
 _process = functools.cache(_Backend)
+
+
+def end_processes() -> None:
+    """Ends those that wait for modules, which takes nothing from what is known of those that ran."""
+    _process.cache_clear()  # and with it the pipes from which they read
 
 
 def serve() -> None:
