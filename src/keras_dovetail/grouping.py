@@ -32,7 +32,7 @@ class Pace:
 
     A group is another program, which takes about as long to make as that of a single step took; it is made in the
     background, while single steps go on.  So it is asked for when so many steps were run, or are known to come, that
-    half of their time is more than training loses by that.
+    half of their time is more than training loses by that; and not while epochs are too short for a group.
 
     Args:
         is_settled: whether it stays at one.
@@ -47,13 +47,16 @@ class Pace:
         self._is_settled = is_settled
         self._done = 0  # steps that were run
         self._known = 0  # steps that were run, or were known to come
+        self._begun = 0  # steps that were run before this epoch
+        self._has_room = False  # whether a group fits into an epoch
         self._single = float("inf")  # seconds that a step took
         self._times: list[float] = []  # seconds that each step of each call took
         self._last = 0.0
 
     def start(self, steps: int | None) -> None:
-        """So many steps begin, if that is known."""
+        """An epoch begins; so many steps are to come, if that is known."""
         self._known = self._done + (steps or 0)
+        self._begun = self._done
         self._last = time.perf_counter()
 
     def asks(self) -> bool:
@@ -71,6 +74,7 @@ class Pace:
         now = time.perf_counter()
         taken, self._last = (now - self._last) / count, now
         self._done += count
+        self._has_room = self._has_room or self._done - self._begun >= SIZE
         if self._is_settled or count != self.size or not counts:
             return
         if len(self._times) < STEPS:
@@ -87,7 +91,7 @@ class Pace:
         making, self._single = self._times[0], statistics.median(self._times[2:])
         self._is_settled = self._single > LONG
         pays = max(self._known, self._done) * self._single / 2 > WAITED * making
-        if pays and self._asks is None and not self._is_settled:
+        if pays and self._has_room and self._asks is None and not self._is_settled:
             self._asks = True
 
 

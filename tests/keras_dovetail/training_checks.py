@@ -145,6 +145,16 @@ def check_steps_that_are_not_known_to_come_count_when_they_were_run():
     assert pace.size == grouping.SIZE and first < seen.index(grouping.SIZE) < first + 110
 
 
+def check_epochs_that_are_too_short_ask_for_no_groups():
+    clock, pace, seen = Clock(1e-3, 1e-4), grouping.Pace(), []
+    with replaced(grouping, time=clock):
+        for _ in range(50):
+            pace.start(9000)
+            for _ in range(grouping.SIZE - 1):
+                clock.run(pace, seen)
+    assert set(seen) == {1}
+
+
 def check_groups():
     batches = [(i, i, [(np.zeros((4 if i < 5 else 3, 2)), None)]) for i in range(8)]
     pace = grouping.Pace()
