@@ -128,6 +128,21 @@ def test_each_has_ten_calls_but_the_hopeless(monkeypatch):
 
 
 @needs_two
+def test_one_call_that_was_not_disturbed_is_enough_to_go_on(monkeypatch):
+    name = ENGINES[1]
+    clock = Clock(monkeypatch, **{name: 0.5})
+    run = choice.Candidate.run
+
+    def disturbed(candidate, arguments):
+        clock.seconds[name] = 5.0 if clock.ran.count(name) % 4 == 2 else 0.5  # of the two that count the first
+        return run(candidate, arguments)
+
+    monkeypatch.setattr(choice.Candidate, "run", disturbed)
+    plan, _ = settled(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
+    assert plan.chosen.name == name
+
+
+@needs_two
 def test_sessions_choose_too(monkeypatch):
     """Where their own engine is not named: variables go on as on one engine."""
     fastest = ENGINES[-1]

@@ -13,6 +13,7 @@ import logging
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -271,10 +272,13 @@ class Choice:
         return [c for c in self.candidates if not c.problem]
 
     def _near(self, candidates: Sequence[Candidate], times: float, seconds: float = 0.0) -> list[Candidate]:
-        """Those that take at most so many times as long as the best of them, or at most so many seconds."""
+        """Those of which a call took at most so many times as long as those of the best, or at most so many seconds.
+
+        One call is enough: other programs may disturb some of the few that there were.
+        """
         fit = [c for c in candidates if not c.problem]
         most = max(times * min(c.median for c in fit), seconds)
-        return [c for c in fit if c.median <= most]
+        return [c for c in fit if min(c.times, default=inf) <= most]
 
     def _settle(self, best: Candidate, first: Candidate) -> None:
         replaces = first.problem or not first.times or best.median < LEAD * first.median
