@@ -1,4 +1,7 @@
-"""The programs of `examples/` run on every engine, with small settings, and learn something."""
+"""The programs of `examples/` run with small settings and learn something: each on numpy, torch, and jax or TensorFlow.
+
+DOVETAIL_TEST_WHOLE=1 runs each on every engine.
+"""
 
 from __future__ import annotations
 
