@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-import tests.libraries  # noqa: F401  which hides what is not to be there
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.recording import building
 from tests.keras_backends import end_processes, outcomes, told
+from tests.libraries import OTHERS  # which also hides those that are not to be there
 from tests.memory import Memory
 
 collect_ignore_glob = ["*/keras3_*.py", "*_checks.py"]  # run by processes of their own, with Keras
@@ -124,8 +124,11 @@ def _settings():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
+    before = set(sys.modules)
     with no_garbage_collection():
         result = yield
+    if loaded := sorted(set(OTHERS) & (set(sys.modules) - before)):
+        raise pytest.UsageError(f"collecting the tests imported {loaded}, which take seconds: use libraries.Library")
     Memory.freeze()
     return result
 

@@ -5,9 +5,9 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from tests.libraries import Library
 
-jax = pytest.importorskip("jax")
-from jax.export import symbolic_shape
+jax, export = map(Library, ("jax", "jax.export"))
 
 FUNCTIONS = {
     "of a slice": (lambda x: ops.zeros_like(x[:, 0]), "(n,)"),
@@ -20,7 +20,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_symbolic_dimensions(name):
     function, expected = FUNCTIONS[name]
-    given = jax.ShapeDtypeStruct(symbolic_shape("n, 4"), "float32")
+    given = jax.ShapeDtypeStruct(export.symbolic_shape("n, 4"), "float32")
     assert str(jax.eval_shape(function, given).shape) == expected
 
 

@@ -7,9 +7,10 @@ import contextlib
 import io
 from pathlib import Path
 
-import tensorflow as tf
-
 from tests.keras_backends import tell
+from tests.libraries import Library
+
+tf = Library("tensorflow")
 
 SEEDS = Path(__file__).parents[2] / "examples" / "seeds"
 PROGRAMS = (  # the last two are of graphs, and leave TensorFlow in that mode

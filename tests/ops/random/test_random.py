@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import dovetail as dt
 from dovetail.engines import threefry
 from dovetail.ops import random
 from dovetail.ops.random.keys import random_bits
+from tests.libraries import Library
+
+stats = Library("scipy.stats")
 
 SEED = 20_261_120
 COUNT = 20_000

@@ -78,8 +78,6 @@ class View(ModuleType):
         self._view, self._prefixes = view, tuple(prefixes)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__version__":
-            raise AttributeError(name)
         return find(self._view, self._prefixes, name, self)
 
     def __dir__(self) -> list[str]:
@@ -97,6 +95,8 @@ def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> A
             if prefix + name in table:
                 found = table[prefix + name]
                 return found.make() if type(found) is Lazy else found
+    if name.startswith("_"):  # Python and tools ask for such names, of any module
+        raise AttributeError(name, name=name, obj=module)
     part = sys.modules.get(f"{module.__name__}.{name}")
     if part is None:
         within = module.__name__.removeprefix(ROOT)[1:].removeprefix("compat.v1.")
