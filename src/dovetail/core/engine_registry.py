@@ -366,6 +366,8 @@ def owner_of_type(kind: type) -> Any:
 
 def _find_owner(kind: type) -> Any:
     root = kind.__module__.partition(".")[0]
+    if root in ("builtins", "numpy"):
+        return None
     said = _arrays(tuple(sys.path))
     names = [said.get(f"{base.__module__}:{base.__qualname__}") for base in kind.__mro__]
     if root in sys.modules:  # and not a part of a library that something else took the place of
@@ -374,8 +376,6 @@ def _find_owner(kind: type) -> Any:
         found = get_engine(name)
         if found.owns_type(kind):
             return found
-    if root in ("builtins", "numpy"):
-        return None
     return next((e for e in list(_loaded.values()) if e.name not in BUILT_IN and e.owns_type(kind)), None)
 
 

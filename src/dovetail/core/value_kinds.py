@@ -26,6 +26,7 @@ from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.provided import provided
 from dovetail.core.recording import building, recording
 from dovetail.core.tensor import Tensor
+from dovetail.core.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from dovetail.core.control_flow import Control
@@ -299,7 +300,8 @@ def default_graph() -> Any:
 HOST, EAGER, NATIVE = _Host(), _Eager(), _Native()
 
 KINDS: dict[type, ValueKind] = {Tensor: EAGER}
-KINDS.update(dict.fromkeys((bool, int, float, complex, str, type(None), list, tuple, np.ndarray, np.generic), HOST))
+PLAIN = (bool, int, float, complex, str, type(None), list, tuple, np.ndarray, np.generic, DType, TensorShape)
+KINDS.update(dict.fromkeys(PLAIN, HOST))
 
 
 def register(value_type: type, kind: ValueKind) -> None:

@@ -25,6 +25,7 @@ from dovetail.graph.pins import Pins
 from dovetail.graph.reach import reach
 from dovetail.graph.spans import Span, computes
 from dovetail.ops.control.plumbing import EFFECTS
+from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
     from dovetail.core.variable import Variable
@@ -553,8 +554,9 @@ class GraphBase(Pins):
         """The graphs that its operations hold (branches, bodies of loops), those inside of them first."""
         found: list[Graph] = []
         for op in self._order:
-            for part in op.subgraphs():
-                found += [*part.subgraphs(), part]
+            if op.op.name in SUBGRAPH_CALLS:
+                for part in op.subgraphs():
+                    found += [*part.subgraphs(), part]
         return found
 
     def holders(self) -> list[Operation]:

@@ -67,7 +67,7 @@ class PartialInts:
 
 def known_ints(tensor: GraphTensor) -> Ints:
     """The elements that are known now, flat, with None for the others; None if none is."""
-    found = PartialInts().ints(tensor)
+    found = PartialInts().ints(tensor) if tensor.dtype.is_integer else None
     return None if found is None or set(found) <= {None} else found
 
 

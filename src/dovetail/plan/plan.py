@@ -23,6 +23,7 @@ from dovetail.core.state import Arrays, Buffer, held_by, put, taken
 from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import SHOWN
+from dovetail.passes.variables import lift_variables
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place, check_pins, first_device, has_pinned_devices
 from dovetail.plan.schedule import Schedule, Transfer
@@ -83,22 +84,17 @@ class Plan:
         self.device = device
         self._name = graph.name
         optimized = optimized_copy(graph, engine, shapes, device)
-        operations = optimized.operations
-        read = {op.attrs["variable"]: op.outputs[0] for op in operations if op.type == "ReadVariableOp"}
-        written = {op.attrs["variable"]: op.inputs[0] for op in operations if op.type == "AssignVariableOp"}
-        for variable, value in written.items():
-            variable.check_shape(value)
-        self.only_read = [v for v in read if v not in written]
-        changed = [v for v in read if v in written]
+        self._input_count, self._result_count = len(optimized.inputs), len(optimized.outputs)
+        lifted = lift_variables(optimized)
+        self.only_read, changed, only_assigned = lifted
         self.variables = [*self.only_read, *changed]
-        self.assigned = [*changed, *(v for v in written if v not in read)]
-        states = [written[v] for v in self.assigned]
+        self.assigned = [*changed, *only_assigned]
+        states = optimized.outputs[self._result_count :]
+        for variable, value in zip(self.assigned, states, strict=True):
+            variable.check_shape(value)
         self._open = [i for i, value in enumerate(states) if not value.spec.is_static]  # to be checked later
-        self._result_count = len(optimized.outputs)
-        self._input_count = len(optimized.inputs)
-        inputs = [*optimized.inputs, *(read[v] for v in self.variables)]
         donates = not self._open and not shows(optimized)
-        self._schedule = schedule = Schedule(optimized, place, inputs, states, len(changed), donates)
+        self._schedule = schedule = Schedule(optimized, place, lifted, donates)
         self._engines = tuple(dict.fromkeys(place.engine for place in schedule.places))
         self._run = self._collected if collects else schedule.run
         self._consumes = any(schedule.consumed)
@@ -107,7 +103,7 @@ class Plan:
         self._made_on = [place.engine for place, _ in schedule.made]
         self._shared = [not owned for _, owned in schedule.made]
         self._changed = [(i, v, *self._made[i]) for i, v in enumerate(changed)]
-        first, second = len(optimized.inputs), len(optimized.inputs) + len(self.only_read)
+        first, second = self._input_count, self._input_count + len(self.only_read)
         homes = schedule.homes[first:second]
         self._lent = [(v, place.engine, place.device) for v, place in zip(self.only_read, homes, strict=True)]
         self._leaving_read = [

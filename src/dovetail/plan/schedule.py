@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.transplant import transplant
 from dovetail.ops.control.plumbing import NOT_COMPUTED
+from dovetail.passes.variables import NO_VARIABLES, Lifted
 from dovetail.plan.placement import Cut, Place, cut, place_of
 from dovetail.plan.segment import Segment
 
@@ -86,12 +87,10 @@ class Schedule:
     """What a graph comes to at the places of its operations.
 
     Args:
-        graph: optimised; its variables are read and assigned by the plan.
-        place: the graph's inputs are given there, and its results are returned there.
-        inputs: the tensors that are given: the graph's inputs, then reads of variables.
-        states: the new values of variables, returned after the graph's outputs.
-        changed: how many variables are both read and assigned: the last inputs, and the first states, are theirs.
-        donates: whether the arrays of these variables may be consumed.
+        graph: optimised; it belongs to the schedule.
+        place: the graph's inputs are given there, and its results are returned there, but for those of variables.
+        variables: those whose values are inputs, and whose new values, the states, are outputs.
+        donates: whether the arrays of variables that are both may be consumed.
         home: the plan's place, where the graph is a part of the plan's; then results are returned at `place`, and not
             wherever on its engine they are computed.
 
@@ -111,34 +110,37 @@ class Schedule:
         self,
         graph: Graph,
         place: Place,
-        inputs: Sequence[GraphTensor],
-        states: Sequence[GraphTensor] = (),
-        changed: int = 0,
+        variables: Lifted = NO_VARIABLES,
         donates: bool = False,
         home: Place | None = None,
     ) -> None:
         self._place = place
         self._is_inner = home is not None
-        returned = [*graph.outputs, *states]
+        inputs, returned = graph.inputs, graph.outputs
+        read, changed = len(variables.only_read) + len(variables.changed), len(variables.changed)
+        count = len(returned) - changed - len(variables.only_assigned)
+        results, states = returned[:count], returned[count:]
         first, *others = cut(graph.operations, home or place)
         constants = _constants(returned, place, self._is_inner)
         is_one = not others and {first.place, *(at for at, _ in constants)} == {place}
         if is_one:
             regions = [Region(first, inputs, returned, range(len(states)))]
         else:
-            regions = _regions([first, *others], constants, graph.outputs, states)
+            regions = _regions([first, *others], constants, results, states)
         self.places = tuple(dict.fromkeys([place, *(region.cut.place for region in regions)]))
         self.made = [(place, False)] * len(states)
         self.spares: list[int] = []
         segments = []
+        is_whole = is_one and not first.is_divided and not self._is_inner  # nobody else has the graph
         for region in regions:
-            segment = _segment(graph.name, region, home or place)
+            segment = Segment(graph, place, len(states)) if is_whole else _segment(graph.name, region, home or place)
             for number, owned in zip(region.states, segment.buffers.owned, strict=True):
                 self.made[number] = region.cut.place, owned
             self.spares += [region.states[i] for i in segment.buffers.spare_numbers]
             segments.append(segment)
         taker = {t: region.cut.place for region in reversed(regions) for t in region.takes}
-        self.homes = [place if t.op.type == "Placeholder" else taker.get(t, place) for t in inputs]
+        given = len(inputs) - read
+        self.homes = [*[place] * given, *(taker.get(t, place) for t in inputs[given:])]
         self.homes[len(inputs) - changed :] = [made for made, _ in self.made[:changed]]
         self.steps: list[Step] = []
         self._returns = self._connect(regions, segments, inputs, returned)
@@ -264,7 +266,7 @@ class Bodies:
 
     def __call__(self, graph: Graph) -> Callable[..., tuple[Any, ...]]:
         """A branch or a body as a function of native arrays."""
-        self._schedules[graph] = schedule = Schedule(graph, self._place, graph.inputs, home=self._home)
+        self._schedules[graph] = schedule = Schedule(graph, self._place, home=self._home)
         run = schedule.run
         return lambda *arguments: run(arguments)
 

@@ -1,0 +1,46 @@
+"""Variables become arguments: a plan reads and writes them itself, what it compiles is a function of arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dovetail.core.variable import Variable
+from dovetail.graph.ir import Graph
+
+
+class Lifted(NamedTuple):
+    """The variables of a graph that became inputs and outputs.
+
+    Attributes:
+        only_read: whose values are the first inputs after the graph's own.
+        changed: read and assigned: their values are the inputs after those, and their new ones the first new outputs.
+        only_assigned: whose new values are the outputs after those.
+    """
+
+    only_read: list[Variable]
+    changed: list[Variable]
+    only_assigned: list[Variable]
+
+
+NO_VARIABLES = Lifted([], [], [])
+
+
+def lift_variables(graph: Graph) -> Lifted:
+    """Makes an input of each variable that is read, and an output of what each is assigned.
+
+    Args:
+        graph: is edited: a program with each variable read once, and assigned once, and no control inputs.
+    """
+    read = {op.attrs["variable"]: op for op in graph.operations if op.type == "ReadVariableOp"}
+    written = {op.attrs["variable"]: op for op in graph.operations if op.type == "AssignVariableOp"}
+    only_read, changed = [v for v in read if v not in written], [v for v in read if v in written]
+    with graph.replacing() as replace:
+        for op in (read[v] for v in (*only_read, *changed)):
+            replace(op)
+            graph.rewire(op.outputs[0], graph.add_input_at(len(graph.inputs), op.outputs[0].spec, op.name))
+    for op in written.values():
+        graph.rewire(op.outputs[0], op.inputs[0])
+    only_assigned = [v for v in written if v not in read]
+    graph.outputs = [*graph.outputs, *(written[v].inputs[0] for v in (*changed, *only_assigned))]
+    graph.discard([*read.values(), *written.values(), *graph.find("NoOp")])
+    return Lifted(only_read, changed, only_assigned)
