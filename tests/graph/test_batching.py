@@ -8,7 +8,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.windows import CONVOLUTIONS
-from dovetail.graph import batching
+from dovetail.graph import batching, joining
 from tests.ops.table import CASES, cases, draw, leaves
 
 FUNCTIONS = {"If", "While", "Scan", "WhileGrad", "Call"}  # the whole function runs example by example
@@ -54,8 +54,22 @@ def one_by_one(monkeypatch):
     return found
 
 
+JOINING = [case for case in BATCHED if case[0].name in joining.ROWS or case[0].is_elementwise]
+
+
+@cases(JOINING)
+def test_joined(op, number, is_first, rng, one_by_one, monkeypatch):
+    """Where examples are batches, whose rows join, whichever op begins."""
+    monkeypatch.setattr(joining, "STARTS", {op.name})
+    check_op(op, number, rng, one_by_one)
+
+
 @cases(BATCHED)
 def test_op(op, number, is_first, rng, one_by_one):
+    check_op(op, number, rng, one_by_one)
+
+
+def check_op(op, number, rng, one_by_one):
     """With each tensor of an example's own, and with all but one the same for all examples."""
     sample = op.samples[number]
     drawn = [draw(sample, rng) for _ in range(COUNT)]
@@ -79,6 +93,31 @@ def test_op(op, number, is_first, rng, one_by_one):
             assert f.dtype == e[0].dtype
             np.testing.assert_allclose(f.numpy(), np.stack(e), rtol=1e-5, atol=1e-5)
     assert set(one_by_one) <= ONE_BY_ONE
+
+
+def network(x):
+    """Layers as a model has them, on a batch of pictures."""
+    x = ops.conv(x, KERNEL, padding="same")
+    x = ops.max_pool(ops.relu(x + 0.5), 2)
+    x = ops.reshape(x, (4, 9, 2))
+    x = ops.concatenate([x, ops.layer_normalization(x)], -1)
+    x = x + ops.scaled_dot_product_attention(x, x, x)
+    x = ops.lstm(x, ops.zeros((4, 2)), ops.zeros((4, 2)), ops.ones((4, 8)), ops.ones((2, 8)))[0]
+    return ops.softmax(ops.matmul(ops.reshape(x[:, 1:], (4, -1)), ops.ones((16, 3))))
+
+
+KERNEL = np.linspace(-1, 1, 18, dtype="float32").reshape(3, 3, 1, 2)
+
+
+def test_joined_network(rng):
+    """Composites stay whole, and nothing is put in examples but the results."""
+    pictures = rng.normal(size=(3, 4, 6, 6, 1)).astype("float32")
+    function = dt.function(lambda x: ops.vectorized_map(network, x))
+    expected = np.stack([network(x).numpy() for x in pictures])
+    np.testing.assert_allclose(function(pictures).numpy(), expected, rtol=1e-5, atol=1e-6)
+    types = [op.type for op in function.graph(pictures).operations]
+    assert {"Conv2D", "MaxPool", "LayerNormalization", "ScaledDotProductAttention", "LSTM"} <= {*types}
+    assert types.count("Reshape") == 4  # two of the program's, the pictures' rows, and the results
 
 
 W = np.float32([[1, 2], [3, 4], [5, 6]])

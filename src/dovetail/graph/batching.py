@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.recording import building
 from dovetail.core.spec import TensorSpec
-from dovetail.graph.batching_rules import RULES, Batch, Unknown, elementwise, leading_axis
+from dovetail.graph.batching_rules import RULES, elementwise
+from dovetail.graph.joining import Batch, Unknown, joined, leading_axis
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.recorded_control import subgraph
 from dovetail.graph.trace import body_graph, open_graph
@@ -81,6 +82,9 @@ def _results(operation: Operation, values: dict[GraphTensor, Any], size: Any) ->
     args = operation.arguments(inputs)
     if not any(isinstance(x, Batch) for x in inputs):
         found = op(*args)
+        return found if op.returns_tuple else [found]
+    with suppress(Unknown):
+        found = joined(op, size, args)
         return found if op.returns_tuple else [found]
     rule = elementwise if op.is_elementwise else RULES.get(operation.type)
     with suppress(Unknown):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -16,27 +15,11 @@ from dovetail import ops
 from dovetail.core.infer import normalize_axis
 from dovetail.core.op import Op
 from dovetail.core.windows import CONVOLUTIONS
+from dovetail.graph.joining import Batch, Joined, Unknown, leading_axis
 from dovetail.ops.shapes.index import coordinates, gather
-from dovetail.ops.shapes.shape import dims_of
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The values of all examples, along the first axis of a tensor."""
-
-    value: Any
-
-    @property
-    def rank(self) -> int:
-        """That of one example's value."""
-        return len(self.value.shape) - 1
-
-
-class Unknown(Exception):
-    """A rule does not know these arguments."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -58,11 +41,6 @@ def _rank(x: Any) -> int:
 
 def _is_tensor(x: Any) -> bool:
     return isinstance(x, Batch) or hasattr(x, "shape")
-
-
-def leading_axis(x: Any, size: Any) -> Any:
-    """A tensor with the axis of examples: the same for each, if it had none."""
-    return x.value if isinstance(x, Batch) else ops.broadcast_to(x, (size, *dims_of(ops.identity(x))))
 
 
 def _with_rank(x: Any, rank: int) -> Any:
@@ -269,29 +247,15 @@ def _of_examples(indices: Any) -> Any:
 # -- windows: the examples join the batch that these ops have ---------------------------------------------------------
 
 
-def _merged(x: Any) -> Any:
-    first, second, *rest = dims_of(x)
-    return ops.reshape(x, (first * second, *rest))
-
-
-def _apart(y: Any, size: Any, each: Any) -> Batch:
-    """The batches of so many for each example."""
-    return Batch(ops.reshape(y, (size, each, *dims_of(y)[1:])))
-
-
-@rule("SlidingWindows", *CONVOLUTIONS[""])
-def _(op: Op[..., Any], size: Any, x: Any, *others: Any) -> Any:
-    whole = _only_first(x, *others)
-    return _apart(op(_merged(whole), *others), size, dims_of(whole)[1])
-
-
 @rule("OverlapAdd")
 def _(op: Op[..., Any], size: Any, patches: Any, input_sizes: Any, *static: Any) -> Any:
     each, *sizes = _known(input_sizes)
-    return _apart(op(_merged(_only_first(patches)), (size * each, *sizes), *static), size, each)
+    _only_first(patches)
+    return Joined(op(patches.rows, (size * each, *sizes), *static), size, each)
 
 
 @rule(*CONVOLUTIONS["BackpropInput"])
 def _(op: Op[..., Any], size: Any, input_sizes: Any, kernel: Any, g: Any, *static: Any) -> Any:
     each, *sizes = _known(input_sizes)
-    return _apart(op((size * each, *sizes), kernel, _merged(_only_first(g, kernel)), *static), size, each)
+    _only_first(g, kernel)
+    return Joined(op((size * each, *sizes), kernel, g.rows, *static), size, each)
