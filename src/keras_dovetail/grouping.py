@@ -2,10 +2,14 @@
 
 A short step costs more in Python than in the program.  A loop in a program has no such costs, and engines differ in
 what it gains: so it is measured while a model trains, and groups stay where they are faster.  The numbers are the same.
+
+Predictions of several batches may also be computed as those of one large batch.  That gains for long steps, too; the
+numbers are the same but for rounding, so it is for programs whose engine is chosen by measuring.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import time
@@ -36,13 +40,16 @@ class Pace:
 
     Args:
         is_settled: whether it stays at one.
+        joins: whether a group is computed as one batch; then an epoch is divided into groups as large.
 
     Attributes:
         size: of the next calls.
+        group: how many steps a group has, or will have.
     """
 
-    def __init__(self, is_settled: bool = False) -> None:
-        self.size = 1
+    def __init__(self, is_settled: bool = False, joins: bool = False) -> None:
+        self.size, self.group = 1, SIZE
+        self._joins = joins
         self._asks: bool | None = None  # whether to make the program of a group; None until it pays
         self._is_settled = is_settled
         self._done = 0  # steps that were run
@@ -56,6 +63,8 @@ class Pace:
     def start(self, steps: int | None) -> None:
         """An epoch begins; so many steps are to come, if that is known."""
         self._known = self._done + (steps or 0)
+        if self._joins and self._asks is None and steps:
+            self.group = math.ceil(steps / math.ceil(steps / SIZE))
         self._begun = self._done
         self._last = time.perf_counter()
 
@@ -65,16 +74,26 @@ class Pace:
         self._asks = False if asks else self._asks
         return asks
 
+    @property
+    def waits(self) -> bool:
+        """Whether each call is to be over before the next one, so that what it takes is known."""
+        return self._joins and not self._is_settled
+
+    def limit(self, most: int) -> None:
+        """A group has so many steps at most; there is none, if that is one."""
+        self.group = min(self.group, most)
+        self._is_settled = self._is_settled or self.group < 2
+
     def ready(self) -> None:
         """The program of a group is there."""
-        self._times, self.size = [], SIZE
+        self._times, self.size = [], self.group
 
     def done(self, count: int, counts: bool = True) -> None:
         """A call of so many steps is over; its time may say nothing of the next calls, and then does not count."""
         now = time.perf_counter()
         taken, self._last = (now - self._last) / count, now
         self._done += count
-        self._has_room = self._has_room or self._done - self._begun >= SIZE
+        self._has_room = self._has_room or self._done - self._begun >= self.group > 1
         if self._is_settled or count != self.size or not counts:
             return
         if len(self._times) < STEPS:
@@ -83,13 +102,13 @@ class Pace:
             self._look_at_steps()
         elif len(self._times) == GROUPS:
             is_faster = min(self._times[1:]) < 0.9 * self._single  # the first of them made arrays
-            self.size, self._is_settled = SIZE if is_faster else 1, True
+            self.size, self._is_settled = self.group if is_faster else 1, True
 
     def _look_at_steps(self) -> None:
         if len(self._times) < STEPS:
             return
         making, self._single = self._times[0], statistics.median(self._times[2:])
-        self._is_settled = self._single > LONG
+        self._is_settled = self._single > LONG and not self._joins
         pays = max(self._known, self._done) * self._single / 2 > WAITED * making
         if pays and self._has_room and self._asks is None and not self._is_settled:
             self._asks = True

@@ -9,13 +9,17 @@ import numpy as np
 from keras.src import tree
 
 from dovetail import ops
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engine_registry import AUTO, chooses_engine, current_engine
+from dovetail.core.infer import size_of
+from dovetail.core.spec import TensorSpec
 from dovetail.plan.background import later
 from dovetail.plan.choice import Choice
 from dovetail.plan.function import Function, Options
 from dovetail.plan.plan import Plan
-from keras_dovetail.grouping import SIZE, Batch, BatchHooks, Pace, are_equal, groups
-from keras_dovetail.tensors import convert_to_tensor, is_tensor, narrowed
+from keras_dovetail.grouping import Batch, BatchHooks, Pace, are_equal, groups
+from keras_dovetail.tensors import convert_to_numpy, convert_to_tensor, is_tensor, narrowed
+
+LARGEST = 2**26  # bytes of a tensor of batches that are computed as one
 
 Step = Callable[[Any], Any]
 
@@ -42,13 +46,20 @@ class Program:
         self._keeps_all = keeps_all
         stay = Options(stays=True)  # so an engine that computes in the background goes on while the next batch is made
         self._one: Step = step if eagerly else _Steps(step, name=name, options=stay)
-        self._many: _Steps = _Steps(in_a_loop(step, keeps_all), name=f"{name}s", options=stay)
+        self._many: _Steps = _Steps(of_many(step, keeps_all, ops.map_fn), name=f"{name}s", options=stay)
+        self._joined: _Steps = _Steps(of_many(step, keeps_all, ops.vectorized_map), name=f"{name}s", options=stay)
+        self._last = self._one  # what was called
         self._paces: dict[str, Pace] = {}
 
     @property
     def pace(self) -> Pace:
         """That of the current engine."""
-        return self._paces.setdefault(current_engine().name, Pace())
+        return self._paces.setdefault(AUTO if chooses_engine() else current_engine().name, Pace(joins=self._joins))
+
+    @property
+    def _joins(self) -> bool:
+        """Whether equal batches are computed as one, which rounds otherwise."""
+        return self._keeps_all and chooses_engine()
 
     @property
     def may_group(self) -> bool:
@@ -58,7 +69,13 @@ class Program:
     @property
     def status(self) -> str:
         """What is being measured where the engine is chosen; "" if nothing is."""
-        return next((step.status for step in self._compiled if step.status), "")
+        return self._last.status if isinstance(self._last, Function) else ""
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the engine of what was called last is chosen."""
+        plans = self._last.plans if isinstance(self._last, Function) else []
+        return any(getattr(plan, "is_settled", True) for plan in plans)
 
     @property
     def plans(self) -> list[Plan | Choice]:
@@ -67,11 +84,13 @@ class Program:
 
     @property
     def _compiled(self) -> list[Function[..., Any]]:
-        return [step for step in (self._one, self._many) if isinstance(step, Function)]
+        return [step for step in (self._one, self._many, self._joined) if isinstance(step, Function)]
 
     def __call__(self, batches: list[Any]) -> Any:
         if self.may_group and len(batches) > 1 and are_equal(batches):
-            return self._many(tree.map_structure(_stacked, *batches))
+            self._last = self._joined if self._joins else self._many
+            return self._last(tree.map_structure(_stacked, *batches))
+        self._last = self._one
         found = [self._one(tree.map_structure(lambda v: _given(v, self._eagerly), batch)) for batch in batches]
         if len(found) == 1 or not self._keeps_all:
             return found[-1]
@@ -82,8 +101,12 @@ class Program:
 
         It is traced here, since the scopes of Keras and of Dovetail are this thread's.
         """
-        stacked = tree.map_structure(_stacked, *[batch] * SIZE)
-        concrete, engine = self._many.concrete(stacked), current_engine()
+        if self._joins:
+            pace.limit(self._room_for(batch))
+            if pace.group < 2:
+                return
+        stacked = tree.map_structure(_stacked, *[batch] * pace.group)
+        concrete, engine = (self._joined if self._joins else self._many).concrete(stacked), current_engine()
         arrays = concrete.natives([leaf for leaf in tree.flatten(stacked) if leaf is not None], engine)
 
         def make() -> None:
@@ -91,6 +114,13 @@ class Program:
             pace.ready()
 
         later(make)
+
+    def _room_for(self, batch: Any) -> int:
+        """How many batches like this one may be computed as one, so that no tensor becomes too large."""
+        assert isinstance(self._one, Function)  # else there are no groups
+        graph = self._one.concrete(tree.map_structure(_given, batch)).graph
+        sizes = [_bytes(tensor.spec) for op in graph.operations if op.type != "Const" for tensor in op.outputs]
+        return LARGEST // max(sizes, default=1)
 
 
 def _given(value: Any, eagerly: bool = False) -> Any:
@@ -102,22 +132,32 @@ def _given(value: Any, eagerly: bool = False) -> Any:
     return value.astype(narrowed(value), copy=False)
 
 
-def in_a_loop(step: Step, keeps_all: bool) -> Step:
-    """A step as a function of stacked batches; it gives what a call of `Program` does."""
+def _bytes(spec: TensorSpec) -> int:
+    return max(1, size_of(spec.shape) or 1) * spec.dtype.itemsize
+
+
+def of_many(step: Step, keeps_all: bool, mapped: Callable[..., Any]) -> Step:
+    """A step as a function of stacked batches; it gives what a call of `Program` does.
+
+    Args:
+        step: of one batch.
+        keeps_all: as of `Program`.
+        mapped: `map_fn`, for a loop in the program, or `vectorized_map`, for all batches at once.
+    """
 
     def steps(stacked: Any) -> Any:
         parts = tree.flatten(stacked)
         given = [i for i, part in enumerate(parts) if part is not None]
         results: list[Any] = []  # of the step that is traced: its values that are no tensors are those of every step
 
-        def body(count: Any, slices: list[Any]) -> Any:
+        def body(slices: list[Any]) -> list[Any]:
             leaves = list(parts)
             for i, part in zip(given, slices, strict=True):
                 leaves[i] = part
             results[:] = [step(tree.pack_sequence_as(stacked, leaves))]
-            return count, [value for value in tree.flatten(results[0]) if is_tensor(value)]
+            return [value for value in tree.flatten(results[0]) if is_tensor(value)]
 
-        found = iter(ops.scan(body, 0, [parts[i] for i in given])[1])
+        found = iter(mapped(body, [parts[i] for i in given]))
 
         def result(value: Any) -> Any:
             if not is_tensor(value):
@@ -147,11 +187,11 @@ def run_all(
     for begin, end, data in groups(batches, pace):
         hooks.begin(begin)
         found = function(data)
-        yield found
+        yield tree.map_structure(convert_to_numpy, found) if pace.waits else found
         status = function.status if isinstance(function, Program) else ""
         hooks.show(status)
         hooks.end(end, found)
-        pace.done(len(data), counts=not status)
+        pace.done(len(data), counts=not (status or (pace.waits and not function.is_chosen)))
         if len(data) == 1 and pace.asks():
             function.prepare_group(data[0], pace)
         if is_stopped():

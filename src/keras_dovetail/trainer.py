@@ -235,6 +235,8 @@ class DovetailTrainer(Trainer):
         hooks = BatchHooks(callbacks, "predict")
         found: list[Any] = []
         steps = batches.num_batches
+        if steps and batches.data_adapter.has_partial_batch:
+            steps -= 1  # of one form
         for outputs in run_all(self.predict_function, batches, hooks, lambda: self.stop_predicting, steps):
             found.append(outputs)
             if len(found) > UNDER_WAY:  # the engine goes on while this one is fetched

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import time
 import warnings
@@ -19,7 +20,7 @@ from keras import layers
 import dovetail as dt
 from dovetail.core.engine_registry import get_engine
 from dovetail.plan import choice
-from keras_dovetail import grouping, steps
+from keras_dovetail import grouping, steps, trainer
 from tests.keras_backends import main
 
 ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
@@ -145,6 +146,23 @@ def check_steps_that_are_not_known_to_come_count_when_they_were_run():
     assert pace.size == grouping.SIZE and first < seen.index(grouping.SIZE) < first + 110
 
 
+def check_groups_that_are_joined():
+    """Epochs are divided into groups as large, also of long steps, if they may be so large; each call is waited for."""
+    for count, most, wanted in [(8, 64, 8), (40, 64, 20), (64, 64, 32), (40, 5, 5), (40, 1, 1), (1, 64, 1)]:
+        clock, pace = Clock(1.0, 0.5), grouping.Pace(joins=True)
+        clock.lasts = dict.fromkeys(range(2, 33), 0.5) | {1: 1.0}
+        with replaced(grouping, time=clock):
+            seen = []
+            for _ in range(60):
+                pace.start(count)
+                for _ in range(count // pace.size):
+                    assert pace.waits or pace.size == wanted
+                    pace.limit(most if seen else 64)
+                    clock.run(pace, seen)
+        assert pace.size == wanted, (count, most)
+    assert not grouping.Pace().waits
+
+
 def check_epochs_that_are_too_short_ask_for_no_groups():
     clock, pace, seen = Clock(1e-3, 1e-4), grouping.Pace(), []
     with replaced(grouping, time=clock):
@@ -164,8 +182,8 @@ def check_groups():
 
 
 class InGroups(grouping.Pace):
-    def __init__(self, is_settled=False):
-        super().__init__(True)
+    def __init__(self, is_settled=False, joins=False):
+        super().__init__(True, joins)
         self.size = 1 if is_settled else 2
 
 
@@ -189,12 +207,13 @@ def check_the_program_of_groups_is_made_in_the_background():
 
     for name in [name for name in ENGINES if name in ("numpy", "jax")]:
         seen.clear()
-        with dt.engine(name), replaced(grouping, LONG=1e9, WAITED=0.0, SIZE=4), replaced(steps, SIZE=4):
+        with dt.engine(name), replaced(grouping, LONG=1e9, WAITED=0.0, SIZE=4):
             found, function = epochs(Seen, lambda found: 4 in seen or len(found) == 500)
             count = len(found)
             assert 4 in seen and seen[: grouping.STEPS] == [1] * grouping.STEPS, (name, len(seen))
             assert len(function._many._traces) == len(function._one._traces) == 1, name
-            wanted, _ = epochs(lambda: grouping.Pace(is_settled=True), lambda alone, count=count: len(alone) == count)
+            alone = functools.partial(grouping.Pace, True)
+            wanted, _ = epochs(alone, lambda losses, count=count: len(losses) == count)
         near(found, wanted)
         assert found == wanted, name
 
@@ -254,6 +273,39 @@ def check_groups_of_predictions():
             model.make_predict_function(force=True)
 
 
+def check_predictions_are_joined_where_the_engine_is_chosen():
+    """An epoch is one group, but for the last batch, which is short; its numbers are those of single batches."""
+    inputs = keras.Input((6, 6, 1))
+    convolved = keras.layers.Conv2D(2, 3, activation="relu")(inputs)
+    pooled = keras.layers.BatchNormalization()(keras.layers.MaxPooling2D()(convolved))
+    dense = keras.layers.Dense(3, activation="softmax")(keras.layers.Flatten()(pooled))
+    model = keras.Model(inputs, {"class": dense, "mean": keras.ops.mean(inputs, axis=(0, 1, 2, 3), keepdims=True)})
+    x = RANDOM.normal(size=(70, 6, 6, 1)).astype("float32")
+    wanted = model.predict(x, batch_size=20, verbose=0)
+    assert wanted["mean"].shape == (4, 1, 1, 1)  # of each batch
+    at_once = mock.patch.multiple(choice, later=lambda function: function(), WORTHWHILE=0.0)
+    sizes, program = [], steps.Program
+
+    class Seen(program):
+        def __call__(self, batches):
+            sizes.append(len(batches))
+            return super().__call__(batches)
+
+    with at_once, replaced(grouping, WAITED=0.0), replaced(steps, later=lambda function: function()), dt.engine("auto"):
+        with mock.patch.object(trainer, "Program", Seen):
+            model.make_predict_function(force=True)
+        while not any(plan.is_settled for plan in model.predict_function._joined.plans):
+            found = model.predict(x, batch_size=20, verbose=0)
+            assert len(sizes) < 2000, [str(plan) for plan in model.predict_function.plans]
+            for key, value in wanted.items():
+                np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-6)
+    assert {*sizes} == {1, 3} and not model.predict_function._many._traces
+    types = [op.type for trace in model.predict_function._joined._traces.values() for op in trace[0].graph.operations]
+    assert {"Conv2D", "MaxPool"} <= {*types} and "Scan" not in types
+    with replaced(steps, LARGEST=x[:50].nbytes):  # what is given is the largest
+        assert model.predict_function._room_for((x[:20],)) == 2
+
+
 def check_nothing_is_grouped_while_somebody_looks():
     with replaced(steps, Pace=InGroups):
         model, batches = mlp(), Batches()
@@ -288,7 +340,7 @@ def check_the_engine_of_groups_is_chosen():
     x, y = np.tile(X, (2, 1)), np.tile(Y, 2)
     at_once = mock.patch.multiple(choice, later=lambda function: function(), WORTHWHILE=1e9)
     groups = replaced(grouping, LONG=1e9, WAITED=0.0, SIZE=4)
-    with at_once, groups, replaced(steps, SIZE=4, later=lambda function: function()), dt.engine("auto"):
+    with at_once, groups, replaced(steps, later=lambda function: function()), dt.engine("auto"):
         model, found, is_settled = mlp(dropout=0.3), [], False
         while not is_settled:
             found += model.fit(x, y, batch_size=10, shuffle=False, verbose=0).history["loss"]
