@@ -1,9 +1,10 @@
 """Batching: a function of one example, traced, and run on all examples at once, operation by operation.
 
-What an operation becomes when inputs have an axis of examples in front, the rules of `batching_rules` say.  A composite
-without a rule becomes what its body becomes.  An op without either, or with a loop in its body, runs for each example
-alone: convolutions with kernels that differ, random numbers of keys that differ, CTC.  So does the whole function if it
-has branches, loops, effects or gradients of its own.
+What an operation becomes when inputs have an axis of examples in front, the rules of `batching_rules` say; where
+examples are batches, `joining` has rules that go first.  A composite without a rule becomes what its body becomes.  An
+op without either, or with a loop in its body, runs for each example alone: convolutions with kernels that differ,
+random numbers of keys that differ, CTC.  So does the whole function if it has branches, loops, effects or gradients of
+its own.
 """
 
 from __future__ import annotations
