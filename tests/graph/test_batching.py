@@ -19,10 +19,9 @@ BATCHED = [
     if not (op.samples[n].dynamic or RANDOM in op.name or op.name in FUNCTIONS or op.name == "Print")
 ]
 COUNT = 3
-ONE_BY_ONE = {  # some of their arguments must be the same for all examples; CTC and layers of steps have loops
+ONE_BY_ONE = {  # some of their arguments must be the same for all examples
     *(name for names in CONVOLUTIONS.values() for name in names),
-    *("Slice", "XlaDynamicUpdateSlice", "XlaOptimizationBarrier", "CTCLoss", "CTCBeamSearchDecoder"),
-    *("LSTM", "LSTMGrad", "GRU", "GRUGrad"),
+    *("Slice", "XlaDynamicUpdateSlice", "XlaOptimizationBarrier", "CTCBeamSearchDecoder"),
 }
 
 
@@ -118,6 +117,39 @@ def test_joined_network(rng):
     types = [op.type for op in function.graph(pictures).operations]
     assert {"Conv2D", "MaxPool", "LayerNormalization", "ScaledDotProductAttention", "LSTM"} <= {*types}
     assert types.count("Reshape") == 4  # two of the program's, the pictures' rows, and the results
+
+
+def recurrent(weights):
+    """A loop over the rows of a batch of sequences, backwards, with what is the same for all examples."""
+
+    def step(carry, row):
+        count, h = carry
+        h = ops.tanh(row + ops.matmul(h, weights))
+        return (count + 1, h), (h * count, weights)
+
+    def run(x):
+        (count, h), (ys, same) = ops.scan(step, (0.0, ops.zeros((4, 2))), ops.transpose(x, (1, 0, 2)), reverse=True)
+        return [count, h, ys, same]
+
+    return run
+
+
+def test_loops_run_on_all_examples(engine, rng, one_by_one):
+    weights, x = dt.Variable(rng.normal(size=(2, 2)).astype("float32")), rng.normal(size=(3, 4, 5, 2)).astype("float32")
+    results, gradients = [], []
+    for mapped in (ops.vectorized_map, ops.map_fn):
+        function = dt.function(lambda x, mapped=mapped: mapped(recurrent(weights), x))
+        with dt.GradientTape() as tape:
+            found = function(x)
+            total = sum(ops.sum(y) for y in found)
+        results.append([y.numpy() for y in found])
+        gradients.append(tape.gradient(total, weights).numpy())
+        types = [op.type for op in function.graph(x).find(type="Scan")[0].body().operations]
+        assert ("Scan" in types) == (mapped is ops.map_fn), "the loop over examples has a loop over rows in it"
+    for f, e in zip(*results, strict=True):
+        np.testing.assert_allclose(f, e, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-5)
+    assert one_by_one == []
 
 
 W = np.float32([[1, 2], [3, 4], [5, 6]])

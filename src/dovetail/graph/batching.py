@@ -4,7 +4,7 @@ What an operation becomes when inputs have an axis of examples in front, the rul
 examples are batches, `joining` has rules that go first.  A composite without a rule becomes what its body becomes.  An
 op without either, or with a loop in its body, runs for each example alone: convolutions with kernels that differ,
 random numbers of keys that differ, CTC.  So does the whole function if it has branches, loops, effects or gradients of
-its own.
+its own, but for loops over slices.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from dovetail import ops
 from dovetail.core.recording import building
 from dovetail.core.spec import TensorSpec
 from dovetail.graph.batching_rules import RULES, elementwise
@@ -27,7 +28,7 @@ from dovetail.ops.shapes.shape import dims_of
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
 
-_WHOLE = {"If", "While", "Scan", "WhileGrad", "Call", *KEPT, *SHOWN}
+_WHOLE = {"If", "While", "WhileGrad", "Call", *KEPT, *SHOWN}
 
 
 def batched(function: Callable[..., Sequence[Any]], xs: Sequence[Any]) -> list[Any] | None:
@@ -81,6 +82,8 @@ def _results(operation: Operation, values: dict[GraphTensor, Any], size: Any) ->
         return [operation.attrs["value"]]
     op, inputs = operation.op, [values[t] for t in operation.inputs]
     args = operation.arguments(inputs)
+    if operation.type == "Scan":
+        return _scanned(size, *args)
     if not any(isinstance(x, Batch) for x in inputs):
         found = op(*args)
         return found if op.returns_tuple else [found]
@@ -97,6 +100,22 @@ def _results(operation: Operation, values: dict[GraphTensor, Any], size: Any) ->
             body = body_graph(op, operation.args)
             return _run(body, dict(zip(body.inputs, inputs, strict=True)), size)
     return _one_by_one(operation, inputs)
+
+
+def _scanned(
+    size: Any, init: Sequence[Any], xs: Sequence[Any], constants: Sequence[Any], body: Graph, length: Any, reverse: bool
+) -> list[Any]:
+    """The results of a loop over slices, whose steps run on all examples."""
+
+    def step(carry: Sequence[Any], slices: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        moving = [Batch(part) if isinstance(x, Batch) else part for x, part in zip(xs, slices, strict=True)]
+        given = [*map(Batch, carry), *moving, *constants]
+        found = [leading_axis(x, size) for x in _run(body, dict(zip(body.inputs, given, strict=True)), size)]
+        return found[: len(init)], found[len(init) :]
+
+    steps_first = [ops.moveaxis(x.value, 1, 0) if isinstance(x, Batch) else x for x in xs]
+    carry, stacked = ops.scan(step, [leading_axis(x, size) for x in init], steps_first, length, reverse)
+    return [*map(Batch, carry), *(Batch(ops.moveaxis(y, 1, 0)) for y in stacked)]
 
 
 def _one_by_one(operation: Operation, inputs: list[Any]) -> list[Any]:
