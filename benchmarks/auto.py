@@ -75,18 +75,26 @@ def serve(how: str) -> None:
         start = time.perf_counter()
         steps = actions[action]()
         seconds = (time.perf_counter() - start) / steps
-        is_settled = all(getattr(plan, "is_settled", True) for plan in getattr(_function(model, action), "plans", ()))
-        print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, is_settled]), flush=True)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        print(json.dumps([seconds, peak, _is_settled(_function(model, action))]), flush=True)
 
 
 def _function(model: Any, action: str) -> Any:
     return getattr(model, "train_function" if action == "fit" else "predict_function", None)
 
 
+def _is_settled(function: Any) -> bool:
+    """Whether Dovetail has chosen plans, and how many steps a call makes; other functions have no choice."""
+    if not hasattr(function, "plans"):
+        return True
+    return function.pace.is_settled and all(getattr(plan, "is_settled", True) for plan in function.plans)
+
+
 def _plans(function: Any) -> list[tuple[str, list[str]]]:
-    """Of each choice among more than one plan: what was chosen, and what was measured of all."""
+    """Of each choice among more than one plan: what was chosen, and what was measured of all; then of groups."""
     choices = [plan for plan in function.plans if len(getattr(plan, "candidates", ())) > 1]
-    return [(plan.chosen.name, list(map(str, plan.candidates))) for plan in choices]
+    found = [(plan.chosen.name, list(map(str, plan.candidates))) for plan in choices]
+    return [*found, (str(function.pace), [])]
 
 
 def _of_keras(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:

@@ -45,18 +45,19 @@ class Pace:
     Attributes:
         size: of the next calls.
         group: how many steps a group has, or will have.
+        is_settled: whether the size stays.
     """
 
     def __init__(self, is_settled: bool = False, joins: bool = False) -> None:
         self.size, self.group = 1, SIZE
         self._joins = joins
         self._asks: bool | None = None  # whether to make the program of a group; None until it pays
-        self._is_settled = is_settled
+        self.is_settled = is_settled
         self._done = 0  # steps that were run
         self._known = 0  # steps that were run, or were known to come
         self._begun = 0  # steps that were run before this epoch
         self._has_room = False  # whether a group fits into an epoch
-        self._single = float("inf")  # seconds that a step took
+        self._single = self._grouped = float("inf")  # seconds that a step took
         self._times: list[float] = []  # seconds that each step of each call took
         self._last = 0.0
 
@@ -77,12 +78,12 @@ class Pace:
     @property
     def waits(self) -> bool:
         """Whether each call is to be over before the next one, so that what it takes is known."""
-        return self._joins and not self._is_settled
+        return self._joins and not self.is_settled
 
     def limit(self, most: int) -> None:
         """A group has so many steps at most; there is none, if that is one."""
         self.group = min(self.group, most)
-        self._is_settled = self._is_settled or self.group < 2
+        self.is_settled = self.is_settled or self.group < 2
 
     def ready(self) -> None:
         """The program of a group is there."""
@@ -94,23 +95,31 @@ class Pace:
         taken, self._last = (now - self._last) / count, now
         self._done += count
         self._has_room = self._has_room or self._done - self._begun >= self.group > 1
-        if self._is_settled or count != self.size or not counts:
+        if self.is_settled or count != self.size or not counts:
             return
         if len(self._times) < STEPS:
             self._times.append(taken)
         if self.size == 1:
             self._look_at_steps()
         elif len(self._times) == GROUPS:
-            is_faster = min(self._times[1:]) < 0.9 * self._single  # the first of them made arrays
-            self.size, self._is_settled = self.group if is_faster else 1, True
+            self._grouped = min(self._times[1:])  # the first of them made arrays
+            is_faster = self._grouped < 0.9 * self._single
+            self.size, self.is_settled = self.group if is_faster else 1, True
+
+    def __str__(self) -> str:
+        """What was measured; "" before groups were."""
+        if self._grouped == math.inf:
+            return ""
+        times = f"{self._grouped * 1e3:.3g} ms a step, single steps {self._single * 1e3:.3g} ms"
+        return f"groups of {self.group} {'are taken' if self.size > 1 else 'are left out'}: {times}"
 
     def _look_at_steps(self) -> None:
         if len(self._times) < STEPS:
             return
         making, self._single = self._times[0], statistics.median(self._times[2:])
-        self._is_settled = self._single > LONG and not self._joins
+        self.is_settled = self._single > LONG and not self._joins
         pays = max(self._known, self._done) * self._single / 2 > WAITED * making
-        if pays and self._has_room and self._asks is None and not self._is_settled:
+        if pays and self._has_room and self._asks is None and not self.is_settled:
             self._asks = True
 
 

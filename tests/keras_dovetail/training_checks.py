@@ -160,6 +160,8 @@ def check_groups_that_are_joined():
                     pace.limit(most if seen else 64)
                     clock.run(pace, seen)
         assert pace.size == wanted, (count, most)
+        taken = f"groups of {wanted} are taken: 500 ms a step, single steps 1e+03 ms"
+        assert str(pace) == (taken if wanted > 1 else ""), (count, most)
     assert not grouping.Pace().waits
 
 

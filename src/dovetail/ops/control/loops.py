@@ -70,8 +70,8 @@ def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
     """The results of a function for each slice of tensors, stacked, computed for all slices at once.
 
     The function is traced on one slice; each op of the trace then runs once, on all slices.  An op for which there is
-    no way to do so runs slice by slice.  The whole function does, as in `map_fn`, if it assigns variables, has branches,
-    loops that end by a condition or gradients of its own, and on an engine's own values.
+    no way to do so runs slice by slice.  So does the whole function, as in `map_fn`, if it assigns variables, or has
+    branches, loops that end by a condition, or gradients of its own; and on an engine's own values.
 
     Args:
         f: slices, in the structure of `elems` → a structure of tensors.
