@@ -88,7 +88,8 @@ class Program:
 
     def __call__(self, batches: list[Any]) -> Any:
         if self.may_group and len(batches) > 1 and are_equal(batches):
-            self._last = self._joined if self._joins else self._many
+            is_measured = len(batches) == self.pace.size  # else it is a group of the user's, of any size
+            self._last = self._joined if self._joins and is_measured else self._many
             return self._last(tree.map_structure(_stacked, *batches))
         self._last = self._one
         found = [self._one(tree.map_structure(lambda v: _given(v, self._eagerly), batch)) for batch in batches]

@@ -304,6 +304,12 @@ def check_predictions_are_joined_where_the_engine_is_chosen():
     assert {*sizes} == {1, 3} and not model.predict_function._many._traces
     types = [op.type for trace in model.predict_function._joined._traces.values() for op in trace[0].graph.operations]
     assert {"Conv2D", "MaxPool"} <= {*types} and "Scan" not in types
+    model.compile(steps_per_execution=2)  # groups of the user's are loops
+    with dt.engine("auto"):
+        model.predict(x[:40], batch_size=20, verbose=0)
+    assert model.predict_function._many._traces and not model.predict_function._joined._traces
+    model.compile()
+    model.predict(x[:20], verbose=0)
     with replaced(steps, LARGEST=x[:50].nbytes):  # what is given is the largest
         assert model.predict_function._room_for((x[:20],)) == 2
 
