@@ -234,9 +234,7 @@ class DovetailTrainer(Trainer):
         callbacks.on_predict_begin()
         hooks = BatchHooks(callbacks, "predict")
         found: list[Any] = []
-        steps = batches.num_batches
-        if steps and batches.data_adapter.has_partial_batch:
-            steps -= 1  # of one form
+        steps = _equal_steps(batches)
         for outputs in run_all(self.predict_function, batches, hooks, lambda: self.stop_predicting, steps):
             found.append(outputs)
             if len(found) > UNDER_WAY:  # the engine goes on while this one is fetched
@@ -308,6 +306,15 @@ def _last(found: Iterable[Any]) -> Any:
 
 def _batch_size(x: Any) -> int:
     return next(value for value in tree.flatten(x) if value is not None).shape[0]
+
+
+def _equal_steps(batches: EpochIterator) -> int | None:
+    """How many steps have batches of one form: all but the last one, if that is smaller; None if nobody knows."""
+    steps = batches.num_batches
+    try:
+        return steps - 1 if steps and batches.data_adapter.has_partial_batch else steps
+    except NotImplementedError:  # generators and datasets of Keras' do not tell
+        return steps
 
 
 def _forward(model: Any, x: Any, training: bool) -> Any:

@@ -452,7 +452,9 @@ def check_generators_and_callbacks():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a generator Keras says that it is not shuffled, and when it has ended
         model.fit((batch for batch in batches), verbose=0, callbacks=[callback], steps_per_epoch=7)
+        found = model.predict(((x,) for x, _ in batches), steps=7, verbose=0)
     assert len(seen) == 7
+    near(found, model.predict(X[:63], verbose=0))
     stop = keras.callbacks.EarlyStopping("loss", min_delta=10.0)
     assert len(losses(mlp(), epochs=6, callbacks=[stop])) == 2
 
