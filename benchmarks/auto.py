@@ -47,7 +47,7 @@ PLANS = "plans of "  # and an action: asks Dovetail what it measured
 FLOPS = "operations of "  # and an action: asks for how many a step makes, of floats
 LARGE = 2048  # rows of the matrices by whose product the machine's rate is measured
 AGAIN, COUNTED = 0.5, 1.0  # seconds of a turn: until a process has its memory again, and those that count
-SETTLED = 400  # epochs within which a choice must be settled
+SETTLED = 2000  # epochs within which a choice must be settled
 
 
 # -- a process with one model -----------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ def groups(batches: Iterable[Batch], pace: Pace) -> Iterator[Batch]:
 
 
 class BatchHooks:
-    """What is told of batches: the callbacks; where none but a progress bar listens, seldom.
+    """What is told of batches: the callbacks; where none but a progress bar listens, seldom; where none does, nothing.
 
     Args:
         callbacks: a list of Keras'.
@@ -182,6 +182,8 @@ class BatchHooks:
 
     def end(self, number: int, found: Any) -> None:
         """After the step of this number, and what it gave."""
+        if self.are_idle and not self._bars:
+            return
         now = time.perf_counter()
         self._untold = number, found
         if not self.are_idle or now - self._shown >= SHOWN:

@@ -324,6 +324,16 @@ def check_nothing_is_grouped_while_somebody_looks():
         assert shown.train_function._many._traces
 
 
+def check_callbacks_are_told_of_batches_where_one_listens():
+    """Without a progress bar, calls of callbacks that do nothing would cost a thread an epoch."""
+    model, told = mlp(), "on_predict_batch_end"
+    with mock.patch.object(keras.callbacks.CallbackList, told, autospec=True) as method:
+        model.predict(X, verbose=0)
+        assert not method.called
+        model.predict(X, verbose=1)
+        assert method.called
+
+
 def check_a_progress_bar_counts_the_steps_that_nobody_knew():
     bar = keras.callbacks.ProgbarLogger()
     mlp().fit(((X[:4], Y[:4]) for _ in range(23)), epochs=1, verbose=1, callbacks=[bar])
