@@ -69,3 +69,12 @@ def test_as_the_plain_rule(engine, name, variant, rng):
             bound = TOLERANCE.get(str(a.dtype), 0)
             np.testing.assert_allclose(b.astype("float64"), a.astype("float64"), rtol=bound, atol=bound)
     assert fitting
+
+
+@pytest.mark.parametrize("name", CONVOLVED)
+def test_depthwise_convolutions_are_shifted(name, rng):
+    rules = get_engine("jax").rules
+    graph, _ = traced(OPS[name], -1, rng)
+    (operation,) = [each for each in graph.operations if each.type == name]
+    assert rules.fitting(operation, preferred=["shifted"]).name == "shifted"
+    assert rules.fitting(operation, preferred=["patches"]).name != "patches"

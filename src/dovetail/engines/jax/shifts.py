@@ -50,16 +50,28 @@ def _shifts(x: Any, windows: Windows, fill: float = 0.0) -> Iterator[Any]:
 # -- convolution as products ------------------------------------------------------------------------------------------
 
 
-def _fits_products(operation: Any) -> bool:
-    """Whether a convolution is of channels that come last, in one group, and its window is not large."""
+def _channels(operation: Any) -> tuple[int, int] | None:
+    """How many channels a convolution's input and its kernel have; None if channels are not last, or windows large."""
     first, last, (result,) = operation.inputs[0], operation.inputs[-1], operation.outputs
     part = operation.type.partition("D")[2]
     x, kernel = {"": (first, last), "BackpropInput": (result, operation.inputs[-2]), "BackpropFilter": (first, result)}[
         part
     ]
     if not (_is_known(x) and _is_known(kernel)) or operation.attrs["data_format"] != "channels_last":
-        return False
-    return x.shape[-1] == kernel.shape[-2] and _is_small(kernel.shape[:-2])
+        return None
+    return (x.shape[-1], kernel.shape[-2]) if _is_small(kernel.shape[:-2]) else None
+
+
+def _is_whole(operation: Any) -> bool:
+    """Whether all channels are in one group."""
+    channels = _channels(operation)
+    return channels is not None and channels[0] == channels[1]
+
+
+def _is_whole_or_depthwise(operation: Any) -> bool:
+    """Whether all channels are in one group, or each is one."""
+    channels = _channels(operation)
+    return channels is not None and channels[1] in (1, channels[0])
 
 
 def _as_patches(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
@@ -70,15 +82,20 @@ def _as_patches(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any,
 
 
 def _as_shifted(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    """A product for each element of the window."""
+    """A product for each element of the window: of matrices or, where each channel is a group, of numbers."""
     *size, inner, channels = kernel.shape
     shifts = _shifts(x, Windows(tuple(size), strides, dilations, padding))
-    return sum(map(_product, shifts, kernel.reshape(-1, inner, channels)))
+    by = _product if inner == x.shape[-1] else _scaled
+    return sum(map(by, shifts, kernel.reshape(-1, inner, channels)))
 
 
 def _product(x: Any, matrix: Any) -> Any:
     rows = x.reshape(-1, x.shape[-1])
     return (rows @ matrix).reshape(*x.shape[:-1], matrix.shape[-1])
+
+
+def _scaled(x: Any, factors: Any) -> Any:
+    return jnp.repeat(x, factors.shape[-1] // x.shape[-1], -1) * factors[0]
 
 
 def _input_gradient(rule: Rule) -> Rule:
@@ -97,10 +114,13 @@ def _kernel_gradient(rule: Rule) -> Rule:
     return gradient
 
 
-for _variant, _rule in {"patches": _as_patches, "shifted": _as_shifted}.items():
-    rules.further(_variant, *CONVOLUTIONS[""], when=_fits_products)(_rule)
-    rules.further(_variant, *CONVOLUTIONS["BackpropInput"], when=_fits_products)(_input_gradient(_rule))
-    rules.further(_variant, *CONVOLUTIONS["BackpropFilter"], when=_fits_products)(_kernel_gradient(_rule))
+for _variant, _rule, _fits in (
+    ("patches", _as_patches, _is_whole),
+    ("shifted", _as_shifted, _is_whole_or_depthwise),
+):
+    rules.further(_variant, *CONVOLUTIONS[""], when=_fits)(_rule)
+    rules.further(_variant, *CONVOLUTIONS["BackpropInput"], when=_fits)(_input_gradient(_rule))
+    rules.further(_variant, *CONVOLUTIONS["BackpropFilter"], when=_fits)(_kernel_gradient(_rule))
 
 
 # -- pools by comparison ----------------------------------------------------------------------------------------------

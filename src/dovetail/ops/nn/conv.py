@@ -108,8 +108,8 @@ def _backprop_filter(
 
 
 def _samples(rank: int, arguments: Callable[[list[int], list[int], list[int]], tuple[Any, ...]]) -> list[Sample]:
-    """Four calls: plain; strided "same" with asymmetric padding; dilated groups, channels first, pairs of padding; an
-    input without elements along the first axis.
+    """Five calls: plain; strided "same" with asymmetric padding; dilated groups, channels first, pairs of padding; an
+    input without elements along the first axis; each channel a group, and two results of each.
     """
     one = (1,) * rank
     n, k = (5, 6, 3)[:rank], (3, 2, 2)[:rank]
@@ -129,6 +129,7 @@ def _samples(rank: int, arguments: Callable[[list[int], list[int], list[int]], t
             one,
             "channels_last",
         ),
+        sample(*arguments([2, *n, 2], [*k, 1, 4], [2, *strided, 4]), (2,) * rank, "same", one, "channels_last"),
     ]
 
 
