@@ -24,6 +24,7 @@ from tests.memory import Memory
 collect_ignore_glob = ["*/keras3_*.py", "*_checks.py"]  # run by processes of their own, with Keras
 
 os.environ.setdefault("DOVETAIL_CACHE", "")  # what tests measure is not kept
+dt.set_engine("numpy")  # where a test chooses no engine; programs that tests start have the default, "auto"
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
 ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(dt.list_engines())).split(",")

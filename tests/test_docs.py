@@ -40,6 +40,7 @@ def undisturbed(monkeypatch, tmp_path):
     module = sys.modules["dovetail.core.engine_registry"]
     monkeypatch.setattr(module, "_loaded", dict(module._loaded))
     monkeypatch.setattr(module, "_default", None)
+    monkeypatch.setattr(module, "_chooses", False)
     monkeypatch.setattr(registry, "_registered", {})  # gradients, whose names pages share
     monkeypatch.syspath_prepend(tmp_path)
     before = set(OPS)

@@ -62,10 +62,20 @@ def test_engines_survives_a_broken_library(capsys, monkeypatch):
     assert "broken: OSError: libcublas.so: cannot open shared object file\n" in capsys.readouterr().out
 
 
-def test_engines_names_the_default(capsys, monkeypatch):
-    monkeypatch.setenv("DOVETAIL_ENGINE", "jax")
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("jax", "Default: jax (from DOVETAIL_ENGINE)."),
+        ("auto", "Default: auto (from DOVETAIL_ENGINE)."),
+        (None, "Default: auto (DOVETAIL_ENGINE is not set)."),
+    ],
+)
+def test_engines_names_the_default(capsys, monkeypatch, said, line):
+    monkeypatch.delenv("DOVETAIL_ENGINE", raising=False)
+    if said is not None:
+        monkeypatch.setenv("DOVETAIL_ENGINE", said)
     main(["engines"])
-    assert "Default: jax (from DOVETAIL_ENGINE)" in capsys.readouterr().out
+    assert line in capsys.readouterr().out
 
 
 def test_a_default_that_is_no_engine(capsys, monkeypatch):

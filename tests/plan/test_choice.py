@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -361,6 +363,54 @@ def test_who_says_auto():
             assert not isinstance(function.plan(X), choice.Choice)
         assert isinstance(function.plan(X), choice.Choice)
     assert not isinstance(function.plan(X), choice.Choice)
+
+
+@pytest.mark.parametrize(("said", "chooses"), [(None, True), ("auto", True), ("numpy", False)])
+def test_engines_are_chosen_unless_a_program_says_one(said, chooses):
+    program = "import dovetail as dt; print(type(dt.function(lambda x: x + 1.0).plan(1.0)).__name__, dt.ops.ones(2).engine)"
+    environment = {name: value for name, value in os.environ.items() if name != "DOVETAIL_ENGINE"}
+    environment |= {} if said is None else {"DOVETAIL_ENGINE": said}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["Choice" if chooses else "Plan", "numpy"], done.stderr
+
+
+IN_A_CHILD = """
+import os, time, numpy as np, dovetail as dt
+from dovetail.plan import choice
+
+choice.later, choice.WORTHWHILE, choice._others = lambda f: f(), 0.0, lambda known: [choice.Candidate("jax")]
+run = choice.Candidate._run
+choice.Candidate._run = lambda self, given: time.sleep(0.02 if self.engine == "numpy" else 0) or run(self, given)
+total = dt.Variable(np.zeros(3, "float32"))
+
+@dt.function(engine="auto")
+def add(x):
+    total.assign_add(x)
+    return total * 2.0
+
+x = np.ones(3, "float32")
+calls = 0
+while not add.plan(x).is_settled:
+    add(x)
+    calls += 1
+assert add.plan(x).chosen.engine == "jax"
+child = os.fork()
+if child == 0:
+    result = add(x)
+    other = add(np.ones(1, "float32"))
+    told = result.engine, result.numpy()[0] - 2 * calls, other.numpy()[0] - 2 * calls, add.plan(x).chosen.engine
+    print(told == ("numpy", 2.0, 4.0, "numpy") or told, add.plan(x).is_settled, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(add(x).numpy()[0] == 2 * calls + 2, add.plan(x).chosen.engine)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif("jax" not in ENGINES, reason="it does not work in a forked process")
+def test_a_forked_child_goes_on_at_home():
+    done = subprocess.run([sys.executable, "-c", IN_A_CHILD], capture_output=True, text=True, timeout=100)
+    assert done.stdout.split() == ["True", "True", "True", "jax"], done.stdout + done.stderr
 
 
 def test_a_pinned_graph_runs_as_it_is_pinned():

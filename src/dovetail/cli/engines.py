@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from dovetail.cli.table import table
-from dovetail.core.engine_registry import BUILT_IN, get_engine, is_installed, known_engines
+from dovetail.core.engine_registry import AUTO, BUILT_IN, get_engine, is_installed, known_engines
 
 HOW_TO_CHOOSE = """\
-Default: {default} ({why}).  Choose with dovetail.set_engine(name), `with dovetail.engine(name):` or DOVETAIL_ENGINE."""
+Default: {default} ({why}).  Choose with dovetail.set_engine(name), `with dovetail.engine(name):` or DOVETAIL_ENGINE.
+With "auto" each function and model runs on the engine that is measured to be the fastest for it, all else on numpy."""
 
 
 def report() -> str:
@@ -16,9 +17,9 @@ def report() -> str:
     rows = [["engine", "version", "devices", "state"], *map(_row, known_engines())]
     chosen = os.environ.get("DOVETAIL_ENGINE")
     why = "from DOVETAIL_ENGINE" if chosen else "DOVETAIL_ENGINE is not set"
-    if chosen and chosen not in known_engines():
+    if chosen and chosen not in (AUTO, *known_engines()):
         why += ", but there is no such engine"
-    return f"{table(rows)}\n\n{HOW_TO_CHOOSE.format(default=chosen or 'numpy', why=why)}"
+    return f"{table(rows)}\n\n{HOW_TO_CHOOSE.format(default=chosen or AUTO, why=why)}"
 
 
 def _row(name: str) -> list[str]:

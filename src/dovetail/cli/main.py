@@ -21,13 +21,14 @@ from dovetail.core.errors import EngineNotInstalled, UnknownEngine
 EXAMPLES = """\
 examples:
   dovetail engines                    what is installed here, and how to install what is not
-  dovetail demo                       train a model of Keras on real digits, on NumPy
+  dovetail demo                       train a model of Keras on real digits
   dovetail demo --engine torch        the same program on PyTorch
   dovetail demo --compare             on every engine installed: speed, and whether the losses agree
   dovetail k-audit src/               whether a program written for the Keras backend (K) will work here
   dovetail tf-audit src/              whether a program written for TensorFlow will work here
   dovetail run my.py --engine jax     your own program, with Keras on Dovetail, on JAX
   dovetail run my.py --engine auto    on whichever engine is measured to be the fastest for each of its functions
+                                      (so it is without --engine, too)
   dovetail plan list                  what was measured so
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
 """
@@ -130,7 +131,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     program.add_argument(
-        "--engine", choices=[*known_engines(), AUTO], help="what computes (default: $DOVETAIL_ENGINE, else numpy)"
+        "--engine", choices=[*known_engines(), AUTO], help="what computes (default: $DOVETAIL_ENGINE, else auto)"
     )
     program.add_argument("script", type=Path, help="a Python file")
     program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="argument", help="the script's own arguments")
@@ -145,7 +146,7 @@ def parser() -> argparse.ArgumentParser:
     where.add_argument(
         "--engine",
         choices=[*known_engines(), AUTO],
-        help="the engine to train on (default: $DOVETAIL_ENGINE, else numpy)",
+        help="the engine to train on (default: $DOVETAIL_ENGINE, else auto)",
     )
     where.add_argument("--compare", action="store_true", help="train on every engine installed and compare them")
     demo.add_argument(

@@ -317,11 +317,14 @@ def chosen_engine() -> Engine | None:
 
 
 def current_engine() -> Engine:
-    """The engine on which values that belong to none yet are computed; at first that of $DOVETAIL_ENGINE, or numpy."""
+    """The engine on which values that belong to none yet are computed; where engines are chosen, numpy.
+
+    At first it is that of $DOVETAIL_ENGINE, and engines are chosen if that is not set.
+    """
     global _default, _chooses
     found = _local.get() or _default
     if found is None:
-        name = os.environ.get("DOVETAIL_ENGINE") or HOME
+        name = os.environ.get("DOVETAIL_ENGINE") or AUTO
         found = _default = _named(name)
         _chooses = name == AUTO
     return found

@@ -10,6 +10,7 @@ runs, so all of this is real work: a training step is a step, wherever it is com
 from __future__ import annotations
 
 import logging
+import os
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -84,6 +85,7 @@ class Choice:
             self.candidates[0].make(graph, home, self._shapes)
         self.chosen = self.candidates[0]
         self._is_begun = False
+        _choices.add(self)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs it on native arrays of the home engine; the results are such arrays."""
@@ -159,6 +161,13 @@ class Choice:
         """
         store.save(path, (self.chosen.engine, self.chosen.strategy))
 
+    def _go_home(self) -> None:
+        """From now on it runs on the home engine, and nothing is measured."""
+        self.candidates = [Candidate(self.engine.name)]
+        self.chosen = self.candidates[0]
+        self.is_settled, self._is_begun = False, True
+        self._waiting, self._measured, self._under_way = [], None, None
+
     # which candidate is next
 
     def _can_start(self, candidate: Candidate) -> bool:
@@ -174,6 +183,9 @@ class Choice:
 
     def _next(self) -> tuple[Candidate, bool]:
         """The candidate of the next call, and whether its time counts."""
+        if self.chosen.plan is None:  # in a forked child
+            self.chosen.make(self._graph, self.engine, self._shapes)
+            self.is_settled = True
         self._calls += 1
         if self._calls > BEFORE and self._seconds >= WORTHWHILE:
             self._begin()
@@ -313,6 +325,19 @@ class Choice:
 def _prepare(choice: Choice | None) -> None:
     if choice is not None:
         choice._prepare()
+
+
+_choices: weakref.WeakSet[Choice] = weakref.WeakSet()
+
+
+def _go_home_in_child() -> None:
+    """In a forked child graphs run on the engines of their arguments: others may not work there."""
+    for choice in list(_choices):
+        choice._go_home()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_go_home_in_child)
 
 
 def _others(known: Sequence[Candidate]) -> list[Candidate]:
