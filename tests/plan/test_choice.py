@@ -367,9 +367,8 @@ def test_who_says_auto():
 
 @pytest.mark.parametrize(("said", "chooses"), [(None, True), ("auto", True), ("numpy", False)])
 def test_engines_are_chosen_unless_a_program_says_one(said, chooses):
-    program = (
-        "import dovetail as dt; print(type(dt.function(lambda x: x + 1.0).plan(1.0)).__name__, dt.ops.ones(2).engine)"
-    )
+    plan = "dt.function(lambda x: x + 1.0).plan(1.0)"
+    program = f"import dovetail as dt; print(type({plan}).__name__, dt.ops.ones(2).engine)"
     environment = {name: value for name, value in os.environ.items() if name != "DOVETAIL_ENGINE"}
     environment |= {} if said is None else {"DOVETAIL_ENGINE": said}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)

@@ -21,15 +21,15 @@ from dovetail.core.errors import EngineNotInstalled, UnknownEngine
 EXAMPLES = """\
 examples:
   dovetail engines                    what is installed here, and how to install what is not
-  dovetail demo                       train a model of Keras on real digits
-  dovetail demo --engine torch        the same program on PyTorch
+  dovetail demo                       train a model of Keras on real digits, wherever that is fastest
+  dovetail demo --engine torch        the same on PyTorch
   dovetail demo --compare             on every engine installed: speed, and whether the losses agree
   dovetail k-audit src/               whether a program written for the Keras backend (K) will work here
   dovetail tf-audit src/              whether a program written for TensorFlow will work here
-  dovetail run my.py --engine jax     your own program, with Keras on Dovetail, on JAX
-  dovetail run my.py --engine auto    on whichever engine is measured to be the fastest for each of its functions
-                                      (so it is without --engine, too)
+  dovetail run my.py                  your own program, with Keras on Dovetail, each function on the engine
+                                      that is measured to be the fastest for it
   dovetail plan list                  what was measured so
+  dovetail run my.py --engine jax     the same on JAX
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
 """
 
@@ -40,7 +40,7 @@ KERAS_BACKEND=dovetail in the environment does the same, and DOVETAIL_ENGINE say
 
 RUN_EXAMPLES = """\
 examples:
-  dovetail run train.py                          on the default engine
+  dovetail run train.py                          on the engines that are measured to be the fastest
   dovetail run train.py --engine torch           on PyTorch
   dovetail run train.py --engine jax --epochs 3  what follows the engine is for train.py
   dovetail run --engine jax train.py --engine 3  so is all that follows the script here
@@ -53,17 +53,17 @@ layer, a loss and a metric written in K, the classic Keras backend.
 
 DEMO_EXAMPLES = """\
 examples:
-  dovetail demo                                  a minute or less, on NumPy alone
+  dovetail demo                                  a minute or less, wherever it is measured to be the fastest
+  dovetail demo --engine numpy                   on NumPy alone
   dovetail demo --engine jax --epochs 5          a shorter run, compiled by XLA
-  dovetail demo --engine auto                    wherever it is measured to be the fastest
   dovetail demo --compare --out comparison       every engine on the same data
 
 Ctrl-C stops after the steps at hand; what was learned so far is written.
 """
 
 PLAN = """\
-Where the engine is "auto", each function runs on the engine that is measured to be the fastest for it on this machine.
-What was measured is kept, so that the next start chooses at once.
+Where no engine is named, or "auto" is, each function runs on the engine that is measured to be the fastest for it on
+this machine.  What was measured is kept, so that the next start chooses at once.
 """
 
 PLAN_EXAMPLES = """\
