@@ -20,6 +20,7 @@ import numpy as np
 import dovetail as dt
 from dovetail.cli import INTERRUPTED
 from dovetail.cli.main import main as dovetail
+from dovetail.plan import choice
 from keras_dovetail.demo import command, compare, data, model, train
 from tests.keras_backends import main
 
@@ -77,7 +78,7 @@ def check_engines_are_compared():
 
 
 def check_the_engine_may_be_chosen_by_measuring():
-    with folder() as out, dt.engine("auto"), patch("dovetail.plan.choice.WORTHWHILE", 0.0):
+    with folder() as out, dt.engine("auto"), patch.multiple(choice, WORTHWHILE=0.0, OVERHEAD=math.inf):
         status, printed, err = run(out, "--epochs", "2")
     accuracy, summary, _ = printed.splitlines()
     assert status == 0 and accuracy.startswith("auto: test accuracy 0.9"), printed

@@ -3,6 +3,7 @@
 python -m tests.plan.interrupted ENGINE SEED
 """
 
+import math
 import random
 import signal
 import sys
@@ -97,7 +98,7 @@ class Chosen(Compiled):
 
     def __init__(self):
         super().__init__()
-        choice.WORTHWHILE = 0.0
+        choice.WORTHWHILE, choice.OVERHEAD = 0.0, math.inf
         self.run = dt.function(self.run._python, engine="auto")
 
 

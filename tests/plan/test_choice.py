@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from math import inf
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ def _at_once(monkeypatch):
     """What is done in the background is done at once."""
     monkeypatch.setattr(choice, "later", lambda function: function())
     monkeypatch.setattr(choice, "WORTHWHILE", 0.0)
+    monkeypatch.setattr(choice, "OVERHEAD", inf)
 
 
 class Clock:
@@ -74,6 +76,27 @@ def test_others_are_prepared_once_calls_took_long_enough(monkeypatch, seconds, c
     with monkeypatch.context() as patched:
         patched.setattr(choice.Choice, "_prepare", lambda self: pytest.fail("it is prepared for nobody"))
         asked[0]()
+
+
+@needs_two
+def test_the_next_is_prepared_once_calls_took_as_long(monkeypatch):
+    monkeypatch.setattr(choice, "OVERHEAD", 1.0)
+    asked, make = [], choice.Candidate.make
+    monkeypatch.setattr(choice, "later", asked.append)
+    clock = Clock(monkeypatch)  # a second a call
+
+    def slow(candidate, *args):
+        clock.now += 9.5
+        return make(candidate, *args)
+
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    function(X)
+    monkeypatch.setattr(choice.Candidate, "make", slow)
+    for call in range(2, 14):
+        if len(asked) == 1 and call == 4:
+            asked[0]()
+        function(X)
+        assert len(asked) == (0 if call < 3 else 1 if call < 11 else 2), call
 
 
 def line(x, w, b):
@@ -379,7 +402,8 @@ IN_A_CHILD = """
 import os, time, numpy as np, dovetail as dt
 from dovetail.plan import choice
 
-choice.later, choice.WORTHWHILE, choice._others = lambda f: f(), 0.0, lambda known: [choice.Candidate("jax")]
+choice.later, choice.WORTHWHILE = lambda function: function(), 0.0
+choice._others = lambda known: [choice.Candidate("jax")]
 run = choice.Candidate._run
 choice.Candidate._run = lambda self, given: time.sleep(0.02 if self.engine == "numpy" else 0) or run(self, given)
 total = dt.Variable(np.zeros(3, "float32"))

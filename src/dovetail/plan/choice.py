@@ -1,10 +1,11 @@
 """Choice: a graph on whichever engine is measured to run it fastest, in the calls that a program makes anyway.
 
 The candidates are the installed engines, each with its `strategies`, and last the plans of two engines.  Calls run on
-the engine that can start at once; once they took long enough, a thread prepares the others, one after the other.  Each
-that is ready is tried, and the fastest so far takes the calls.  When all are ready they take turns; the two best do so
-once more.  One takes the place of the first only if it is more than a tenth faster.  Variables go to whichever engine
-runs, so all of this is real work: a training step is a step, wherever it is computed.
+the engine that can start at once; once they took long enough, a thread prepares the others, one after the other, and
+the next one once calls took as long as preparing did, so that a brief program is not held up by much.  Each that is
+ready is tried, and the fastest so far takes the calls.  When all are ready they take turns; the two best do so once
+more.  One takes the place of the first only if it is more than a tenth faster.  Variables go to whichever engine runs,
+so all of this is real work: a training step is a step, wherever it is computed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ HOPELESS = 2.0  # times the best time: candidates that take longer have no furth
 DISTURBED = 20.0  # the same of trials while others are compiled, which may take the processor from them
 BRIEF = 0.5  # seconds: candidates whose calls took less, even then, are tried again in any case
 BEFORE = 2  # calls of a graph before others are prepared: what is called once or twice gains nothing
-WORTHWHILE = 0.5  # seconds that these calls take at least: to import and compile for others takes more
+WORTHWHILE = 2.0  # seconds that these calls take at least: to import and compile for others takes more
+OVERHEAD = 1.0  # times as long as calls took, that preparing others took at most before the next one is prepared
 
 
 class Call(NamedTuple):
@@ -73,7 +75,9 @@ class Choice:
         self._graph, self._shapes, self._history = graph, tuple(shapes), history
         self._lock = make_lock()
         self._calls = 0
-        self._seconds = 0.0  # that calls took before others are prepared
+        self._seconds = 0.0  # that calls took until others are prepared
+        self._preparing = 0.0  # seconds that preparing others took so far
+        self._is_preparing = False
         self._under_way: Call | None = None
         self._measured: Iterator[tuple[Candidate, bool]] | None = None
         self._waiting: list[Candidate] = []
@@ -95,10 +99,9 @@ class Choice:
         start = time.perf_counter()
         results, ran = self._attempt(candidate, Candidate.run, arguments)
         seconds = time.perf_counter() - start
+        self._seconds += seconds
         if counts and ran is candidate:
             candidate.times.append(seconds)
-        elif not self._is_begun:
-            self._seconds += seconds
         return results
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
@@ -121,8 +124,7 @@ class Choice:
             before.candidate.wait(before.results)
             start = time.perf_counter()
         results, ran = self._attempt(candidate, Candidate.tensors, arguments, under_way)
-        if not self._is_begun:
-            self._seconds += time.perf_counter() - start
+        self._seconds += time.perf_counter() - start
         if not self.is_settled:
             self._under_way = Call(ran, counts and ran is candidate, start, results)
         return results
@@ -189,6 +191,8 @@ class Choice:
         self._calls += 1
         if self._calls > BEFORE and self._seconds >= WORTHWHILE:
             self._begin()
+        if self._waiting and not self._is_preparing and self._preparing <= OVERHEAD * self._seconds:
+            self._prepare_later()
         if self._measured is not None:
             found = next(self._measured, None)
             if found is not None:
@@ -205,16 +209,15 @@ class Choice:
         self._is_begun = True
         self._waiting = self.candidates[1:]
         self._measured = self._measure()
-        self._prepare_later()
 
     def _prepare_later(self) -> None:
         """Prepares the next candidate in the background, unless nobody has this choice any more by then."""
+        self._is_preparing = True
         this = weakref.ref(self)
         later(lambda: _prepare(this()))
 
     def _prepare(self) -> None:
-        if not self._waiting:
-            return
+        start = time.perf_counter()
         candidate = self._waiting[0]
         try:
             candidate.make(self._graph, self.engine, self._shapes)
@@ -230,7 +233,8 @@ class Choice:
         except Exception as error:
             self._drop(candidate, error)
         del self._waiting[0]  # from now on it is ready
-        self._prepare_later()
+        self._preparing += time.perf_counter() - start
+        self._is_preparing = False
 
     def _drop(self, candidate: Candidate, error: Exception) -> None:
         candidate.problem = f"dropped, {type(error).__name__}: {str(error).partition(chr(10))[0]}"
@@ -245,7 +249,6 @@ class Choice:
             divided = strategies(self._graph, [c.engine for c in self._fit])
             self.candidates += [Candidate(*way) for way in divided]
             self._waiting = self.candidates[-len(divided) :] if divided else []
-            self._prepare_later()
             yield from self._try_others()
         rivals = self._near(self._fit, DISTURBED, BRIEF)
         for candidate in rivals:
