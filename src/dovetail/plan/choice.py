@@ -36,7 +36,7 @@ logger = logging.getLogger("dovetail.plan")
 WARM = 2  # calls of a trial or turn that do not count: arrays move, libraries set themselves up
 TRIAL = 2  # calls by which a candidate that is ready is compared with the best so far
 TURN = 5  # calls of a turn
-LEAD = 0.9  # of the time of the first candidate, that another may take at most to replace it
+LEAD = 0.9  # of the time of what is simpler, that a candidate may take at most to replace it
 HOPELESS = 2.0  # times the best time: candidates that take longer have no further turns
 DISTURBED = 20.0  # the same of trials while others are compiled, which may take the processor from them
 BRIEF = 0.5  # seconds: candidates whose calls took less, even then, are tried again in any case
@@ -296,8 +296,11 @@ class Choice:
         return [c for c in fit if min(c.times, default=inf) <= most]
 
     def _settle(self, best: Candidate, first: Candidate) -> None:
-        replaces = first.problem or not first.times or best.median < LEAD * first.median
-        self.chosen = best if replaces else first
+        of_one = [c for c in self._fit if c.times and not c.is_divided]
+        for simpler in (min(of_one, key=lambda c: c.median, default=first), first) if best.is_divided else (first,):
+            if simpler.times and not simpler.problem and best.median >= LEAD * simpler.median:
+                best = simpler
+        self.chosen = best
         self.is_settled = True
         ranking = sorted((c for c in self._fit if c.times), key=lambda c: (c is not self.chosen, c.median))
         self.candidates = [c if c is self.chosen else c.without_plan() for c in self.candidates]
