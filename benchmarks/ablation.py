@@ -1,0 +1,219 @@
+"""What each ingredient gives alone: time, page faults and peak memory of Keras' steps with it and without it.
+
+Two processes for each row hold the same model on the same engine: one is as Dovetail is, the other lacks one
+ingredient.  They take turns of a second.
+
+    python benchmarks/ablation.py [--rounds 7] [memory groups joining convolutions optimizer recurrent buffers]
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from keras_fit import Server
+from timing import table
+from tqdm import tqdm
+
+AUTO = "auto"
+AGAIN, COUNTED = 0.5, 1.0  # seconds of a turn: until a process has its memory again, and those that count
+SETTLED = 2000  # epochs within which a choice must be settled
+WITHOUT = "DOVETAIL_WITHOUT"  # names the ingredient that a process lacks
+
+
+def _replaced(module: str, name: str, value: Any) -> Callable[[], None]:
+    return lambda: setattr(import_module(module), name, value)
+
+
+def _steps_of_layers() -> None:
+    def refused(*args: Any) -> None:
+        raise NotImplementedError("Keras runs the layer step by step")
+
+    setattr(import_module("keras_dovetail.rnn"), "_check_fused", refused)  # noqa: B010  as the others
+
+
+class Ingredient(NamedTuple):
+    """What can be left out.
+
+    Attributes:
+        what: it is, for the table.
+        leave_out: is called before a model is made.
+        rows: of the table: model, engine, "fit" or "predict".
+    """
+
+    what: str
+    leave_out: Callable[[], None]
+    rows: tuple[tuple[str, str, str], ...]
+
+
+INGREDIENTS = {
+    "memory": Ingredient(
+        "memory stays with the process",
+        lambda: None,  # the environment says it, before anything is imported
+        (
+            *((model, engine, "fit") for model in ("CNN", "LSTM", "ResNet") for engine in ("numpy", "torch", "jax")),
+            ("MLP", "jax", "fit"),
+            ("Transformer", "torch", "fit"),
+            ("Transformer", "jax", "fit"),
+            ("CNN", "tensorflow", "fit"),
+        ),
+    ),
+    "groups": Ingredient(
+        "short steps in groups",
+        _replaced("keras_dovetail.grouping", "LONG", 0.0),
+        (("MLP", "jax", "fit"), ("MLP", "torch", "fit"), ("MLP", "tensorflow", "fit")),
+    ),
+    "joining": Ingredient(
+        "predictions of several batches as one",
+        _replaced("keras_dovetail.steps", "LARGEST", 0),
+        (
+            ("MLP", AUTO, "predict"),
+            ("CNN", AUTO, "predict"),
+            ("GRU", AUTO, "predict"),
+            ("Transformer", AUTO, "predict"),
+        ),
+    ),
+    "convolutions": Ingredient(
+        "convolutions with what follows",
+        _replaced("dovetail.plan.optimize", "fuse_convolutions", lambda graph, claimed: 0),
+        (("CNN", "torch", "predict"), ("ResNet", "torch", "predict"), ("MobileNet", "torch", "predict")),
+    ),
+    "optimizer": Ingredient(
+        "an optimizer's step as one operation",
+        _replaced("keras_dovetail.optimizer", "_steps_as_one_op", dict),
+        (
+            ("MLP", "numpy", "fit"),
+            ("Transformer", "numpy", "fit"),
+            ("MLP", "torch", "fit"),
+            ("Transformer", "torch", "fit"),
+        ),
+    ),
+    "recurrent": Ingredient(
+        "recurrent layers as one operation", _steps_of_layers, (("LSTM", "torch", "fit"), ("GRU", "torch", "fit"))
+    ),
+    "buffers": Ingredient(
+        "planned buffers",
+        _replaced("dovetail.plan.buffers", "_plannable", lambda op, engine: False),
+        (
+            ("Transformer", "numpy", "fit"),
+            ("CNN", "numpy", "fit"),
+            ("Transformer", "torch", "fit"),
+            ("CNN", "torch", "fit"),
+        ),
+    ),
+}
+
+
+# -- a process with one model -----------------------------------------------------------------------------------------
+
+
+def serve(engine: str) -> None:
+    """Makes a model, then works for a turn for each line that comes in: seconds and faults a step, peak bytes."""
+    from keras_models import TASKS, compiled
+
+    import dovetail
+    import keras_dovetail  # noqa: F401  before Keras
+
+    dovetail.set_engine(engine)
+    if os.environ.get(WITHOUT):
+        INGREDIENTS[os.environ[WITHOUT]].leave_out()
+    task = TASKS[sys.stdin.readline().strip()]
+    model, x, y = compiled(task)
+    actions = {
+        "fit": functools.partial(model.fit, x, y, batch_size=task.batch, verbose=0, shuffle=False),
+        "predict": functools.partial(model.predict, x, batch_size=task.batch, verbose=0),
+    }
+    print("made", flush=True)
+    for line in sys.stdin:
+        action, run = line.strip(), actions[line.strip()]
+        _work(run, AGAIN)
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        times = _work(run, COUNTED)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        steps = len(times) * task.steps
+        seconds, faults = statistics.median(times) / task.steps, used.ru_minflt - faults
+        print(json.dumps([seconds, faults / steps, used.ru_maxrss * 1024, _is_settled(model, action)]), flush=True)
+
+
+def _work(run: Callable[[], Any], seconds: float) -> list[float]:
+    """Seconds of each epoch, until they are as many together; at least of one."""
+    times: list[float] = []
+    while sum(times) < seconds:
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def _is_settled(model: Any, action: str) -> bool:
+    """Whether how many steps a call makes is settled, and which engine makes them."""
+    function = model.train_function if action == "fit" else model.predict_function
+    return function.pace.is_settled and all(getattr(plan, "is_settled", True) for plan in function.plans)
+
+
+# -- all of them ------------------------------------------------------------------------------------------------------
+
+
+def measure(name: str, model: str, engine: str, action: str, rounds: int) -> list[str]:
+    """A row of the table."""
+    with ExitStack() as stack:
+        servers = []
+        for without in (name, ""):
+            more = {WITHOUT: without, "DOVETAIL_CACHE": ""} | (
+                {"DOVETAIL_KEEP_MEMORY": "0"} if without == "memory" else {}
+            )
+            servers.append(stack.enter_context(Server("dovetail", engine, __file__, more)))
+            servers[-1].ask(model)
+        for server in servers:
+            _settle(server, action)
+        found: list[list[list[float]]] = [[], []]
+        for round_ in range(rounds):
+            for i in (0, 1) if round_ % 2 else (1, 0):
+                found[i].append(json.loads(servers[i].ask(action)))
+    times, faults = ([statistics.median(turn[k] for turn in turns) for turns in found] for k in (0, 1))
+    ratio = statistics.median(without[0] / with_[0] for without, with_ in zip(*found, strict=True))
+    peaks = [max(turn[2] for turn in turns) / 1e6 for turns in found]
+    row = [
+        *(f"{t * 1e3:.3g}" for t in times),
+        f"{ratio:.2f}",
+        *(f"{f:,.0f}" for f in faults),
+        *(f"{p:,.0f}" for p in peaks),
+    ]
+    return [INGREDIENTS[name].what, model, engine, {"fit": "training"}.get(action, "prediction"), *row]
+
+
+def _settle(server: Server, action: str) -> None:
+    """Works until all is settled, and compiled."""
+    for _ in range(SETTLED):
+        if json.loads(server.ask(action))[3]:
+            return
+    raise RuntimeError(f"not settled after {SETTLED} turns")
+
+
+def main(names: list[str], rounds: int) -> None:
+    asked = [(name, *row) for name in names or INGREDIENTS for row in INGREDIENTS[name].rows]
+    rows = [measure(*each, rounds) for each in tqdm(asked, desc="ablation", file=sys.stderr)]
+    header = ["ingredient", "model", "engine", "", "ms without", "with", "faster by", "faults without", "with"]
+    print(table("Each ingredient alone, a step", [*header, "peak MB without", "with"], rows))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*INGREDIENTS, []], help="the ingredients (all)")
+    parser.add_argument("--rounds", type=int, default=7, help="turns of each process (%(default)s)")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve is None:
+        main(options.names, options.rounds)
+    else:
+        serve(options.serve)
