@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 
@@ -36,28 +37,63 @@ def _recording() -> AbstractContextManager[Any]:
 
 @cache
 def _steps_as_one_op() -> dict[Any, Callable[..., bool]]:
-    """Keras' `update_step` → what updates all variables by one op each, or says that it cannot."""
+    """Keras' `update_step` → what updates all variables by one op for those of a kind, or says that it cannot."""
     from keras.src.optimizers.adam import Adam  # which inherits of this module
+    from keras.src.optimizers.sgd import SGD
 
-    return {Adam.update_step: _adam_step}
+    return {Adam.update_step: _adam_step, SGD.update_step: _sgd_step}
 
 
 def _adam_step(optimizer: Any, gradients: Any, variables: Any, learning_rate: Any) -> bool:
     if optimizer.amsgrad:
         return False
-    rates: dict[Any, Any] = {}
-    for gradient, variable in zip(gradients, variables, strict=True):
-        dtype = variable.dtype
-        if dtype not in rates:
-            rates[dtype] = _corrected(optimizer, ops.cast(learning_rate, dtype), dtype)
-        number = optimizer._get_variable_index(variable)
-        slots = variable, optimizer._momentums[number], optimizer._velocities[number]
-        now, mean, square_mean = [slot.value for slot in slots]
-        given = now, ops.cast(gradient, dtype), mean, square_mean, rates[dtype]
-        after = ops.adam_step(*given, optimizer.beta_1, optimizer.beta_2, optimizer.epsilon)
-        for slot, value in zip(slots, after, strict=True):
-            optimizer.assign(slot, value)
+    for alike in _alike(gradients, variables):
+        slots = [optimizer._momentums, optimizer._velocities]
+        rate = _corrected(optimizer, ops.cast(learning_rate, alike.dtype), alike.dtype)
+        alike.update(optimizer, slots, ops.adam_step, rate, optimizer.beta_1, optimizer.beta_2, optimizer.epsilon)
     return True
+
+
+def _sgd_step(optimizer: Any, gradients: Any, variables: Any, learning_rate: Any) -> bool:
+    for alike in _alike(gradients, variables):
+        rate = ops.cast(learning_rate, alike.dtype)
+        alike.update(optimizer, [optimizer.momentums], ops.sgd_step, rate, optimizer.momentum, optimizer.nesterov)
+    return True
+
+
+class _Alike(NamedTuple):
+    """Variables of one dtype on one device, with their gradients: one op computes their step."""
+
+    dtype: str
+    variables: list[Any]
+    gradients: list[Any]
+
+    def update(self, optimizer: Any, slots: list[Any], step: Any, *options: Any) -> None:
+        """Assigns what a step makes of the variables and of what the optimizer keeps for them.
+
+        Args:
+            optimizer: Keras' own.
+            slots: lists of the optimizer's variables, one for each that it trains; or empty ones.
+            step: an op of these: variables, gradients, the variables of each list, options.
+        """
+        numbers = [optimizer._get_variable_index(variable) for variable in self.variables]
+        kept = [[slot[number] for number in numbers] if slot else [] for slot in slots]
+        given = [[variable.value for variable in variables] for variables in (self.variables, *kept)]
+        gradients = [g if g.dtype == self.dtype else ops.cast(g, self.dtype) for g in self.gradients]
+        after = step(given[0], gradients, *given[1:], *options)
+        for variable, value in zip(chain(self.variables, *kept), after, strict=True):
+            optimizer.assign(variable, value)
+
+
+def _alike(gradients: Any, variables: Any) -> Iterable[_Alike]:
+    found: dict[Any, _Alike] = {}
+    for gradient, variable in zip(gradients, variables, strict=True):
+        held = variable._value  # None while shapes are found
+        key = variable.dtype, None if held is None else held.device
+        _, others, their_gradients = found.setdefault(key, _Alike(variable.dtype, [], []))
+        others.append(variable)
+        their_gradients.append(gradient)
+    return found.values()
 
 
 def _corrected(optimizer: Any, rate: Any, dtype: str) -> Any:

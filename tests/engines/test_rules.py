@@ -43,9 +43,12 @@ def test_out_rules_fill_their_array(found, rng):
         results = expected if op.returns_tuple else (expected,)
         out = tuple(found.empty(found.shape(result), Tensor(result, found).dtype) for result in results)
         with np.errstate(all="ignore"):
-            found.out_rules[op.name](*given, out=out if op.returns_tuple else out[0])
-        for array, result in zip(out, results, strict=True):
+            written = found.out_rules[op.name](*given, out=out if op.returns_tuple else out[0])
+        # Of several arrays, those that do not suit are not written into; what is returned is right, and new memory.
+        for array, result in zip(written if op.returns_tuple else out, results, strict=True):
             np.testing.assert_array_equal(found.to_numpy(array), found.to_numpy(result), str((op, number)))
+            for other in arrays_in(given):
+                assert not np.may_share_memory(found.to_numpy(array), found.to_numpy(other)), (op, number)
 
 
 def test_every_rule_is_of_an_op(engine):

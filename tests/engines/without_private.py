@@ -36,6 +36,7 @@ NAMES = [
     "LSTMGrad",
     "GRU",
     "AdamStep",
+    "SgdStep",
 ]
 
 

@@ -114,3 +114,15 @@ def test_threads_have_arenas_of_their_own():
         expected = chain(ops.convert(np.full(BIG, i / 10, "float32"))).numpy()
         for value in found:
             np.testing.assert_array_equal(value, expected)
+
+
+@pytest.mark.parametrize(("size", "count"), [(SMALLEST // 4 - 4, 2), (SMALLEST // 4 - 5, 0)])
+def test_spare_buffers_are_of_so_many_bytes_in_all_results(size, count):
+    """An op that computes several variables is given all their spare buffers, though the first is a small one."""
+    slots = [dt.Variable(np.zeros(n, "float32")) for n in (4, size)]
+
+    def step():
+        for slot, value in zip(slots, ops.sgd_step(*[[s.value for s in slots]] * 2, [], 0.5), strict=True):
+            slot.assign(value)
+
+    assert len(plan_of(step).segments[0].buffers.spares) == count

@@ -5,7 +5,8 @@ which an op comes to be computed; where these differ, a rule says for which laye
 
     eager    a single call from Python
     program  an operation of a compiled program
-    out      the same, whose result is written into an array that is given as `out=`
+    out      the same, whose result is written into an array that is given as `out=`; one with several results may
+             return new arrays in the place of those that do not suit it
     native   a call on values of the library's own users
 
 An op may have several rules for a layer, which have names; the first that fits is what calls use.  There may be further

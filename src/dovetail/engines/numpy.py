@@ -17,7 +17,7 @@ from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype
 from dovetail.core.rules import CALLS, WITH_OUT, Rule, Rules
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
-from dovetail.engines import matrices, slices, threefry
+from dovetail.engines import matrices, rows, slices, threefry
 from dovetail.engines.numpy_like import (
     FRESH,
     by_name,
@@ -165,6 +165,12 @@ def _(g: Any, like: Any) -> Any:
     extra = g.ndim - like.ndim
     axes = (*range(extra), *(i + extra for i, dim in enumerate(like.shape) if dim == 1 and g.shape[i + extra] != 1))
     return np.add.reduce(g, axes, g.dtype).reshape(like.shape) if axes else g
+
+
+# -- steps of optimizers ----------------------------------------------------------------------------------------------
+
+rules("AdamStep", layers=WITH_OUT)(rows.adam)
+rules("SgdStep", layers=WITH_OUT)(rows.sgd)
 
 
 # -- joining, slicing, indexing ---------------------------------------------------------------------------------------

@@ -86,8 +86,10 @@ def plan_buffers(
     returned = {aliases.root(t) for t in (*outputs, *states)}
     plan.leaves = [aliases.root(t) in returned for t in inputs]
     if engine.out_rules:
-        owned = {t: number for number, t in enumerate(states) if plan.owned[number] and _plannable(t.op, engine)}
-        plan.spares = {t: number for t, number in owned.items() if owned.keys() >= {*t.op.outputs}}
+        owned = {t: number for number, t in enumerate(states) if plan.owned[number]}
+        for op in dict.fromkeys(t.op for t in owned):
+            if owned.keys() >= {*op.outputs} and _plannable(op, engine):
+                plan.spares |= {t: owned[t] for t in op.outputs}
         _fill_arena(plan, operations, engine, aliases, known)
     return plan
 
@@ -128,5 +130,6 @@ def _may_overwrite(op: Operation, tensor: GraphTensor, aliases: Aliases) -> bool
 def _plannable(op: Operation, engine: Engine) -> bool:
     if op.type not in engine.out_rules:
         return False
-    size = size_of(op.outputs[0].shape)
-    return size is not None and size * op.outputs[0].dtype.itemsize >= SMALLEST
+    sizes = [size_of(t.shape) for t in op.outputs]
+    known = [size * t.dtype.itemsize for size, t in zip(sizes, op.outputs, strict=True) if size is not None]
+    return len(known) == len(sizes) and sum(known) >= SMALLEST

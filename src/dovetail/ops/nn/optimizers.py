@@ -1,9 +1,12 @@
-"""Steps of optimizers as one op each, for engines that have kernels for them."""
+"""Steps of optimizers as one op for all variables, for engines that compute such a step faster as a whole."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+
 from dovetail.core.infer import require_shape
-from dovetail.core.kinds import Float
+from dovetail.core.kinds import Float, Floats
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
@@ -12,67 +15,158 @@ from dovetail.ops.math.exponential import sqrt
 from dovetail.ops.samples import array, sample
 
 
+def _require_alike(variables: Sequence[TensorSpec], rate: TensorSpec, **others: Sequence[TensorSpec]) -> None:
+    """Raises ValueError where there is no variable, or other tensors are not as many and of the same shapes."""
+    if not variables:
+        raise ValueError("variables must be at least one tensor.")
+    for name, tensors in others.items():
+        if len(tensors) != len(variables):
+            raise ValueError(f"{name} must be as many as variables, which are {len(variables)}, not {len(tensors)}.")
+        for tensor, variable in zip(tensors, variables, strict=True):
+            require_shape(tensor, variable.shape)
+    require_shape(rate, ())
+
+
 def _adam_spec(
-    variable: TensorSpec,
-    gradient: TensorSpec,
-    mean: TensorSpec,
-    square_mean: TensorSpec,
+    variables: Sequence[TensorSpec],
+    gradients: Sequence[TensorSpec],
+    means: Sequence[TensorSpec],
+    square_means: Sequence[TensorSpec],
     rate: TensorSpec,
     *static: float,
 ) -> list[TensorSpec]:
-    for other in (gradient, mean, square_mean):
-        require_shape(other, variable.shape)
-    require_shape(rate, ())
-    return [variable, mean, square_mean]
+    _require_alike(variables, rate, gradients=gradients, means=means, square_means=square_means)
+    return [*variables, *means, *square_means]
 
 
 @composite(
     "AdamStep",
     infer=_adam_spec,
     samples=[
-        sample(array(2, 3), array(2, 3), array(2, 3), array(2, 3, low=0.1), array()),
-        sample(array(), array(), array(), array(low=0.1), array(), 0.5, 0.25, 0.01),
-        sample(array(0, 3), array(0, 3), array(0, 3), array(0, 3), array()),
+        sample(
+            [array(2, 3), array(2)],
+            [array(2, 3), array(2)],
+            [array(2, 3), array(2)],
+            [array(2, 3, low=0.1), array(2, low=0.1)],
+            array(),
+        ),
+        sample([array()], [array()], [array()], [array(low=0.1)], array(), 0.5, 0.25, 0.01),
+        sample(
+            [array(0, 3), array(2)],
+            [array(0, 3), array(2)],
+            [array(0, 3), array(2)],
+            [array(0, 3), array(2, low=0.1)],
+            array(),
+        ),
     ],
 )
 def adam_step(
-    variable: Float,
-    gradient: Float,
-    mean: Float,
-    square_mean: Float,
+    variables: Floats,
+    gradients: Floats,
+    means: Floats,
+    square_means: Floats,
     rate: Float,
     beta_1: float = 0.9,
     beta_2: float = 0.999,
     epsilon: float = 1e-7,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """One step of Adam.
+) -> tuple[Tensor, ...]:
+    """One step of Adam, for any number of variables.
 
     Args:
-        variable: floats of any shape; nothing is assigned.
-        gradient: floats of this shape.
-        mean: floats of this shape, the moving average of gradients before the step.
-        square_mean: the same of their squares.
+        variables: floats, each of any shape; nothing is assigned.
+        gradients: floats, for each variable one of its shape.
+        means: floats, so too: the moving averages of gradients before the step.
+        square_means: the same of their squares.
         rate: a scalar, the learning rate with the correction of averages that begin at zero: of step t, counted from
             1, it is the learning rate times √(1 - beta_2ᵗ) / (1 - beta_1ᵗ).
         beta_1, beta_2: what is left of the averages, below 1.
         epsilon: is added to the root of the average of squares.
 
+    All tensors are promoted to a common dtype.
+
     Returns:
-        The variable and both averages after the step.
+        What is there after the step: all variables in their order, then all means, then all means of squares.
 
     Raises:
-        ValueError: shapes differ, or the rate is no scalar.
+        ValueError: there is no variable, the lists are not equally long, shapes differ, or the rate is no scalar.
 
     Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2014; `keras.optimizers.Adam`.
 
     Example:
-        >>> variable, mean, square_mean = adam_step([1., 1.], [2., -4.], [0., 0.], [0., 0.], 0.1)
+        >>> variable, mean, square_mean = adam_step([[1., 1.]], [[2., -4.]], [[0., 0.]], [[0., 0.]], 0.1)
         >>> variable.numpy().round(3), mean.numpy()
         (array([0.684, 1.316], dtype=float32), array([ 0.2, -0.4], dtype=float32))
     """
-    mean = mean + (gradient - mean) * (1 - beta_1)
-    square_mean = square_mean + (square(gradient) - square_mean) * (1 - beta_2)
-    return variable - mean * rate / (sqrt(square_mean) + epsilon), mean, square_mean
+    after = []
+    for variable, gradient, mean, square_mean in zip(variables, gradients, means, square_means, strict=True):
+        mean = mean + (gradient - mean) * (1 - beta_1)
+        square_mean = square_mean + (square(gradient) - square_mean) * (1 - beta_2)
+        after.append((variable - mean * rate / (sqrt(square_mean) + epsilon), mean, square_mean))
+    return tuple(chain(*zip(*after, strict=True)))
 
 
-__all__ = ["adam_step"]
+def _sgd_spec(
+    variables: Sequence[TensorSpec],
+    gradients: Sequence[TensorSpec],
+    momenta: Sequence[TensorSpec],
+    rate: TensorSpec,
+    *static: float,
+) -> list[TensorSpec]:
+    _require_alike(variables, rate, gradients=gradients, **({"momenta": momenta} if momenta else {}))
+    return [*variables, *momenta]
+
+
+@composite(
+    "SgdStep",
+    infer=_sgd_spec,
+    samples=[
+        sample([array(2, 3), array(2)], [array(2, 3), array(2)], [array(2, 3), array(2)], array(), 0.9),
+        sample([array(2, 3), array()], [array(2, 3), array()], [array(2, 3), array()], array(), 0.5, True),
+        sample([array(2, 3), array(0)], [array(2, 3), array(0)], [], array()),
+    ],
+)
+def sgd_step(
+    variables: Floats,
+    gradients: Floats,
+    momenta: Floats,
+    rate: Float,
+    momentum: float = 0.0,
+    nesterov: bool = False,
+) -> tuple[Tensor, ...]:
+    """One step of gradient descent, for any number of variables, with momentum if momenta are given.
+
+    Args:
+        variables: floats, each of any shape; nothing is assigned.
+        gradients: floats, for each variable one of its shape.
+        momenta: floats, so too: the changes of the step before; or an empty list, for steps without momentum.
+        rate: a scalar, the learning rate.
+        momentum: what is left of the change before; of no meaning without momenta.
+        nesterov: whether a variable moves as far as one more step with this gradient would go; neither.
+
+    All tensors are promoted to a common dtype.
+
+    Returns:
+        What is there after the step: all variables in their order, then all momenta.
+
+    Raises:
+        ValueError: there is no variable, the lists are not equally long, shapes differ, or the rate is no scalar.
+
+    Source: `keras.optimizers.SGD`; Sutskever et al., "On the importance of initialization and momentum in deep
+        learning", 2013.
+
+    Example:
+        >>> variable, change = sgd_step([[1., 1.]], [[2., -4.]], [[1., 0.]], 0.1, momentum=0.5)
+        >>> variable.numpy().round(3), change.numpy().round(3)
+        (array([1.3, 1.4], dtype=float32), array([0.3, 0.4], dtype=float32))
+    """
+    steps = [gradient * rate for gradient in gradients]
+    if not momenta:
+        return tuple(variable - step for variable, step in zip(variables, steps, strict=True))
+    momenta = [change * momentum - step for change, step in zip(momenta, steps, strict=True)]
+    changes = momenta
+    if nesterov:
+        changes = [change * momentum - step for change, step in zip(momenta, steps, strict=True)]
+    return (*(variable + change for variable, change in zip(variables, changes, strict=True)), *momenta)
+
+
+__all__ = ["adam_step", "sgd_step"]

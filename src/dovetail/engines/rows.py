@@ -1,0 +1,196 @@
+"""Rows: small arrays of NumPy that lie one after the other in memory, so that one call computes with all of them.
+
+A call of NumPy takes half a microsecond before it begins to compute, as long as it then needs for thousands of numbers.
+So the steps of optimizers keep small variables in rows, and cut large ones into blocks, whose intermediate results stay
+in the processor's cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import repeat
+from operator import attrgetter, is_, itemgetter
+from typing import Any
+
+import numpy as np
+
+SMALL = 1 << 14  # elements, up to which an array is put in a row
+BLOCK = 1 << 17  # elements that are computed by one call
+
+# (the arrays to write, those before the step, the gradient, an array to compute in, which may be the gradient)
+Step = Callable[[Sequence[Any], Sequence[Any], Any, Any], None]
+
+
+class Row(np.ndarray):
+    """The memory of arrays that lie one after the other.
+
+    NumPy makes a view's `base` the array that its memory belongs to, over any number of views between, unless one of
+    these is of another class.  So this class is one of its own: it is the base of its parts alone, and who holds a view
+    of a part holds the part, which shows in its reference count.
+    """
+
+    parts: tuple[int, ...]  # their ids
+
+
+def new_row(arrays: Sequence[Any]) -> list[Any]:
+    """Arrays of the same shapes and dtype as some, in a row."""
+    row = Row(sum(array.nbytes for array in arrays), np.uint8)
+    parts, at = list[Any](), 0
+    for array in arrays:
+        parts.append(np.ndarray(array.shape, array.dtype, row, at))
+        at += array.nbytes
+    row.parts = tuple(map(id, parts))
+    return parts
+
+
+def in_row(arrays: Sequence[Any]) -> Any:
+    """The elements of arrays that lie in a row, as one array; None if they do not."""
+    row, dtype = arrays[0].base, arrays[0].dtype
+    if type(row) is not Row or row.parts != tuple(map(id, arrays)):
+        return None
+    is_row = all(map(is_, map(_base, arrays), repeat(row)))  # ids alone may be those of others that are gone
+    return np.ndarray((row.size // dtype.itemsize,), dtype, row) if is_row else None
+
+
+_base = attrgetter("base")
+
+
+def _joined(arrays: Sequence[Any]) -> Any:
+    found = in_row(arrays)
+    return np.concatenate(arrays, axis=None) if found is None else found
+
+
+@cache
+def _parted(sizes: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """The numbers of the arrays that are kept in a row, at least two or none, and of those that are not."""
+    small = [number for number, size in enumerate(sizes) if size <= SMALL]
+    small = small if len(small) > 1 else []
+    return small, [number for number in range(len(sizes)) if number not in small]
+
+
+def stepped(step: Step, before: Sequence[Sequence[Any]], gradients: Sequence[Any], out: Any = None) -> tuple[Any, ...]:
+    """What elementwise steps make of lists of arrays.
+
+    Args:
+        step: which computes.
+        before: equally long lists of arrays, alike in each list.
+        gradients: arrays like them.
+        out: arrays for the results; small ones are written into where they lie in a row, as those do that this returns.
+
+    Returns:
+        The arrays of each list after the step.
+    """
+    count = len(gradients)
+    small, large = _parted(tuple([gradient.size for gradient in gradients]))
+    after = [None] * (count * len(before)) if out is None else list(out)
+    if small:
+        _step_in_rows(step, before, gradients, after, small)
+    if large:
+        scratch = np.empty(min(BLOCK, max([gradients[number].size for number in large])), gradients[0].dtype)
+        for number in large:
+            places = range(number, len(after), count)
+            _step_in_blocks(step, [arrays[number] for arrays in before], gradients[number], after, places, scratch)
+    return tuple(after)
+
+
+def _step_in_rows(
+    step: Step, before: Sequence[Sequence[Any]], gradients: Sequence[Any], after: list[Any], numbers: list[int]
+) -> None:
+    """Computes the results of some arrays at once, and puts them into `after` where they are not written into it."""
+    pick, count = itemgetter(*numbers), len(gradients)
+    changes = pick(gradients)
+    new = []
+    for first in range(0, len(after), count):
+        parts = pick(after[first : first + count])
+        row = None if parts[0] is None else in_row(parts)
+        if row is None:
+            parts = new_row(changes)
+            row = in_row(parts)
+            for number, part in zip(numbers, parts, strict=True):
+                after[first + number] = part
+        new.append(row)
+    gradient = np.concatenate(changes, axis=None)
+    step(new, [_joined(pick(arrays)) for arrays in before], gradient, gradient)
+
+
+def _step_in_blocks(
+    step: Step, before: Sequence[Any], gradient: Any, after: list[Any], places: Sequence[int], scratch: Any
+) -> None:
+    """Computes the results of one array, and puts them at places into `after` where they are not written into it."""
+    for at in places:
+        if after[at] is None or not after[at].flags.c_contiguous:
+            after[at] = np.empty(gradient.shape, gradient.dtype)
+    new, old = [after[at].reshape(-1) for at in places], [array.reshape(-1) for array in before]
+    gradient, size = gradient.reshape(-1), gradient.size
+    if size <= BLOCK:
+        step(new, old, gradient, scratch[:size])
+        return
+    for start in range(0, size, BLOCK):
+        block = slice(start, start + BLOCK)
+        here = gradient[block]
+        step([a[block] for a in new], [a[block] for a in old], here, scratch[: here.size])
+
+
+def adam(
+    variables: Sequence[Any],
+    gradients: Sequence[Any],
+    means: Sequence[Any],
+    square_means: Sequence[Any],
+    rate: Any,
+    beta_1: float,
+    beta_2: float,
+    epsilon: float,
+    out: Any = None,
+) -> tuple[Any, ...]:
+    """The rule of AdamStep."""
+    left_1, left_2, small = map(gradients[0].dtype.type, (1 - beta_1, 1 - beta_2, epsilon))
+
+    def step(new: Sequence[Any], old: Sequence[Any], gradient: Any, scratch: Any) -> None:
+        (new_variable, new_mean, new_square), (variable, mean, square) = new, old
+        _moved(mean, gradient, left_1, new_mean)
+        np.square(gradient, scratch)
+        _moved(square, scratch, left_2, new_square)
+        np.sqrt(new_square, scratch)
+        np.add(scratch, small, scratch)
+        np.multiply(new_mean, rate, new_variable)
+        np.divide(new_variable, scratch, new_variable)
+        np.subtract(variable, new_variable, new_variable)
+
+    return stepped(step, (variables, means, square_means), gradients, out)
+
+
+def _moved(average: Any, towards: Any, share: Any, new: Any) -> None:
+    np.subtract(towards, average, new)
+    np.multiply(new, share, new)
+    np.add(average, new, new)
+
+
+def sgd(
+    variables: Sequence[Any],
+    gradients: Sequence[Any],
+    momenta: Sequence[Any],
+    rate: Any,
+    momentum: float,
+    nesterov: bool,
+    out: Any = None,
+) -> tuple[Any, ...]:
+    """The rule of SgdStep."""
+    kept = gradients[0].dtype.type(momentum)
+
+    def plain(new: Sequence[Any], old: Sequence[Any], gradient: Any, scratch: Any) -> None:
+        np.multiply(gradient, rate, scratch)
+        np.subtract(old[0], scratch, new[0])
+
+    def with_momentum(new: Sequence[Any], old: Sequence[Any], gradient: Any, scratch: Any) -> None:
+        (new_variable, new_change), (variable, change) = new, old
+        np.multiply(gradient, rate, scratch)
+        np.multiply(change, kept, new_change)
+        np.subtract(new_change, scratch, new_change)
+        if nesterov:
+            np.multiply(new_change, kept, new_variable)
+            np.subtract(new_variable, scratch, new_variable)
+        np.add(variable, new_variable if nesterov else new_change, new_variable)
+
+    lists = (variables, momenta) if momenta else (variables,)
+    return stepped(with_momentum if momenta else plain, lists, gradients, out)
