@@ -9,9 +9,10 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.engine_registry import get_engine
 from dovetail.engines import rows
 
-SHAPES = [(4, 5), (300, 40), (), (0, 2), (7,)]
+SHAPES = [(4, 5), (300, 40), (), (0, 2), (7,)] * 4
 
 
 @pytest.fixture
@@ -103,4 +104,32 @@ def test_variables_that_are_assigned_between_steps():
             slots[number % 2].assign(slots[number % 2].value + 1.0)
             other()
     after = [float(np.min(slot.numpy(), initial=9)) for slot in slots]
-    assert after == [-12.0, -12.0, -16.0, 9.0, -16.0]
+    assert after == [-12.0, -12.0, -16.0, 9.0, *[-16.0, -16.0, -16.0, -16.0, 9.0] * 3, -16.0]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "is_one"),
+    [
+        ([(rows.SMALL,)] * rows.MANY, True),
+        ([(rows.SMALL,)] * (rows.MANY - 1), False),
+        ([(rows.SMALL,)] * (rows.MANY - 1) + [(rows.SMALL + 1,)], False),
+        ([(rows.BLOCK + 1,)], True),
+        ([(rows.BLOCK,)], False),
+        ([(None,)] * rows.MANY, False),
+    ],
+)
+@pytest.mark.parametrize(("step", "count"), [(ops.adam_step, 4), (ops.sgd_step, 3)])
+def test_programs_take_the_rule_where_it_is_faster(step, count, shapes, is_one):
+    """With the same bits as operation by operation."""
+    function = dt.function(lambda *given: step(*given, 0.1))
+    specs = [[dt.spec(shape) for shape in shapes]] * count
+    plan = function.concrete(*specs).plan(get_engine("numpy"))
+    types = [op.type for op in plan.segments[0].graph.operations]
+    assert types.count(step.name) == is_one
+    assert ("Mul" in types) != is_one
+    random = np.random.default_rng(0)
+    shapes = [[5 if dim is None else dim for dim in shape] for shape in shapes]
+    given = [[random.uniform(0.1, 1, shape).astype("float32") for shape in shapes] for _ in range(count)]
+    with dt.engine("numpy"):
+        for eager, compiled in zip(step(*given, 0.1), function(*given), strict=True):
+            np.testing.assert_array_equal(eager.numpy(), compiled.numpy())

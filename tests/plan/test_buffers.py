@@ -116,10 +116,10 @@ def test_threads_have_arenas_of_their_own():
             np.testing.assert_array_equal(value, expected)
 
 
-@pytest.mark.parametrize(("size", "count"), [(SMALLEST // 4 - 4, 2), (SMALLEST // 4 - 5, 0)])
+@pytest.mark.parametrize(("size", "count"), [(SMALLEST // 4 - 60, 16), (SMALLEST // 4 - 61, 0)])
 def test_spare_buffers_are_of_so_many_bytes_in_all_results(size, count):
     """An op that computes several variables is given all their spare buffers, though the first is a small one."""
-    slots = [dt.Variable(np.zeros(n, "float32")) for n in (4, size)]
+    slots = [dt.Variable(np.zeros(n, "float32")) for n in (*[4] * 15, size)]
 
     def step():
         for slot, value in zip(slots, ops.sgd_step(*[[s.value for s in slots]] * 2, [], 0.5), strict=True):

@@ -159,6 +159,11 @@ class Engine:
         """The names of the ops that its programs can hold; composites that are not among them are inlined."""
         return self.rules
 
+    def claimed_with(self, operation: Any) -> Collection[str]:
+        """`claimed`, and the type of an operation whose op has rules for some operations only, if one fits this one."""
+        fits = operation.type not in self.claimed and self.rules.fitting(operation) is not None
+        return {*self.claimed, operation.type} if fits else self.claimed
+
     def compile(self, segment: Segment) -> Callable[..., Any]:
         """A segment as an executable, as fast as the library can make it; here, a call of rule after rule.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype
-from dovetail.core.rules import CALLS, WITH_OUT, Rule, Rules
+from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rules
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
 from dovetail.engines import matrices, rows, slices, threefry
 from dovetail.engines.numpy_like import (
@@ -169,8 +169,10 @@ def _(g: Any, like: Any) -> Any:
 
 # -- steps of optimizers ----------------------------------------------------------------------------------------------
 
-rules("AdamStep", layers=WITH_OUT)(rows.adam)
-rules("SgdStep", layers=WITH_OUT)(rows.sgd)
+# In programs only where that is faster than the bodies.
+for _name, _rule in (("AdamStep", rows.adam), ("SgdStep", rows.sgd)):
+    rules(_name, layers=(EAGER, OUT))(_rule)
+    rules(_name, layers=(PROGRAM,), when=rows.is_worth_it)(_rule)
 
 
 # -- joining, slicing, indexing ---------------------------------------------------------------------------------------

@@ -15,11 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.infer import size_of
+
 SMALL = 1 << 14  # elements, up to which an array is put in a row
+MANY = 16  # small arrays, from which on a row is worth its keeping, in every step of an optimizer
 BLOCK = 1 << 17  # elements that are computed by one call
 
 # (the arrays to write, those before the step, the gradient, an array to compute in, which may be the gradient)
 Step = Callable[[Sequence[Any], Sequence[Any], Any, Any], None]
+
+
+def is_worth_it(operation: Any) -> bool:
+    """Whether a step of these variables takes less time in rows and blocks than operation by operation."""
+    sizes = [size_of(variable.shape) for variable in operation.args[0]]
+    known = [size for size in sizes if size is not None]
+    return len(known) == len(sizes) and (max(known) > BLOCK or sum(size <= SMALL for size in known) >= MANY)
 
 
 class Row(np.ndarray):
@@ -62,11 +72,12 @@ def _joined(arrays: Sequence[Any]) -> Any:
 
 
 @cache
-def _parted(sizes: tuple[int, ...]) -> tuple[list[int], list[int]]:
-    """The numbers of the arrays that are kept in a row, at least two or none, and of those that are not."""
+def _parted(sizes: tuple[int, ...]) -> tuple[list[int], list[int], int]:
+    """The numbers of the arrays that are kept in a row, those of the others, and the size of the longest block."""
     small = [number for number, size in enumerate(sizes) if size <= SMALL]
     small = small if len(small) > 1 else []
-    return small, [number for number in range(len(sizes)) if number not in small]
+    others = [number for number in range(len(sizes)) if number not in small]
+    return small, others, min(BLOCK, max([sizes[number] for number in others], default=0))
 
 
 def stepped(step: Step, before: Sequence[Sequence[Any]], gradients: Sequence[Any], out: Any = None) -> tuple[Any, ...]:
@@ -76,25 +87,31 @@ def stepped(step: Step, before: Sequence[Sequence[Any]], gradients: Sequence[Any
         step: which computes.
         before: equally long lists of arrays, alike in each list.
         gradients: arrays like them.
-        out: arrays for the results; small ones are written into where they lie in a row, as those do that this returns.
+        out: arrays for the results; small ones are taken where they lie in a row, as those do that this returns.
 
     Returns:
         The arrays of each list after the step.
     """
     count = len(gradients)
-    small, large = _parted(tuple([gradient.size for gradient in gradients]))
-    after = [None] * (count * len(before)) if out is None else list(out)
+    small, others, longest = _parted(tuple([gradient.size for gradient in gradients]))
+    after: list[Any] = [None] * (count * len(before)) if out is None else list(out)
     if small:
-        _step_in_rows(step, before, gradients, after, small)
-    if large:
-        scratch = np.empty(min(BLOCK, max([gradients[number].size for number in large])), gradients[0].dtype)
-        for number in large:
-            places = range(number, len(after), count)
-            _step_in_blocks(step, [arrays[number] for arrays in before], gradients[number], after, places, scratch)
+        _step_in_row(step, before, gradients, after, small)
+    scratch = np.empty(longest, gradients[0].dtype)
+    for number in others:
+        gradient = gradients[number]
+        old = [arrays[number] for arrays in before]
+        new = after[number::count]
+        if new[0] is None or not all(array.flags.c_contiguous for array in new):
+            after[number::count] = new = [np.empty(gradient.shape, gradient.dtype) for _ in new]
+        if gradient.size <= BLOCK:
+            step(new, old, gradient, scratch[: gradient.size].reshape(gradient.shape))
+        else:
+            _step_in_blocks(step, new, old, gradient, scratch)
     return tuple(after)
 
 
-def _step_in_rows(
+def _step_in_row(
     step: Step, before: Sequence[Sequence[Any]], gradients: Sequence[Any], after: list[Any], numbers: list[int]
 ) -> None:
     """Computes the results of some arrays at once, and puts them into `after` where they are not written into it."""
@@ -114,19 +131,10 @@ def _step_in_rows(
     step(new, [_joined(pick(arrays)) for arrays in before], gradient, gradient)
 
 
-def _step_in_blocks(
-    step: Step, before: Sequence[Any], gradient: Any, after: list[Any], places: Sequence[int], scratch: Any
-) -> None:
-    """Computes the results of one array, and puts them at places into `after` where they are not written into it."""
-    for at in places:
-        if after[at] is None or not after[at].flags.c_contiguous:
-            after[at] = np.empty(gradient.shape, gradient.dtype)
-    new, old = [after[at].reshape(-1) for at in places], [array.reshape(-1) for array in before]
-    gradient, size = gradient.reshape(-1), gradient.size
-    if size <= BLOCK:
-        step(new, old, gradient, scratch[:size])
-        return
-    for start in range(0, size, BLOCK):
+def _step_in_blocks(step: Step, new: Sequence[Any], old: Sequence[Any], gradient: Any, scratch: Any) -> None:
+    """Writes the results of one large array, block after block."""
+    old, new, gradient = [a.reshape(-1) for a in old], [a.reshape(-1) for a in new], gradient.reshape(-1)
+    for start in range(0, gradient.size, BLOCK):
         block = slice(start, start + BLOCK)
         here = gradient[block]
         step([a[block] for a in new], [a[block] for a in old], here, scratch[: here.size])

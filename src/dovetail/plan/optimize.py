@@ -53,7 +53,7 @@ def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]]
 
     def claimed(operation: Operation) -> Collection[str]:
         engine = place_of(operation, home).engine
-        return engine.host_control.rules() if is_divided(operation, home) else engine.claimed
+        return engine.host_control.rules() if is_divided(operation, home) else engine.claimed_with(operation)
 
     inline = partial(inline_composites, claimed=claimed)
     base.run(copy, [inline, merge_common, prune])  # what is there twice, as in an optimizer's steps, is looked at once

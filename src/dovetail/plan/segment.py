@@ -116,8 +116,7 @@ class Segment:
 
 
 def _check_claimed(graph: Graph, engine: Engine) -> None:
-    claimed = engine.claimed
     for part in (graph, *graph.subgraphs()):
         for op in part.operations:
-            if op.type not in claimed and op.type not in NOT_COMPUTED:
+            if op.type not in NOT_COMPUTED and op.type not in engine.claimed_with(op):
                 raise op_error(NotImplementedError, op.type, op.op.no_rule(engine.name), where=op.where)

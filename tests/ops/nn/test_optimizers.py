@@ -7,7 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.engines.rows import BLOCK, SMALL
+from dovetail.engines.rows import BLOCK, MANY, SMALL
 from dovetail.ops.control.host_calls import require
 
 SHAPES = [(40, 30), (), (7,), (0, 3), (SMALL + 1,), (2, 2), (BLOCK // 300, 301)]
@@ -82,7 +82,7 @@ def test_tensors_are_promoted_to_a_common_dtype(engine, rng, name):
 def test_of_arrays_that_are_transposed(engine, rng, name):
     """As gradients of kernels are, whose memory a kernel may not read as if it lay in rows."""
     step, formula, count, numbers = STEPS[name]
-    given = [[rng.uniform(0.5, 2, shape) for shape in ((40, 30), (3, 2), (2, 3), (150, 120))] for _ in range(count)]
+    given = [[rng.uniform(0.5, 2, shape) for shape in [(40, 30), (3, 2), (2, 3), (150, 120)] * 6] for _ in range(count)]
 
     @dt.function
     def transposed(*turned):
@@ -101,7 +101,7 @@ def test_what_is_not_finite_stays_where_it_is(engine, rng, name):
     assert [np.isfinite(array).tolist() for array in found[1::2]] == [[False, True]] * (len(found) // 2)
 
 
-@pytest.mark.parametrize("shapes", [[(3,)], [(), (2000,), (SMALL + 1,), (2, 3)]])
+@pytest.mark.parametrize("shapes", [[(3,)], [(), (2000,), (SMALL + 1,), *[(2, 3)] * MANY]])
 @pytest.mark.parametrize("name", STEPS)
 def test_in_a_program_that_trains(engine, rng, name, shapes):
     """The steps are written into arrays that variables left; what was read before stays as it was."""
@@ -133,7 +133,9 @@ def test_in_a_program_that_trains(engine, rng, name, shapes):
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_that_fails_changes_nothing(engine, rng, name):
     step, _, count, numbers = STEPS[name]
-    slots = [[dt.Variable(rng.uniform(0.5, 2, shape)) for shape in ((3,), (50, 40))] for _ in range(count)]
+    slots = [
+        [dt.Variable(rng.uniform(0.5, 2, shape)) for shape in [(3,), (50, 40)] * (MANY // 2)] for _ in range(count)
+    ]
 
     @dt.function
     def train(fine):
