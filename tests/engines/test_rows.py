@@ -133,3 +133,18 @@ def test_programs_take_the_rule_where_it_is_faster(step, count, shapes, is_one):
     with dt.engine("numpy"):
         for eager, compiled in zip(step(*given, 0.1), function(*given), strict=True):
             np.testing.assert_array_equal(eager.numpy(), compiled.numpy())
+
+
+def test_other_engines_take_parts_over(engine):
+    """Though these begin anywhere in memory, as their libraries' own arrays do not."""
+    with dt.engine("numpy"):
+        slots = [dt.Variable(np.full(size, size, "float32")) for size in (1, 3, 64, 5, 2000) * 4]
+        trained(slots)()
+    for _ in range(3):
+        trained(slots)()
+    with dt.engine(engine):
+        products = [ops.matmul(ops.reshape(slot.value, (1, -1)), ops.ones((slot.shape[0], 2))) for slot in slots]
+    for slot, product in zip(slots, products, strict=True):
+        size = slot.shape[0]
+        np.testing.assert_array_equal(slot.numpy(), np.full(size, size - 4.0))
+        np.testing.assert_array_equal(product.numpy(), np.full((1, 2), size * (size - 4.0)))

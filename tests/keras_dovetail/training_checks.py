@@ -9,6 +9,7 @@ import time
 import warnings
 from itertools import product
 from math import inf
+from types import SimpleNamespace
 from unittest import mock
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
@@ -22,6 +23,7 @@ import dovetail as dt
 from dovetail.core.engine_registry import get_engine
 from dovetail.plan import choice
 from keras_dovetail import grouping, steps, trainer
+from keras_dovetail.optimizer import _alike
 from tests.keras_backends import main
 
 ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
@@ -471,6 +473,15 @@ def check_steps_of_several_dtypes():
         for weight, other, was in zip(*[model.weights for model in (*models, net)], strict=True):
             near(weight.numpy(), other.numpy())
             assert np.array_equal(weight.numpy(), was.numpy()) != weight.trainable
+
+
+def check_steps_of_several_devices():
+    """An op for the variables of each device; here with what stands for variables, since few machines have two."""
+    places = "gpu:0", "cpu:0", "gpu:0"
+    variables = [SimpleNamespace(dtype="float32", _value=SimpleNamespace(device=place)) for place in places]
+    first, second = _alike("abc", variables)
+    assert (first.variables, first.gradients) == (variables[::2], ["a", "c"])
+    assert (second.variables, second.gradients) == ([variables[1]], ["b"])
 
 
 def check_weights_of_classes_and_samples():

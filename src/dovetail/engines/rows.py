@@ -37,7 +37,7 @@ class Row(np.ndarray):
 
     NumPy makes a view's `base` the array that its memory belongs to, over any number of views between, unless one of
     these is of another class.  So this class is one of its own: it is the base of its parts alone, and who holds a view
-    of a part holds the part, which shows in its reference count.
+    of a part holds the part, which shows in its reference count.  It keeps the memory of all parts, which are small.
     """
 
     parts: tuple[int, ...]  # their ids

@@ -49,7 +49,7 @@ def _(
         after[count : 2 * count],
         after[2 * count :],
         [],
-        [_many(rate.device)] * count,
+        [_many(variables[0].device)] * count,
         lr=rate,
         beta1=beta_1,
         beta2=beta_2,
