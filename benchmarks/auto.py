@@ -5,7 +5,7 @@ with an environment that lets glibc keep memory, as Dovetail does.  What is comp
 engine is chosen; the time to the first step, peak memory and the share of the rate of a product of matrices stand
 beside it.
 
-    python benchmarks/auto.py [--rounds 3] [MLP CNN LSTM GRU Transformer ResNet MobileNet UNet]
+    python benchmarks/auto.py [--rounds 3] [MLP CNN LSTM GRU Transformer ResNet MobileNet UNet Speech]
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from keras_fit import Server
 from timing import table
 from tqdm import tqdm
 
-NAMES = ("MLP", "CNN", "LSTM", "GRU", "Transformer", "ResNet", "MobileNet", "UNet")
+NAMES = ("MLP", "CNN", "LSTM", "GRU", "Transformer", "ResNet", "MobileNet", "UNet", "Speech")
 PEERS = {  # name → (Keras' backend, how a step is made)
     "Keras, tensorflow": ("tensorflow", "keras"),
     "Keras, jax": ("jax", "keras"),

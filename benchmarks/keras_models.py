@@ -103,6 +103,17 @@ def unet(x: Any) -> Any:
     return layers.GlobalAveragePooling2D()(x)
 
 
+def speech(x: Any) -> Any:
+    """Convolutions with large windows over a spectrogram, then layers of GRU over time, as in Deep Speech 2."""
+    for size, strides in (((11, 21), 2), ((11, 11), (1, 2))):
+        x = layers.Conv2D(16, size, strides, padding="same", use_bias=False)(x)
+        x = layers.ReLU()(layers.BatchNormalization()(x))
+    x = layers.Reshape((x.shape[1], x.shape[2] * x.shape[3]))(x)
+    for is_last in (False, False, True):
+        x = layers.GRU(64, return_sequences=not is_last)(x)
+    return x
+
+
 TASKS = {
     "MLP": Task(mlp, (64,), 32, 1024),
     "CNN": Task(cnn, (28, 28, 1), 64, 8),
@@ -112,6 +123,7 @@ TASKS = {
     "GRU": Task(gru, (32, 32), 32, 16),
     "MobileNet": Task(mobilenet, (32, 32, 3), 32, 4),
     "UNet": Task(unet, (32, 32, 3), 16, 4),
+    "Speech": Task(speech, (100, 64, 1), 8, 4),
 }
 
 
