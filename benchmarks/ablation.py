@@ -158,7 +158,7 @@ def _work(run: Callable[[], Any], seconds: float) -> list[float]:
 def _is_settled(model: Any, action: str) -> bool:
     """Whether how many steps a call makes is settled, and which engine makes them."""
     function = model.train_function if action == "fit" else model.predict_function
-    return function.pace.is_settled and all(getattr(plan, "is_settled", True) for plan in function.plans)
+    return function.pace.is_settled and function.is_chosen
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------

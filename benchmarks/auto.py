@@ -87,7 +87,7 @@ def _is_settled(function: Any) -> bool:
     """Whether Dovetail has chosen plans, and how many steps a call makes; other functions have no choice."""
     if not hasattr(function, "plans"):
         return True
-    return function.pace.is_settled and all(getattr(plan, "is_settled", True) for plan in function.plans)
+    return function.pace.is_settled and function.is_chosen
 
 
 def _plans(function: Any) -> list[tuple[str, list[str]]]:

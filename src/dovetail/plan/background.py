@@ -29,8 +29,8 @@ class _Worker:
     def __init__(self) -> None:
         self.waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="dovetail-plans")
+        threading.Thread(target=self._stop_at_end, name="dovetail-plans-end").start()  # first: one waits for the other
         self._thread.start()
-        threading.Thread(target=self._stop_at_end, name="dovetail-plans-end").start()
 
     def _work(self) -> None:
         try:
@@ -70,7 +70,10 @@ _workers: list[_Worker] = []
 def later(function: Callable[[], None]) -> None:
     """Calls a function in the background, after those that came before it; never if the process ends before."""
     if not _workers:
-        _workers.append(_Worker())
+        try:
+            _workers.append(_Worker())
+        except RuntimeError:
+            return  # the process ends, and has no new threads
     _workers[0].waiting.put(function)
 
 
