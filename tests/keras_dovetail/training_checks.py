@@ -8,7 +8,6 @@ import io
 import time
 import warnings
 from itertools import product
-from math import inf
 from types import SimpleNamespace
 from unittest import mock
 
@@ -288,7 +287,7 @@ def check_predictions_are_joined_where_the_engine_is_chosen():
     x = RANDOM.normal(size=(70, 6, 6, 1)).astype("float32")
     wanted = model.predict(x, batch_size=20, verbose=0)
     assert wanted["mean"].shape == (4, 1, 1, 1)  # of each batch
-    at_once = mock.patch.multiple(choice, later=lambda function: function(), WORTHWHILE=0.0, OVERHEAD=inf)
+    at_once = mock.patch.multiple(choice, later=lambda function: function(), WORTHWHILE=0.0)
     sizes, program = [], steps.Program
 
     class Seen(program):
@@ -346,7 +345,7 @@ def check_a_progress_bar_counts_the_steps_that_nobody_knew():
 def check_the_engine_is_chosen_while_a_model_trains():
     """By whatever is computed, losses are those of one engine; the progress bar says what is measured."""
     wanted = losses(mlp(dropout=0.3), epochs=60)
-    at_once = mock.patch.multiple(choice, later=lambda function: function(), WORTHWHILE=0.0, OVERHEAD=inf)
+    at_once = mock.patch.multiple(choice, later=lambda function: function(), WORTHWHILE=0.0)
     with at_once, dt.engine("auto"), contextlib.redirect_stdout(io.StringIO()) as shown:
         model = mlp(dropout=0.3)
         history = model.fit(X, Y, epochs=60, batch_size=32, verbose=1, shuffle=False)
@@ -361,7 +360,7 @@ def check_the_engine_is_chosen_while_a_model_trains():
 def check_the_engine_of_groups_is_chosen():
     """It is measured as soon as there are groups, by themselves; single steps may be short, and stay where they are."""
     x, y = np.tile(X, (2, 1)), np.tile(Y, 2)
-    at_once = mock.patch.multiple(choice, later=lambda function: function(), WORTHWHILE=1e9, OVERHEAD=inf)
+    at_once = mock.patch.multiple(choice, later=lambda function: function(), WORTHWHILE=1e9)
     groups = replaced(grouping, LONG=1e9, WAITED=0.0, SIZE=4)
     with at_once, groups, replaced(steps, later=lambda function: function()), dt.engine("auto"):
         model, found, is_settled = mlp(dropout=0.3), [], False

@@ -3,7 +3,6 @@
 python -m tests.plan.interrupted ENGINE SEED
 """
 
-import math
 import random
 import signal
 import sys
@@ -98,7 +97,7 @@ class Chosen(Compiled):
 
     def __init__(self):
         super().__init__()
-        choice.WORTHWHILE, choice.OVERHEAD = 0.0, math.inf
+        choice.WORTHWHILE = 0.0
         self.run = dt.function(self.run._python, engine="auto")
 
 

@@ -1,11 +1,10 @@
 """Choice: a graph on whichever engine is measured to run it fastest, in the calls that a program makes anyway.
 
 The candidates are the installed engines, each with its `strategies`, and last the plans of two engines.  Calls run on
-the engine that can start at once; once they took long enough, a thread prepares the others, one after the other, and
-the next one once calls took as long as preparing did, so that a brief program is not held up by much.  Each that is
-ready is tried, and the fastest so far takes the calls.  When all are ready they take turns; the two best do so once
-more.  One takes the place of the first only if it is more than a tenth faster.  Variables go to whichever engine runs,
-so all of this is real work: a training step is a step, wherever it is computed.
+the engine that can start at once; once they took long enough, a thread prepares the others, one after the other.  Each
+that is ready is tried, and the fastest so far takes the calls.  When all are ready they take turns; the two best do so
+once more.  One takes the place of the first only if it is more than a tenth faster.  Variables go to whichever engine
+runs, so all of this is real work: a training step is a step, wherever it is computed.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ DISTURBED = 20.0  # the same of trials while others are compiled, which may take
 BRIEF = 0.5  # seconds: candidates whose calls took less, even then, are tried again in any case
 BEFORE = 2  # calls of a graph before others are prepared: what is called once or twice gains nothing
 WORTHWHILE = 2.0  # seconds that these calls take at least: to import and compile for others takes more
-OVERHEAD = 1.0  # times as long as calls took, that preparing others took at most before the next one is prepared
 
 
 class Call(NamedTuple):
@@ -75,9 +73,7 @@ class Choice:
         self._graph, self._shapes, self._history = graph, tuple(shapes), history
         self._lock = make_lock()
         self._calls = 0
-        self._seconds = 0.0  # that calls took until others are prepared
-        self._preparing = 0.0  # seconds that preparing others took so far
-        self._is_preparing = False
+        self._seconds = 0.0  # that calls took before others are prepared
         self._under_way: Call | None = None
         self._measured: Iterator[tuple[Candidate, bool]] | None = None
         self._waiting: list[Candidate] = []
@@ -99,9 +95,10 @@ class Choice:
         start = time.perf_counter()
         results, ran = self._attempt(candidate, Candidate.run, arguments)
         seconds = time.perf_counter() - start
-        self._seconds += seconds
         if counts and ran is candidate:
             candidate.times.append(seconds)
+        elif not self._is_begun:
+            self._seconds += seconds
         return results
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
@@ -124,7 +121,8 @@ class Choice:
             before.candidate.wait(before.results)
             start = time.perf_counter()
         results, ran = self._attempt(candidate, Candidate.tensors, arguments, under_way)
-        self._seconds += time.perf_counter() - start
+        if not self._is_begun:
+            self._seconds += time.perf_counter() - start
         if not self.is_settled:
             self._under_way = Call(ran, counts and ran is candidate, start, results)
         return results
@@ -163,8 +161,11 @@ class Choice:
         """
         store.save(path, (self.chosen.engine, self.chosen.strategy))
 
-    def _go_home(self) -> None:
-        """From now on it runs on the home engine, and nothing is measured."""
+    def _go_on_in_child(self) -> None:
+        """In a forked child it runs on the home engine, if it was being measured or the chosen engine cannot go on."""
+        is_measuring = self._is_begun and not self.is_settled
+        if not is_measuring and (self.chosen.plan is None or self.chosen.plan.can_run):
+            return
         self.candidates = [Candidate(self.engine.name)]
         self.chosen = self.candidates[0]
         self.is_settled, self._is_begun = False, True
@@ -191,8 +192,6 @@ class Choice:
         self._calls += 1
         if self._calls > BEFORE and self._seconds >= WORTHWHILE:
             self._begin()
-        if self._waiting and not self._is_preparing and self._preparing <= OVERHEAD * self._seconds:
-            self._prepare_later()
         if self._measured is not None:
             found = next(self._measured, None)
             if found is not None:
@@ -209,15 +208,16 @@ class Choice:
         self._is_begun = True
         self._waiting = self.candidates[1:]
         self._measured = self._measure()
+        self._prepare_later()
 
     def _prepare_later(self) -> None:
         """Prepares the next candidate in the background, unless nobody has this choice any more by then."""
-        self._is_preparing = True
         this = weakref.ref(self)
         later(lambda: _prepare(this()))
 
     def _prepare(self) -> None:
-        start = time.perf_counter()
+        if not self._waiting:
+            return
         candidate = self._waiting[0]
         try:
             candidate.make(self._graph, self.engine, self._shapes)
@@ -233,8 +233,7 @@ class Choice:
         except Exception as error:
             self._drop(candidate, error)
         del self._waiting[0]  # from now on it is ready
-        self._preparing += time.perf_counter() - start
-        self._is_preparing = False
+        self._prepare_later()
 
     def _drop(self, candidate: Candidate, error: Exception) -> None:
         candidate.problem = f"dropped, {type(error).__name__}: {str(error).partition(chr(10))[0]}"
@@ -249,6 +248,7 @@ class Choice:
             divided = strategies(self._graph, [c.engine for c in self._fit])
             self.candidates += [Candidate(*way) for way in divided]
             self._waiting = self.candidates[-len(divided) :] if divided else []
+            self._prepare_later()
             yield from self._try_others()
         rivals = self._near(self._fit, DISTURBED, BRIEF)
         for candidate in rivals:
@@ -336,14 +336,13 @@ def _prepare(choice: Choice | None) -> None:
 _choices: weakref.WeakSet[Choice] = weakref.WeakSet()
 
 
-def _go_home_in_child() -> None:
-    """In a forked child graphs run on the engines of their arguments: others may not work there."""
+def _go_on_in_child() -> None:
     for choice in list(_choices):
-        choice._go_home()
+        choice._go_on_in_child()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_go_home_in_child)
+    os.register_at_fork(after_in_child=_go_on_in_child)
 
 
 def _others(known: Sequence[Candidate]) -> list[Candidate]:

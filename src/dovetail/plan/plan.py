@@ -131,6 +131,11 @@ class Plan:
         """Its transfers, in the order in which they are made."""
         return self._schedule.transfers
 
+    @property
+    def can_run(self) -> bool:
+        """Whether its engines can be used in this process: some cannot in a forked child."""
+        return all(engine.refused is None for engine in self._engines)
+
     def prepare(self) -> None:
         """Does beforehand what would take long at the first call, in any thread."""
         for segment in self.segments:
