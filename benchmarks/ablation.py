@@ -142,7 +142,10 @@ def serve(engine: str) -> None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         steps = len(times) * task.steps
         seconds, faults = statistics.median(times) / task.steps, used.ru_minflt - faults
-        print(json.dumps([seconds, faults / steps, used.ru_maxrss * 1024, _is_settled(model, action)]), flush=True)
+        print(
+            json.dumps([seconds, faults / steps, used.ru_maxrss * 1024, _is_settled(model, action, task.steps)]),
+            flush=True,
+        )
 
 
 def _work(run: Callable[[], Any], seconds: float) -> list[float]:
@@ -155,10 +158,10 @@ def _work(run: Callable[[], Any], seconds: float) -> list[float]:
     return times
 
 
-def _is_settled(model: Any, action: str) -> bool:
-    """Whether how many steps a call makes is settled, and which engine makes them."""
+def _is_settled(model: Any, action: str, steps: int) -> bool:
+    """Whether how many steps a call makes is settled, as where an epoch has fewer than a group, and on which engine."""
     function = model.train_function if action == "fit" else model.predict_function
-    return function.pace.is_settled and function.is_chosen
+    return function.is_chosen and (function.pace.is_settled or function.pace.group > steps)
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------

@@ -76,18 +76,18 @@ def serve(how: str) -> None:
         steps = actions[action]()
         seconds = (time.perf_counter() - start) / steps
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(json.dumps([seconds, peak, _is_settled(_function(model, action))]), flush=True)
+        print(json.dumps([seconds, peak, _is_settled(_function(model, action), task.steps)]), flush=True)
 
 
 def _function(model: Any, action: str) -> Any:
     return getattr(model, "train_function" if action == "fit" else "predict_function", None)
 
 
-def _is_settled(function: Any) -> bool:
-    """Whether Dovetail has chosen plans, and how many steps a call makes; other functions have no choice."""
+def _is_settled(function: Any, steps: int) -> bool:
+    """Whether Dovetail has chosen a plan, and how many steps a call makes, which is one where an epoch has too few."""
     if not hasattr(function, "plans"):
         return True
-    return function.pace.is_settled and function.is_chosen
+    return function.is_chosen and (function.pace.is_settled or function.pace.group > steps)
 
 
 def _plans(function: Any) -> list[tuple[str, list[str]]]:
