@@ -21,13 +21,13 @@ from contextlib import ExitStack
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from auto import AGAIN, COUNTED, function_of, is_settled, settle
 from keras_fit import Server
 from timing import table
 from tqdm import tqdm
 
-AUTO = "auto"
-AGAIN, COUNTED = 0.5, 1.0  # seconds of a turn: until a process has its memory again, and those that count
-SETTLED = 2000  # epochs within which a choice must be settled
+from dovetail.core.engine_registry import AUTO
+
 WITHOUT = "DOVETAIL_WITHOUT"  # names the ingredient that a process lacks
 
 
@@ -142,10 +142,8 @@ def serve(engine: str) -> None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         steps = len(times) * task.steps
         seconds, faults = statistics.median(times) / task.steps, used.ru_minflt - faults
-        print(
-            json.dumps([seconds, faults / steps, used.ru_maxrss * 1024, _is_settled(model, action, task.steps)]),
-            flush=True,
-        )
+        is_done = is_settled(function_of(model, action), task.steps)
+        print(json.dumps([seconds, used.ru_maxrss * 1024, is_done, faults / steps]), flush=True)
 
 
 def _work(run: Callable[[], Any], seconds: float) -> list[float]:
@@ -156,12 +154,6 @@ def _work(run: Callable[[], Any], seconds: float) -> list[float]:
         run()
         times.append(time.perf_counter() - start)
     return times
-
-
-def _is_settled(model: Any, action: str, steps: int) -> bool:
-    """Whether how many steps a call makes is settled, as where an epoch has fewer than a group, and on which engine."""
-    function = model.train_function if action == "fit" else model.predict_function
-    return function.is_chosen and (function.pace.is_settled or function.pace.group > steps)
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -178,14 +170,14 @@ def measure(name: str, model: str, engine: str, action: str, rounds: int) -> lis
             servers.append(stack.enter_context(Server("dovetail", engine, __file__, more)))
             servers[-1].ask(model)
         for server in servers:
-            _settle(server, action)
+            settle(server, action)
         found: list[list[list[float]]] = [[], []]
         for round_ in range(rounds):
             for i in (0, 1) if round_ % 2 else (1, 0):
                 found[i].append(json.loads(servers[i].ask(action)))
-    times, faults = ([statistics.median(turn[k] for turn in turns) for turns in found] for k in (0, 1))
+    times, faults = ([statistics.median(turn[k] for turn in turns) for turns in found] for k in (0, 3))
     ratio = statistics.median(without[0] / with_[0] for without, with_ in zip(*found, strict=True))
-    peaks = [max(turn[2] for turn in turns) / 1e6 for turns in found]
+    peaks = [max(turn[1] for turn in turns) / 1e6 for turns in found]
     row = [
         *(f"{t * 1e3:.3g}" for t in times),
         f"{ratio:.2f}",
@@ -193,14 +185,6 @@ def measure(name: str, model: str, engine: str, action: str, rounds: int) -> lis
         *(f"{p:,.0f}" for p in peaks),
     ]
     return [INGREDIENTS[name].what, model, engine, {"fit": "training"}.get(action, "prediction"), *row]
-
-
-def _settle(server: Server, action: str) -> None:
-    """Works until all is settled, and compiled."""
-    for _ in range(SETTLED):
-        if json.loads(server.ask(action))[3]:
-            return
-    raise RuntimeError(f"not settled after {SETTLED} turns")
 
 
 def main(names: list[str], rounds: int) -> None:

@@ -67,7 +67,7 @@ def serve(how: str) -> None:
     for line in sys.stdin:
         action = line.strip()
         if action.startswith(PLANS):
-            print(json.dumps(_plans(_function(model, action.removeprefix(PLANS)))), flush=True)
+            print(json.dumps(_plans(function_of(model, action.removeprefix(PLANS)))), flush=True)
             continue
         if action.startswith(FLOPS):
             print(json.dumps(actions[action]()), flush=True)
@@ -76,14 +76,15 @@ def serve(how: str) -> None:
         steps = actions[action]()
         seconds = (time.perf_counter() - start) / steps
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(json.dumps([seconds, peak, _is_settled(_function(model, action), task.steps)]), flush=True)
+        print(json.dumps([seconds, peak, is_settled(function_of(model, action), task.steps)]), flush=True)
 
 
-def _function(model: Any, action: str) -> Any:
+def function_of(model: Any, action: str) -> Any:
+    """What a model calls for each batch."""
     return getattr(model, "train_function" if action == "fit" else "predict_function", None)
 
 
-def _is_settled(function: Any, steps: int) -> bool:
+def is_settled(function: Any, steps: int) -> bool:
     """Whether Dovetail has chosen a plan, and how many steps a call makes, which is one where an epoch has too few."""
     if not hasattr(function, "plans"):
         return True
@@ -214,7 +215,7 @@ def measure(name: str, rounds: int) -> dict[str, list[str]]:
                 failed.add(place)
         rows = {}
         for action in ("fit", "predict"):
-            _settle(servers[OURS], action)
+            settle(servers[OURS], action)
             for chosen, candidates in json.loads(servers[OURS].ask(f"{PLANS}{action}")):
                 tqdm.write("\n  ".join([f"{name}, {action}: {chosen}", *candidates]), file=sys.stderr)
             times: dict[str, list[float]] = {}
@@ -251,10 +252,10 @@ def _turn(server: Server, action: str) -> list[float]:
     return found
 
 
-def _settle(server: Server, action: str) -> None:
+def settle(server: Server, action: str) -> None:
+    """Works until the third part of an answer says that all is settled."""
     for _ in tqdm(range(SETTLED), desc="measuring", file=sys.stderr, leave=False):
-        _, _, is_settled = json.loads(server.ask(action))
-        if is_settled:
+        if json.loads(server.ask(action))[2]:
             return
 
 

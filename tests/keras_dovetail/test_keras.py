@@ -10,7 +10,8 @@ from tests.libraries import checks_of, require
 require("keras", "it is Keras that runs on Dovetail")
 require("sklearn", "programs that are checked train on its data")
 MODULES = tuple(
-    f"tests.keras_dovetail.{name}_checks" for name in ("core", "graph", "k", "training", "seeds", "sklearn")
+    f"tests.keras_dovetail.{name}_checks"
+    for name in ("core", "graph", "k", "training", "grouping", "optimizer", "seeds", "sklearn")
 )
 
 

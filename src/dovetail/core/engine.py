@@ -161,8 +161,9 @@ class Engine:
 
     def claimed_with(self, operation: Any) -> Collection[str]:
         """`claimed`, and the type of an operation whose op has rules for some operations only, if one fits this one."""
-        fits = operation.type not in self.claimed and self.rules.fitting(operation) is not None
-        return {*self.claimed, operation.type} if fits else self.claimed
+        claimed = self.claimed
+        fits = operation.type not in claimed and self.rules.fitting(operation) is not None
+        return {*claimed, operation.type} if fits else claimed
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
         """A segment as an executable, as fast as the library can make it; here, a call of rule after rule.

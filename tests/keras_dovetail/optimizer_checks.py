@@ -1,0 +1,100 @@
+"""Optimizers of Keras on Dovetail: their numbers, and steps that are one operation."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+
+# isort: split
+import keras
+import numpy as np
+
+import dovetail as dt
+from keras_dovetail.optimizer import _alike
+from tests.keras_backends import main
+from tests.keras_dovetail.training_checks import ENGINES, RANDOM, losses, mlp, near
+
+
+def check_optimizers():
+    """Accumulated gradients, averages of weights and scaled losses; a scale of the loss changes no gradient."""
+    near(losses(mlp(keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(1e-2)))), losses(mlp()))
+    sgd = keras.optimizers.SGD
+    for make in (
+        lambda: sgd(0.1, gradient_accumulation_steps=2),
+        lambda: sgd(0.1, use_ema=True, ema_overwrite_frequency=2),
+        lambda: sgd(keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.9), global_clipnorm=0.1),
+    ):
+        wanted = losses(mlp(make(), run_eagerly=True))
+        near(losses(mlp(make())), wanted)
+        assert wanted[-1] < wanted[0]
+
+
+def check_steps_are_one_op():
+    """With the numbers of Keras' own update, which runs where a class of the user's overrides it, or for amsgrad."""
+    adam, sgd = keras.optimizers.Adam, keras.optimizers.SGD
+    steps = {adam: "AdamStep", sgd: "SgdStep"}
+    cases = [
+        *((name, adam, {"weight_decay": 0.1}) for name in ENGINES),
+        *((name, sgd, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}) for name in ENGINES),
+        ("numpy", sgd, {"momentum": 0.9}),
+        ("numpy", sgd, {}),
+    ]
+    for name, kind, options in cases:
+        assert count_of(steps[kind], name, kind, options) == 1
+    assert count_of("AdamStep", "numpy", adam, {"amsgrad": True}) == 0
+
+
+def count_of(step, engine, kind, options):
+    """How many operations of a type a training step has that gives the numbers of a class with an update of its own."""
+    with dt.engine(engine):
+        models = [mlp(each(1e-2, **options)) for each in (kind, with_own_update(kind))]
+        near(*map(losses, models))
+    counts = [types_of_step(model).count(step) for model in models]
+    assert counts[1] == 0
+    return counts[0]
+
+
+def with_own_update(kind):
+    class Own(kind):
+        def update_step(self, gradient, variable, learning_rate):
+            return super().update_step(gradient, variable, learning_rate)
+
+    return Own
+
+
+def types_of_step(model):
+    (concrete, _), *_ = model.train_function._one._traces.values()
+    return [op.type for op in concrete.graph.operations]
+
+
+def check_steps_of_several_dtypes():
+    """An op for the variables of each dtype, whose gradients may be of another; what is frozen stays as it is."""
+    inputs = keras.Input((4,))
+    x = keras.layers.Dense(3, dtype="mixed_bfloat16")(keras.layers.Dense(3, dtype="float64")(inputs))
+    outputs = keras.layers.Dense(2, dtype="float32")(keras.layers.Dense(3, trainable=False)(x))
+    net = keras.Model(inputs, outputs)
+    x, y = RANDOM.normal(size=(6, 4)), RANDOM.normal(size=(6, 2))
+    for kind, step in ((keras.optimizers.Adam, "AdamStep"), (keras.optimizers.SGD, "SgdStep")):
+        models = [keras.models.clone_model(net) for _ in range(2)]
+        for model, each in zip(models, (kind, with_own_update(kind)), strict=True):
+            model.set_weights(net.get_weights())
+            model.compile(each(0.01), "mse")
+            model.fit(x, y, epochs=3, verbose=0)
+        assert types_of_step(models[0]).count(step) == 2
+        for weight, other, was in zip(*[model.weights for model in (*models, net)], strict=True):
+            near(weight.numpy(), other.numpy())
+            assert np.array_equal(weight.numpy(), was.numpy()) != weight.trainable
+
+
+def check_steps_of_several_devices():
+    """An op for the variables of each device; here with what stands for variables, since few machines have two."""
+    places = "gpu:0", "cpu:0", "gpu:0"
+    variables = [SimpleNamespace(dtype="float32", _value=SimpleNamespace(device=place)) for place in places]
+    first, second = _alike("abc", variables)
+    assert (first.variables, first.gradients) == (variables[::2], ["a", "c"])
+    assert (second.variables, second.gradients) == ([variables[1]], ["b"])
+
+
+if __name__ == "__main__":
+    main(globals())
