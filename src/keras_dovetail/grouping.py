@@ -13,10 +13,8 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Iterable, Iterator
 from typing import Any
 
-from keras.src import tree
 from keras.src.callbacks import Callback, ProgbarLogger
 from keras.src.utils.python_utils import is_default
 
@@ -27,8 +25,6 @@ GROUPS = 3  # that are measured; the first one makes arrays
 WAITED = 0.1 if (os.cpu_count() or 1) > 1 else 1.0
 LONG = 3e-3  # seconds: steps that take longer gain nothing
 SHOWN = 0.05  # seconds between two updates of a progress bar
-
-Batch = tuple[int, int, list[Any]]  # as Keras gives them: the number of the first step, of the last one, the data
 
 
 class Pace:
@@ -121,37 +117,6 @@ class Pace:
         pays = max(self._known, self._done) * self._single / 2 > WAITED * making
         if pays and self._has_room and self._asks is None and not self.is_settled:
             self._asks = True
-
-
-def are_equal(batches: list[Any]) -> bool:
-    """Whether batches have the same structure, shapes and dtypes."""
-    first, *others = map(_form, batches)
-    return all(form == first for form in others)
-
-
-def _form(batch: Any) -> list[Any]:
-    return [(path, getattr(v, "shape", None), getattr(v, "dtype", None)) for path, v in tree.flatten_with_path(batch)]
-
-
-def groups(batches: Iterable[Batch], pace: Pace) -> Iterator[Batch]:
-    """Batches, equal ones in groups of the size that the pace has; those that fill no group come one by one."""
-    waiting: list[Batch] = []
-    form: Any = None
-    for batch in batches:
-        if pace.size == 1 or len(batch[2]) > 1:  # the user's own groups
-            yield from waiting
-            waiting = []
-            yield batch
-            continue
-        before, form = form, _form(batch[2][0])
-        if waiting and form != before:
-            yield from waiting
-            waiting = []
-        waiting.append(batch)
-        if len(waiting) >= pace.size:
-            yield waiting[0][0], waiting[-1][1], [data for _, _, (data,) in waiting]
-            waiting = []
-    yield from waiting
 
 
 class BatchHooks:

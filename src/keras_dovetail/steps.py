@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import numpy as np
 from keras.src import tree
 
 from dovetail import ops
@@ -16,8 +15,9 @@ from dovetail.plan.background import later
 from dovetail.plan.choice import Choice
 from dovetail.plan.function import Function, Options
 from dovetail.plan.plan import Plan
-from keras_dovetail.grouping import Batch, BatchHooks, Pace, are_equal, groups
-from keras_dovetail.tensors import convert_to_numpy, convert_to_tensor, is_tensor, narrowed
+from keras_dovetail.batches import Group, are_equal, given, groups
+from keras_dovetail.grouping import BatchHooks, Pace
+from keras_dovetail.tensors import convert_to_numpy, is_tensor
 
 LARGEST = 2**26  # bytes of a tensor of batches that are computed as one
 
@@ -32,7 +32,7 @@ class _Steps(Function[..., Any]):
 
 
 class Program:
-    """A step as a program, called with a list of batches; equal ones run in a loop of the program.
+    """A step as a program, called with a list of batches or a group; equal ones run in a loop of the program.
 
     Args:
         step: of one batch.
@@ -86,13 +86,15 @@ class Program:
     def _compiled(self) -> list[Function[..., Any]]:
         return [step for step in (self._one, self._many, self._joined) if isinstance(step, Function)]
 
-    def __call__(self, batches: list[Any]) -> Any:
-        if self.may_group and len(batches) > 1 and are_equal(batches):
-            is_measured = len(batches) == self.pace.size  # else it is a group of the user's, of any size
-            self._last = self._joined if self._joins and is_measured else self._many
-            return self._last(tree.map_structure(_stacked, *batches))
+    def __call__(self, batches: list[Any] | Group) -> Any:
+        if isinstance(batches, Group):
+            self._last = self._joined if self._joins else self._many
+            return self._last(batches.parts)
+        if self.may_group and len(batches) > 1 and are_equal(batches):  # the user's own group
+            self._last = self._many
+            return self._last(Group.of(batches).parts)
         self._last = self._one
-        found = [self._one(tree.map_structure(lambda v: _given(v, self._eagerly), batch)) for batch in batches]
+        found = [self._one(tree.map_structure(lambda v: given(v, self._eagerly), batch)) for batch in batches]
         if len(found) == 1 or not self._keeps_all:
             return found[-1]
         return tree.map_structure(lambda *parts: ops.concatenate(parts), *found)
@@ -106,7 +108,7 @@ class Program:
             pace.limit(self._room_for(batch))
             if pace.group < 2:
                 return
-        stacked = tree.map_structure(_stacked, *[batch] * pace.group)
+        stacked = Group.of([batch] * pace.group).parts
         concrete, engine = (self._joined if self._joins else self._many).concrete(stacked), current_engine()
         arrays = concrete.natives([leaf for leaf in tree.flatten(stacked) if leaf is not None], engine)
 
@@ -119,18 +121,9 @@ class Program:
     def _room_for(self, batch: Any) -> int:
         """How many batches like this one may be computed as one, so that no tensor becomes too large."""
         assert isinstance(self._one, Function)  # else there are no groups
-        graph = self._one.concrete(tree.map_structure(_given, batch)).graph
+        graph = self._one.concrete(tree.map_structure(given, batch)).graph
         sizes = [_bytes(tensor.spec) for op in graph.operations if op.type != "Const" for tensor in op.outputs]
         return LARGEST // max(sizes, default=1)
-
-
-def _given(value: Any, eagerly: bool = False) -> Any:
-    """A part of a batch as a step takes it: a program takes NumPy arrays as they are, but for 64 bits."""
-    if value is None:
-        return None
-    if eagerly or not isinstance(value, np.ndarray):
-        return convert_to_tensor(value)
-    return value.astype(narrowed(value), copy=False)
 
 
 def _bytes(spec: TensorSpec) -> int:
@@ -171,15 +164,8 @@ def of_many(step: Step, keeps_all: bool, mapped: Callable[..., Any]) -> Step:
     return steps
 
 
-def _stacked(*parts: Any) -> Any:
-    """The same part of equal batches, with a new first axis."""
-    if parts[0] is None:
-        return None
-    return _given(np.stack(parts)) if isinstance(parts[0], np.ndarray) else ops.stack(list(map(_given, parts)))
-
-
 def run_all(
-    function: Any, batches: Iterable[Batch], hooks: BatchHooks, is_stopped: Callable[[], bool], steps: int | None
+    function: Any, batches: Iterable[Any], hooks: BatchHooks, is_stopped: Callable[[], bool], steps: int | None
 ) -> Iterator[Any]:
     """What each call gives, on all batches, in groups where nobody looks at single ones and that is faster."""
     may_group = isinstance(function, Program) and function.may_group and hooks.are_idle

@@ -13,12 +13,12 @@ from keras.src import optimizers as optimizers_module
 from keras.src import tree
 from keras.src.backend import config
 from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
-from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
 import dovetail
+from keras_dovetail.batches import Batches
 from keras_dovetail.grouping import BatchHooks
 from keras_dovetail.scopes import at_once
 from keras_dovetail.steps import Program, Step, run_all
@@ -123,7 +123,7 @@ class DovetailTrainer(Trainer):
             (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
                 (x, y, sample_weight), validation_split=validation_split
             )
-        batches = EpochIterator(
+        batches = Batches(
             x=x,
             y=y,
             sample_weight=sample_weight,
@@ -186,7 +186,7 @@ class DovetailTrainer(Trainer):
         batches = (
             self._eval_epoch_iterator
             if use_cached
-            else EpochIterator(
+            else Batches(
                 x=x,
                 y=y,
                 sample_weight=sample_weight,
@@ -221,7 +221,7 @@ class DovetailTrainer(Trainer):
         callbacks: Any = None,
     ) -> Any:
         """What the model gives for a data set, as NumPy arrays; see `keras.Model.predict`."""
-        batches = EpochIterator(
+        batches = Batches(
             x=x,
             batch_size=batch_size,
             steps_per_epoch=steps,
@@ -234,7 +234,7 @@ class DovetailTrainer(Trainer):
         callbacks.on_predict_begin()
         hooks = BatchHooks(callbacks, "predict")
         found: list[Any] = []
-        steps = _equal_steps(batches)
+        steps = batches.equal_steps
         for outputs in run_all(self.predict_function, batches, hooks, lambda: self.stop_predicting, steps):
             found.append(outputs)
             if len(found) > UNDER_WAY:  # the engine goes on while this one is fetched
@@ -308,15 +308,6 @@ def _batch_size(x: Any) -> int:
     return next(value for value in tree.flatten(x) if value is not None).shape[0]
 
 
-def _equal_steps(batches: EpochIterator) -> int | None:
-    """How many steps have batches of one form: all but the last one, if that is smaller; None if nobody knows."""
-    steps = batches.num_batches
-    try:
-        return steps - 1 if steps and batches.data_adapter.has_partial_batch else steps
-    except NotImplementedError:  # generators and datasets of Keras' do not tell
-        return steps
-
-
 def _forward(model: Any, x: Any, training: bool) -> Any:
     return model(x, training=training) if model._call_has_training_arg else model(x)
 
@@ -334,7 +325,7 @@ def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = Fals
 def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
     x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
     if model._eval_epoch_iterator is None:  # which the epochs share
-        model._eval_epoch_iterator = EpochIterator(
+        model._eval_epoch_iterator = Batches(
             x=x,
             y=y,
             sample_weight=sample_weight,
@@ -349,9 +340,7 @@ def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {f"val_{name}": value for name, value in logs.items()}
 
 
-def _callback_list(
-    model: Any, callbacks: Any, batches: EpochIterator, verbose: Any, epochs: int = 1, **options: Any
-) -> Any:
+def _callback_list(model: Any, callbacks: Any, batches: Batches, verbose: Any, epochs: int = 1, **options: Any) -> Any:
     if isinstance(callbacks, callbacks_module.CallbackList):
         return callbacks
     return callbacks_module.CallbackList(

@@ -104,14 +104,6 @@ def check_epochs_that_are_too_short_ask_for_no_groups():
     assert set(seen) == {1}
 
 
-def check_groups():
-    batches = [(i, i, [(np.zeros((4 if i < 5 else 3, 2)), None)]) for i in range(8)]
-    pace = grouping.Pace()
-    pace.size = 3
-    found = [(begin, end, len(data)) for begin, end, data in grouping.groups(batches, pace)]
-    assert found == [(0, 2, 3), (3, 3, 1), (4, 4, 1), (5, 7, 3)]
-
-
 class InGroups(grouping.Pace):
     def __init__(self, is_settled=False, joins=False):
         super().__init__(True, joins)

@@ -1,0 +1,149 @@
+"""The batches of an epoch, one by one or, where they are equal, in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from keras.src import tree
+from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+from keras.src.trainers.epoch_iterator import EpochIterator
+
+from dovetail import ops
+from keras_dovetail.grouping import Pace
+from keras_dovetail.tensors import convert_to_tensor, narrowed
+
+
+@dataclass(frozen=True)
+class Group:
+    """Equal batches as one; its length is how many there are.
+
+    Attributes:
+        parts: those of a batch, each with a new first axis.
+        steps: how many batches there are.
+    """
+
+    parts: Any
+    steps: int
+
+    @classmethod
+    def of(cls, batches: list[Any]) -> Group:
+        """A group of batches of the same structure, shapes and dtypes."""
+        return cls(tree.map_structure(_stacked, *batches), len(batches))
+
+    def __len__(self) -> int:
+        return self.steps
+
+
+# As Keras gives them: the number of the first step, of the last one, and a list of batches; or a `Group`.
+Steps = tuple[int, int, Any]
+
+
+class Batches(EpochIterator):
+    """Keras' iterator over the batches of an epoch; out of arrays it cuts groups at once.
+
+    Args:
+        x: the data, of any kind that Keras takes.
+        batch_size: samples of a batch; Keras' default is 32.
+        shuffle: whether in an order of each epoch's own; "batch" keeps the samples of a batch together.
+        **options: the other arguments of Keras' iterator.
+    """
+
+    def __init__(self, x: Any, *, batch_size: int | None = None, shuffle: Any = False, **options: Any) -> None:
+        super().__init__(x, batch_size=batch_size, shuffle=shuffle, **options)
+        are_arrays = isinstance(self.data_adapter, ArrayDataAdapter) and shuffle != "batch"
+        self._are_cut = are_arrays and self.steps_per_epoch is None and self.steps_per_execution == 1
+        self._source = {"x": x, "shuffle": shuffle, **options}
+        self._cut: tuple[int, EpochIterator] | None = None  # steps of a group, and what gives as many samples at once
+
+    @property
+    def equal_steps(self) -> int | None:
+        """How many steps have batches of one form: all but the last one, if that is smaller; None if nobody knows."""
+        steps: int | None = self.num_batches
+        try:
+            return steps - 1 if steps and self.data_adapter.has_partial_batch else steps
+        except NotImplementedError:  # generators and datasets of Keras' do not tell
+            return steps
+
+    def in_groups(self, size: int) -> Iterator[Steps] | None:
+        """The steps of an epoch, in groups of so many; None if they are not cut out of arrays.
+
+        Batches that are as many times as large have the same samples in the same order, also where they are shuffled:
+        Keras draws one permutation for an epoch.
+        """
+        if size < 2 or not self._are_cut:
+            return None
+        if self._cut is None or self._cut[0] != size:
+            self._cut = size, EpochIterator(**self._source, batch_size=size * self.data_adapter.batch_size)
+        return _divided(self._cut[1], size, self.data_adapter.batch_size)
+
+
+def _divided(large: Iterable[Any], size: int, batch_size: int) -> Iterator[Steps]:
+    """Large batches as groups, the last one as batches if it is smaller."""
+    for number, _, (data,) in large:
+        begin, samples = number * size, len(next(part for part in tree.flatten(data) if part is not None))
+        if samples == size * batch_size:
+            yield begin, begin + size - 1, Group(tree.map_structure(lambda v: _folded(v, size), data), size)
+            continue
+        for i, start in enumerate(range(0, samples, batch_size), begin):
+            part = slice(start, start + batch_size)
+            yield i, i, [tree.map_structure(lambda v, part=part: None if v is None else v[part], data)]
+
+
+def _folded(value: Any, size: int) -> Any:
+    """A part of a large batch, as that of so many."""
+    return None if value is None else given(np.reshape(value, (size, -1, *value.shape[1:])))
+
+
+def given(value: Any, eagerly: bool = False) -> Any:
+    """A part of a batch as a step takes it: a program takes NumPy arrays as they are, but for 64 bits."""
+    if value is None:
+        return None
+    if eagerly or not isinstance(value, np.ndarray):
+        return convert_to_tensor(value)
+    return value.astype(narrowed(value), copy=False)
+
+
+def _stacked(*parts: Any) -> Any:
+    """The same part of equal batches, with a new first axis."""
+    if parts[0] is None:
+        return None
+    return given(np.stack(parts)) if isinstance(parts[0], np.ndarray) else ops.stack(list(map(given, parts)))
+
+
+def are_equal(batches: list[Any]) -> bool:
+    """Whether batches have the same structure, shapes and dtypes."""
+    first, *others = map(_form, batches)
+    return all(form == first for form in others)
+
+
+def _form(batch: Any) -> list[Any]:
+    return [(path, getattr(v, "shape", None), getattr(v, "dtype", None)) for path, v in tree.flatten_with_path(batch)]
+
+
+def groups(batches: Iterable[Any], pace: Pace) -> Iterator[Steps]:
+    """Batches, equal ones in groups of the size that the pace has; those that fill no group come one by one."""
+    cut = batches.in_groups(pace.size) if pace.is_settled and isinstance(batches, Batches) else None
+    return cut or _collected(batches, pace)
+
+
+def _collected(batches: Iterable[Any], pace: Pace) -> Iterator[Steps]:
+    waiting: list[Steps] = []
+    form: Any = None
+    for batch in batches:
+        if pace.size == 1 or len(batch[2]) > 1:  # the user's own groups
+            yield from waiting
+            waiting = []
+            yield batch
+            continue
+        before, form = form, _form(batch[2][0])
+        if waiting and form != before:
+            yield from waiting
+            waiting = []
+        waiting.append(batch)
+        if len(waiting) >= pace.size:
+            yield waiting[0][0], waiting[-1][1], Group.of([data[0] for _, _, data in waiting])
+            waiting = []
+    yield from waiting
