@@ -2,8 +2,8 @@
 
 A process for each of them holds a model, and they take turns of a second.  Each of the others runs twice: as it is, and
 with an environment that lets glibc keep memory, as Dovetail does.  What is compared is the median epoch, once the
-engine is chosen; the time to the first step, peak memory and the share of the rate of a product of matrices stand
-beside it.
+engine is chosen.  Beside it stand the time to the first step, from the start of the process and of the call alone; peak
+memory; the share of the rate of a product of matrices; and what the candidate that was nearest takes.
 
     python benchmarks/auto.py [--rounds 3] [MLP CNN LSTM GRU Transformer ResNet MobileNet UNet Speech]
 """
@@ -18,6 +18,7 @@ import statistics
 import sys
 import time
 import timeit
+from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -44,9 +45,12 @@ KEPT = {  # mallopt's settings of dovetail.core.memory, as glibc reads them from
     "MALLOC_TOP_PAD_": str(64 * 2**20),
 }
 PLANS = "plans of "  # and an action: asks Dovetail what it measured
+RIVALS = "rivals of "  # and an action: asks Dovetail how long what is chosen takes, and what else was near
 FLOPS = "operations of "  # and an action: asks for how many a step makes, of floats
 LARGE = 2048  # rows of the matrices by whose product the machine's rate is measured
 AGAIN, COUNTED = 0.5, 1.0  # seconds of a turn: until a process has its memory again, and those that count
+NEAREST = 2  # candidates that what is chosen is compared with once more
+TURNS, LASTS = 5, 10.0  # of each, at least, and seconds that they take
 SETTLED = 2000  # epochs within which a choice must be settled
 
 
@@ -68,6 +72,10 @@ def serve(how: str) -> None:
         action = line.strip()
         if action.startswith(PLANS):
             print(json.dumps(_plans(function_of(model, action.removeprefix(PLANS)))), flush=True)
+            continue
+        if action.startswith(RIVALS):
+            action = action.removeprefix(RIVALS)
+            print(json.dumps(_rivals(function_of(model, action), actions[action])), flush=True)
             continue
         if action.startswith(FLOPS):
             print(json.dumps(actions[action]()), flush=True)
@@ -96,6 +104,24 @@ def _plans(function: Any) -> list[tuple[str, list[str]]]:
     choices = [plan for plan in function.plans if len(getattr(plan, "candidates", ())) > 1]
     found = [(plan.chosen.name, list(map(str, plan.candidates))) for plan in choices]
     return [*found, (str(function.pace), [])]
+
+
+def _rivals(function: Any, run: Callable[[], int]) -> dict[str, float]:
+    """Seconds a step of what is chosen, first, and of the candidates that were nearest, an epoch each in turn."""
+    choices = [plan for plan in function.plans if len(getattr(plan, "candidates", ())) > 1 and plan.is_settled]
+    choice = choices[-1 if function.pace.size > 1 else 0]  # those of groups come last
+    others = sorted((c for c in choice.candidates if c.times and c is not choice.chosen), key=lambda c: c.median)
+    names = [c.name for c in [choice.chosen, *others[:NEAREST]]]
+    found: dict[str, list[float]] = {name: [] for name in names}
+    end = time.perf_counter() + LASTS
+    while time.perf_counter() < end or len(found[names[-1]]) <= TURNS:
+        for name in names:
+            choice.take(name)
+            run()  # an engine that changed has arrays to move
+            start = time.perf_counter()
+            found[name].append((time.perf_counter() - start) / run())
+    choice.take(names[0])
+    return {name: statistics.median(times[1:]) for name, times in found.items()}
 
 
 def _of_keras(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
@@ -203,16 +229,16 @@ def places() -> dict[str, tuple[str, str, dict[str, str]]]:
 def measure(name: str, rounds: int) -> dict[str, list[str]]:
     """Rows of the tables for training and for prediction; says on stderr what was measured to choose."""
     with ExitStack() as stack:
-        servers = {}
+        servers, first = {}, {}
         for place, (backend, how, environment) in places().items():
-            servers[place] = stack.enter_context(Server(backend, how, __file__, environment))
-            servers[place].ask(name)
-        first, failed = {}, set()
-        for place, server in servers.items():
+            start = time.perf_counter()
+            server = stack.enter_context(Server(backend, how, __file__, environment))
+            server.ask(name)
             try:
-                first[place] = json.loads(server.ask("first"))[0]
+                seconds = json.loads(server.ask("first"))[0]
             except RuntimeError:  # it cannot run the model
-                failed.add(place)
+                continue
+            servers[place], first[place] = server, (time.perf_counter() - start, seconds)
         rows = {}
         for action in ("fit", "predict"):
             settle(servers[OURS], action)
@@ -222,17 +248,20 @@ def measure(name: str, rounds: int) -> dict[str, list[str]]:
             memory, rates = {}, []
             for round_ in range(rounds):
                 rates.append(_rate())
-                running = [place for place in servers if place not in failed]
-                for place in running[round_ % len(running) :] + running[: round_ % len(running)]:
+                running = deque(servers)
+                running.rotate(-round_)
+                for place in running:
                     found = _turn(servers[place], action)
                     times.setdefault(place, []).extend(found)
                     memory[place] = json.loads(servers[place].ask(action))[1]
             counted = ("-", "-")  # where jax cannot run the model
-            if COUNTING not in failed:
+            if COUNTING in servers:
                 operations = json.loads(servers[COUNTING].ask(f"{FLOPS}{action}"))
                 share = operations / statistics.median(times[OURS]) / max(rates)
                 counted = (f"{operations / 1e9:.3f}", f"{share:.0%}")
             rows[action] = [*_row(name, times, first, memory), *counted]
+        for action, row in rows.items():  # last, since it takes memory
+            row.append(_against(json.loads(servers[OURS].ask(f"{RIVALS}{action}"))))
     return rows
 
 
@@ -259,19 +288,30 @@ def settle(server: Server, action: str) -> None:
             return
 
 
-def _row(name: str, times: dict[str, list[float]], first: dict[str, float], memory: dict[str, int]) -> list[str]:
+def _row(
+    name: str, times: dict[str, list[float]], first: dict[str, tuple[float, float]], memory: dict[str, int]
+) -> list[str]:
     medians = {place: statistics.median(found) for place, found in times.items()}
     ours = medians.pop(OURS)
     best = min(medians, key=medians.__getitem__)
-    soonest = min(seconds for place, seconds in first.items() if place != OURS)
     others = [f"{medians[p] * 1e3:.2f}" if p in medians else "-" for p in places() if p != OURS]
     row = [name, f"{ours * 1e3:.2f}", *others, best, f"{medians[best] / ours:.2f}"]
-    return [*row, f"{first[OURS]:.2f}", f"{soonest:.2f}", f"{memory[OURS] / 1e6:.0f}", f"{memory[best] / 1e6:.0f}"]
+    for i in range(2):
+        row += [f"{first[OURS][i]:.2f}", f"{min(seconds[i] for place, seconds in first.items() if place != OURS):.2f}"]
+    return [*row, f"{memory[OURS] / 1e6:.0f}", f"{memory[best] / 1e6:.0f}"]
+
+
+def _against(rivals: dict[str, float]) -> str:
+    """How much quicker than what is chosen the best of its rivals is, and which one that is."""
+    chosen, *others = rivals
+    best = min(others, key=rivals.__getitem__)
+    return f"{rivals[chosen] / rivals[best]:.2f} ({best})"
 
 
 def main(names: list[str], rounds: int) -> None:
-    header = ["model", *places(), "best other", "faster by", "first step s", "best other's", "peak MB", "best other's"]
-    header += ["10⁹ operations", "of the rate of a product"]
+    header = ["model", *places(), "best other", "faster by", "first step from the start, s", "best other's"]
+    header += ["the call alone, s", "best other's", "peak MB", "best other's"]
+    header += ["10⁹ operations", "of the rate of a product", "of the best other candidate's time"]
     found = [measure(name, rounds) for name in tqdm(names or NAMES, desc="models", file=sys.stderr)]
     for action, what in (("fit", "training"), ("predict", "prediction")):
         rows = [each[action] for each in found]

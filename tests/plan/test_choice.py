@@ -121,6 +121,24 @@ def test_a_little_faster_is_not_enough(monkeypatch):
 
 
 @needs_two
+@pytest.mark.parametrize("count", [0, 3, CALLS])
+def test_another_candidate_can_be_taken(monkeypatch, count):
+    """Before anything is measured, meanwhile, and instead of what was chosen; its numbers are the same."""
+    Clock(monkeypatch)
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    for _ in range(count):
+        function(X)
+    plan = function.plan(X)
+    for name in [candidate.name for candidate in plan.candidates][::-1]:
+        plan.take(name)
+        assert plan.is_settled and plan.chosen.name == name and plan.status == ""
+        np.testing.assert_allclose(function(X), np.tanh(X * 2 + 1), rtol=1e-5)
+    with pytest.raises(ValueError, match="no candidate 'abacus'; it has 'numpy'"):
+        plan.take("abacus")
+    assert plan.chosen.name == name
+
+
+@needs_two
 def test_each_has_ten_calls_but_the_hopeless(monkeypatch):
     slow, *others = ENGINES[1:]
     clock = Clock(monkeypatch, **{slow: 5.0})

@@ -153,6 +153,14 @@ class Choice:
         """Begins to measure with the next call, however long calls took: there will be many."""
         holding(self._lock, self._begin)
 
+    def take(self, name: str) -> None:
+        """Runs on the candidate of this name from now on, whatever was measured.
+
+        Raises:
+            ValueError: there is no such candidate.
+        """
+        holding(self._lock, self._take, name)
+
     def save(self, path: str | Path) -> None:
         """Writes what is chosen to a file, for `function(..., replay=path)`.
 
@@ -160,6 +168,15 @@ class Choice:
             OSError: it cannot be written.
         """
         store.save(path, (self.chosen.engine, self.chosen.strategy))
+
+    def _take(self, name: str) -> None:
+        found = {candidate.name: candidate for candidate in self.candidates}
+        if name not in found:
+            raise ValueError(f"{self._graph.name!r} has no candidate {name!r}; it has {', '.join(map(repr, found))}.")
+        if found[name].plan is None:
+            found[name].make(self._graph, self.engine, self._shapes)
+        self.chosen, self.is_settled = found[name], True
+        self._waiting, self._measured, self._under_way = [], None, None
 
     def _go_on_in_child(self) -> None:
         """In a forked child it runs on the home engine, if it was being measured or the chosen engine cannot go on."""
@@ -232,7 +249,7 @@ class Choice:
                 candidate.plan.prepare()
         except Exception as error:
             self._drop(candidate, error)
-        del self._waiting[0]  # from now on it is ready
+        self._waiting = self._waiting[1:]  # from now on it is ready
         self._prepare_later()
 
     def _drop(self, candidate: Candidate, error: Exception) -> None:
