@@ -119,7 +119,8 @@ def _rivals(function: Any, run: Callable[[], int]) -> dict[str, float]:
             choice.take(name)
             run()  # an engine that changed has arrays to move
             start = time.perf_counter()
-            found[name].append((time.perf_counter() - start) / run())
+            steps = run()
+            found[name].append((time.perf_counter() - start) / steps)
     choice.take(names[0])
     return {name: statistics.median(times[1:]) for name, times in found.items()}
 
