@@ -8,7 +8,6 @@ ingredient.  They take turns of a second.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import json
 import os
@@ -22,7 +21,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from auto import AGAIN, COUNTED, function_of, is_settled, settle
-from keras_fit import Server
+from processes import Server, command_line
 from timing import table
 from tqdm import tqdm
 
@@ -195,12 +194,4 @@ def main(names: list[str], rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[*INGREDIENTS, []], help="the ingredients (all)")
-    parser.add_argument("--rounds", type=int, default=7, help="turns of each process (%(default)s)")
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.serve is None:
-        main(options.names, options.rounds)
-    else:
-        serve(options.serve)
+    command_line(__doc__, INGREDIENTS, ("--rounds", 7, "turns of each process"), main, serve, "the ingredients")

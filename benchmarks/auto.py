@@ -10,7 +10,6 @@ memory; the share of the rate of a product of matrices; and what the candidate t
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -24,7 +23,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from keras_fit import Server
+from processes import Server, command_line
 from timing import table
 from tqdm import tqdm
 
@@ -321,12 +320,4 @@ def main(names: list[str], rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="the models (all)")
-    parser.add_argument("--rounds", type=int, default=3, help="of a second each (3)")
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.serve is None:
-        main(options.names, options.rounds)
-    else:
-        serve(options.serve)
+    command_line(__doc__, NAMES, ("--rounds", 3, "of a second each"), main, serve)

@@ -8,17 +8,12 @@ is the best epoch of each; the first, which traces and compiles, is in a table o
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
+from processes import Server, command_line
 from timing import table
 from tqdm import tqdm
 
@@ -56,39 +51,13 @@ def serve(engine: str) -> None:
         print(json.dumps((time.perf_counter() - start) / task.steps), flush=True)
 
 
-class Server:
-    """A process that holds a model on a backend of Keras, or on Dovetail with an engine; a script serves in it."""
-
-    def __init__(self, backend: str, engine: str, script: str = __file__, more: Mapping[str, str] = {}) -> None:
-        environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", **more}
-        command = [sys.executable, script, "--serve", engine]
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True, cwd=Path.cwd())
-
-    def ask(self, action: str) -> Any:
-        """The answer to one line."""
-        self._process.stdin.write(f"{action}\n")  # type: ignore[union-attr]  # a pipe
-        self._process.stdin.flush()  # type: ignore[union-attr]
-        answer = self._process.stdout.readline()  # type: ignore[union-attr]
-        if not answer:
-            raise RuntimeError(f"the process of {self._process.args} ended.")
-        return answer.strip()
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._process.stdin.close()  # type: ignore[union-attr]
-        self._process.wait()
-
-
 # -- the comparison ---------------------------------------------------------------------------------------------------
 
 
 def measure(name: str, epochs: int) -> dict[tuple[str, str, str], list[float]]:
     """Seconds a step of each epoch, by action, backend and engine."""
     with ExitStack() as stack:
-        servers = {place: stack.enter_context(Server(*place)) for place in PLACES}
+        servers = {place: stack.enter_context(Server(*place, __file__)) for place in PLACES}
         for server in servers.values():
             server.ask(name)
         found: dict[tuple[str, str, str], list[float]] = {}
@@ -128,12 +97,4 @@ def main(names: list[str], epochs: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="the models (all)")
-    parser.add_argument("--epochs", type=int, default=15, help="that are measured after the first (15)")
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.serve is None:
-        main(options.names, options.epochs)
-    else:
-        serve(options.serve)
+    command_line(__doc__, NAMES, ("--epochs", 15, "that are measured after the first"), main, serve)

@@ -1,0 +1,69 @@
+"""Scripts that compare processes: each is its own server, which holds a model and answers a line for a line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+SERVE = "--serve"  # makes a script the server, instead of what compares servers
+
+
+class Server:
+    """A process of a script that holds a model on a backend of Keras, or on Dovetail with an engine."""
+
+    def __init__(self, backend: str, engine: str, script: str, more: Mapping[str, str] = {}) -> None:
+        environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", **more}
+        command = [sys.executable, script, SERVE, engine]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True, cwd=Path.cwd())
+
+    def ask(self, action: str) -> Any:
+        """The answer to one line."""
+        self._process.stdin.write(f"{action}\n")  # type: ignore[union-attr]  # a pipe
+        self._process.stdin.flush()  # type: ignore[union-attr]
+        answer = self._process.stdout.readline()  # type: ignore[union-attr]
+        if not answer:
+            raise RuntimeError(f"the process of {self._process.args} ended.")
+        return answer.strip()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._process.stdin.close()  # type: ignore[union-attr]
+        self._process.wait()
+
+
+def command_line(
+    doc: str | None,
+    names: Iterable[str],
+    count: tuple[str, int, str],
+    main: Callable[[list[str], int], None],
+    serve: Callable[[str], None],
+    what: str = "the models",
+) -> None:
+    """The command line of a script.
+
+    Args:
+        doc: what it does, for its help.
+        names: of what it measures; all, if none is asked for.
+        count: an option that is a number: its name, its default and what it counts.
+        main: compares; takes the names that were asked for, and the number.
+        serve: is the server; takes what it serves.
+        what: the names are.
+    """
+    option, default, counts = count
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*names, []], help=f"{what} (all)")
+    parser.add_argument(option, dest="count", type=int, default=default, help=f"{counts} (%(default)s)")
+    parser.add_argument(SERVE, dest="served", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.served is None:
+        main(options.names, options.count)
+    else:
+        serve(options.served)
