@@ -37,8 +37,8 @@ PEERS = {  # name → (Keras' backend, how a step is made)
 }
 OURS = "Dovetail, auto"
 COUNTING = "jax.jit by hand"  # of the peers, which counts operations, too
-KEPT = {  # mallopt's settings of dovetail.core.memory, as glibc reads them from the environment
-    "MALLOC_ARENA_MAX": "1",
+KEPT = {  # what dovetail.core.memory tells glibc, and the jax engine XLA, as the environment says it
+    "XLA_FLAGS": f"--xla_multiheap_size_constraint_per_heap={32 * 2**20}",
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
     "MALLOC_TOP_PAD_": str(64 * 2**20),

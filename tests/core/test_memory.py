@@ -61,26 +61,37 @@ def test_off_in_a_library():
     assert printed("import dovetail as dt; print(dt.config.keep_memory())").strip() == "False"
 
 
+THREADS = """
+    import threading
+    import numpy as np
+    ready, go = threading.Event(), threading.Event()
+    def of_thread():
+        np.empty(100)  # so it has its heap
+        ready.set()
+        go.wait()
+        for size in (5_000_000, 12_000_000):
+            block = np.empty(size, "float32")
+            block[::512] = 1.0
+            del block
+            before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+            for _ in range(10):
+                np.empty(size, "float32")[::512] = 1.0
+            print(resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before)
+    thread = threading.Thread(target=of_thread)
+    thread.start()
+    ready.wait()
+    import resource
+    import dovetail as dt
+    dt.config.set_keep_memory(KEPT)
+    go.set()
+    thread.join()
+"""
+
+
 @needs_glibc
-def test_too_late():
-    program = """
-        import threading, logging, sys
-        logging.basicConfig(stream=sys.stdout)
-        import dovetail as dt
-        has_allocated, is_over = threading.Event(), threading.Event()
-        def run():
-            kept = [bytes(1000) for _ in range(1000)]
-            has_allocated.set()
-            is_over.wait()
-        thread = threading.Thread(target=run)
-        thread.start()
-        has_allocated.wait()
-        for _ in range(2):
-            dt.config.set_keep_memory(True)
-        is_over.set()
-    """
-    said = printed(program)
-    assert said.count("further heaps") == 1 and "before they compute" in said
+def test_blocks_of_threads_stay_that_allocated_before():
+    kept, freed = ([int(n) for n in printed(THREADS.replace("KEPT", str(value))).split()] for value in (True, False))
+    assert all(a < b / 5 for a, b in zip(kept, freed, strict=True)), (kept, freed)
 
 
 def test_another_library(monkeypatch, caplog):

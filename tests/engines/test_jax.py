@@ -1,10 +1,15 @@
-"""JAX's own ways: shapes of which it does not know all dimensions."""
+"""JAX's own ways: shapes of which it does not know all dimensions, and the memory that its threads take."""
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core import memory
 from tests.libraries import Library
 
 jax, export = map(Library, ("jax", "jax.export"))
@@ -33,3 +38,37 @@ def test_barriers_change_no_bit_whatever_is_behind_them(last):
         for found, expected in zip(f(*given), given, strict=True):
             assert found.numpy().tobytes() == expected.tobytes()
             assert found.numpy().dtype == expected.dtype
+
+
+STEPS = """
+import resource, statistics
+import numpy as np
+import dovetail as dt
+
+w = dt.Variable(np.eye(16, dtype="float32"))
+
+@dt.function(engine="jax")
+def step(x):
+    with dt.GradientTape() as tape:
+        y = x
+        for _ in range(20):  # results of 4 MiB, which the gradient needs all
+            y = dt.ops.tanh(y @ w)
+        loss = dt.ops.sum(y)
+    return tape.gradient(loss, w)
+
+x, faults = np.ones((65536, 16), "float32"), []
+for _ in range(20):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    step(x).numpy()
+    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+print(statistics.median(faults))
+"""
+
+
+@pytest.mark.skipif(memory._glibc() is None, reason="the C library here is not glibc, which keeps memory")
+def test_what_a_program_needs_stays_with_the_process():
+    kept, freed = (
+        float(subprocess.check_output([sys.executable, "-c", STEPS], env=os.environ | {memory.VARIABLE: value}))
+        for value in "10"
+    )
+    assert kept < freed / 10 and freed > 80 * 2**20 / os.sysconf("SC_PAGE_SIZE") / 2, (kept, freed)

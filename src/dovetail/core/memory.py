@@ -3,7 +3,7 @@
 A training step takes and frees the same large blocks again and again.  glibc takes each of them from the operating
 system and gives it back, which clears its pages each time: on a convolutional net this can take as long as the
 arithmetic.  With `set_keep_memory(True)` glibc keeps them.  It costs memory, which the process does not give back, and
-all threads allocate from one heap, so many threads that allocate at once wait for each other.
+each thread that allocates keeps what it took itself.
 
 It is off where Dovetail is one library among others, and on where it is the program: Keras on Dovetail, `dovetail run`
 and the demo.  DOVETAIL_KEEP_MEMORY=1 and =0 say otherwise.
@@ -24,12 +24,12 @@ logger = logging.getLogger("dovetail.memory")
 VARIABLE = "DOVETAIL_KEEP_MEMORY"
 _CHOICES = {None: None, "": None, "0": False, "1": True}  # of the variable
 
-# What mallopt(3) is told, by the numbers of malloc.h: (where memory is kept, as glibc starts).
+# What mallopt(3) is told, by the numbers of malloc.h: (where memory is kept, as glibc starts).  Threads have heaps of
+# their own, as ever: a compiler leaves thousands of free pieces, through which glibc walks in the heap where they are.
 _OPTIONS = {
-    -8: (1, 0),  # M_ARENA_MAX: threads take from one heap, since others give large blocks back
-    -4: (0, 65536),  # M_MMAP_MAX: large blocks are on this heap
+    -4: (0, 65536),  # M_MMAP_MAX: large blocks are on a heap
     -1: (2**31 - 1, 128 * 1024),  # M_TRIM_THRESHOLD: its free end stays
-    -2: (64 * 2**20, 128 * 1024),  # M_TOP_PAD: it grows by so many bytes at once
+    -2: (64 * 2**20, 128 * 1024),  # M_TOP_PAD: it grows by as much; and the parts of threads' heaps stay
 }
 
 _is_kept = False
@@ -49,8 +49,9 @@ def keep_memory() -> bool:
 def set_keep_memory(value: bool) -> None:
     """Says whether large blocks that are freed stay with the process, from now on.
 
-    It takes effect on threads that start afterwards, so it is called before an engine is first used; where it is too
-    late, or the C library is not glibc, a warning is logged once, by `logging.getLogger("dovetail.memory")`.
+    Where the C library is not glibc it has no effect, and a warning is logged once, by
+    `logging.getLogger("dovetail.memory")`.  On the heaps of threads other than the main one, glibc keeps no block of
+    more than 64 MiB.
 
     Raises:
         TypeError: the value is no bool.
@@ -89,22 +90,16 @@ def _set(value: bool) -> None:
     library = _glibc()
     if library is None:
         if value:
-            _note("it is a setting of glibc, which this process does not use; memory is managed as ever")
+            _note()
         return
-    arenas = _arenas(library) if value else 0
-    if arenas > 1:
-        _note(
-            f"threads of other libraries allocate from {arenas - 1} further heaps already, on which it has no effect: "
-            f"call dovetail.config.set_keep_memory(True), or import keras_dovetail, before they compute anything, or "
-            f"set {VARIABLE}=1 in the environment"
-        )
     for option, (kept, usual) in _OPTIONS.items():
         library.mallopt(option, kept if value else usual)
     _is_kept = value
 
 
 @functools.cache
-def _note(problem: str) -> None:
+def _note() -> None:
+    problem = "it is a setting of glibc, which this process does not use; memory is managed as ever"
     logger.warning("large blocks of memory are to stay with the process, but %s.", problem)
 
 
@@ -115,15 +110,3 @@ def _glibc() -> Any:
     except (OSError, TypeError):  # where libraries are not found so
         return None
     return library if hasattr(library, "gnu_get_libc_version") and hasattr(library, "mallopt") else None
-
-
-def _arenas(library: Any) -> int:
-    """How many heaps there are: one, and one for each thread that has allocated something, up to a bound."""
-    library.open_memstream.restype = stream = ctypes.c_void_p
-    text, size = ctypes.c_void_p(), ctypes.c_size_t()
-    file = stream(library.open_memstream(ctypes.byref(text), ctypes.byref(size)))
-    library.malloc_info(0, file)
-    library.fclose(file)
-    found = ctypes.string_at(text.value or 0, size.value).count(b"<heap ")
-    library.free(text)
-    return found

@@ -13,6 +13,10 @@ import jax
 from dovetail.core.engine import Segment
 from dovetail.engines.jax.devices import named, told
 
+# XLA keeps what a program computes in between in one block.  A block of more than 64 MiB that a thread of XLA's frees
+# glibc gives back each time, whatever it is told of memory that stays; so such a block is divided.
+OPTIONS_OF_PROCESSORS = {"xla_multiheap_size_constraint_per_heap": 32 * 2**20}
+
 
 def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: JAX has 64-bit types inside.
@@ -84,5 +88,7 @@ class Executable:
     def _compile(self, args: Sequence[Any]) -> Any:
         """For arguments, or what stands for their dtypes and shapes."""
         function, donated, device = self._segment.function, self._segment.donated, self._segment.device
-        place = None if device is None else jax.sharding.SingleDeviceSharding(named(device))
-        return jax.jit(function, donate_argnums=donated, in_shardings=place, out_shardings=place).lower(*args).compile()
+        where = jax.devices()[0] if device is None else named(device)
+        place = None if device is None else jax.sharding.SingleDeviceSharding(where)
+        traced = jax.jit(function, donate_argnums=donated, in_shardings=place, out_shardings=place).lower(*args)
+        return traced.compile(OPTIONS_OF_PROCESSORS if where.platform == "cpu" else None)
