@@ -9,6 +9,7 @@ numbers are the same but for rounding, so it is for programs whose engine is cho
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import statistics
@@ -19,8 +20,8 @@ from keras.src.callbacks import Callback, ProgbarLogger
 from keras.src.utils.python_utils import is_default
 
 SIZE = 32  # steps of a group
-STEPS = 10  # single ones that are measured; the first two trace, compile and make arrays
-GROUPS = 3  # that are measured; the first one makes arrays
+# Calls between which time is measured, of single steps and of groups; those before trace, compile and make arrays.
+STEPS, GROUPS = (2, 6, 10), (1, 2, 3)
 # Of the time that making a program takes, what training loses while another processor makes it.
 WAITED = 0.1 if (os.cpu_count() or 1) > 1 else 1.0
 LONG = 3e-3  # seconds: steps that take longer gain nothing
@@ -42,11 +43,12 @@ class Pace:
         size: of the next calls.
         group: how many steps a group has, or will have.
         is_settled: whether the size stays.
+        joins: as given.
     """
 
     def __init__(self, is_settled: bool = False, joins: bool = False) -> None:
         self.size, self.group = 1, SIZE
-        self._joins = joins
+        self.joins = joins
         self._asks: bool | None = None  # whether to make the program of a group; None until it pays
         self.is_settled = is_settled
         self._done = 0  # steps that were run
@@ -60,7 +62,7 @@ class Pace:
     def start(self, steps: int | None) -> None:
         """An epoch begins; so many steps are to come, if that is known."""
         self._known = self._done + (steps or 0)
-        if self._joins and self._asks is None and steps:
+        if self.joins and self._asks is None and steps:
             self.group = math.ceil(steps / math.ceil(steps / SIZE))
         self._begun = self._done
         self._last = time.perf_counter()
@@ -73,8 +75,20 @@ class Pace:
 
     @property
     def waits(self) -> bool:
-        """Whether each call is to be over before the next one, so that what it takes is known."""
-        return self._joins and not self.is_settled
+        """Whether the call is to be over before the next one: where what is measured begins or ends.
+
+        In between it is not, so that an engine that computes while Python goes on does so here, too.
+        """
+        return not self.is_settled and len(self._times) + 1 in self._marks
+
+    @property
+    def _marks(self) -> tuple[int, ...]:
+        return STEPS if self.size == 1 else GROUPS
+
+    def _measured(self) -> float:
+        """Seconds a step, where they were the least."""
+        marks = self._marks
+        return min(statistics.fmean(self._times[a:b]) for a, b in itertools.pairwise(marks))
 
     def limit(self, most: int) -> None:
         """A group has so many steps at most; there is none, if that is one."""
@@ -93,12 +107,14 @@ class Pace:
         self._has_room = self._has_room or self._done - self._begun >= self.group > 1
         if self.is_settled or count != self.size or not counts:
             return
-        if len(self._times) < STEPS:
+        if len(self._times) < self._marks[-1]:
             self._times.append(taken)
+        if len(self._times) < self._marks[-1]:
+            return
         if self.size == 1:
             self._look_at_steps()
-        elif len(self._times) == GROUPS:
-            self._grouped = min(self._times[1:])  # the first of them made arrays
+        else:
+            self._grouped = self._measured()
             is_faster = self._grouped < 0.9 * self._single
             self.size, self.is_settled = self.group if is_faster else 1, True
 
@@ -110,10 +126,8 @@ class Pace:
         return f"groups of {self.group} {'are taken' if self.size > 1 else 'are left out'}: {times}"
 
     def _look_at_steps(self) -> None:
-        if len(self._times) < STEPS:
-            return
-        making, self._single = self._times[0], statistics.median(self._times[2:])
-        self.is_settled = self._single > LONG and not self._joins
+        making, self._single = self._times[0], self._measured()
+        self.is_settled = self._single > LONG and not self.joins
         pays = max(self._known, self._done) * self._single / 2 > WAITED * making
         if pays and self._has_room and self._asks is None and not self.is_settled:
             self._asks = True

@@ -174,11 +174,12 @@ def run_all(
     for begin, end, data in groups(batches, pace):
         hooks.begin(begin)
         found = function(data)
-        yield tree.map_structure(convert_to_numpy, found) if pace.waits else found
         status = function.status if isinstance(function, Program) else ""
+        counts = not (status or (pace.joins and not function.is_chosen))
+        yield tree.map_structure(convert_to_numpy, found) if counts and pace.waits else found
         hooks.show(status)
         hooks.end(end, found)
-        pace.done(len(data), counts=not (status or (pace.waits and not function.is_chosen)))
+        pace.done(len(data), counts)
         if len(data) == 1 and pace.asks():
             function.prepare_group(data[0], pace)
         if is_stopped():

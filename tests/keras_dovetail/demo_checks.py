@@ -82,7 +82,7 @@ def check_the_engine_may_be_chosen_by_measuring():
         status, printed, err = run(out, "--epochs", "2")
     accuracy, summary, _ = printed.splitlines()
     assert status == 0 and accuracy.startswith("auto: test accuracy 0.9"), printed
-    assert summary.startswith(("auto: so far: ", "auto: chosen: ")) and summary.endswith(" plans"), printed
+    assert summary.startswith(("auto: so far: ", "auto: chosen: ")) and " plans" in summary, printed
     assert "auto: 100%" in err and ", measuring " in err, err
 
 

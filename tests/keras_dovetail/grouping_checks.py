@@ -76,7 +76,7 @@ def check_steps_that_are_not_known_to_come_count_when_they_were_run():
 
 
 def check_groups_that_are_joined():
-    """Epochs are divided into groups as large, also of long steps, if they may be so large; each call is waited for."""
+    """Epochs are divided into groups as large, also of long steps, if they may be so large."""
     for count, most, wanted in [(8, 64, 8), (40, 64, 20), (64, 64, 32), (40, 5, 5), (40, 1, 1), (1, 64, 1)]:
         clock, pace = Clock(1.0, 0.5), grouping.Pace(joins=True)
         clock.lasts = dict.fromkeys(range(2, 33), 0.5) | {1: 1.0}
@@ -85,13 +85,31 @@ def check_groups_that_are_joined():
             for _ in range(60):
                 pace.start(count)
                 for _ in range(count // pace.size):
-                    assert pace.waits or pace.size == wanted
                     pace.limit(most if seen else 64)
                     clock.run(pace, seen)
         assert pace.size == wanted, (count, most)
         taken = f"groups of {wanted} are taken: 500 ms a step, single steps 1e+03 ms"
         assert str(pace) == (taken if wanted > 1 else ""), (count, most)
-    assert not grouping.Pace().waits
+
+
+def check_an_engine_computes_in_the_background_while_it_is_measured():
+    """It is waited for where what is measured begins and ends: what calls take to return says nothing."""
+    clock, pace, ends, waited = Clock(1e-3, 1e-4), grouping.Pace(), 0.0, []
+    with replaced(grouping, time=clock):
+        pace.start(9000)
+        for number in range(60):
+            size = pace.size
+            ends = max(ends, clock.now) + size * clock.lasts[size] + (not number)
+            clock.now += 1e-5
+            if pace.waits:
+                clock.now = ends
+                waited.append(number)
+            pace.done(size)
+            if pace.asks():
+                pace.ready()
+    first, second, third = waited[3:]
+    assert waited[:3] == [1, 5, 9] and third == second + 1 == first + 2
+    assert str(pace) == f"groups of {grouping.SIZE} are taken: 0.1 ms a step, single steps 1 ms"
 
 
 def check_epochs_that_are_too_short_ask_for_no_groups():
@@ -133,7 +151,7 @@ def check_the_program_of_groups_is_made_in_the_background():
         with dt.engine(name), replaced(grouping, LONG=1e9, WAITED=0.0, SIZE=4):
             found, function = epochs(Seen, lambda found: 4 in seen or len(found) == 500)
             count = len(found)
-            assert 4 in seen and seen[: grouping.STEPS] == [1] * grouping.STEPS, (name, len(seen))
+            assert 4 in seen and seen[: grouping.STEPS[-1]] == [1] * grouping.STEPS[-1], (name, len(seen))
             assert len(function._many._traces) == len(function._one._traces) == 1, name
             alone = functools.partial(grouping.Pace, True)
             wanted, _ = epochs(alone, lambda losses, count=count: len(losses) == count)

@@ -2,9 +2,9 @@
 
 The candidates are the installed engines, each with its `strategies`, and last the plans of two engines.  Calls run on
 the engine that can start at once; once they took long enough, a thread prepares the others, one after the other.  Each
-that is ready is tried, and the fastest so far takes the calls.  When all are ready they take turns; the two best do so
-once more.  One takes the place of the first only if it is more than a tenth faster.  Variables go to whichever engine
-runs, so all of this is real work: a training step is a step, wherever it is computed.
+that is ready is tried, and the fastest so far takes the calls.  When all are ready they take turns; the two best go on
+with that for longer.  One takes the place of the first only if it is more than a tenth faster.  Variables go to
+whichever engine runs, so all of this is real work: a training step is a step, wherever it is computed.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ logger = logging.getLogger("dovetail.plan")
 WARM = 2  # calls of a trial or turn that do not count: arrays move, libraries set themselves up
 TRIAL = 2  # calls by which a candidate that is ready is compared with the best so far
 TURN = 5  # calls of a turn
+ROUNDS = 2  # turns of each that is not hopeless
+FINAL = 4  # turns of the two best after that, since they may be a few percent apart
 LEAD = 0.9  # of the time of what is simpler, that a candidate may take at most to replace it
 HOPELESS = 2.0  # times the best time: candidates that take longer have no further turns
 DISTURBED = 20.0  # the same of trials while others are compiled, which may take the processor from them
@@ -274,13 +276,13 @@ class Choice:
         rivals = self._near(rivals, HOPELESS)
         for candidate in rivals:
             candidate.times.clear()
-        for number in range(2):
+        for number in range(ROUNDS):
             for candidate in reversed(rivals) if number else rivals:
                 yield from self._turn(candidate, TURN)
             rivals = self._near(rivals, HOPELESS)
         best = sorted(rivals, key=lambda c: c.median)[:2]
-        for candidate in best:
-            yield from self._turn(candidate, 2 * TURN)
+        for candidate in best * FINAL if len(best) > 1 else ():
+            yield from self._turn(candidate, TURN)
         self._settle(min(self._near(best, HOPELESS), key=lambda c: c.median), first)
 
     def _try_others(self) -> Iterator[tuple[Candidate, bool]]:
@@ -336,9 +338,15 @@ class Choice:
 
     @property
     def summary(self) -> str:
-        """What is chosen, in a line."""
+        """What is chosen, in a line, and how far it is ahead."""
         what = "chosen" if self.is_settled else "so far"
-        return f"{what}: {self.chosen.name}, of {len(self.candidates)} plans"
+        count = len(self.candidates)
+        line = f"{what}: {self.chosen.name}, of {count} plan{'' if count == 1 else 's'}"
+        others = [c for c in self._fit if c.times and c is not self.chosen]
+        if not (self.is_settled and self.chosen.times and others):
+            return line
+        rival = min(others, key=lambda c: c.median)
+        return f"{line}, {rival.median / self.chosen.median:.2f} times as fast as {rival.name}"
 
     def __str__(self) -> str:
         lines = [self.summary, *map(str, self.candidates), *str(self.chosen.plan).splitlines()]
