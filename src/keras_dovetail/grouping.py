@@ -65,6 +65,9 @@ class Pace:
         if self.joins and self._asks is None and steps:
             self.group = math.ceil(steps / math.ceil(steps / SIZE))
         self._begun = self._done
+        if not self.joins:  # what is still computed between two epochs is not measured
+            done = len(self._times)
+            del self._times[max((mark for mark in self._marks if mark <= done), default=done) :]
         self._last = time.perf_counter()
 
     def asks(self) -> bool:
@@ -77,9 +80,10 @@ class Pace:
     def waits(self) -> bool:
         """Whether the call is to be over before the next one: where what is measured begins or ends.
 
-        In between it is not, so that an engine that computes while Python goes on does so here, too.
+        In between it is not, so that an engine that computes while Python goes on does so here, too.  Where batches
+        are joined each call is: there may be fewer in an epoch than are measured.
         """
-        return not self.is_settled and len(self._times) + 1 in self._marks
+        return not self.is_settled and (self.joins or len(self._times) + 1 in self._marks)
 
     @property
     def _marks(self) -> tuple[int, ...]:
