@@ -90,6 +90,7 @@ def test_the_fastest_is_chosen(monkeypatch):
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
     plan, results = settled(function, X)
     assert plan.chosen.name == fastest and fastest in str(plan) and plan.status == ""
+    assert f"chosen: {fastest}, of {len(plan.candidates)} plans, 2.00 times as fast as " in str(plan)
     for result in results:
         assert result.engine == "numpy"
         np.testing.assert_allclose(result, np.tanh(X * 2 + 1), rtol=1e-5)
@@ -118,6 +119,26 @@ def test_a_little_faster_is_not_enough(monkeypatch):
     Clock(monkeypatch, **{ENGINES[-1]: 0.95})
     plan, _ = settled(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
     assert plan.chosen.name == "numpy"
+
+
+@pytest.mark.skipif(len(ENGINES) < 3, reason="it takes two that are faster than the first")
+@pytest.mark.parametrize("drift", [0.994, 1.0, 1.006])
+@pytest.mark.parametrize("others", [0.52, 1.0])
+def test_a_machine_that_becomes_slower_or_faster_does_not_decide(monkeypatch, drift, others):
+    """A few percent are told apart, since the best and what they are to replace take turns."""
+    fastest, next_one = ENGINES[-1], ENGINES[1]
+    clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 0.58) | {fastest: 0.5, next_one: others})
+    run = choice.Candidate.run
+
+    def drifting(candidate, arguments):
+        found = run(candidate, arguments)
+        clock.seconds = {name: seconds * drift for name, seconds in clock.seconds.items()}
+        return found
+
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    monkeypatch.setattr(choice.Candidate, "run", drifting)
+    plan, _ = settled(function, X)
+    assert plan.chosen.name == fastest
 
 
 @needs_two

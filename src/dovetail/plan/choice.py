@@ -36,7 +36,7 @@ WARM = 2  # calls of a trial or turn that do not count: arrays move, libraries s
 TRIAL = 2  # calls by which a candidate that is ready is compared with the best so far
 TURN = 5  # calls of a turn
 ROUNDS = 2  # turns of each that is not hopeless
-FINAL = 4  # turns of the two best after that, since they may be a few percent apart
+FINAL = 4  # turns after that of the two best, which may be a few percent apart, and of what they are to replace
 LEAD = 0.9  # of the time of what is simpler, that a candidate may take at most to replace it
 HOPELESS = 2.0  # times the best time: candidates that take longer have no further turns
 DISTURBED = 20.0  # the same of trials while others are compiled, which may take the processor from them
@@ -277,12 +277,13 @@ class Choice:
         for candidate in rivals:
             candidate.times.clear()
         for number in range(ROUNDS):
-            for candidate in reversed(rivals) if number else rivals:
-                yield from self._turn(candidate, TURN)
+            yield from self._turns(rivals, number)
             rivals = self._near(rivals, HOPELESS)
-        best = sorted(rivals, key=lambda c: c.median)[:2]
-        for candidate in best * FINAL if len(best) > 1 else ():
-            yield from self._turn(candidate, TURN)
+        ranked = sorted(rivals, key=lambda c: c.median)
+        simpler = [c for c in self._simpler_than(ranked[0], first) if c in rivals]
+        best = list(dict.fromkeys([*ranked[:2], *simpler]))
+        for number in range(FINAL if len(best) > 1 else 0):
+            yield from self._turns(best, number)
         self._settle(min(self._near(best, HOPELESS), key=lambda c: c.median), first)
 
     def _try_others(self) -> Iterator[tuple[Candidate, bool]]:
@@ -295,6 +296,11 @@ class Choice:
                     self.chosen = candidate
             if not new:
                 yield self.chosen, False
+
+    def _turns(self, candidates: Sequence[Candidate], number: int) -> Iterator[tuple[Candidate, bool]]:
+        """A turn of each, every second time the last one first: so what drifts meanwhile hits all alike."""
+        for candidate in reversed(candidates) if number % 2 else candidates:
+            yield from self._turn(candidate, TURN)
 
     def _turn(self, candidate: Candidate, count: int) -> Iterator[tuple[Candidate, bool]]:
         for number in range(WARM + count):
@@ -314,9 +320,13 @@ class Choice:
         most = max(times * min(c.median for c in fit), seconds)
         return [c for c in fit if min(c.times, default=inf) <= most]
 
-    def _settle(self, best: Candidate, first: Candidate) -> None:
+    def _simpler_than(self, candidate: Candidate, first: Candidate) -> list[Candidate]:
+        """Those whose place it takes only with a lead: the first, and of a plan of two engines the best of one."""
         of_one = [c for c in self._fit if c.times and not c.is_divided]
-        for simpler in (min(of_one, key=lambda c: c.median, default=first), first) if best.is_divided else (first,):
+        return [min(of_one, key=lambda c: c.median, default=first), first] if candidate.is_divided else [first]
+
+    def _settle(self, best: Candidate, first: Candidate) -> None:
+        for simpler in self._simpler_than(best, first):
             if simpler.times and not simpler.problem and best.median >= LEAD * simpler.median:
                 best = simpler
         self.chosen = best
