@@ -11,6 +11,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.core import memory
+from tests.memory import STATM
 
 ALLOCATE = """
     import resource
@@ -92,6 +93,30 @@ THREADS = """
 def test_blocks_of_threads_stay_that_allocated_before():
     kept, freed = ([int(n) for n in printed(THREADS.replace("KEPT", str(value))).split()] for value in (True, False))
     assert all(a < b / 5 for a, b in zip(kept, freed, strict=True)), (kept, freed)
+
+
+@needs_glibc
+@pytest.mark.skipif(not STATM.exists(), reason="the system does not say how many pages are in memory")
+def test_what_is_kept_can_be_given_back():
+    program = f"""
+        import dovetail as dt
+        from dovetail.core import memory
+        def used():
+            return int(open({str(STATM)!r}).read().split()[1])
+        def take():
+            blocks = [bytearray(2**20) for _ in range(100)]
+            for block in blocks:
+                block[:] = bytes(b"1") * 2**20
+        memory.give_back()
+        for kept in (False, True):
+            dt.config.set_keep_memory(kept)
+            take()
+        before = used()
+        memory.give_back()
+        print(before, used())
+    """
+    before, after = map(int, printed(program).split())
+    assert (before - after) * os.sysconf("SC_PAGE_SIZE") > 50 * 2**20
 
 
 def test_another_library(monkeypatch, caplog):

@@ -85,10 +85,13 @@ X = np.linspace(-1, 1, 6, dtype="float32")
 
 @needs_two
 def test_the_fastest_is_chosen(monkeypatch):
-    fastest = ENGINES[-1]
+    fastest, given_back = ENGINES[-1], []
     clock = Clock(monkeypatch, **{fastest: 0.5})
+    monkeypatch.setattr(choice, "give_back", lambda: given_back.append([c.name for c in plan.candidates if c.plan]))
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
-    plan, results = settled(function, X)
+    plan = function.plan(X)
+    _, results = settled(function, X)
+    assert given_back == [[fastest]]
     assert plan.chosen.name == fastest and fastest in str(plan) and plan.status == ""
     assert f"chosen: {fastest}, of {len(plan.candidates)} plans, 2.00 times as fast as " in str(plan)
     for result in results:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, list_engines, share_devices
 from dovetail.core.locks import holding, make_lock
+from dovetail.core.memory import give_back
 from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
 from dovetail.plan import store
@@ -333,6 +334,7 @@ class Choice:
         self.is_settled = True
         ranking = sorted((c for c in self._fit if c.times), key=lambda c: (c is not self.chosen, c.median))
         self.candidates = [c if c is self.chosen else c.without_plan() for c in self.candidates]
+        later(give_back)  # what the others took
         self._history.learn(self._graph, self._shapes, [c.measured for c in ranking])
         logger.info("%s", self)
 
