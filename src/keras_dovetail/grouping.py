@@ -67,7 +67,7 @@ class Pace:
         self._begun = self._done
         if not self.joins:  # what is still computed between two epochs is not measured
             done = len(self._times)
-            del self._times[max((mark for mark in self._marks if mark <= done), default=done) :]
+            del self._times[max((mark for mark in _marks(self.size) if mark <= done), default=done) :]
         self._last = time.perf_counter()
 
     def asks(self) -> bool:
@@ -83,16 +83,7 @@ class Pace:
         In between it is not, so that an engine that computes while Python goes on does so here, too.  Where batches
         are joined each call is: there may be fewer in an epoch than are measured.
         """
-        return not self.is_settled and (self.joins or len(self._times) + 1 in self._marks)
-
-    @property
-    def _marks(self) -> tuple[int, ...]:
-        return STEPS if self.size == 1 else GROUPS
-
-    def _measured(self) -> float:
-        """Seconds a step, where they were the least."""
-        marks = self._marks
-        return min(statistics.fmean(self._times[a:b]) for a, b in itertools.pairwise(marks))
+        return not self.is_settled and (self.joins or len(self._times) + 1 in _marks(self.size))
 
     def limit(self, most: int) -> None:
         """A group has so many steps at most; there is none, if that is one."""
@@ -109,16 +100,19 @@ class Pace:
         taken, self._last = (now - self._last) / count, now
         self._done += count
         self._has_room = self._has_room or self._done - self._begun >= self.group > 1
-        if self.is_settled or count != self.size or not counts:
+        size, times = self.size, self._times  # in this order: `ready`, in another thread, sets the times first
+        if self.is_settled or count != size or not counts:
             return
-        if len(self._times) < self._marks[-1]:
-            self._times.append(taken)
-        if len(self._times) < self._marks[-1]:
+        marks = _marks(size)
+        if len(times) < marks[-1]:
+            times.append(taken)
+        if len(times) < marks[-1]:
             return
-        if self.size == 1:
-            self._look_at_steps()
+        least = min(statistics.fmean(times[a:b]) for a, b in itertools.pairwise(marks))
+        if size == 1:
+            self._look_at_steps(times[0], least)
         else:
-            self._grouped = self._measured()
+            self._grouped = least
             is_faster = self._grouped < 0.9 * self._single
             self.size, self.is_settled = self.group if is_faster else 1, True
 
@@ -129,12 +123,17 @@ class Pace:
         times = f"{self._grouped * 1e3:.3g} ms a step, single steps {self._single * 1e3:.3g} ms"
         return f"groups of {self.group} {'are taken' if self.size > 1 else 'are left out'}: {times}"
 
-    def _look_at_steps(self) -> None:
-        making, self._single = self._times[0], self._measured()
+    def _look_at_steps(self, making: float, single: float) -> None:
+        self._single = single
         self.is_settled = self._single > LONG and not self.joins
         pays = max(self._known, self._done) * self._single / 2 > WAITED * making
         if pays and self._has_room and self._asks is None and not self.is_settled:
             self._asks = True
+
+
+def _marks(size: int) -> tuple[int, ...]:
+    """The numbers of calls between which time is measured, where a call has so many steps."""
+    return STEPS if size == 1 else GROUPS
 
 
 class BatchHooks:
