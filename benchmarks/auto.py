@@ -27,6 +27,8 @@ from processes import Server, command_line
 from timing import table
 from tqdm import tqdm
 
+from dovetail.core.memory import BLOCK
+
 NAMES = ("MLP", "CNN", "LSTM", "GRU", "Transformer", "ResNet", "MobileNet", "UNet", "Speech")
 PEERS = {  # name → (Keras' backend, how a step is made)
     "Keras, tensorflow": ("tensorflow", "keras"),
@@ -38,7 +40,7 @@ PEERS = {  # name → (Keras' backend, how a step is made)
 OURS = "Dovetail, auto"
 COUNTING = "jax.jit by hand"  # of the peers, which counts operations, too
 KEPT = {  # what dovetail.core.memory tells glibc, and the jax engine XLA, as the environment says it
-    "XLA_FLAGS": f"--xla_multiheap_size_constraint_per_heap={32 * 2**20}",
+    "XLA_FLAGS": f"--xla_multiheap_size_constraint_per_heap={BLOCK}",
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
     "MALLOC_TOP_PAD_": str(64 * 2**20),

@@ -22,6 +22,7 @@ from dovetail.core.errors import describe, op_error
 logger = logging.getLogger("dovetail.memory")
 
 VARIABLE = "DOVETAIL_KEEP_MEMORY"
+BLOCK = 32 * 2**20  # bytes that engines ask for at once at most, if they can: a thread's heap keeps blocks below 64 MiB
 _CHOICES = {None: None, "": None, "0": False, "1": True}  # of the variable
 
 # What mallopt(3) is told, by the numbers of malloc.h: (where memory is kept, as glibc starts).  Threads have heaps of

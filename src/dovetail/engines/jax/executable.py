@@ -11,11 +11,12 @@ from typing import Any
 import jax
 
 from dovetail.core.engine import Segment
+from dovetail.core.memory import BLOCK
 from dovetail.engines.jax.devices import named, told
 
-# XLA keeps what a program computes in between in one block.  A block of more than 64 MiB that a thread of XLA's frees
-# glibc gives back each time, whatever it is told of memory that stays; so such a block is divided.
-OPTIONS_OF_PROCESSORS = {"xla_multiheap_size_constraint_per_heap": 32 * 2**20}
+# XLA keeps what a program computes in between in one block, which a thread of its own takes and frees in each call; so
+# a block that glibc would not keep is divided.
+OPTIONS_OF_PROCESSORS = {"xla_multiheap_size_constraint_per_heap": BLOCK}
 
 
 def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
