@@ -13,7 +13,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 
 from dovetail import ops
 from keras_dovetail.grouping import Pace
-from keras_dovetail.tensors import convert_to_tensor, narrowed
+from keras_dovetail.tensors import convert_to_tensor, each_leaf, narrowed
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ def _divided(large: Iterable[Any], size: int, batch_size: int) -> Iterator[Steps
     for number, _, (data,) in large:
         begin, samples = number * size, len(next(part for part in tree.flatten(data) if part is not None))
         if samples == size * batch_size:
-            yield begin, begin + size - 1, Group(tree.map_structure(lambda v: _folded(v, size), data), size)
+            yield begin, begin + size - 1, Group(each_leaf(lambda v: _folded(v, size), data), size)
             continue
         for i, start in enumerate(range(0, samples, batch_size), begin):
             part = slice(start, start + batch_size)
-            yield i, i, [tree.map_structure(lambda v, part=part: None if v is None else v[part], data)]
+            yield i, i, [each_leaf(lambda v: None if v is None else v[part], data)]  # noqa: B023  # called at once
 
 
 def _folded(value: Any, size: int) -> Any:

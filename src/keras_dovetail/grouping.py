@@ -106,15 +106,12 @@ class Pace:
         marks = _marks(size)
         if len(times) < marks[-1]:
             times.append(taken)
-        if len(times) < marks[-1]:
-            return
-        least = min(statistics.fmean(times[a:b]) for a, b in itertools.pairwise(marks))
-        if size == 1:
-            self._look_at_steps(times[0], least)
-        else:
-            self._grouped = least
-            is_faster = self._grouped < 0.9 * self._single
-            self.size, self.is_settled = self.group if is_faster else 1, True
+            if len(times) < marks[-1]:
+                return
+            self._compare(size, min(statistics.fmean(times[a:b]) for a, b in itertools.pairwise(marks)))
+        if not self.is_settled and size == 1 and self._asks is None and self._has_room:
+            pays = max(self._known, self._done) * self._single / 2 > WAITED * times[0]
+            self._asks = True if pays else None
 
     def __str__(self) -> str:
         """What was measured; "" before groups were."""
@@ -123,12 +120,14 @@ class Pace:
         times = f"{self._grouped * 1e3:.3g} ms a step, single steps {self._single * 1e3:.3g} ms"
         return f"groups of {self.group} {'are taken' if self.size > 1 else 'are left out'}: {times}"
 
-    def _look_at_steps(self, making: float, single: float) -> None:
-        self._single = single
-        self.is_settled = self._single > LONG and not self.joins
-        pays = max(self._known, self._done) * self._single / 2 > WAITED * making
-        if pays and self._has_room and self._asks is None and not self.is_settled:
-            self._asks = True
+    def _compare(self, size: int, seconds: float) -> None:
+        """A step in calls of this size takes so long."""
+        if size == 1:
+            self._single = seconds
+            self.is_settled = seconds > LONG and not self.joins
+            return
+        self._grouped = seconds
+        self.size, self.is_settled = self.group if seconds < 0.9 * self._single else 1, True
 
 
 def _marks(size: int) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from dovetail.plan.function import Function, Options
 from dovetail.plan.plan import Plan
 from keras_dovetail.batches import Group, are_equal, given, groups
 from keras_dovetail.grouping import BatchHooks, Pace
-from keras_dovetail.tensors import convert_to_numpy, is_tensor
+from keras_dovetail.tensors import convert_to_numpy, each_leaf, is_tensor
 
 LARGEST = 2**26  # bytes of a tensor of batches that are computed as one
 
@@ -94,7 +94,7 @@ class Program:
             self._last = self._many
             return self._last(Group.of(batches).parts)
         self._last = self._one
-        found = [self._one(tree.map_structure(lambda v: given(v, self._eagerly), batch)) for batch in batches]
+        found = [self._one(each_leaf(lambda v: given(v, self._eagerly), batch)) for batch in batches]
         if len(found) == 1 or not self._keeps_all:
             return found[-1]
         return tree.map_structure(lambda *parts: ops.concatenate(parts), *found)
@@ -121,7 +121,7 @@ class Program:
     def _room_for(self, batch: Any) -> int:
         """How many batches like this one may be computed as one, so that no tensor becomes too large."""
         assert isinstance(self._one, Function)  # else there are no groups
-        graph = self._one.concrete(tree.map_structure(given, batch)).graph
+        graph = self._one.concrete(each_leaf(given, batch)).graph
         sizes = [_bytes(tensor.spec) for op in graph.operations if op.type != "Const" for tensor in op.outputs]
         return LARGEST // max(sizes, default=1)
 
@@ -176,7 +176,7 @@ def run_all(
         found = function(data)
         status = function.status if isinstance(function, Program) else ""
         counts = not (status or (pace.joins and not function.is_chosen))
-        yield tree.map_structure(convert_to_numpy, found) if counts and pace.waits else found
+        yield each_leaf(convert_to_numpy, found) if counts and pace.waits else found
         hooks.show(status)
         hooks.end(end, found)
         pace.done(len(data), counts)

@@ -22,7 +22,7 @@ from keras_dovetail.batches import Batches
 from keras_dovetail.grouping import BatchHooks
 from keras_dovetail.scopes import at_once
 from keras_dovetail.steps import Program, Step, run_all
-from keras_dovetail.tensors import convert_to_numpy
+from keras_dovetail.tensors import convert_to_numpy, each_leaf
 
 UNDER_WAY = 2  # calls whose results are not fetched yet: engines compute while Python goes on
 
@@ -238,8 +238,8 @@ class DovetailTrainer(Trainer):
         for outputs in run_all(self.predict_function, batches, hooks, lambda: self.stop_predicting, steps):
             found.append(outputs)
             if len(found) > UNDER_WAY:  # the engine goes on while this one is fetched
-                found[-UNDER_WAY - 1] = tree.map_structure(convert_to_numpy, found[-UNDER_WAY - 1])
-        found[-UNDER_WAY:] = [tree.map_structure(convert_to_numpy, outputs) for outputs in found[-UNDER_WAY:]]
+                found[-UNDER_WAY - 1] = each_leaf(convert_to_numpy, found[-UNDER_WAY - 1])
+        found[-UNDER_WAY:] = [each_leaf(convert_to_numpy, outputs) for outputs in found[-UNDER_WAY:]]
         callbacks.on_predict_end()
         return tree.map_structure(lambda *parts: np.concatenate(parts), *found)
 
@@ -283,7 +283,7 @@ class DovetailTrainer(Trainer):
     def predict_on_batch(self, x: Any) -> Any:
         """What the model gives for one batch; see `keras.Model.predict_on_batch`."""
         self.make_predict_function()
-        return tree.map_structure(convert_to_numpy, self.predict_function([(x,)]))  # type: ignore[misc]  # made before
+        return each_leaf(convert_to_numpy, self.predict_function([(x,)]))  # type: ignore[misc]  # made before
 
 
 def _capped(epochs: int) -> int:
@@ -296,7 +296,7 @@ def _capped(epochs: int) -> int:
 
 def _as_batch(*parts: Any) -> tuple[Any, ...]:
     """The parts of a batch that was given by itself, as arrays or tensors."""
-    return tree.map_structure(lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), parts)
+    return each_leaf(lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), parts)
 
 
 def _last(found: Iterable[Any]) -> Any:

@@ -10,6 +10,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import memory
+from dovetail.core.engine_registry import get_engine
 from tests.libraries import Library
 
 jax, export = map(Library, ("jax", "jax.export"))
@@ -38,6 +39,21 @@ def test_barriers_change_no_bit_whatever_is_behind_them(last):
         for found, expected in zip(f(*given), given, strict=True):
             assert found.numpy().tobytes() == expected.tobytes()
             assert found.numpy().dtype == expected.dtype
+
+
+@pytest.mark.parametrize("make", [np.ones, np.zeros])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bool", "uint8"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (600, 500), (2, 300, 500)])
+def test_arguments_are_copies_of_which_jax_makes_no_other_where_they_are_large(shape, dtype, make):
+    engine = get_engine("jax")
+    rows = make((*shape[:-1], shape[-1] + 3), dtype)[..., 3:] if shape else make(shape, dtype)
+    expected = rows.copy()
+    copy = engine.argument(rows, rows.dtype)
+    rows[...] = make is np.zeros
+    assert copy.dtype == expected.dtype
+    np.testing.assert_array_equal(copy, expected)
+    if copy.nbytes >= 2**18:
+        assert jax.device_put(copy, may_alias=True).unsafe_buffer_pointer() == copy.ctypes.data
 
 
 STEPS = """

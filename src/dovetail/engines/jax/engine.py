@@ -21,7 +21,7 @@ from dovetail.core.private import private
 from dovetail.core.rules import Rule, Rules
 from dovetail.engines.jax.devices import devices, name_of, named, placed, told
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
-from dovetail.engines.jax.executable import Executable, copied, with_64_bits
+from dovetail.engines.jax.executable import Executable, aligned_copy, copied, with_64_bits
 from dovetail.engines.jax.lax_control import LaxControl
 
 
@@ -92,7 +92,7 @@ class JaxEngine(Engine):
     def argument(self, value: np.ndarray, dtype: DType) -> Any:
         if value.dtype.itemsize == 8:  # which programs take as 32 bits from those who did not enable more
             return self.asarray(value, dtype)
-        return np.array(value)  # of its own, since JAX reads it in place, and maybe after the call
+        return aligned_copy(value)  # of its own, since JAX reads it in place, and maybe after the call
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)

@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any
 
 import jax
+import numpy as np
 
 from dovetail.core.engine import Segment
 from dovetail.core.memory import BLOCK
@@ -41,6 +42,20 @@ def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
 def copied(value: Any) -> Any:
     """The array in memory of its own, by no program that would have to be compiled for its shape."""
     return jax.device_put(value, may_alias=False)
+
+
+ALIGNED = 64  # bytes: where an array begins at a multiple of them, JAX reads it in place; else it makes a copy
+LARGE = 2**18  # bytes from which a copy takes longer than to align one
+
+
+def aligned_copy(value: np.ndarray) -> np.ndarray:
+    """The array in memory of its own; where that saves time, JAX makes no copy of it."""
+    if value.nbytes < LARGE:
+        return np.array(value)
+    memory = np.empty(value.nbytes + ALIGNED, np.uint8)
+    copy = np.ndarray(value.shape, value.dtype, memory, -memory.ctypes.data % ALIGNED)
+    copy[...] = value
+    return copy
 
 
 class Executable:
