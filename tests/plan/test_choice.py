@@ -187,6 +187,23 @@ def test_one_call_that_was_not_disturbed_is_enough_to_go_on(monkeypatch):
 
 
 @needs_two
+def test_one_call_of_many_that_takes_no_time_is_not_enough(monkeypatch):
+    """As one after a pause, on an engine that computes in the background."""
+    slow = ENGINES[1]
+    clock = Clock(monkeypatch, **{slow: 5.0})
+    run = choice.Candidate.run
+    trials = 2 * (choice.WARM + choice.TRIAL)
+
+    def paused(candidate, arguments):
+        clock.seconds[slow] = 0.01 if clock.ran.count(slow) in (trials - 1, trials + choice.WARM) else 5.0
+        return run(candidate, arguments)
+
+    monkeypatch.setattr(choice.Candidate, "run", paused)
+    settled(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
+    assert clock.ran.count(slow) == trials + choice.WARM + choice.TURN
+
+
+@needs_two
 def test_sessions_choose_too(monkeypatch):
     """Where their own engine is not named: variables go on as on one engine."""
     fastest = ENGINES[-1]

@@ -47,6 +47,10 @@ class Candidate:
         return statistics.median(self.times) if self.times else float("inf")
 
     @property
+    def lower_quartile(self) -> float:
+        return sorted(self.times)[len(self.times) // 4] if self.times else float("inf")
+
+    @property
     def measured(self) -> Measured:
         return Measured(self.engine, self.strategy, self.median, min(self.times), len(self.times))
 

@@ -14,7 +14,6 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -313,13 +312,14 @@ class Choice:
         return [c for c in self.candidates if not c.problem]
 
     def _near(self, candidates: Sequence[Candidate], times: float, seconds: float = 0.0) -> list[Candidate]:
-        """Those of which a call took at most so many times as long as those of the best, or at most so many seconds.
+        """Those of which calls took at most so many times as long as those of the best, or at most so many seconds.
 
-        One call is enough: other programs may disturb some of the few that there were.
+        A quarter of the calls is enough: other programs may disturb the rest of the few that there were.  One of many
+        is not: where an engine computes in the background, a call after a pause takes next to no time.
         """
         fit = [c for c in candidates if not c.problem]
         most = max(times * min(c.median for c in fit), seconds)
-        return [c for c in fit if min(c.times, default=inf) <= most]
+        return [c for c in fit if c.lower_quartile <= most]
 
     def _simpler_than(self, candidate: Candidate, first: Candidate) -> list[Candidate]:
         """Those whose place it takes only with a lead: the first, and of a plan of two engines the best of one."""
