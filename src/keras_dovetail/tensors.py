@@ -91,7 +91,7 @@ def convert_to_numpy(x: Any) -> np.ndarray:
 def each_leaf(function: Callable[[Any], Any], value: Any) -> Any:
     """What a function gives for each leaf, in the same structure.
 
-    It is `keras.tree.map_structure`, and takes a tenth of the time for arrays and tuples of them, as most batches are.
+    It is `keras.tree.map_structure`, and quicker for arrays and tuples of them, as most batches are.
 
     Example:
         >>> each_leaf(lambda v: None if v is None else v.shape, (np.zeros(2), {"weights": None}))
