@@ -111,7 +111,7 @@ class Pace:
             self._compare(size, min(statistics.fmean(times[a:b]) for a, b in itertools.pairwise(marks)))
         if not self.is_settled and size == 1 and self._asks is None and self._has_room:
             pays = max(self._known, self._done) * self._single / 2 > WAITED * times[0]
-            self._asks = True if pays else None
+            self._asks = pays or None
 
     def __str__(self) -> str:
         """What was measured; "" before groups were."""
