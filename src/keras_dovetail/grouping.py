@@ -25,6 +25,9 @@ STEPS, GROUPS = (2, 6, 10), (1, 2, 3)
 # Of the time that making a program takes, what training loses while another processor makes it.
 WAITED = 0.1 if (os.cpu_count() or 1) > 1 else 1.0
 LONG = 3e-3  # seconds: steps that take longer gain nothing
+LEAD = 0.95  # of the time of a single step, that one of a group may take at most
+CLEAR = 0.7  # the same where one turn tells; else they take turns, since other programs may have disturbed one of them
+TURNS = 3  # of each, at most
 SHOWN = 0.05  # seconds between two updates of a progress bar
 
 
@@ -33,7 +36,8 @@ class Pace:
 
     A group is another program, which takes about as long to make as that of a single step took; it is made in the
     background, while single steps go on.  So it is asked for when so many steps were run, or are known to come, that
-    half of their time is more than training loses by that; and not while epochs are too short for a group.
+    half of their time is more than training loses by that; and not while epochs are too short for a group.  Then groups
+    and single steps take turns, until one is clearly faster.
 
     Args:
         is_settled: whether it stays at one.
@@ -55,7 +59,8 @@ class Pace:
         self._known = 0  # steps that were run, or were known to come
         self._begun = 0  # steps that were run before this epoch
         self._has_room = False  # whether a group fits into an epoch
-        self._single = self._grouped = float("inf")  # seconds that a step took
+        self._single: list[float] = []  # seconds that a step took, in each turn
+        self._grouped: list[float] = []
         self._times: list[float] = []  # seconds that each step of each call took
         self._last = 0.0
 
@@ -91,7 +96,7 @@ class Pace:
         self.is_settled = self.is_settled or self.group < 2
 
     def ready(self) -> None:
-        """The program of a group is there."""
+        """The program of a group is there, and has its turn."""
         self._times, self.size = [], self.group
 
     def done(self, count: int, counts: bool = True) -> None:
@@ -110,24 +115,30 @@ class Pace:
                 return
             self._compare(size, min(statistics.fmean(times[a:b]) for a, b in itertools.pairwise(marks)))
         if not self.is_settled and size == 1 and self._asks is None and self._has_room:
-            pays = max(self._known, self._done) * self._single / 2 > WAITED * times[0]
+            pays = max(self._known, self._done) * self._single[0] / 2 > WAITED * times[0]
             self._asks = pays or None
 
     def __str__(self) -> str:
         """What was measured; "" before groups were."""
-        if self._grouped == math.inf:
+        if not self._grouped:
             return ""
-        times = f"{self._grouped * 1e3:.3g} ms a step, single steps {self._single * 1e3:.3g} ms"
-        return f"groups of {self.group} {'are taken' if self.size > 1 else 'are left out'}: {times}"
+        single, grouped = min(self._single) * 1e3, min(self._grouped) * 1e3
+        told = ("are taken" if self.size > 1 else "are left out") if self.is_settled else "take turns"
+        return f"groups of {self.group} {told}: {grouped:.3g} ms a step, single steps {single:.3g} ms"
 
     def _compare(self, size: int, seconds: float) -> None:
-        """A step in calls of this size takes so long."""
+        """A step in calls of this size took so long, in a turn of theirs."""
         if size == 1:
-            self._single = seconds
-            self.is_settled = seconds > LONG and not self.joins
+            self._single.append(seconds)
+            if self._grouped:
+                self.ready()
+            else:
+                self.is_settled = seconds > LONG and not self.joins
             return
-        self._grouped = seconds
-        self.size, self.is_settled = self.group if seconds < 0.9 * self._single else 1, True
+        self._grouped.append(seconds)
+        ratio = min(self._grouped) / min(self._single)
+        self.is_settled = len(self._grouped) == TURNS or not CLEAR < ratio < 1 / CLEAR
+        self._times, self.size = [], self.group if self.is_settled and ratio < LEAD else 1
 
 
 def _marks(size: int) -> tuple[int, ...]:

@@ -53,15 +53,35 @@ def replaced(owner, **values):
 
 
 def check_steps_are_grouped_where_that_is_faster():
-    cases = [(1e-3, 1e-4, 9000, True), (1e-3, 9.5e-4, 9000, False), (1e-3, 1e-4, 50, False), (1e-2, 1e-4, 9000, False)]
+    cases = [(1e-3, 1e-4, 9000, True), (1e-3, 9.7e-4, 9000, False), (1e-3, 1e-4, 50, False), (1e-2, 1e-4, 9000, False)]
     for single, grouped, count, is_faster in cases:
         clock, pace, seen = Clock(single, grouped), grouping.Pace(), []
         with replaced(grouping, time=clock):
             pace.start(count)
-            for _ in range(60):
+            for _ in range(100):
                 clock.run(pace, seen)
         assert (pace.size == grouping.SIZE) == is_faster, (single, grouped, count)
-    assert seen == [1] * 60
+    assert seen == [1] * 100
+
+
+def check_groups_and_single_steps_take_turns_where_they_are_near():
+    """What else the machine does in one of the turns does not tell."""
+    for lasts in ({1: 1.0, 32: 0.9}, {1: 1.0, 32: 0.97}):
+        for disturbed in (1, 32):
+            clock, pace, seen, told = Clock(*lasts.values()), grouping.Pace(), [], set()
+            with replaced(grouping, time=clock):
+                pace.start(9000)
+                while not pace.is_settled:
+                    is_first = seen.count(disturbed) < max(grouping._marks(disturbed))
+                    factor = 1.2 if is_first and disturbed == pace.size else 1.0
+                    clock.lasts = {size: seconds * factor * 1e-3 for size, seconds in lasts.items()}
+                    clock.run(pace, seen)
+                    told.add(str(pace).partition(":")[0])
+            turns = seen[seen.index(32) :]
+            single, grouped = (grouping.TURNS - 1) * grouping.STEPS[-1], grouping.TURNS * grouping.GROUPS[-1]
+            assert (turns.count(1), turns.count(32)) == (single, grouped)
+            assert (pace.size == 32) == (lasts[32] == 0.9), (lasts, disturbed)
+            assert "groups of 32 take turns" in told
 
 
 def check_steps_that_are_not_known_to_come_count_when_they_were_run():
