@@ -47,14 +47,23 @@ def test_show_what_is_not_there(capsys):
     assert "dovetail plan list" in capsys.readouterr().err
 
 
+def test_clear_one(capsys):
+    assert main(["plan", "clear", "abab"]) == 0
+    assert capsys.readouterr().out.startswith("forgot 1 of ") and [entry.key for entry in store.entries()] == KEYS[1:]
+    assert main(["plan", "clear", "abab"]) == 1
+    assert "'abab'" in capsys.readouterr().err
+
+
 def test_clear(capsys):
     assert main(["plan", "clear"]) == 0
     assert capsys.readouterr().out.startswith("forgot 2 of ")
-    assert main(["plan", "list"]) == 0
-    assert "nothing is kept in" in capsys.readouterr().out
+    for action in ("list", "show", "clear"):
+        assert main(["plan", action]) == 0
+        assert "nothing is kept in" in capsys.readouterr().out
 
 
 def test_where_nothing_is_kept(capsys, monkeypatch):
     monkeypatch.setenv(store.VARIABLE, "")
-    assert main(["plan", "list"]) == 0
-    assert f'{store.VARIABLE} is ""' in capsys.readouterr().out
+    for action in ("list", "show", "clear"):
+        assert main(["plan", action]) == 0
+        assert f'{store.VARIABLE} is ""' in capsys.readouterr().out

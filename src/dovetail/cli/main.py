@@ -70,7 +70,7 @@ PLAN_EXAMPLES = """\
 examples:
   dovetail plan list                             what is kept: graphs, and what was chosen for them
   dovetail plan show 3f2a                        all that was measured for the graph whose key begins so
-  dovetail plan clear                            forget it; graphs are measured again
+  dovetail plan clear                            forget it all; graphs are measured again
 
 It is kept in $DOVETAIL_CACHE, or in dovetail/plans in your folder of caches; DOVETAIL_CACHE="" keeps nothing.
 """
@@ -174,7 +174,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     plan.add_argument("action", choices=["list", "show", "clear"], help="what to do")
-    plan.add_argument("key", nargs="?", help="the first digits of an entry's key, for show (default: all)")
+    plan.add_argument("key", nargs="?", help="the first digits of an entry's key (default: all)")
     return top
 
 

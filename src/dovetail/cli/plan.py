@@ -13,24 +13,24 @@ SHORTEST = 8  # digits of a key that are shown, and are enough to name an entry
 
 def run(action: str, key: str | None) -> int:
     """Lists, shows or forgets what is kept; the exit status."""
-    if action == "clear":
-        print(f"forgot {store.clear()} of {store.folder()}")
+    if action == "clear" and (count := store.clear(key or "")):
+        print(f"forgot {count} of {store.folder()}")
         return 0
     found = [entry for entry in store.entries() if key is None or entry.key.startswith(key)]
-    if action == "list":
-        print(_listed(found))
-        return 0
-    for entry in found:
-        print(_shown(entry))
-    if not found:
+    if not found and key is not None:
         print(f"dovetail: nothing is kept under {key!r}; `dovetail plan list` shows what is.", file=sys.stderr)
-    return 0 if found else 1
+        return 1
+    if not found:
+        where = store.folder()
+        print(f'nothing is kept, since {store.VARIABLE} is ""' if where is None else f"nothing is kept in {where} yet")
+    elif action == "list":
+        print(_listed(found))
+    else:
+        print(*map(_shown, found), sep="\n")
+    return 0
 
 
 def _listed(found: list[Entry]) -> str:
-    if not found:
-        where = store.folder()
-        return f'nothing is kept, since {store.VARIABLE} is ""' if where is None else f"nothing is kept in {where} yet"
     rows = [["key", "graph", "arguments", "chosen", "ms a call", "of", "measured"]]
     for entry in found:
         best, *others = entry.ranking

@@ -154,14 +154,14 @@ def entries() -> Iterator[Entry]:
             yield entry
 
 
-def clear() -> int:
-    """Forgets what is kept; returns how many entries that were.
+def clear(key: str = "") -> int:
+    """Forgets what is kept, all of it or what keys that begin so name; returns how many entries that were.
 
     Raises:
         OSError: a file cannot be removed.
     """
     where = folder()
-    files = [] if where is None else _files(where)
+    files = [] if where is None else [path for path in _files(where) if path.stem.startswith(key)]
     for path in files:
         path.unlink(missing_ok=True)
     return len(files)
