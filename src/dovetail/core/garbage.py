@@ -24,14 +24,10 @@ def importing() -> Iterator[None]:
     """While libraries are imported; what they consist of is left out of garbage collections from then on.
 
     Else each full one looks through it, a third of a second for the objects of Keras and TensorFlow.  What a program
-    made before is left out, too, so this is for its beginning.
+    made before is left out, too, so this is for its beginning.  Garbage is collected before: imports leave next to
+    none, and a collection after them would look through it all.
     """
+    gc.collect()
     with no_garbage_collection():
         yield
-    leave_out()
-
-
-def leave_out() -> None:
-    """Leaves what there is, but for what is garbage now, out of garbage collections from now on."""
-    gc.collect()
     gc.freeze()
