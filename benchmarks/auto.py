@@ -20,6 +20,7 @@ import timeit
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ FLOPS = "operations of "  # and an action: asks for how many a step makes, of fl
 LARGE = 2048  # rows of the matrices by whose product the machine's rate is measured
 AGAIN, COUNTED = 0.5, 1.0  # seconds of a turn: until a process has its memory again, and those that count
 NEAREST = 2  # candidates that what is chosen is compared with once more
-TURNS, LASTS = 5, 10.0  # of each, at least, and seconds that they take
+TURNS = 3  # of each of these
 SETTLED = 2000  # epochs within which a choice must be settled
 
 
@@ -81,11 +82,7 @@ def serve(how: str) -> None:
         if action.startswith(FLOPS):
             print(json.dumps(actions[action]()), flush=True)
             continue
-        start = time.perf_counter()
-        steps = actions[action]()
-        seconds = (time.perf_counter() - start) / steps
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(json.dumps([seconds, peak, is_settled(function_of(model, action), task.steps)]), flush=True)
+        print(json.dumps([*_timed(actions[action]), is_settled(function_of(model, action), task.steps)]), flush=True)
 
 
 def function_of(model: Any, action: str) -> Any:
@@ -108,22 +105,36 @@ def _plans(function: Any) -> list[tuple[str, list[str]]]:
 
 
 def _rivals(function: Any, run: Callable[[], int]) -> dict[str, float]:
-    """Seconds a step of what is chosen, first, and of the candidates that were nearest, an epoch each in turn."""
+    """Seconds a step of what is chosen, first, and of the candidates that were nearest, which take turns."""
     choices = [plan for plan in function.plans if len(getattr(plan, "candidates", ())) > 1 and plan.is_settled]
     choice = choices[-1 if function.pace.size > 1 else 0]  # those of groups come last
     others = sorted((c for c in choice.candidates if c.times and c is not choice.chosen), key=lambda c: c.median)
     names = [c.name for c in [choice.chosen, *others[:NEAREST]]]
     found: dict[str, list[float]] = {name: [] for name in names}
-    end = time.perf_counter() + LASTS
-    while time.perf_counter() < end or len(found[names[-1]]) <= TURNS:
+    for _ in range(TURNS):
         for name in names:
             choice.take(name)
-            run()  # an engine that changed has arrays to move
-            start = time.perf_counter()
-            steps = run()
-            found[name].append((time.perf_counter() - start) / steps)
+            found[name] += [seconds for seconds, _ in _turn(partial(_timed, run))]
     choice.take(names[0])
-    return {name: statistics.median(times[1:]) for name, times in found.items()}
+    return {name: statistics.median(times) for name, times in found.items()}
+
+
+def _timed(run: Callable[[], int]) -> tuple[float, int]:
+    """Seconds a step of an epoch, and the most memory that the process had so far, in bytes."""
+    start = time.perf_counter()
+    steps = run()
+    seconds = (time.perf_counter() - start) / steps
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _turn(epoch: Callable[[], Any]) -> list[Any]:
+    """What the epochs of a turn give; those at first do not count, whose memory and caches others had meanwhile."""
+    for seconds in (AGAIN, COUNTED):
+        end = time.perf_counter() + seconds
+        found = [epoch()]
+        while time.perf_counter() < end:
+            found.append(epoch())
+    return found
 
 
 def _of_keras(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
@@ -237,14 +248,14 @@ def measure(name: str, rounds: int) -> dict[str, list[str]]:
             server = stack.enter_context(Server(backend, how, __file__, environment))
             server.ask(name)
             try:
-                seconds = json.loads(server.ask("first"))[0]
+                seconds = _ask(server, "first")[0]
             except RuntimeError:  # it cannot run the model
                 continue
             servers[place], first[place] = server, (time.perf_counter() - start, seconds)
         rows = {}
         for action in ("fit", "predict"):
             settle(servers[OURS], action)
-            for chosen, candidates in json.loads(servers[OURS].ask(f"{PLANS}{action}")):
+            for chosen, candidates in _ask(servers[OURS], f"{PLANS}{action}"):
                 tqdm.write("\n  ".join([f"{name}, {action}: {chosen}", *candidates]), file=sys.stderr)
             times: dict[str, list[float]] = {}
             memory, rates = {}, []
@@ -253,17 +264,17 @@ def measure(name: str, rounds: int) -> dict[str, list[str]]:
                 running = deque(servers)
                 running.rotate(-round_)
                 for place in running:
-                    found = _turn(servers[place], action)
-                    times.setdefault(place, []).extend(found)
-                    memory[place] = json.loads(servers[place].ask(action))[1]
+                    epochs = _turn(partial(_ask, servers[place], action))
+                    times.setdefault(place, []).extend(seconds for seconds, *_ in epochs)
+                    memory[place] = epochs[-1][1]
             counted = ("-", "-")  # where jax cannot run the model
             if COUNTING in servers:
-                operations = json.loads(servers[COUNTING].ask(f"{FLOPS}{action}"))
+                operations = _ask(servers[COUNTING], f"{FLOPS}{action}")
                 share = operations / statistics.median(times[OURS]) / max(rates)
                 counted = (f"{operations / 1e9:.3f}", f"{share:.0%}")
             rows[action] = [*_row(name, times, first, memory), *counted]
         for action, row in rows.items():  # last, since it takes memory
-            row.append(_against(json.loads(servers[OURS].ask(f"{RIVALS}{action}"))))
+            row.append(_against(_ask(servers[OURS], f"{RIVALS}{action}")))
     return rows
 
 
@@ -273,21 +284,16 @@ def _rate() -> float:
     return 2 * LARGE**3 / min(timeit.repeat(lambda: x @ x, number=1, repeat=5))
 
 
-def _turn(server: Server, action: str) -> list[float]:
-    """Seconds a step of some epochs; those at first do not count, whose memory and caches others had meanwhile."""
-    for seconds in (AGAIN, COUNTED):
-        end = time.perf_counter() + seconds
-        found = [json.loads(server.ask(action))[0]]
-        while time.perf_counter() < end:
-            found.append(json.loads(server.ask(action))[0])
-    return found
-
-
 def settle(server: Server, action: str) -> None:
     """Works until the third part of an answer says that all is settled."""
     for _ in tqdm(range(SETTLED), desc="measuring", file=sys.stderr, leave=False):
-        if json.loads(server.ask(action))[2]:
+        if _ask(server, action)[2]:
             return
+
+
+def _ask(server: Server, action: str) -> Any:
+    """What a process answers."""
+    return json.loads(server.ask(action))
 
 
 def _row(
