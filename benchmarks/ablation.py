@@ -9,20 +9,18 @@ ingredient.  They take turns of a second.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import resource
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from auto import AGAIN, COUNTED, function_of, is_settled, settle
-from processes import Server, command_line
-from timing import table
+from processes import Server, answer, command_line
+from timing import repeated, seconds_per_call, table
 from tqdm import tqdm
 
 from dovetail.core.engine_registry import AUTO
@@ -132,27 +130,17 @@ def serve(engine: str) -> None:
         "fit": functools.partial(model.fit, x, y, batch_size=task.batch, verbose=0, shuffle=False),
         "predict": functools.partial(model.predict, x, batch_size=task.batch, verbose=0),
     }
-    print("made", flush=True)
+    answer("made")
     for line in sys.stdin:
         action, run = line.strip(), actions[line.strip()]
-        _work(run, AGAIN)
+        repeated(run, AGAIN)
         faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        times = _work(run, COUNTED)
+        times = repeated(functools.partial(seconds_per_call, run, 1), COUNTED)
         used = resource.getrusage(resource.RUSAGE_SELF)
         steps = len(times) * task.steps
         seconds, faults = statistics.median(times) / task.steps, used.ru_minflt - faults
         is_done = is_settled(function_of(model, action), task.steps)
-        print(json.dumps([seconds, used.ru_maxrss * 1024, is_done, faults / steps]), flush=True)
-
-
-def _work(run: Callable[[], Any], seconds: float) -> list[float]:
-    """Seconds of each epoch, until they are as many together; at least of one."""
-    times: list[float] = []
-    while sum(times) < seconds:
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return times
+        answer([seconds, used.ru_maxrss * 1024, is_done, faults / steps])
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -173,7 +161,7 @@ def measure(name: str, model: str, engine: str, action: str, rounds: int) -> lis
         found: list[list[list[float]]] = [[], []]
         for round_ in range(rounds):
             for i in (0, 1) if round_ % 2 else (1, 0):
-                found[i].append(json.loads(servers[i].ask(action)))
+                found[i].append(servers[i].ask(action))
     times, faults = ([statistics.median(turn[k] for turn in turns) for turns in found] for k in (0, 3))
     ratio = statistics.median(without[0] / with_[0] for without, with_ in zip(*found, strict=True))
     peaks = [max(turn[1] for turn in turns) / 1e6 for turns in found]

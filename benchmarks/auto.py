@@ -10,7 +10,6 @@ memory; the share of the rate of a product of matrices; and what the candidate t
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import statistics
@@ -24,8 +23,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from processes import Server, command_line
-from timing import table
+from processes import Server, answer, command_line
+from timing import repeated, table
 from tqdm import tqdm
 
 from dovetail.core.memory import BLOCK
@@ -69,20 +68,20 @@ def serve(how: str) -> None:
     model, x, y = compiled(task)
     by_hand = {"by hand": BY_HAND.get(os.environ["KERAS_BACKEND"])}.get(how)
     actions = by_hand(model, task, x, y) if by_hand else _of_keras(model, task, x, y)
-    print("made", flush=True)
+    answer("made")
     for line in sys.stdin:
         action = line.strip()
         if action.startswith(PLANS):
-            print(json.dumps(_plans(function_of(model, action.removeprefix(PLANS)))), flush=True)
+            answer(_plans(function_of(model, action.removeprefix(PLANS))))
             continue
         if action.startswith(RIVALS):
             action = action.removeprefix(RIVALS)
-            print(json.dumps(_rivals(function_of(model, action), actions[action])), flush=True)
+            answer(_rivals(function_of(model, action), actions[action]))
             continue
         if action.startswith(FLOPS):
-            print(json.dumps(actions[action]()), flush=True)
+            answer(actions[action]())
             continue
-        print(json.dumps([*_timed(actions[action]), is_settled(function_of(model, action), task.steps)]), flush=True)
+        answer([*_timed(actions[action]), is_settled(function_of(model, action), task.steps)])
 
 
 def function_of(model: Any, action: str) -> Any:
@@ -129,12 +128,8 @@ def _timed(run: Callable[[], int]) -> tuple[float, int]:
 
 def _turn(epoch: Callable[[], Any]) -> list[Any]:
     """What the epochs of a turn give; those at first do not count, whose memory and caches others had meanwhile."""
-    for seconds in (AGAIN, COUNTED):
-        end = time.perf_counter() + seconds
-        found = [epoch()]
-        while time.perf_counter() < end:
-            found.append(epoch())
-    return found
+    repeated(epoch, AGAIN)
+    return repeated(epoch, COUNTED)
 
 
 def _of_keras(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
@@ -248,14 +243,14 @@ def measure(name: str, rounds: int) -> dict[str, list[str]]:
             server = stack.enter_context(Server(backend, how, __file__, environment))
             server.ask(name)
             try:
-                seconds = _ask(server, "first")[0]
+                seconds = server.ask("first")[0]
             except RuntimeError:  # it cannot run the model
                 continue
             servers[place], first[place] = server, (time.perf_counter() - start, seconds)
         rows = {}
         for action in ("fit", "predict"):
             settle(servers[OURS], action)
-            for chosen, candidates in _ask(servers[OURS], f"{PLANS}{action}"):
+            for chosen, candidates in servers[OURS].ask(f"{PLANS}{action}"):
                 tqdm.write("\n  ".join([f"{name}, {action}: {chosen}", *candidates]), file=sys.stderr)
             times: dict[str, list[float]] = {}
             memory, rates = {}, []
@@ -264,17 +259,17 @@ def measure(name: str, rounds: int) -> dict[str, list[str]]:
                 running = deque(servers)
                 running.rotate(-round_)
                 for place in running:
-                    epochs = _turn(partial(_ask, servers[place], action))
+                    epochs = _turn(partial(servers[place].ask, action))
                     times.setdefault(place, []).extend(seconds for seconds, *_ in epochs)
                     memory[place] = epochs[-1][1]
             counted = ("-", "-")  # where jax cannot run the model
             if COUNTING in servers:
-                operations = _ask(servers[COUNTING], f"{FLOPS}{action}")
+                operations = servers[COUNTING].ask(f"{FLOPS}{action}")
                 share = operations / statistics.median(times[OURS]) / max(rates)
                 counted = (f"{operations / 1e9:.3f}", f"{share:.0%}")
             rows[action] = [*_row(name, times, first, memory), *counted]
         for action, row in rows.items():  # last, since it takes memory
-            row.append(_against(_ask(servers[OURS], f"{RIVALS}{action}")))
+            row.append(_against(servers[OURS].ask(f"{RIVALS}{action}")))
     return rows
 
 
@@ -287,13 +282,8 @@ def _rate() -> float:
 def settle(server: Server, action: str) -> None:
     """Works until the third part of an answer says that all is settled."""
     for _ in tqdm(range(SETTLED), desc="measuring", file=sys.stderr, leave=False):
-        if _ask(server, action)[2]:
+        if server.ask(action)[2]:
             return
-
-
-def _ask(server: Server, action: str) -> Any:
-    """What a process answers."""
-    return json.loads(server.ask(action))
 
 
 def _row(

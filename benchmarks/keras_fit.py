@@ -8,12 +8,11 @@ is the best epoch of each; the first, which traces and compiles, is in a table o
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from contextlib import ExitStack
 
-from processes import Server, command_line
+from processes import Server, answer, command_line
 from timing import table
 from tqdm import tqdm
 
@@ -41,14 +40,14 @@ def serve(engine: str) -> None:
         if action in TASKS:
             task = TASKS[action]
             model, x, y = compiled(task)
-            print("made", flush=True)
+            answer("made")
             continue
         start = time.perf_counter()
         if action == "fit":
             model.fit(x, y, batch_size=task.batch, verbose=0, shuffle=False)
         else:
             model.predict(x, batch_size=task.batch, verbose=0)
-        print(json.dumps((time.perf_counter() - start) / task.steps), flush=True)
+        answer((time.perf_counter() - start) / task.steps)
 
 
 # -- the comparison ---------------------------------------------------------------------------------------------------
@@ -65,7 +64,7 @@ def measure(name: str, epochs: int) -> dict[tuple[str, str, str], list[float]]:
             for epoch in tqdm(range(epochs + 1), desc=f"{name}, {action}", file=sys.stderr):
                 start = epoch % len(PLACES)
                 for place in PLACES[start:] + PLACES[:start]:
-                    found.setdefault((action, *place), []).append(float(servers[place].ask(action)))
+                    found.setdefault((action, *place), []).append(servers[place].ask(action))
     return found
 
 

@@ -1,8 +1,9 @@
-"""Scripts that compare processes: each is its own server, which holds a model and answers a line for a line."""
+"""Scripts that compare processes: each is its own server, which holds a model and answers lines with lines of JSON."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -26,10 +27,10 @@ class Server:
         """The answer to one line."""
         self._process.stdin.write(f"{action}\n")  # type: ignore[union-attr]  # a pipe
         self._process.stdin.flush()  # type: ignore[union-attr]
-        answer = self._process.stdout.readline()  # type: ignore[union-attr]
-        if not answer:
+        line = self._process.stdout.readline()  # type: ignore[union-attr]
+        if not line:
             raise RuntimeError(f"the process of {self._process.args} ended.")
-        return answer.strip()
+        return json.loads(line)
 
     def __enter__(self) -> Server:
         return self
@@ -37,6 +38,11 @@ class Server:
     def __exit__(self, *error: Any) -> None:
         self._process.stdin.close()  # type: ignore[union-attr]
         self._process.wait()
+
+
+def answer(value: Any) -> None:
+    """What a server says to a line that came in."""
+    print(json.dumps(value), flush=True)
 
 
 def command_line(

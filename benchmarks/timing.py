@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass
@@ -27,6 +28,15 @@ def seconds_per_call(function: Callable[[], object], calls: int) -> float:
     for _ in range(calls):
         function()
     return (time.perf_counter() - start) / calls
+
+
+def repeated(function: Callable[[], Any], seconds: float) -> list[Any]:
+    """What calls give, one after the other for so many seconds; at least of one."""
+    end = time.perf_counter() + seconds
+    found = [function()]
+    while time.perf_counter() < end:
+        found.append(function())
+    return found
 
 
 def calls_for(function: Callable[[], object], seconds: float) -> int:
