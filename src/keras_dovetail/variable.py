@@ -14,7 +14,7 @@ import dovetail
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.recording import building, not_building, record_on
 from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
-from dovetail.graph.trace import read_variable
+from dovetail.graph.trace import assign_any, read_variable
 from keras_dovetail.phase import assigned
 from keras_dovetail.scopes import computing
 from keras_dovetail.tensors import convert_to_tensor
@@ -82,11 +82,12 @@ class Variable(KerasVariable):
         if self._value is None:
             return
         graph = _recording_graph() if is_recorded(value) else None
-        if graph is not None:
-            graph.assigned_by_runs(self._value)
-            value = assigned(value, self._current)
-        with nullcontext() if graph is None or building.graphs else graph.as_default():
+        if graph is None:
             self._value.assign(value)
+            return
+        self._value.check_shape(value)
+        with nullcontext() if building.graphs else graph.as_default():
+            assign_any(building.graphs[-1], self._value, assigned(value, self._current), in_order=True)
 
     def assign_add(self, value: Any) -> Any:
         """Adds to the variable; returns the new value."""

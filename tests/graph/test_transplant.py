@@ -36,7 +36,6 @@ class Stateful:
 # overrides; how many of the target's tensors stand for the eager Tensor, which it used before
 MODES = {
     Variables.KEEP: ("", "", "", "ReadVariableOp", "ReadVariableOp", "AssignVariableOp", {}, 2),
-    Variables.COLLECT: ("", "wv", "", "ReadVariableOp", "ReadVariableOp", "Tanh", {}, 2),
     Variables.INPUTS: ("vw", "wv", "", "Placeholder", "Placeholder", "Tanh", {}, 2),
     Variables.READ: ("vw", "wv", "wv", "IdentityN", "ReadVariableOp", "Tanh", {"Tanh": "Around"}, 1),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
 from typing import Any
 
 from dovetail.autodiff import reverse
@@ -47,31 +49,53 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
     for tensor in (*sources, *targets):
         if not tensor.dtype.is_differentiable:
             raise op_error(TypeError, "gradients", f"{tensor!r} has no gradient; cast it to a float.")
-    points = [_point(graph, x) for x in sources]
     given = flatten_like(structure, grad_ys)
     with graph.as_default():
         stopped = {t.op for t in flatten(stop_gradients)[0]}
-        nodes = [op for op in between(targets, [p for p in points if p is not None]) if op not in stopped]
         seeds = [(y, reverse.seed(y, g)) for y, g in zip(targets, given, strict=True)]
-        return reverse.backward(reversed(nodes), seeds, points)
+        return _through(targets[0].op.graph, seeds, sources, stopped) if targets else [None] * len(sources)
 
 
-def _point(graph: Graph, source: Any) -> Any:
-    """The tensor of the graph that stands for a source; None where the graph does not use it."""
+def _through(graph: Graph, seeds: list[tuple[Any, Any]], sources: list[Any], stopped: set[Operation]) -> list[Any]:
+    """The gradients that the seeds' tensors, which are of one graph, hand on to the sources.
+
+    In a body of control flow they also go through what it takes of the graph around it.
+    """
+    points = [_points(graph, x) for x in sources]
+    taken = [(outer, own) for outer, own in graph.captures.items() if type(outer) is GraphTensor]
+    flat = [*(p for found in points for p in found), *(own for _, own in taken)]
+    nodes = [op for op in between([y for y, _ in seeds], flat) if op not in stopped]
+    gradients = dict(zip(map(id, flat), reverse.backward(reversed(nodes), seeds, flat), strict=True))
+    found = [_sum(gradients[id(p)] for p in of_source) for of_source in points]
+    outside = [(outer, g) for outer, own in taken if (g := gradients[id(own)]) is not None]
+    if not outside:
+        return found
+    around = _through(outside[0][0].op.graph, outside, sources, stopped)
+    return [_sum(pair) for pair in zip(found, around, strict=True)]
+
+
+def _sum(gradients: Iterable[Any]) -> Any:
+    """The sum of those that are not None; None if all are."""
+    return functools.reduce(lambda a, b: a if b is None else b if a is None else a + b, gradients, None)
+
+
+def _points(graph: Graph, source: Any) -> list[Any]:
+    """The tensors of a graph that stand for a source; none where the graph does not use it."""
     if type(source) is GraphTensor:
-        return source
+        return [source] if source.op.graph is graph else []
     if type(source) is Tensor:
-        return graph.closures.get(source, graph.captures.get(source))
-    return _read_of(graph, source)
+        found = graph.closures.get(source, graph.captures.get(source))
+    elif graph.records_effects:  # state stops gradients: they go to the variable, not to what was assigned
+        return [op.outputs[0] for op in graph.operations if op.type in _OF_VARIABLES and op.attrs["variable"] is source]
+    else:
+        found = graph.state.inputs.get(source)
+        if found is None:
+            reads = (op for op in graph.operations if op.type == "ReadVariableOp" and op.attrs["variable"] is source)
+            found = next((op.outputs[0] for op in reads), None)
+    return [] if found is None else [found]
 
 
-def _read_of(graph: Graph, variable: Any) -> Any:
-    if variable in graph.state.inputs:
-        return graph.state.inputs[variable]
-    return next(
-        (op.outputs[0] for op in graph.operations if op.type == "ReadVariableOp" and op.attrs["variable"] is variable),
-        None,
-    )
+_OF_VARIABLES = ("ReadVariableOp", "AssignVariableOp")
 
 
 def between(targets: list[Any], sources: list[Any]) -> list[Operation]:

@@ -67,12 +67,9 @@ def recorded_update(graph: SessionGraph, variable: Variable, value: Any, op: Any
         problem = "what is computed only in a branch or a loop cannot update a variable: use K.switch on the value"
         raise ValueError(f"{problem} instead.")
     value = trace.to_graph(value, variable.dtype, graph, OPS["AssignVariableOp"])
-    following = value if op is None else op(trace.read_variable(graph, variable), value)
+    following = value if op is None else op(trace.read_for_update(graph, variable), value)
     variable.check_shape(following)
-    assignment = trace.add_assignment(graph, variable, following)
-    if op is not None:
-        graph.note_change(assignment, op)
-    return assignment.outputs[0]
+    return trace.add_assignment(graph, variable, following).outputs[0]
 
 
 def in_default_graph(x: Any) -> bool:

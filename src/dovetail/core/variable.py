@@ -281,9 +281,7 @@ class Variable(Operators):
                 return self._assign_changed(change, delta)
         operand = delta.read() if isinstance(delta, Variable) else delta  # before: a thread holds one guard at a time
         if building.graphs:
-            value = change(self.read(), operand)
-            self.check_shape(value)
-            return provided.assign(building.graphs[-1], self, value, change)
+            return provided.assign(building.graphs[-1], self, operand, change)
         return self.guard.holding(lambda: self.assign(change(self.read(), operand)))
 
     def delete(self) -> None:

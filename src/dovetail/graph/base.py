@@ -24,11 +24,10 @@ from dovetail.graph.outputs import Outputs
 from dovetail.graph.pins import Pins
 from dovetail.graph.reach import reach
 from dovetail.graph.spans import Span, computes
-from dovetail.ops.control.plumbing import EFFECTS
+from dovetail.ops.control.plumbing import EFFECTS, INPUTS
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
-    from dovetail.core.variable import Variable
     from dovetail.graph.ir import Graph
 
 
@@ -41,6 +40,7 @@ class State:
         unread: the variables that were not read since they were assigned.
         inputs: variable → its value at the start; in a subgraph the input that stands for it.
         last: variable → the operation that assigned it last.
+        ordered: the variables that were assigned in program order though the graph, or one around, records effects.
     """
 
     def __init__(self) -> None:
@@ -49,6 +49,7 @@ class State:
         self.unread: set[Any] = set()
         self.inputs: dict[Any, GraphTensor] = {}
         self.last: dict[Any, Operation] = {}
+        self.ordered: set[Any] = set()
 
     def keep(self, variable: Any) -> None:
         """Where an edit that is going on fails, what is known of a variable will be what it is now."""
@@ -74,6 +75,7 @@ class State:
         copy.assigned, copy.unread = dict(self.assigned), set(self.unread)
         copy.inputs = {v: mapped[t] for v, t in self.inputs.items() if t in mapped}
         copy.last = {v: mapped[op.outputs[0]].op for v, op in self.last.items() if op.outputs[0] in mapped}
+        copy.ordered = set(self.ordered)
         return copy
 
     def forget(self, operation: Operation) -> None:
@@ -113,6 +115,7 @@ class GraphBase(Pins):
     is_final = False
     stand_ins: list[tuple[Any, GraphTensor]] | None = None
     arrays_follow = False  # see `Operators`
+    records_effects = False  # see `effects`
     touched: list[Operation] | None = None
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
@@ -137,6 +140,7 @@ class GraphBase(Pins):
         self._overrides: dict[str, str] = {}
         self.span: Span | None = None  # that of new operations
         self._control: tuple[Operation, ...] = ()  # what new operations wait for
+        self.in_order: list[Operation] | None = None  # see `trace.in_program_order`
 
     # building
 
@@ -186,13 +190,14 @@ class GraphBase(Pins):
         made_for = self._made_for if like is None else like
         if made_for is not None:
             operation._origin = made_for.origin
-        if (inputs or not operation.outputs) and (self._control or like is not None):
+        takes_control = op.name not in INPUTS or (self.records_effects and op.name == "ReadVariableOp")
+        if takes_control and (self._control or like is not None):
             waits = (*self._control, *(() if like is None else like.control_inputs), *waits)
         if waits:
             operation._control_inputs = {other: None for other in waits if not other.is_removed}
         before = self._cursors[-1].place(operation) if self._cursors else None
         self._attach(operation, before)
-        if op.name in EFFECTS and not self.defers(attrs["variable"]):
+        if op.name in EFFECTS and not self.records_effects:
             self.edited()
         return operation
 
@@ -436,19 +441,6 @@ class GraphBase(Pins):
 
     def take_notes(self, other: GraphBase, copies: Mapping[Operation, Operation]) -> None:
         """Takes over what another graph, of which this is a copy, notes of its operations besides what they are."""
-
-    def defers(self, variable: Variable) -> bool:
-        """Whether what is recorded after an assignment of a variable reads the value of before."""
-        return False
-
-    def done_with(self, operations: Iterable[Operation]) -> list[Operation]:
-        """The assignments that are done whenever some operations are: those of counters that they read."""
-        read = [op.attrs["variable"] for op in operations if op.type == "ReadVariableOp"]
-        return [self.state.last[v] for v in read if v.is_counter and v in self.state.last]
-
-    def change_of(self, assignment: Operation) -> tuple[Callable[[Any, Any], Any], GraphTensor] | None:
-        """For an assignment that changes the value by another: how, and by which tensor, if the graph knows it."""
-        return None
 
     def _check_own_inputs(self) -> None:
         """Refuses to change the inputs of a graph that an operation gives them."""

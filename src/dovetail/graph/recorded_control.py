@@ -20,6 +20,7 @@ from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.graph import trace
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
+from dovetail.ops.control.plumbing import EFFECTS
 from dovetail.ops.control.subgraphs import settled_body
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class RecordedControl(Control):
         if not branches[0].outputs:
             return []
         with graph.as_default():
-            inputs = (*closure.state(), *closure.constants())
+            condition = _as_graph_tensor(condition, graph)
+            inputs = (*closure.state(), *closure.constants([condition]))
             return closure.record("If", [condition, inputs, *branches])
 
     def while_loop(
@@ -54,7 +56,7 @@ class RecordedControl(Control):
         _cast_outputs([test], [promote([bool])])
         closure = _Closure(graph, [step], [test], len(init))
         with graph.as_default():
-            carried, constants = (*init, *closure.state()), tuple(closure.constants())
+            carried, constants = (*init, *closure.state()), tuple(closure.constants(init))
             return closure.record("While", [carried, constants, test, step, limit])
 
     def scan(
@@ -73,7 +75,7 @@ class RecordedControl(Control):
         if not traced.outputs:
             return [], []
         with graph.as_default():
-            carried, constants = (*first, *closure.state()), tuple(closure.constants())
+            carried, constants = (*first, *closure.state()), tuple(closure.constants([*first, *xs]))
             found = closure.record("Scan", [carried, xs, constants, traced, length, reverse])
         return found[: len(first)], found[len(first) :]
 
@@ -131,6 +133,7 @@ def _trace_into(graph: Graph, specs: dict[str, TensorSpec], function: Callable[.
     with record_on(tape.eager_only() for tape in recording.tapes), graph.as_default():
         results = function(*[graph.placeholder(spec, name) for name, spec in specs.items()])
         graph.outputs = [_as_graph_tensor(v, graph) for v in results]
+        trace.settle_effects(graph)
 
 
 def _loop_body(
@@ -181,6 +184,7 @@ class _Closure:
         self._captured = dict.fromkeys(t for g in subgraphs for t in g.captures)
         self._assigned = dict.fromkeys(v for g in bodies for v in g.state.assigned)
         self._read = dict.fromkeys(v for g in subgraphs for v in g.state.inputs if v not in self._assigned)
+        self._ordered = {v for g in bodies for v in g.state.ordered}
         for subgraph in bodies:
             last = [trace.read_variable(subgraph, v) for v in self._assigned]
             subgraph.outputs[carried:carried] = last
@@ -200,19 +204,25 @@ class _Closure:
 
     def state(self) -> list[GraphTensor]:
         """The values of the assigned variables before the operation."""
-        return [trace.read_variable(self.graph, v) for v in self._assigned]
+        return [trace.read_for_update(self.graph, v) for v in self._assigned]
 
-    def constants(self) -> list[GraphTensor]:
-        """What is captured, and the values of variables that are only read."""
+    def constants(self, others: Sequence[GraphTensor]) -> list[GraphTensor]:
+        """What is captured, and the values of variables that are only read, as they are where all inputs are there.
+
+        Args:
+            others: the other inputs of the operation.
+        """
         captured = [trace.to_graph(t, t.dtype, self.graph, OPS["Identity"]) for t in self._captured]
-        return captured + [trace.read_variable(self.graph, v) for v in self._read]
+        before = [t.op for t in (*others, *captured)]
+        is_ordered = self._read and self.graph.records_effects and any(op.type in EFFECTS for op in reach(before))
+        with self.graph.control_dependencies(before if is_ordered else ()):
+            return captured + [trace.read_variable(self.graph, v) for v in self._read]
 
     def record(self, op: str, values: list[Any]) -> list[GraphTensor]:
         """Adds the operation, assigns the variables their new values, and gives the other results."""
         found = list(trace.record(OPS[op], values))
         ends = self._carried + len(self._assigned)
         for variable, value in zip(self._assigned, found[self._carried : ends], strict=True):
-            assignment = trace.assign_variable(self.graph, variable, value)
-            if self.graph.defers(variable):
-                self.graph.note_belonging(value.op, assignment)  # type: ignore[attr-defined]  # it is a session graph
+            assign = trace.assign_in_order if variable in self._ordered else trace.assign_variable
+            assign(self.graph, variable, value, with_value=True)
         return found[: self._carried] + found[ends:]

@@ -7,7 +7,8 @@ as inputs, and variables become inputs and outputs, so a subgraph is pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,9 +39,11 @@ from dovetail.core.value_kinds import (
     static_shape,
 )
 from dovetail.core.variable import STATE
+from dovetail.graph.effects import needed_for, new_history, thread
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
 from dovetail.graph.taken import bring_in, holder_of
+from dovetail.ops.control.plumbing import INPUTS
 
 if TYPE_CHECKING:
     from dovetail.core.control_flow import Control
@@ -402,7 +405,56 @@ def _check_pure(op: Op, body: Graph) -> None:
 
 
 def read_variable(graph: Graph, variable: Any) -> GraphTensor:
-    """The value of a variable at this point of the program."""
+    """The value of a variable at this point of the program; where effects are recorded, as a run may read it."""
+    value = _recorded_read(graph, variable) if graph.records_effects else _value_here(graph, variable)
+    for tape in recording.tapes:
+        tape.record_read(variable, value)
+    return value
+
+
+def read_for_update(graph: Graph, variable: Any) -> GraphTensor:
+    """The value of a variable for an assignment that is recorded next: no run assigns it between the two."""
+    with in_program_order(graph):
+        return read_variable(graph, variable)
+
+
+@contextmanager
+def in_program_order(graph: Graph) -> Iterator[list[Operation]]:
+    """Let a run read variables at the place of the program where the `with` block records that, behind all before it.
+
+    Yields:
+        The reads and assignments that are recorded in the block, where the graph records effects.
+    """
+    outside, graph.in_order = graph.in_order, []
+    found = graph.in_order
+    try:
+        yield found
+    finally:
+        graph.in_order = outside
+        if outside is not None:
+            outside += found
+
+
+def _recorded_read(graph: Graph, variable: Any) -> GraphTensor:
+    """A read as an operation; one for all reads that wait for nothing."""
+    state, in_order = graph.state, graph.in_order is not None
+    last = state.last.get(variable)
+    is_shared = not (in_order or last or graph._control)
+    value = state.values.get(variable) if is_shared else None
+    if value is None:
+        spec, attrs = TensorSpec(variable.shape, variable.dtype), {"variable": variable, "in_order": in_order}
+        name, waits = f"{variable.op_name}/Read", () if last is None else (last,)
+        value = graph.add(_READ, [], attrs, [spec], (None, None), name, waits=waits).outputs[0]
+        if is_shared:
+            state.keep(variable)
+            state.values[variable] = value
+    if graph.in_order is not None:
+        graph.in_order.append(value.op)
+    return value
+
+
+def _value_here(graph: Graph, variable: Any) -> GraphTensor:
+    """The tensor that is a variable's value at this point of the program."""
     state = graph.state
     holder = None if variable in state.assigned else holder_of(graph, variable)
     if holder is not None:
@@ -413,10 +465,8 @@ def read_variable(graph: Graph, variable: Any) -> GraphTensor:
     if value is None:
         value = state.values[variable] = _first_value(graph, variable)
     elif variable in state.unread:
-        value = state.values[variable] = _with_new_history(value, _first_value(graph, variable))
+        value = state.values[variable] = new_history(value, _first_value(graph, variable))
     state.unread.discard(variable)
-    for tape in recording.tapes:
-        tape.record_read(variable, value)
     return value
 
 
@@ -425,37 +475,30 @@ def _first_value(graph: Graph, variable: Any) -> GraphTensor:
     value = graph.state.inputs.get(variable)
     if value is None:
         if graph.outer is not None:
-            _check_open(graph, variable, OPS["ReadVariableOp"])
+            _check_open(graph, variable, _READ)
             outside = read_variable(graph.outer, variable)
             value = graph.placeholder(outside.spec, variable.op_name)
         else:
-            spec = TensorSpec(variable.shape, variable.dtype)
-            name = f"{variable.op_name}/Read"
-            value = graph.add(OPS["ReadVariableOp"], [], {"variable": variable}, [spec], (None,), name).outputs[0]
+            spec, attrs = TensorSpec(variable.shape, variable.dtype), {"variable": variable, "in_order": False}
+            value = graph.add(_READ, [], attrs, [spec], (None, None), f"{variable.op_name}/Read").outputs[0]
         graph.state.inputs[variable] = value
     return value
 
 
-def _with_new_history(assigned: GraphTensor, first: GraphTensor) -> GraphTensor:
-    """An assigned value as it is read: state stops gradients, so they go to the variable, not to what was assigned."""
-    specs = [assigned.spec, first.spec]
-    operation = append(assigned.graph, OPS["IdentityN"], [(assigned, first)], specs, None)
-    operation.gradient_function = _gradient_of_variable
-    return operation.outputs[0]
+def assign_variable(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> Operation | None:
+    """Gives a variable a value from this point of the program on; where effects are recorded, whenever a run does that.
 
-
-def _gradient_of_variable(node: Operation, gradient: Any, _: Any) -> tuple[None, Any]:
-    return None, gradient
-
-
-def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> Operation | None:
-    """Gives a variable a value from this point of the program on; in a session graph, where a run does that.
+    Args:
+        graph: where it is recorded.
+        variable: what is assigned.
+        value: a tensor of the graph.
+        with_value: where effects are recorded, whether each run does it that computes what makes the value.
 
     Returns:
-        The operation, of a graph that is in no other.
+        The operation, of a graph that is in no other, or that records effects.
     """
-    if graph.defers(variable):
-        return add_assignment(graph, variable, value)
+    if graph.records_effects:
+        return add_assignment(graph, variable, value, with_value)
     holder = holder_of(graph, variable)
     if holder is not None:
         problem = (
@@ -467,19 +510,56 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor) -> Operatio
     if graph.outer is None:
         operation = add_assignment(graph, variable, value)
         graph.state.keep(variable)
-        if variable in graph.state.last:
-            operation.add_control_input(graph.state.last[variable])
-        graph.state.last[variable] = operation
+        _put_last(graph, variable, operation)
     graph.state.values[variable] = value
     graph.state.assigned[variable] = None
     graph.state.unread.add(variable)
     return operation
 
 
-def add_assignment(graph: Graph, variable: Any, value: GraphTensor) -> Operation:
+def assign_in_order(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> None:
+    """Gives a variable a value from this point of the program on, also where effects are recorded.
+
+    There each run that reads the variable does it; what is recorded later reads what was assigned.
+    """
+    operation = assign_variable(graph, variable, value, with_value)
+    graph.state.ordered.add(variable)
+    if graph.records_effects and operation is not None:
+        graph.state.keep(variable)
+        _put_last(graph, variable, operation)
+        graph.edited()
+
+
+def _put_last(graph: Graph, variable: Any, assignment: Operation) -> None:
+    """Lets an assignment wait for the one before it."""
+    if variable in graph.state.last:
+        assignment.add_control_input(graph.state.last[variable])
+    graph.state.last[variable] = assignment
+
+
+def add_assignment(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> Operation:
     """The operation that assigns, which nothing else of the graph knows."""
-    attrs, name = {"variable": variable}, f"{variable.op_name}/Assign"
-    return graph.add(OPS["AssignVariableOp"], [value], attrs, [value.spec], (SINGLE, None), name)
+    attrs, name = {"variable": variable, "with_value": with_value}, f"{variable.op_name}/Assign"
+    operation = graph.add(_ASSIGN, [value], attrs, [value.spec], (SINGLE, None, None), name)
+    if graph.in_order is not None:
+        graph.in_order.append(operation)
+    return operation
+
+
+def settle_effects(graph: Graph) -> None:
+    """Makes a subgraph whose effects were recorded a pure one, of what its outputs need.
+
+    Its state is then as if it had been traced: variables are inputs, and have values at the end.
+    """
+    if not graph.records_effects:
+        return
+    needed = set(needed_for(graph, graph.outputs))
+    graph.discard(op for op in graph.operations if op not in needed and op.type not in INPUTS)
+    state = graph.state
+    state.values, state.last = {}, {}
+    graph.records_effects = False
+    state.values = thread(graph, keeps_gradients=True)
+    state.assigned, state.unread = dict.fromkeys(state.values), set(state.values)
 
 
 # -- tracing whole functions ------------------------------------------------------------------------------------------
@@ -495,23 +575,29 @@ def trace(
     return graph, result
 
 
-def assign_any(graph: Any, variable: Any, value: Any, change: Callable[[Any, Any], Any] | None = None) -> Any:
+def assign_any(
+    graph: Any, variable: Any, value: Any, change: Callable[[Any, Any], Any] | None = None, in_order: bool = False
+) -> Any:
     """Gives a variable any value from this point of the program on.
 
     Args:
-        graph, variable, value: as of `assign_variable`.
-        change: what made the value, of that of the variable and another.
+        graph, variable: as of `assign_variable`.
+        value: the value, or what `change` makes it of.
+        change: takes the variable's value, and `value`; where effects are recorded, nothing is assigned in between.
+        in_order: whether it is done as by `assign_in_order`; so it is for what counts random draws.
 
     Returns:
-        The variable; in a session graph the tensor of its next value.
+        The variable; where effects are recorded, the tensor of its next value.
     """
-    tensor = to_graph(value, variable.dtype, graph, OPS["AssignVariableOp"])
-    operation = assign_variable(graph, variable, tensor)
-    if operation is None or not graph.defers(variable):
-        return variable
     if change is not None:
-        graph.note_change(operation, change)
-    return operation.outputs[0]
+        value = change(read_for_update(graph, variable), value)
+        variable.check_shape(value)
+    tensor = to_graph(value, variable.dtype, graph, _ASSIGN)
+    if in_order or variable.is_counter:
+        assign_in_order(graph, variable, tensor)
+        return variable
+    operation = assign_variable(graph, variable, tensor)
+    return operation.outputs[0] if operation is not None and graph.records_effects else variable
 
 
 class _GraphKind(ValueKind):
@@ -544,6 +630,7 @@ class _GraphKind(ValueKind):
         return value.op
 
 
+_READ, _ASSIGN = OPS["ReadVariableOp"], OPS["AssignVariableOp"]
 GRAPH = provided.graph_kind = _GraphKind()
 register(GraphTensor, GRAPH)
 

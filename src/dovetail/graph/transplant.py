@@ -34,7 +34,6 @@ class Variables(Enum):
     """What becomes of the reads and assignments of variables among the operations."""
 
     KEEP = "They are copied like the others."
-    COLLECT = "Reads are copied like the others; what is assigned is a result like others."
     INPUTS = "A read becomes an input of the target; what is assigned is a result like others."
     READ = (
         "The target reads and assigns the variables itself, from their values at this point of its program on, as if "
@@ -249,14 +248,12 @@ def _close_over(copies: Copies, operation: Operation) -> None:
 # where variables do not stay as they are: (copies, a read) → what stands for its variable's value at the start
 _VALUES: dict[Variables, Callable[[Copies, Operation], GraphTensor] | None] = {
     Variables.KEEP: None,
-    Variables.COLLECT: None,
     Variables.INPUTS: lambda copies, read: copies.add_input(read.outputs[0]),
     Variables.READ: lambda copies, read: trace.read_variable(copies.target, read.attrs["variable"]),
 }
 # what is done with an operation of a type, in the place of copying it
 _HANDLERS: dict[Variables, dict[str, Callable[[Copies, Operation], None]]] = {
     Variables.KEEP: {"Const": _copy_constant},
-    Variables.COLLECT: {"Const": _copy_constant, "AssignVariableOp": _give_value},
     Variables.INPUTS: {"Const": _copy_constant, "ReadVariableOp": _use_value, "AssignVariableOp": _give_value},
     Variables.READ: {"Const": _close_over, "ReadVariableOp": _use_value, "AssignVariableOp": _assign},
 }

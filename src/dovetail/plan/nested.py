@@ -42,7 +42,9 @@ def added_to(
     edit(part)
     mapped = {own: _known(around, leaf, own) for leaf, own in given if own is not leaf}
     mapped |= {inner: _known(around, outer, inner) for outer, inner in part.captures.items()}
-    mapped |= {inner: trace.read_variable(around, v) for v, inner in part.state.inputs.items()}
+    for variable, inner in part.state.inputs.items():
+        read = trace.read_for_update if variable in part.state.assigned else trace.read_variable
+        mapped[inner] = read(around, variable)
     found = transplant(part.operations, around, mapped).of(part.outputs)
     for variable, value in zip(assigned, found[count:], strict=True):
         trace.assign_variable(around, variable, value)

@@ -72,7 +72,8 @@ class Session:
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """Computes tensors, and does the assignments among them.  Edits of the graph count from the next run on.
 
-        All that a run computes, it computes from what the variables were before it.
+        A run makes its assignments in program order.  It reads a variable at its start, or right after the last
+        assignment for which the read waits; see `graph.control_dependencies`.
 
         Args:
             fetches: a structure of tensors, variables, operations, their names, and None; `"x"` names an operation,

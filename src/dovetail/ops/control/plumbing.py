@@ -36,22 +36,37 @@ def const(value: np.ndarray) -> Tensor:
     """
 
 
-@primitive("ReadVariableOp", infer=lambda variable: TensorSpec(variable.shape, variable.dtype), differentiable=False)
-def read_variable(variable: VariableLike) -> Tensor:
-    """The value of a variable at the start of the call.
+def _read_spec(variable: Any, in_order: bool) -> TensorSpec:
+    return TensorSpec(variable.shape, variable.dtype)
+
+
+@primitive("ReadVariableOp", infer=_read_spec, differentiable=False)
+def read_variable(variable: VariableLike, in_order: bool = False) -> Tensor:
+    """The value of a variable; `graph.effects` says when a run reads it.
+
+    Args:
+        variable: what is read.
+        in_order: whether it is read at its place in the program, as a part of an update; else as early as its control
+            inputs allow.
 
     Source: `tf.raw_ops.ReadVariableOp`.
     """
 
 
-def _assigned_spec(value: TensorSpec, variable: Any) -> TensorSpec:
+def _assigned_spec(value: TensorSpec, variable: Any, with_value: bool) -> TensorSpec:
     require_shape(value, variable.shape)
     return value
 
 
 @primitive("AssignVariableOp", infer=_assigned_spec, differentiable=False)
-def assign_variable(value: Each, variable: VariableLike) -> Tensor:
-    """Gives a variable a value, from the end of the call on; the result is the value.
+def assign_variable(value: Each, variable: VariableLike, with_value: bool = False) -> Tensor:
+    """Gives a variable a value; the result is the value.
+
+    Args:
+        value: the new value.
+        variable: gets it.
+        with_value: whether each run that computes the operation which makes the value assigns it, too; so it is with
+            variables that loops and branches assign.
 
     Source: `tf.raw_ops.AssignVariableOp`.
     """
@@ -73,7 +88,8 @@ def no_op() -> tuple[()]:
     """
 
 
-NOT_COMPUTED = ("Placeholder", "Const", "ReadVariableOp", "AssignVariableOp", "NoOp")
+INPUTS = ("Placeholder", "Const", "ReadVariableOp")  # what a program starts from
+NOT_COMPUTED = (*INPUTS, "AssignVariableOp", "NoOp")
 EFFECTS = ("AssignVariableOp",)  # what gives variables values
 HOST_CALLS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "Assert")  # what Python computes; see `host_calls`
 KEPT = (*EFFECTS, "PyFunc", "EagerPyFunc", "Assert")  # what a program does even if nobody uses the result

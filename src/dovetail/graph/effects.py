@@ -1,0 +1,171 @@
+"""Effects: the order in which a run reads and assigns variables.
+
+A session graph, and a body of TensorFlow 1's control flow, *records effects*: each read and each assignment of a
+variable is an operation that takes control inputs.  `thread` turns such a graph into a pure one:
+
+- A run makes its assignments in program order.
+- A read comes as early as its inputs and control inputs allow: right after the last assignment that it depends on, or
+  at the start of the run.  So reads that nothing orders come before assignments that nothing orders.
+- A read with `in_order` belongs to an update, as `assign_add`.  It comes at its place in the program, behind all
+  assignments before it, so no update is lost.
+
+Program order is a topological order, so these rules agree with all edges.  They are the same on every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dovetail.core.spec import TensorSpec
+from dovetail.core.table import OPS
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.reach import reach
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
+
+READ, ASSIGN = "ReadVariableOp", "AssignVariableOp"
+_EFFECTS = (READ, ASSIGN)
+
+
+def needed_for(
+    graph: Graph, targets: Iterable[GraphTensor | Operation], given: Iterable[GraphTensor] = ()
+) -> list[Operation]:
+    """Find the operations that a run does to compute some tensors or operations, in program order.
+
+    Args:
+        graph: holds them.
+        targets: what is asked for.
+        given: tensors whose values are known.
+    """
+    wanted = list(targets)
+    while True:
+        found = reach(wanted, given=given)
+        known = set(found)
+        others = [op for op in dict.fromkeys(_brought_along(graph, found)) if op not in known]
+        if not others:
+            return found
+        wanted += others
+
+
+def _brought_along(graph: Graph, operations: Iterable[Operation]) -> Iterator[Operation]:
+    """The assignments that a run makes whenever it does these operations."""
+    for op in operations:
+        if op.type == READ:
+            variable = op.attrs["variable"]
+            if variable in graph.state.last and (graph.records_effects or variable.is_counter):
+                yield graph.state.last[variable]
+            continue
+        for tensor in op.outputs:
+            yield from (user for user in tensor._uses if user.type == ASSIGN and user.attrs["with_value"])
+
+
+def thread(graph: Graph, keeps_gradients: bool = False) -> dict[Any, GraphTensor]:
+    """Put values in place of the reads and assignments of a graph, each of whose operations a run does.
+
+    Args:
+        graph: is edited.  `graph.state.inputs` has what stands for the values at the start: in an outermost graph one
+            read for each variable, in a subgraph an input.
+        keeps_gradients: whether somebody may differentiate the graph: then the gradient by a value that was assigned
+            goes to the variable, not to what was assigned.
+
+    Returns:
+        Each variable that is assigned, and its value at the end.
+    """
+    sources = _sources(graph.operations)
+    values: dict[Any, GraphTensor] = {}
+    removed: dict[Operation, list[Operation]] = {}
+    for op in graph.operations:
+        waits = _without(removed, op.control_inputs)
+        if op not in sources:
+            _wait_instead(op, removed, waits)
+            continue
+        variable, source = op.attrs["variable"], sources[op]
+        removed[op] = waits
+        with graph.insert_before(op):
+            value = _start(graph, op) if source is None else source.inputs[0]
+            if waits:
+                value = graph.add(OPS["Identity"], [value], {}, [value.spec], where=op.where, waits=waits).outputs[0]
+            if op.type == ASSIGN:
+                values[variable] = value
+            if keeps_gradients and source is not None and op.outputs[0].is_used:
+                value = new_history(value, _start(graph, op))
+        graph.rewire(op.outputs[0], value)
+    graph.discard(removed)
+    return values
+
+
+def _sources(operations: Sequence[Operation]) -> dict[Operation, Operation | None]:
+    """For each read the assignment whose value it gives, None for the start; assignments stand for themselves."""
+    found: dict[Operation, Operation | None] = {}
+    assigned: dict[Any, list[tuple[int, Operation]]] = {}
+    behind: dict[Operation, int] = {}  # how many assignments a run has made at least when it does an operation
+    count = 0
+    for op in operations:
+        number = max((behind.get(other, 0) for other in (*(t.op for t in op.inputs), *op.control_inputs)), default=0)
+        if op.type == ASSIGN:
+            number = count = count + 1
+            assigned.setdefault(op.attrs["variable"], []).append((count, op))
+            found[op] = op
+            if op.attrs["with_value"]:  # it is a part of the loop or branch, so whoever waits for that waits for it
+                behind[op.inputs[0].op] = count
+        elif op.type == READ:
+            number = count if op.attrs["in_order"] else number
+            before = (a for at, a in reversed(assigned.get(op.attrs["variable"], ())) if at <= number)
+            found[op] = next(before, None)
+        if number:
+            behind[op] = number
+    return found
+
+
+def _start(graph: Graph, op: Operation) -> GraphTensor:
+    """The value of an operation's variable at the start of a graph: an input, or in an outermost graph a read."""
+    variable = op.attrs["variable"]
+    known = graph.state.inputs.get(variable)
+    if known is None:
+        spec = TensorSpec(variable.shape, variable.dtype)
+        if graph.outer is None:
+            attrs = {"variable": variable, "in_order": False}
+            known = graph.add(OPS[READ], [], attrs, [spec], (None, None), op.name, op.where).outputs[0]
+        else:
+            known = graph.placeholder(spec, variable.op_name, op.where)
+        graph.state.inputs[variable] = known
+    return known
+
+
+def new_history(assigned: GraphTensor, first: GraphTensor) -> GraphTensor:
+    """An assigned value as it is read: state stops gradients, so they go to the variable, not to what was assigned.
+
+    Args:
+        assigned: the value.
+        first: the variable's value at the start.
+    """
+    specs = [assigned.spec, first.spec]
+    graph = assigned.graph
+    operation = graph.add(OPS["IdentityN"], [assigned, first], {}, specs, (2,))
+    operation.gradient_function = _gradient_of_variable
+    return operation.outputs[0]
+
+
+def _gradient_of_variable(node: Operation, gradient: Any, _: Any) -> tuple[None, Any]:
+    return None, gradient
+
+
+# -- control inputs ---------------------------------------------------------------------------------------------------
+
+
+def _without(removed: dict[Operation, list[Operation]], operations: Iterable[Operation]) -> list[Operation]:
+    """Operations, with what they waited for in place of those that go."""
+    found: dict[Operation, None] = {}
+    for op in operations:
+        found.update(dict.fromkeys(removed.get(op, (op,))))
+    return list(found)
+
+
+def _wait_instead(op: Operation, removed: dict[Operation, list[Operation]], waits: Sequence[Operation]) -> None:
+    gone = [other for other in op.control_inputs if other in removed]
+    for other in gone:
+        op.remove_control_input(other)
+    if gone:
+        op.wait_for(waits)
