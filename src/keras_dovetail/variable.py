@@ -14,7 +14,8 @@ import dovetail
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.recording import building, not_building, record_on
 from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
-from dovetail.graph.trace import assign_any, read_variable
+from dovetail.graph.trace import assign_any
+from dovetail.graph.variables import read_variable
 from keras_dovetail.phase import assigned
 from keras_dovetail.scopes import computing
 from keras_dovetail.tensors import convert_to_tensor

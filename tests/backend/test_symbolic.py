@@ -138,7 +138,7 @@ def test_an_unknown_rank(engine):
 # -- what the tensors can do ------------------------------------------------------------------------------------------
 
 
-def test_a_comparison_is_a_tensor_and_as_a_truth_it_is_identity(engine):
+def test_a_comparison_is_identity(engine):
     x, y, wide = K.placeholder((2,)), K.placeholder((2,)), K.placeholder((3,))
     v = K.variable([1.0, 2.0])
     assert x == x
@@ -152,9 +152,12 @@ def test_a_comparison_is_a_tensor_and_as_a_truth_it_is_identity(engine):
     kept = [x, wide, y, v]
     kept.remove(v)
     assert [t.name for t in kept] == [x.name, wide.name, y.name]
-    assert K.function([x, y], [x == y])([[1.0, 2.0], [1.0, 3.0]])[0].tolist() == [True, False]
+    assert K.function([x, y], [K.equal(x, y)])([[1.0, 2.0], [1.0, 3.0]])[0].tolist() == [True, False]
+    assert {x: 1, v: 2}[v] == 2
     with pytest.raises(TypeError, match=r"Greater at test_symbolic.py:\d+: .*need a value"):
         bool(x > 0)
+    K.clear_session()
+    assert (v == K.constant([1.0, 5.0])).numpy().tolist() == [True, False]
 
 
 def test_elsewhere_a_comparison_has_no_truth_while_it_is_traced():

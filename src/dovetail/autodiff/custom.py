@@ -29,7 +29,7 @@ from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, highest, is_tensor, kind_of
 from dovetail.core.variable import Variable
-from dovetail.graph import trace
+from dovetail.graph import trace, variables
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.transplant import copy_into
 
@@ -275,7 +275,7 @@ def _trace_gradient(
         names = ", ".join(v.name for v in graph.state.assigned)
         raise op_error(ValueError, name, f"its gradient function assigns {names}, which it cannot in a graph.")
     origins: dict[GraphTensor, Any] = {inner: outer for outer, inner in graph.captures.items()}
-    origins |= {inner: trace.read_variable(around, variable) for variable, inner in graph.state.inputs.items()}
+    origins |= {inner: variables.read_variable(around, variable) for variable, inner in graph.state.inputs.items()}
     departing = [len(results) + i for i in reached]
     return _TracedGradient(graph, floats, departing), [origins[t] for t in graph.inputs[len(floats) :]]
 

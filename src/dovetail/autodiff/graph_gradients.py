@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -76,7 +77,8 @@ def _through(graph: Graph, seeds: list[tuple[Any, Any]], sources: list[Any], sto
 
 def _sum(gradients: Iterable[Any]) -> Any:
     """The sum of those that are not None; None if all are."""
-    return functools.reduce(lambda a, b: a if b is None else b if a is None else a + b, gradients, None)
+    there = [g for g in gradients if g is not None]
+    return functools.reduce(operator.add, there) if there else None
 
 
 def _points(graph: Graph, source: Any) -> list[Any]:

@@ -33,7 +33,7 @@ from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.session_graph import SessionGraph, open_default_graph, recording_graph
 from dovetail.plan.cut_program import CutProgram
-from dovetail.plan.session import Session
+from dovetail.plan.session import Session, default_session
 
 __all__ = ["clear_session", "function", "get_session", "set_session"]
 
@@ -114,20 +114,29 @@ class GraphFunction:
         for x, phase in zip(sources, self._phases, strict=True):
             if phase is None and not isinstance(x, (GraphTensor, Variable)):
                 raise TypeError(f"the inputs must be placeholders or other tensors of the default graph, not {x!r}.")
-        self._program = CutProgram(
-            graph,
+        self._parts = (
             [_tensor_of(graph, x) for x, phase in zip(sources, self._phases, strict=True) if phase is None],
             [_tensor_of(graph, x) for x in results],
             [_update(graph, u) for u in updates if u is not None],
-            name,
         )
+        self._of = graph
+        self._session = session_of(graph)
+        self._program = CutProgram(graph, *self._parts, name, values=self._session.values)
 
     @property
     def graph(self) -> Graph:
         return self._program.graph
 
+    def _follow_session(self) -> None:
+        """Lets it run on the variables of K's session, which may be another one than before."""
+        session = session_of(self._of)
+        if session is not self._session:
+            self._session = session
+            self._program = CutProgram(self._of, *self._parts, self.name, values=session.values)
+
     @named("function")
     def __call__(self, inputs: Any) -> Any:
+        self._follow_session()
         if isinstance(inputs, (list, tuple)) and len(inputs) == 1 and not self._takes(inputs):
             inputs = inputs[0]
         values = zip(_values(self._structure, inputs, self.inputs), self._phases, strict=True)
@@ -310,9 +319,15 @@ class KSession(Session):
 
 
 def session_of(graph: SessionGraph) -> Session:
-    """K's session that runs a default graph."""
-    if not isinstance(graph.session, KSession):
+    """The session with which K runs a default graph: the default one if it is of the graph, or the graph's own."""
+    default, own = default_session(), graph.session
+    if default is not None and default.graph is graph:
+        return default
+    if own is None or own.is_closed:
         graph.session = KSession(graph)
+    elif type(own) is Session:
+        graph.session = KSession(graph)
+        graph.session.values = own.values
     return graph.session
 
 
@@ -361,6 +376,7 @@ def set_session(session: Any) -> None:
         problem = "it needs a session that K.get_session gave; others do not know Dovetail's graphs, and are not needed"
         raise k_error(TypeError, "set_session", f"{problem}. It got {session!r}.")
     building.default = session.graph
+    session.graph.session = session
 
 
 @k_function

@@ -27,7 +27,7 @@ from dovetail.core.structure import flatten
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
-from dovetail.graph import trace
+from dovetail.graph import trace, variables
 from dovetail.graph.ir import GraphTensor
 from dovetail.graph.session_graph import SessionGraph, open_default_graph, recording_graph
 
@@ -67,9 +67,9 @@ def recorded_update(graph: SessionGraph, variable: Variable, value: Any, op: Any
         problem = "what is computed only in a branch or a loop cannot update a variable: use K.switch on the value"
         raise ValueError(f"{problem} instead.")
     value = trace.to_graph(value, variable.dtype, graph, OPS["AssignVariableOp"])
-    following = value if op is None else op(trace.read_for_update(graph, variable), value)
+    following = value if op is None else op(variables.read_for_update(graph, variable), value)
     variable.check_shape(following)
-    return trace.add_assignment(graph, variable, following).outputs[0]
+    return variables.add_assignment(graph, variable, following).outputs[0]
 
 
 def in_default_graph(x: Any) -> bool:

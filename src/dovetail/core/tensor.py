@@ -33,6 +33,7 @@ class Operators:
     __slots__ = ()
     _keras_shape = _KerasShape()
     arrays_follow = False  # whether arrays beside it in Python's operators take its dtype, as in TensorFlow
+    is_one_of_a_kind = False  # whether `==` says if it is the same object, as in TensorFlow 1, not which elements agree
 
     if TYPE_CHECKING:  # installed by ops.operators
 

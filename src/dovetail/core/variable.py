@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _numbers = itertools.count()
 
 
-def _is_of_default_graph(value: Any) -> bool:
+def is_of_default_graph(value: Any) -> bool:
     """Whether a value is a tensor of this thread's default graph, in which ops of it are recorded."""
     return building.default is not None and getattr(value, "graph", None) is building.default
 
@@ -95,15 +95,33 @@ class Variable(Operators):
         except CONVENTIONAL as error:
             tell(error, "Variable", lambda: f"value={describe(value)}, dtype={describe(dtype)}")
             raise
-        self.shape: TensorShape = tensor.shape
+        self._begin(tensor.shape, name, trainable, constraint, held_alone(tensor._value, tensor._engine))
+        if self.initial_value is not None:
+            self.initial_value.graph.add_variable(self)
+
+    def _begin(
+        self, shape: TensorShape, name: str | None, trainable: bool, constraint: Any, buffer: Buffer | None = None
+    ) -> None:
+        """Sets what a variable has besides its dtype and first value."""
+        self.shape: TensorShape = shape
         self.trainable = trainable
         self.constraint = constraint
         self.name = name or f"variable_{next(_numbers)}"
         self.guard = Guard()
         self.followers: dict[str, Any] = {}
-        self._buffer: Buffer | None = held_alone(tensor._value, tensor._engine)
-        if self.initial_value is not None:
-            self.initial_value.graph.add_variable(self)
+        self._buffer = buffer
+
+    @classmethod
+    def without_value(cls, shape: TensorShape, dtype: DType, name: str) -> Variable:
+        """A variable that has no value until it is assigned one."""
+        made = cls.__new__(cls)
+        made.initial_value, made.dtype = None, dtype
+        made._begin(shape, name, trainable=False, constraint=None)
+        return made
+
+    def holder(self) -> Variable:
+        """The variable that holds the value here: itself, but for those of which each session has a value."""
+        return self
 
     @property
     def op_name(self) -> str:
@@ -113,6 +131,11 @@ class Variable(Operators):
     @property
     def arrays_follow(self) -> bool:  # type: ignore[override]
         return self.symbolic
+
+    @property
+    def is_one_of_a_kind(self) -> bool:  # type: ignore[override]
+        graph = building.graphs[0] if building.graphs else default_graph()
+        return self.symbolic and graph is not None and graph.outermost.arrays_follow
 
     @property
     def ndim(self) -> int:
@@ -215,7 +238,7 @@ class Variable(Operators):
         self.check_shape(value)
         if building.graphs:
             return provided.assign(building.graphs[-1], self, value)
-        if _is_of_default_graph(value):
+        if is_of_default_graph(value):
             return provided.assign(building.default, self, value)
         if kind_of(value).is_symbolic:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
@@ -269,20 +292,37 @@ class Variable(Operators):
 
     def assign_add(self, delta: Any) -> Any:
         """Adds to the value."""
-        return self._assign_changed(operator.add, delta)
+        return self.assign_changed(operator.add, delta)
 
     def assign_sub(self, delta: Any) -> Any:
         """Subtracts from the value."""
-        return self._assign_changed(operator.sub, delta)
+        return self.assign_changed(operator.sub, delta)
 
-    def _assign_changed(self, change: Callable[[Any, Any], Any], delta: Any) -> Any:
-        if not building.graphs and _is_of_default_graph(delta):
+    def assign_changed(self, change: Callable[..., Any], *operands: Any) -> Any:
+        """Gives the variable what a function makes of its value; nobody assigns it in between.
+
+        Args:
+            change: takes the value and the operands.
+            operands: tensors, variables, numbers.
+
+        Returns:
+            As of `assign`.
+
+        Raises:
+            ValueError: the shape of the new value differs.
+
+        Example:
+            >>> w = Variable([1., 2.])
+            >>> w.assign_changed(lambda value, factor: value * factor, 3.0).numpy()
+            array([3., 6.], dtype=float32)
+        """
+        if not building.graphs and any(map(is_of_default_graph, operands)):
             with building.default.as_default():
-                return self._assign_changed(change, delta)
-        operand = delta.read() if isinstance(delta, Variable) else delta  # before: a thread holds one guard at a time
+                return self.assign_changed(change, *operands)
+        given = [x.read() if isinstance(x, Variable) else x for x in operands]  # a thread holds one guard at a time
         if building.graphs:
-            return provided.assign(building.graphs[-1], self, operand, change)
-        return self.guard.holding(lambda: self.assign(change(self.read(), operand)))
+            return provided.assign(building.graphs[-1], self, given, change)
+        return self.guard.holding(lambda: self.assign(change(self.read(), *given)))
 
     def delete(self) -> None:
         """Frees the buffer now; reading the variable before it is assigned again raises `StaleValueError`."""

@@ -4,7 +4,8 @@ from dovetail.core.provided import provided
 from dovetail.graph.batching import batched
 from dovetail.graph.ir import Graph
 from dovetail.graph.recorded_control import RecordedControl, stacked_specs
-from dovetail.graph.trace import assign_any, read_variable
+from dovetail.graph.trace import assign_any
+from dovetail.graph.variables import read_variable
 
 provided.new_graph = Graph
 provided.read, provided.assign = read_variable, assign_any

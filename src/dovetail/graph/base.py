@@ -140,7 +140,8 @@ class GraphBase(Pins):
         self._overrides: dict[str, str] = {}
         self.span: Span | None = None  # that of new operations
         self._control: tuple[Operation, ...] = ()  # what new operations wait for
-        self.in_order: list[Operation] | None = None  # see `trace.in_program_order`
+        self.in_order: list[Operation] | None = None  # see `variables.in_program_order`
+        self.awaited: dict[Operation, None] = {}  # of graphs around, what the operation that will hold it waits for
 
     # building
 
@@ -255,12 +256,12 @@ class GraphBase(Pins):
         note(lambda: self.inputs.pop(number))
         return operation.outputs[0]
 
-    def constant(self, value: Any, name: str | None = None) -> GraphTensor:
-        """A NumPy array as a tensor of the graph."""
+    def constant(self, value: Any, name: str | None = None, waits: Iterable[Operation] = ()) -> GraphTensor:
+        """A NumPy array as a tensor of the graph; `waits` are control inputs, as of `add`."""
         op = OPS["Const"]
         array = op.held("value", value)
         spec = TensorSpec(array.shape, native_to_dtype(array.dtype))
-        return self.add(op, [], {"value": array}, [spec], (None,), name).outputs[0]
+        return self.add(op, [], {"value": array}, [spec], (None,), name, waits=waits).outputs[0]
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
@@ -350,11 +351,12 @@ class GraphBase(Pins):
             self._overrides = outside
 
     @contextmanager
-    def control_dependencies(self, operations: Iterable[Operation | GraphTensor]) -> Iterator[None]:
+    def control_dependencies(self, operations: Iterable[Operation | GraphTensor] | None) -> Iterator[None]:
         """Operations added to this graph inside the `with` block run after these; constants and inputs need not.
 
         Args:
-            operations: operations, and tensors that stand for theirs.
+            operations: operations, and tensors that stand for theirs; None forgets those of the blocks around.  In a
+                branch or a body of a loop they may be of a graph around: then the whole branch or loop waits for them.
 
         Raises:
             ValueError: one is of another graph, or was removed.
@@ -372,7 +374,11 @@ class GraphBase(Pins):
             (<operation Tanh Tanh>,)
         """
         outside = self._control
-        self._control = (*outside, *self._members(operations))
+        given = [] if operations is None else operations_in(operations)
+        around = [op for op in given if op.graph is not self and not op.is_removed and op.graph in self.graphs_around()]
+        self.awaited.update(dict.fromkeys(around))
+        own = self._members(op for op in given if op not in self.awaited)
+        self._control = () if operations is None else (*outside, *own)
         try:
             yield
         finally:
@@ -516,6 +522,20 @@ class GraphBase(Pins):
         self.edited(lambda: setattr(self, "_outputs", before))
 
     @property
+    def control(self) -> tuple[Operation, ...]:
+        """The operations that those wait for which are added now."""
+        return self._control
+
+    @property
+    def has_no_state(self) -> bool:
+        """Whether no variable was read or assigned."""
+        return not (self.state.inputs or self.state.values or self.state.assigned or self.state.last)
+
+    def graphs_around(self) -> list[Graph]:
+        """The graphs that this one is in, the innermost first."""
+        return [] if self.outer is None else [self.outer, *self.outer.graphs_around()]
+
+    @property
     def outermost(self) -> Graph:
         """The graph that all others are in, which are around this one; of a graph that is in none, itself."""
         return cast("Graph", self) if self.outer is None else self.outer.outermost
@@ -538,6 +558,9 @@ class GraphBase(Pins):
 
     def __len__(self) -> int:
         return len(self._operations)
+
+    def __bool__(self) -> bool:
+        return True  # also while it has no operations
 
     def __contains__(self, operation: Operation) -> bool:
         return operation.graph is self and not operation.is_removed

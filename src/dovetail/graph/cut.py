@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from dovetail.core.errors import place
 from dovetail.core.recording import record_on
 from dovetail.core.spec import TensorSpec
 from dovetail.core.variable import Variable
-from dovetail.graph import trace
+from dovetail.graph import variables
 from dovetail.graph.effects import needed_for, thread
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.partial import known_ints
@@ -26,6 +26,7 @@ def cut(
     outputs: Sequence[Value],
     wanted: Sequence[GraphTensor | Operation] = (),
     name: str = "function",
+    holder: Callable[[Variable], Variable] = Variable.holder,
 ) -> Graph:
     """A program that computes some tensors of a graph from others, and assigns variables.
 
@@ -37,6 +38,7 @@ def cut(
         outputs: tensors and variables, which become its outputs; of a variable, the value before the run.
         wanted: tensors and operations that are computed, too; what they compute are outputs behind the others.
         name: what the program is called.
+        holder: gives for a variable of the graph the one that the program reads and assigns.
 
     Raises:
         ValueError: a placeholder is needed that is not among the inputs, or a tensor was removed.
@@ -60,10 +62,12 @@ def cut(
         computed = [op.outputs[0] for op in asked if op.outputs and op.type not in KEPT]
         part.outputs = copies.of([*(x for x in outputs if isinstance(x, GraphTensor)), *computed])
         assigned, tensors = thread(part), iter(list(part.outputs))
-        own = [trace.read_variable(part, x) if isinstance(x, Variable) else next(tensors) for x in outputs]
+        own = [variables.read_variable(part, x) if isinstance(x, Variable) else next(tensors) for x in outputs]
         part.outputs = [*own, *tensors]
+        for read in part.find("ReadVariableOp"):
+            read.attrs["variable"] = holder(read.attrs["variable"])
         for variable, value in assigned.items():
-            trace.assign_variable(part, variable, value)
+            variables.assign_variable(part, holder(variable), value)
     return part
 
 

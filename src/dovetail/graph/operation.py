@@ -10,7 +10,6 @@ from dovetail.core.device_spec import DeviceSpec, is_wish
 from dovetail.core.errors import Where, called_library, conventional, describe, did_you_mean, op_error, place
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
-from dovetail.core.recording import building
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import Operators
 from dovetail.core.tensor_shape import TensorShape
@@ -28,9 +27,7 @@ if TYPE_CHECKING:
 Pin: TypeAlias = tuple[str | None, str | None]
 NOT_PINNED: Pin = (None, None)
 SINGLE = -1  # in Operation.layout: the parameter is one tensor
-# In a thread's default graph `x == y` as a truth says whether they are one tensor, as `x in tensors` needs it.
 _INSTEAD = {"Keras": "keras.Input for what Keras computes with, or K's functions in place of the layer"}
-_EQUALITY = {"Equal": True, "NotEqual": False}
 
 
 class GraphTensor(Operators):
@@ -66,6 +63,10 @@ class GraphTensor(Operators):
 
     @property
     def arrays_follow(self) -> bool:  # type: ignore[override]
+        return self.op.graph.outermost.arrays_follow
+
+    @property
+    def is_one_of_a_kind(self) -> bool:  # type: ignore[override]
         return self.op.graph.outermost.arrays_follow
 
     @property
@@ -151,9 +152,6 @@ class GraphTensor(Operators):
     __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
-        if self.op.type in _EQUALITY and self.graph.outermost is building.default:
-            x, y = self.op.inputs
-            return (x is y) is _EQUALITY[self.op.type]
         raise self._no_value("Python's `if`, `while`, `and`, `or` and `not` need a value", "ops.cond or ops.where")
 
     def __iter__(self) -> Iterator[Any]:

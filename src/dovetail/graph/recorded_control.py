@@ -17,7 +17,7 @@ from dovetail.core.recording import building, record_on, recording
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of
-from dovetail.graph import trace
+from dovetail.graph import trace, variables
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.reach import reach
 from dovetail.ops.control.plumbing import EFFECTS
@@ -38,7 +38,7 @@ class RecordedControl(Control):
         closure = _Closure(graph, branches)
         if not branches[0].outputs:
             return []
-        with graph.as_default():
+        with graph.as_default(), graph.control_dependencies(closure.awaited):
             condition = _as_graph_tensor(condition, graph)
             inputs = (*closure.state(), *closure.constants([condition]))
             return closure.record("If", [condition, inputs, *branches])
@@ -55,7 +55,7 @@ class RecordedControl(Control):
             raise op_error(ValueError, "While", f"the condition must not assign variables, but it assigns {names}.")
         _cast_outputs([test], [promote([bool])])
         closure = _Closure(graph, [step], [test], len(init))
-        with graph.as_default():
+        with graph.as_default(), graph.control_dependencies(closure.awaited):
             carried, constants = (*init, *closure.state()), tuple(closure.constants(init))
             return closure.record("While", [carried, constants, test, step, limit])
 
@@ -74,7 +74,7 @@ class RecordedControl(Control):
         closure = _Closure(graph, [traced], carried=len(first))
         if not traced.outputs:
             return [], []
-        with graph.as_default():
+        with graph.as_default(), graph.control_dependencies(closure.awaited):
             carried, constants = (*first, *closure.state()), tuple(closure.constants([*first, *xs]))
             found = closure.record("Scan", [carried, xs, constants, traced, length, reverse])
         return found[: len(first)], found[len(first) :]
@@ -133,7 +133,7 @@ def _trace_into(graph: Graph, specs: dict[str, TensorSpec], function: Callable[.
     with record_on(tape.eager_only() for tape in recording.tapes), graph.as_default():
         results = function(*[graph.placeholder(spec, name) for name, spec in specs.items()])
         graph.outputs = [_as_graph_tensor(v, graph) for v in results]
-        trace.settle_effects(graph)
+        variables.settle_effects(graph)
 
 
 def _loop_body(
@@ -185,8 +185,9 @@ class _Closure:
         self._assigned = dict.fromkeys(v for g in bodies for v in g.state.assigned)
         self._read = dict.fromkeys(v for g in subgraphs for v in g.state.inputs if v not in self._assigned)
         self._ordered = {v for g in bodies for v in g.state.ordered}
+        self.awaited = list(dict.fromkeys(op for g in subgraphs for op in g.awaited))
         for subgraph in bodies:
-            last = [trace.read_variable(subgraph, v) for v in self._assigned]
+            last = [variables.read_variable(subgraph, v) for v in self._assigned]
             subgraph.outputs[carried:carried] = last
         for subgraph in subgraphs:
             self._order_inputs(subgraph)
@@ -204,7 +205,7 @@ class _Closure:
 
     def state(self) -> list[GraphTensor]:
         """The values of the assigned variables before the operation."""
-        return [trace.read_for_update(self.graph, v) for v in self._assigned]
+        return [variables.read_for_update(self.graph, v) for v in self._assigned]
 
     def constants(self, others: Sequence[GraphTensor]) -> list[GraphTensor]:
         """What is captured, and the values of variables that are only read, as they are where all inputs are there.
@@ -216,13 +217,13 @@ class _Closure:
         before = [t.op for t in (*others, *captured)]
         is_ordered = self._read and self.graph.records_effects and any(op.type in EFFECTS for op in reach(before))
         with self.graph.control_dependencies(before if is_ordered else ()):
-            return captured + [trace.read_variable(self.graph, v) for v in self._read]
+            return captured + [variables.read_variable(self.graph, v) for v in self._read]
 
     def record(self, op: str, values: list[Any]) -> list[GraphTensor]:
         """Adds the operation, assigns the variables their new values, and gives the other results."""
         found = list(trace.record(OPS[op], values))
         ends = self._carried + len(self._assigned)
         for variable, value in zip(self._assigned, found[self._carried : ends], strict=True):
-            assign = trace.assign_in_order if variable in self._ordered else trace.assign_variable
+            assign = variables.assign_in_order if variable in self._ordered else variables.assign_variable
             assign(self.graph, variable, value, with_value=True)
         return found[: self._carried] + found[ends:]

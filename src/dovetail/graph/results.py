@@ -15,7 +15,9 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, seen, unwrapped
 from dovetail.graph import trace
+from dovetail.graph.effects import ASSIGN
 from dovetail.graph.operation import GraphTensor
+from dovetail.graph.variables import in_program_order
 
 if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
@@ -52,6 +54,34 @@ def collect(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
         return unflatten(structure, [next(found) if p is _SLOT else p for p in plain])
 
     return rebuild
+
+
+def done_as_one(graph: Graph, call: Callable[[], Any]) -> Any:
+    """The result of a function in a graph that records effects: who computes it does all assignments of the function.
+
+    They and the function's reads are done in program order.
+
+    Source: `tf.function`, called in a graph of TensorFlow 1.
+    """
+    is_inner = graph.in_order is not None
+    with in_program_order(graph) as effects:
+        result = call()
+    assignments = [op for op in effects if op.type == ASSIGN]
+    if not assignments:
+        for read in [] if is_inner else effects:
+            read.attrs["in_order"] = False
+        return result
+    leaves, structure = flatten(result)
+    with graph.as_default(), graph.control_dependencies(assignments):
+        return unflatten(structure, [_waiting(graph, unwrapped(leaf)) for leaf in leaves])
+
+
+def _waiting(graph: Graph, leaf: Any) -> Any:
+    """A tensor or a number that is there once what the graph's scopes say is done."""
+    if not _is_tensor(leaf):
+        return leaf
+    tensor = trace.to_graph(leaf, promote([dtype_of(leaf)]), graph, OPS["Identity"])
+    return graph.add(OPS["Identity"], [tensor], {}, [tensor.spec]).outputs[0]
 
 
 def _is_tensor(leaf: Any) -> bool:

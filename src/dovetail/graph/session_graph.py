@@ -19,6 +19,7 @@ from dovetail.core.variable import Variable
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.pickling import described, rebuilt
+from dovetail.graph.variables import add_assignment
 from dovetail.ops.random.generator import Generator
 
 
@@ -47,9 +48,6 @@ class SessionGraph(Graph):
     def __init__(self, name: str = "default") -> None:
         super().__init__(name)
         self._draws: Counter[Any] = Counter()
-
-    def __bool__(self) -> bool:
-        return True  # also while it has no operations
 
     # copies
 
@@ -98,7 +96,7 @@ class SessionGraph(Graph):
                 raise ValueError(f"{variable.name!r} was not made of a graph tensor, which could be computed again.")
             self.check_tensor(variable.initial_value)
             value = trace.to_graph(variable.initial_value, variable.dtype, self, OPS["AssignVariableOp"])
-            assignments.append(trace.add_assignment(self, variable, value))
+            assignments.append(add_assignment(self, variable, value))
         return self.group(*assignments, name=name)
 
     # random numbers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import op_error
+from dovetail.core.op import Op
 from dovetail.graph.operation import GraphTensor, Operation
 
 if TYPE_CHECKING:
@@ -61,3 +62,13 @@ def bring_in(graph: Graph, holder: Operation, tensor: GraphTensor) -> GraphTenso
         part = holder.graph.own_subgraph(holder, name)
         part.add_input_at(len(part.inputs), tensor.spec, tensor.op.name.rpartition("/")[2])
     return graph.inputs[-1]
+
+
+def check_open(graph: Graph, what: Any, op: Op | None) -> None:
+    """Refuses to give a subgraph more, whose operation is there."""
+    if graph.is_traced:
+        problem = (
+            f"{what!r} is outside of the subgraph {graph.name!r}, whose operation gives it certain inputs; use one of "
+            f"them ({', '.join(t.name for t in graph.inputs)}), or build the loop or branch again."
+        )
+        raise op_error(ValueError, op.name if op else "Capture", problem)

@@ -7,8 +7,7 @@ as inputs, and variables become inputs and outputs, so a subgraph is pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,11 +38,10 @@ from dovetail.core.value_kinds import (
     static_shape,
 )
 from dovetail.core.variable import STATE
-from dovetail.graph.effects import needed_for, new_history, thread
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
-from dovetail.graph.taken import bring_in, holder_of
-from dovetail.ops.control.plumbing import INPUTS
+from dovetail.graph.taken import bring_in, check_open, holder_of
+from dovetail.graph.variables import assign_in_order, assign_variable, read_for_update, read_variable
 
 if TYPE_CHECKING:
     from dovetail.core.control_flow import Control
@@ -273,22 +271,13 @@ def capture(graph: Graph, tensor: GraphTensor | Tensor, op: Op | None = None) ->
         return bring_in(graph, holder, to_graph(tensor, tensor.dtype, holder.graph, op or OPS["Identity"]))
     found = graph.captures.get(tensor)
     if found is None:
-        _check_open(graph, tensor, op)
+        check_open(graph, tensor, op)
         if type(tensor) is GraphTensor:
             _check_around(graph, tensor, op)
             if tensor.op.type == "Const" and not tensor.dtype.is_differentiable:
                 return graph.constant(tensor.op.attrs["value"])
         found = graph.captures[tensor] = graph.placeholder(TensorSpec(tensor.shape, tensor.dtype), name)
     return found
-
-
-def _check_open(graph: Graph, what: Any, op: Op | None) -> None:
-    if graph.is_traced:
-        problem = (
-            f"{what!r} is outside of the subgraph {graph.name!r}, whose operation gives it certain inputs; use one of "
-            f"them ({', '.join(t.name for t in graph.inputs)}), or build the loop or branch again."
-        )
-        raise op_error(ValueError, op.name if op else "Capture", problem)
 
 
 def _check_around(graph: Graph, tensor: GraphTensor, op: Op | None) -> None:
@@ -401,167 +390,6 @@ def _check_pure(op: Op, body: Graph) -> None:
         raise op_error(ValueError, op.name, problem)
 
 
-# -- variables --------------------------------------------------------------------------------------------------------
-
-
-def read_variable(graph: Graph, variable: Any) -> GraphTensor:
-    """The value of a variable at this point of the program; where effects are recorded, as a run may read it."""
-    value = _recorded_read(graph, variable) if graph.records_effects else _value_here(graph, variable)
-    for tape in recording.tapes:
-        tape.record_read(variable, value)
-    return value
-
-
-def read_for_update(graph: Graph, variable: Any) -> GraphTensor:
-    """The value of a variable for an assignment that is recorded next: no run assigns it between the two."""
-    with in_program_order(graph):
-        return read_variable(graph, variable)
-
-
-@contextmanager
-def in_program_order(graph: Graph) -> Iterator[list[Operation]]:
-    """Let a run read variables at the place of the program where the `with` block records that, behind all before it.
-
-    Yields:
-        The reads and assignments that are recorded in the block, where the graph records effects.
-    """
-    outside, graph.in_order = graph.in_order, []
-    found = graph.in_order
-    try:
-        yield found
-    finally:
-        graph.in_order = outside
-        if outside is not None:
-            outside += found
-
-
-def _recorded_read(graph: Graph, variable: Any) -> GraphTensor:
-    """A read as an operation; one for all reads that wait for nothing."""
-    state, in_order = graph.state, graph.in_order is not None
-    last = state.last.get(variable)
-    is_shared = not (in_order or last or graph._control)
-    value = state.values.get(variable) if is_shared else None
-    if value is None:
-        spec, attrs = TensorSpec(variable.shape, variable.dtype), {"variable": variable, "in_order": in_order}
-        name, waits = f"{variable.op_name}/Read", () if last is None else (last,)
-        value = graph.add(_READ, [], attrs, [spec], (None, None), name, waits=waits).outputs[0]
-        if is_shared:
-            state.keep(variable)
-            state.values[variable] = value
-    if graph.in_order is not None:
-        graph.in_order.append(value.op)
-    return value
-
-
-def _value_here(graph: Graph, variable: Any) -> GraphTensor:
-    """The tensor that is a variable's value at this point of the program."""
-    state = graph.state
-    holder = None if variable in state.assigned else holder_of(graph, variable)
-    if holder is not None:
-        return bring_in(graph, holder, read_variable(holder.graph, variable))
-    value = state.values.get(variable)
-    if value is None or variable in state.unread:
-        state.keep(variable)
-    if value is None:
-        value = state.values[variable] = _first_value(graph, variable)
-    elif variable in state.unread:
-        value = state.values[variable] = new_history(value, _first_value(graph, variable))
-    state.unread.discard(variable)
-    return value
-
-
-def _first_value(graph: Graph, variable: Any) -> GraphTensor:
-    """The value of a variable at the start of the program."""
-    value = graph.state.inputs.get(variable)
-    if value is None:
-        if graph.outer is not None:
-            _check_open(graph, variable, _READ)
-            outside = read_variable(graph.outer, variable)
-            value = graph.placeholder(outside.spec, variable.op_name)
-        else:
-            spec, attrs = TensorSpec(variable.shape, variable.dtype), {"variable": variable, "in_order": False}
-            value = graph.add(_READ, [], attrs, [spec], (None, None), f"{variable.op_name}/Read").outputs[0]
-        graph.state.inputs[variable] = value
-    return value
-
-
-def assign_variable(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> Operation | None:
-    """Gives a variable a value from this point of the program on; where effects are recorded, whenever a run does that.
-
-    Args:
-        graph: where it is recorded.
-        variable: what is assigned.
-        value: a tensor of the graph.
-        with_value: where effects are recorded, whether each run does it that computes what makes the value.
-
-    Returns:
-        The operation, of a graph that is in no other, or that records effects.
-    """
-    if graph.records_effects:
-        return add_assignment(graph, variable, value, with_value)
-    holder = holder_of(graph, variable)
-    if holder is not None:
-        problem = (
-            f"{variable.name!r} cannot be assigned in {graph.name!r}, which {holder.name!r} holds already: give the "
-            "operation another output, operation.add_output(), and assign the variable that, or build it again."
-        )
-        raise op_error(ValueError, "AssignVariableOp", problem)
-    operation = None
-    if graph.outer is None:
-        operation = add_assignment(graph, variable, value)
-        graph.state.keep(variable)
-        _put_last(graph, variable, operation)
-    graph.state.values[variable] = value
-    graph.state.assigned[variable] = None
-    graph.state.unread.add(variable)
-    return operation
-
-
-def assign_in_order(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> None:
-    """Gives a variable a value from this point of the program on, also where effects are recorded.
-
-    There each run that reads the variable does it; what is recorded later reads what was assigned.
-    """
-    operation = assign_variable(graph, variable, value, with_value)
-    graph.state.ordered.add(variable)
-    if graph.records_effects and operation is not None:
-        graph.state.keep(variable)
-        _put_last(graph, variable, operation)
-        graph.edited()
-
-
-def _put_last(graph: Graph, variable: Any, assignment: Operation) -> None:
-    """Lets an assignment wait for the one before it."""
-    if variable in graph.state.last:
-        assignment.add_control_input(graph.state.last[variable])
-    graph.state.last[variable] = assignment
-
-
-def add_assignment(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> Operation:
-    """The operation that assigns, which nothing else of the graph knows."""
-    attrs, name = {"variable": variable, "with_value": with_value}, f"{variable.op_name}/Assign"
-    operation = graph.add(_ASSIGN, [value], attrs, [value.spec], (SINGLE, None, None), name)
-    if graph.in_order is not None:
-        graph.in_order.append(operation)
-    return operation
-
-
-def settle_effects(graph: Graph) -> None:
-    """Makes a subgraph whose effects were recorded a pure one, of what its outputs need.
-
-    Its state is then as if it had been traced: variables are inputs, and have values at the end.
-    """
-    if not graph.records_effects:
-        return
-    needed = set(needed_for(graph, graph.outputs))
-    graph.discard(op for op in graph.operations if op not in needed and op.type not in INPUTS)
-    state = graph.state
-    state.values, state.last = {}, {}
-    graph.records_effects = False
-    state.values = thread(graph, keeps_gradients=True)
-    state.assigned, state.unread = dict.fromkeys(state.values), set(state.values)
-
-
 # -- tracing whole functions ------------------------------------------------------------------------------------------
 
 
@@ -576,21 +404,21 @@ def trace(
 
 
 def assign_any(
-    graph: Any, variable: Any, value: Any, change: Callable[[Any, Any], Any] | None = None, in_order: bool = False
+    graph: Any, variable: Any, value: Any, change: Callable[..., Any] | None = None, in_order: bool = False
 ) -> Any:
     """Gives a variable any value from this point of the program on.
 
     Args:
         graph, variable: as of `assign_variable`.
-        value: the value, or what `change` makes it of.
-        change: takes the variable's value, and `value`; where effects are recorded, nothing is assigned in between.
+        value: the value; or a list of what `change` makes it of.
+        change: takes the variable's value, and the values; where effects are recorded, nothing is assigned in between.
         in_order: whether it is done as by `assign_in_order`; so it is for what counts random draws.
 
     Returns:
         The variable; where effects are recorded, the tensor of its next value.
     """
     if change is not None:
-        value = change(read_for_update(graph, variable), value)
+        value = change(read_for_update(graph, variable), *value)
         variable.check_shape(value)
     tensor = to_graph(value, variable.dtype, graph, _ASSIGN)
     if in_order or variable.is_counter:
@@ -630,7 +458,7 @@ class _GraphKind(ValueKind):
         return value.op
 
 
-_READ, _ASSIGN = OPS["ReadVariableOp"], OPS["AssignVariableOp"]
+_ASSIGN = OPS["AssignVariableOp"]
 GRAPH = provided.graph_kind = _GraphKind()
 register(GraphTensor, GRAPH)
 

@@ -17,7 +17,7 @@ from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.infer import fits
 from dovetail.core.recording import recording
 from dovetail.core.table import OPS
-from dovetail.graph import trace
+from dovetail.graph import trace, variables
 from dovetail.graph.base import GraphBase
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
@@ -228,7 +228,7 @@ def _give_value(copies: Copies, operation: Operation) -> None:
 def _assign(copies: Copies, operation: Operation) -> None:
     _give_value(copies, operation)
     variable = operation.attrs["variable"]
-    trace.assign_variable(copies.target, variable, copies.assigned[variable])
+    variables.assign_variable(copies.target, variable, copies.assigned[variable])
 
 
 def _copy_constant(copies: Copies, operation: Operation) -> None:
@@ -249,7 +249,7 @@ def _close_over(copies: Copies, operation: Operation) -> None:
 _VALUES: dict[Variables, Callable[[Copies, Operation], GraphTensor] | None] = {
     Variables.KEEP: None,
     Variables.INPUTS: lambda copies, read: copies.add_input(read.outputs[0]),
-    Variables.READ: lambda copies, read: trace.read_variable(copies.target, read.attrs["variable"]),
+    Variables.READ: lambda copies, read: variables.read_variable(copies.target, read.attrs["variable"]),
 }
 # what is done with an operation of a type, in the place of copying it
 _HANDLERS: dict[Variables, dict[str, Callable[[Copies, Operation], None]]] = {

@@ -7,8 +7,7 @@ from typing import Any
 
 from dovetail.core.host import ARRAYS, beside
 from dovetail.core.op import Op
-from dovetail.core.recording import building
-from dovetail.core.tensor import Operators, Tensor
+from dovetail.core.tensor import Operators
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops import numpy_calls
 from dovetail.ops.linalg import products
@@ -119,12 +118,9 @@ def _equality(op: Op) -> Callable[[Any, Any], Any]:
         # None and words are no tensors: Python then compares by identity, so `x == None` is False.
         if other is None or type(other) is str:
             return NotImplemented
-        if building.default is None or type(self) is Tensor or not getattr(self, "symbolic", True):
-            return op(self, other)
-        try:  # also what cannot be equal may be looked for among a default graph's tensors
-            return op(self, other)
-        except (TypeError, ValueError):
-            return NotImplemented
+        if self.is_one_of_a_kind:
+            return (self is other) is (op is compare.equal)
+        return op(self, other)
 
     return operator
 

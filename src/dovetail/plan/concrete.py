@@ -86,7 +86,7 @@ class Concrete:
         """The variables whose device decides where a call is computed."""
         if has_pinned_devices(self.graph):  # which decide where those stay
             return []
-        return [op.attrs["variable"] for op in self.graph.operations if op.type == "ReadVariableOp"]
+        return [op.attrs["variable"].holder() for op in self.graph.operations if op.type == "ReadVariableOp"]
 
     def _planned(self, key: Any) -> Plan | Choice:
         return self._plans.get(key) or self._plans.put(key, self._made(*key))
@@ -176,9 +176,9 @@ class Functional:
         self._pure = pure = Graph(graph.name)
         given = [*graph.inputs, *(graph.closures[t] for t in closures)]
         copies = transplant(graph.operations, pure, inputs=given, variables=Variables.INPUTS)
-        self.variables: list[Variable] = list(copies.read)
-        self.assigned: list[Variable] = list(copies.assigned)
-        self.only_read = [v for v in self.variables if v not in copies.assigned]
+        self.variables: list[Variable] = [v.holder() for v in copies.read]
+        self.assigned: list[Variable] = [v.holder() for v in copies.assigned]
+        self.only_read = [v.holder() for v in copies.read if v not in copies.assigned]
         self.guard = join(v.guard for v in self.assigned) if self.assigned else None
         pure.outputs = [*copies.of(graph.outputs), *copies.assigned.values()]
         self._split = split(pure)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ from dovetail.core.engine_registry import chooses_engine, current_engine
 from dovetail.core.infer import fits
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
+from dovetail.core.variable import Variable
 from dovetail.graph.cut import Value, cut
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.history import History
 from dovetail.plan.placement import require_wishes
+from dovetail.plan.session_values import SessionValues
 
 
 class CutProgram:
@@ -27,6 +29,7 @@ class CutProgram:
     Args:
         graph, inputs, outputs, wanted, name: as of `cut`.
         allow_soft_placement: as of `Session`.
+        values: those of the variables of session graphs.
 
     Attributes:
         graph: what is run.
@@ -40,9 +43,12 @@ class CutProgram:
         wanted: Sequence[GraphTensor | Operation] = (),
         name: str = "function",
         allow_soft_placement: bool = True,
+        values: SessionValues | None = None,
     ) -> None:
-        self.graph = cut(graph, inputs, outputs, wanted, name)
+        self.graph = cut(graph, inputs, outputs, wanted, name, Variable.holder if values is None else values.holder)
         self._is_soft = allow_soft_placement
+        read = (op.attrs["variable"] for op in self.graph.find("ReadVariableOp"))
+        self._first_values = [] if values is None else [partial(values.require, v) for v in read if v in values]
         self._result_count = len(outputs)
         self._concrete = Concrete(self.graph)
 
@@ -74,6 +80,9 @@ class CutProgram:
         engine = engine or next((v._engine for v in values if type(v) is Tensor), None) or current_engine()
         if not self._is_soft:
             require_wishes(self.graph, engine)
+        for require in self._first_values:
+            require()
+        self._first_values = []
         given = []
         for tensor, value in zip(self.inputs, values, strict=True):
             _check_value(tensor, value)

@@ -33,7 +33,7 @@ from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor, native_of
 from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.graph.ir import Graph
-from dovetail.graph.results import collect
+from dovetail.graph.results import collect, done_as_one
 from dovetail.graph.transplant import copy_graph
 from dovetail.graph.transplant import replay as replay_graph
 from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
@@ -125,6 +125,8 @@ class Function(Generic[P, R]):
             around = building.graphs[-1] if building.graphs else next((x.graph for x in leaves if is_recorded(x)), None)
             if self._options.passes and around is not None:
                 return added_to(around, self._python, leaves, structure, bool(kwargs), self._apply_passes)
+            if around is not None and around.records_effects:
+                return done_as_one(around, functools.partial(self._python, *args, **kwargs))
             return self._python(*args, **kwargs)
         given, engine, key = self._classify(leaves, structure)
         concrete, rebuild = self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)

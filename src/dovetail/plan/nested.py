@@ -13,7 +13,7 @@ from dovetail.core.structure import unflatten
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of
-from dovetail.graph import trace
+from dovetail.graph import trace, variables
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.results import collect
 from dovetail.graph.transplant import transplant
@@ -38,16 +38,16 @@ def added_to(
         call: Any = unflatten(structure, [own for _, own in given])
         rebuild = collect(part, function(*call[0], **call[1]) if has_kwargs else function(*call))
         count, assigned = len(part.outputs), list(part.state.assigned)
-        part.outputs = [*part.outputs, *(trace.read_variable(part, v) for v in assigned)]
+        part.outputs = [*part.outputs, *(variables.read_variable(part, v) for v in assigned)]
     edit(part)
     mapped = {own: _known(around, leaf, own) for leaf, own in given if own is not leaf}
     mapped |= {inner: _known(around, outer, inner) for outer, inner in part.captures.items()}
     for variable, inner in part.state.inputs.items():
-        read = trace.read_for_update if variable in part.state.assigned else trace.read_variable
+        read = variables.read_for_update if variable in part.state.assigned else variables.read_variable
         mapped[inner] = read(around, variable)
     found = transplant(part.operations, around, mapped).of(part.outputs)
     for variable, value in zip(assigned, found[count:], strict=True):
-        trace.assign_variable(around, variable, value)
+        variables.assign_variable(around, variable, value)
     results: list[Any] = found[:count]
     return rebuild(results)
 

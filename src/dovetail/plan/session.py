@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
+from weakref import WeakKeyDictionary, WeakSet
 
 from dovetail.core.cache import Cache
 from dovetail.core.engine_registry import get_engine
@@ -19,6 +20,7 @@ from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.session_graph import open_default_graph
 from dovetail.graph.trace import current_graph
 from dovetail.plan.cut_program import CutProgram
+from dovetail.plan.session_values import SessionValues
 
 PROGRAMS = 100  # that a session keeps: as many that run now, and as many that ran before
 
@@ -30,6 +32,7 @@ class _Sessions(threading.local):
 
 
 _sessions = _Sessions()
+_open: WeakKeyDictionary[Graph, WeakSet[Session]] = WeakKeyDictionary()  # a graph → its sessions that are not closed
 
 
 class Session:
@@ -42,6 +45,7 @@ class Session:
 
     Attributes:
         graph: as given.
+        values: those of the graph's own variables, which each session has for itself; `dt.Variable`s are the process'.
 
     Source: `tf.compat.v1.Session`.
 
@@ -64,10 +68,12 @@ class Session:
             raise TypeError(f"a session runs a dovetail.Graph, not {describe(graph)}.")
         self._engine = None if engine is None else get_engine(engine)
         self._is_soft = allow_soft_placement
+        self.values = SessionValues(self.graph, self.run)
         self._programs: Cache[Any, tuple[CutProgram, Any]] = Cache(PROGRAMS)
         self._version = self.graph.version
         self._is_closed = False
         self._entered: list[ExitStack] = []
+        _open.setdefault(self.graph, WeakSet()).add(self)
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """Computes tensors, and does the assignments among them.  Edits of the graph count from the next run on.
@@ -120,7 +126,7 @@ class Session:
         key = tuple(tuple(map(id, part)) for part in known)
         found = self._programs.get(key)
         if found is None:
-            program = CutProgram(self.graph, *known, name="run", allow_soft_placement=self._is_soft)
+            program = CutProgram(self.graph, *known, "run", self._is_soft, self.values)
             found = self._programs.put(key, (program, known))
         return found[0]
 
@@ -194,12 +200,19 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Forgets what it compiled; it runs nothing any more.
+        """Forgets what it compiled, and the values of the graph's own variables; it runs nothing any more.
 
         Source: `tf.compat.v1.Session.close`.
         """
         self._is_closed = True
+        _open[self.graph].discard(self)
         self._programs = Cache(PROGRAMS)
+        self.values.clear()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._is_closed
 
     def partial_run_setup(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Not offered: a program is compiled as a whole.
@@ -226,11 +239,17 @@ def default_session() -> Session | None:
 
 
 def session_of(graph: Graph) -> Session:
-    """The session that runs a graph where none is named: the default one if it is of the graph, or the graph's own."""
+    """The session that runs a graph where none is named.
+
+    It is the default one if it is of the graph, else the only one that a program made for it, else the graph's own.
+    """
     session = default_session()
     if session is not None and session.graph is graph:
         return session
-    if graph.session is None:
+    made = [s for s in _open.get(graph, ()) if s is not graph.session]
+    if len(made) == 1:
+        return made[0]
+    if graph.session is None or graph.session.is_closed:
         graph.session = Session(graph)
     return graph.session
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,6 +13,7 @@ from weakref import WeakKeyDictionary
 from dovetail.core.recording import building, recording
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
+from dovetail.graph import variables
 from dovetail.graph.device_scopes import DeviceScopes
 from dovetail.graph.session_graph import SessionGraph, open_default_graph
 from dovetail.graph.trace import current_graph
@@ -50,9 +52,11 @@ class _Computing(threading.local):
 
     Attributes:
         devices: the scopes of `tf.device` that are open, for a graph that is opened inside of them.
+        is_eager: whether the program asked for it.
     """
 
     devices = DeviceScopes()
+    is_eager = False
 
 
 _computing = _Computing()
@@ -60,7 +64,7 @@ _computing = _Computing()
 
 def open_graph() -> SessionGraph:
     """The session graph that is being built, or the thread's default one, which is opened if need be."""
-    was_open = building.default is not None
+    was_open, _computing.is_eager = building.default is not None, False
     graph = open_default_graph()
     if not was_open and graph is building.default:
         graph.open_device_scopes(_computing.devices)
@@ -84,9 +88,16 @@ def at_device(graph: Any, device: Any) -> Iterator[None]:
             building.default.open_device_scopes(outside)
 
 
+def open_for_variables() -> None:
+    """Opens a graph for a variable of TensorFlow 1, unless the program has asked for values to be computed."""
+    if current_graph() is None and not recording.tapes and not _computing.is_eager:
+        open_graph()
+
+
 def close_graph() -> None:
     """Computes from now on, until a graph is opened again."""
     building.default = None
+    _computing.is_eager = True
 
 
 def reset_graph() -> None:
@@ -98,6 +109,46 @@ def reset_graph() -> None:
 def store() -> Store:
     """That of the graph that is built, opened now if need be."""
     return _stores.setdefault(open_graph(), Store())
+
+
+def body(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of control flow, as TensorFlow 1 runs it: of its effects those that its results need, in any order.
+
+    Elsewhere all effects of a body are done, in program order.
+    """
+
+    @functools.wraps(function)
+    def traced(*args: Any) -> Any:
+        built = current_graph()
+        if built is not None and isinstance(built.outermost, SessionGraph) and built.has_no_state:
+            built.records_effects = True
+        return function(*args)
+
+    return traced
+
+
+@contextmanager
+def in_program_order(graph: Any) -> Iterator[None]:
+    """Updates of variables in the `with` block begin with what was assigned before them; see `trace`."""
+    if graph is None or not graph.records_effects:
+        yield
+    else:
+        with variables.in_program_order(graph):
+            yield
+
+
+@contextmanager
+def lifted() -> Iterator[Any]:
+    """What is recorded in the `with` block is outside of all bodies and control dependencies.
+
+    Source: `tf.init_scope`.
+
+    Yields:
+        The session graph that is being built, or the thread's default one; opened if need be.
+    """
+    graph = open_graph()
+    with graph.as_default(), graph.control_dependencies(None):
+        yield graph
 
 
 @contextmanager
@@ -115,13 +166,16 @@ def recorded(result: Any, name: str) -> Any:
     recording_graph = graph()
     if recording_graph is None:
         return result
+
+    def constant(value: Tensor) -> Any:
+        return recording_graph.constant(value.numpy(), name, recording_graph.control)
+
     if type(result) is Tensor:
-        return recording_graph.constant(result.numpy(), name)
+        return constant(result)
     if isinstance(result, (tuple, list)):
         leaves, structure = flatten(result)
         if any(type(leaf) is Tensor for leaf in leaves):
-            made = [recording_graph.constant(v.numpy(), name) if type(v) is Tensor else v for v in leaves]
-            return unflatten(structure, made)
+            return unflatten(structure, [constant(v) if type(v) is Tensor else v for v in leaves])
     return result
 
 

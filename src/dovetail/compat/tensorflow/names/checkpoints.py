@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,8 @@ class Saver:
     ) -> str:
         """Writes the values; the path of the checkpoint, with the step behind it if one is given."""
         path = str(save_path) if global_step is None else f"{save_path}-{int(np.asarray(_known(global_step)))}"
-        _write(path, self._variables)
+        with _in_session(sess):
+            _write(path, self._variables)
         self._saved = [p for p in self._saved if p != path] + [path]
         while self._keep and len(self._saved) > self._keep:
             Path(f"{self._saved.pop(0)}.npz").unlink(missing_ok=True)
@@ -231,7 +233,13 @@ class Saver:
         """
         if save_path is None or not Path(f"{save_path}.npz").is_file():
             raise op_error(ValueError, "tf.train.Saver.restore", f"there is no checkpoint {save_path!r}.")
-        _give(self._variables, _read(str(save_path)), str(save_path))
+        with _in_session(sess):
+            _give(self._variables, _read(str(save_path)), str(save_path))
+
+
+def _in_session(session: Any) -> AbstractContextManager[Any]:
+    """Variables have the values of a session inside of the `with` block."""
+    return nullcontext() if session is None else session.as_default()
 
 
 def _name_of(variable: Any) -> str:

@@ -26,7 +26,7 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
     """
     if not callable(true_fn) or not callable(false_fn):
         raise op_error(TypeError, "tf.cond", "true_fn and false_fn must be functions without arguments.")
-    return ops.cond(pred, true_fn, false_fn)
+    return ops.cond(pred, graph_mode.body(true_fn), graph_mode.body(false_fn))
 
 
 @function("cond", "v1", scope=True)
@@ -69,7 +69,7 @@ def case(
         if not left:
             return default()
         (condition, function), *others = left
-        return ops.cond(condition, function, lambda: chosen(others))
+        return ops.cond(condition, graph_mode.body(function), graph_mode.body(lambda: chosen(others)))
 
     return _unpacked(chosen(pairs), strict)
 
@@ -89,7 +89,7 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: s
     branches = [*found, default or found[-1]]
     index = ops.convert(branch_index)
     outside = ops.logical_or(ops.less(index, 0), ops.greater_equal(index, len(found)))
-    return ops.switch_case(ops.where(outside, len(found), index), branches)
+    return ops.switch_case(ops.where(outside, len(found), index), list(map(graph_mode.body, branches)))
 
 
 # -- loops ------------------------------------------------------------------------------------------------------------
@@ -101,7 +101,8 @@ def _while(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, m
     leaves = nest_flatten(structure)
     if not any(isinstance(leaf, TensorArray) for leaf in leaves):
         kept, condition, step = structure, cond, body
-        found = ops.while_loop(condition, lambda *v: _listed(step(*v), len(kept)), kept, maximum_iterations)
+        listed = graph_mode.body(lambda *v: _listed(step(*v), len(kept)))
+        found = ops.while_loop(graph_mode.body(condition), listed, kept, maximum_iterations)
     else:
         if any(isinstance(leaf, TensorArray) and leaf.is_empty for leaf in leaves):
             written = nest_flatten(_listed(body(*structure), len(structure)))  # tells the shape of what is written
@@ -117,8 +118,8 @@ def _while(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, m
             return [v.stack() if isinstance(v, TensorArray) else v for v in nest_flatten(values)]
 
         last = ops.while_loop(
-            lambda *v: cond(*arrays(v)),
-            lambda *v: stacked(_listed(body(*arrays(v)), len(structure))),
+            graph_mode.body(lambda *v: cond(*arrays(v))),
+            graph_mode.body(lambda *v: stacked(_listed(body(*arrays(v)), len(structure)))),
             stacked(pack_sequence_as(structure, leaves)),
             maximum_iterations,
         )
@@ -208,7 +209,7 @@ def map_fn(
     Source: `tf.map_fn`.
     """
     signature = dtype if fn_output_signature is None else fn_output_signature
-    found = ops.map_fn(fn, elems)
+    found = ops.map_fn(graph_mode.body(fn), elems)
     leaves, wanted = nest_flatten(found), nest_flatten(signature)
     for leaf, spec in zip(leaves, wanted, strict=False) if signature is not None else ():
         expected = as_dtype(getattr(spec, "dtype", spec))
@@ -236,7 +237,7 @@ def _fold(fold: Callable[..., Any]) -> Callable[..., Any]:
         swap_memory: bool = False,
         name: str | None = None,
     ) -> Any:
-        return fold(fn, elems, initializer)
+        return fold(graph_mode.body(fn), elems, initializer)
 
     return folded
 
@@ -280,7 +281,7 @@ def _scanned(fn: Callable[[Any, Any], Any], start: Any, elems: Any, reverse: boo
         after = fn(carried, element)
         return after, after
 
-    return ops.scan(step, start, elems, reverse=reverse)[1]
+    return ops.scan(graph_mode.body(step), start, elems, reverse=reverse)[1]
 
 
 # -- waiting for others ----------------------------------------------------------------------------------------------

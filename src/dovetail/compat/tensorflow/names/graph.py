@@ -16,7 +16,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.value_kinds import is_recorded
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.session_graph import SessionGraph
 from dovetail.plan import session as sessions
 
@@ -190,14 +190,15 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
     Source: `tf.control_dependencies`.
     """
     graph = graph_mode.graph()
-    if graph is None or control_inputs is None:
+    if graph is None:
         return nullcontext()
-    return graph.control_dependencies([_node(x) for x in control_inputs if _node(x) is not None])
+    return graph.control_dependencies(None if control_inputs is None else nodes_of(control_inputs))
 
 
-def _node(x: Any) -> Any:
-    """What can be waited for: a tensor or an operation of a graph; None for what has been computed."""
-    return x if isinstance(x, (GraphTensor, Operation)) else None
+def nodes_of(values: Any) -> list[Operation]:
+    """The operations of a structure of tensors, operations and assigned variables; what has been computed has none."""
+    found = (x if isinstance(x, Operation) else getattr(x, "op", None) for x in nest_flatten(values))
+    return [x for x in found if isinstance(x, Operation)]
 
 
 @function("group")
@@ -206,9 +207,12 @@ def group(*inputs: Any, name: str | None = None) -> Any:
 
     Source: `tf.group`.
     """
-    nodes = [_node(x) for x in nest_flatten(list(inputs)) if _node(x) is not None]
-    graph = nodes[0].graph if nodes else graph_mode.graph()
-    return None if graph is None else graph.group(*nodes, name=name or "group_deps")
+    nodes = nodes_of(list(inputs))
+    graph = graph_mode.graph() or next((node.graph for node in nodes), None)
+    if graph is None:
+        return None
+    with graph.control_dependencies(nodes):
+        return graph.group(name=name or "group_deps")
 
 
 @function("no_op")

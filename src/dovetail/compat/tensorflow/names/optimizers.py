@@ -10,7 +10,7 @@ from dovetail.autodiff.graph_gradients import gradients as graph_gradients
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import nest_flatten
-from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.own_optimizers import OwnSteps
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import value
@@ -89,8 +89,8 @@ class Optimizer(OwnSteps):
         if not is_recorded(loss):
             problem = "the loss was computed already: give a function that computes it, or build a graph"
             raise op_error(RuntimeError, f"tf.train.{type(self).__name__}", f"{problem} (disable_eager_execution).")
-        graph = loss.graph.outermost
-        variables = nest_flatten(list(var_list or graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)))
+        graph = loss.graph
+        variables = nest_flatten(list(var_list or graph.outermost.get_collection(GraphKeys.TRAINABLE_VARIABLES)))
         if not variables:
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there are no variables to train.")
         with graph_mode.inside(graph), graph.at_scope("gradients/"):
@@ -113,12 +113,12 @@ class Optimizer(OwnSteps):
         with graph_mode.inside(graph), graph_mode.name_scope(name or self._name):
             if self._applies_itself:
                 return self._applied(pairs, global_step, name or self._name)
-            updates = [update for gradient, variable in pairs for update in self.updates(gradient, variable)]
-            updates += self.finish()
+            with graph_mode.in_program_order(graph):
+                done = [variable.assign(new) for g, v in pairs for variable, new in self.updates(g, v)]
+                done += [variable.assign(new) for variable, new in self.finish()]
             if global_step is not None:
-                updates.append((global_step, ops.add(global_step, ops.cast(1, global_step.dtype))))
-            done = [variable.assign(new) for variable, new in updates]
-            return None if graph is None else graph.group(*done, name=name or self._name)
+                done.append(global_step.assign_add(ops.cast(1, global_step.dtype)))
+            return group(*done, name=name or self._name)
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
         """What a step makes of a variable, and of its slots: pairs of a variable and its new value."""
@@ -137,14 +137,15 @@ class Optimizer(OwnSteps):
         if key not in self._slots:
             number = sum(1 for other, owner in self._slots if owner is variable)
             base = f"{variable.op_name}/{self._name}" + (f"_{number}" if number else "")
-            start = ops.broadcast_to(ops.convert(first, variable.dtype), variable.shape)
-            self._slots[key] = named_variable(base, start)
+            self._slots[key] = named_variable(
+                base, lambda: ops.broadcast_to(ops.convert(first, variable.dtype), variable.shape)
+            )
         return self._slots[key]
 
     def own(self, name: str, first: float) -> Any:
         """A number that the optimizer remembers."""
         if name not in self._own:
-            self._own[name] = named_variable(name, ops.constant(first, "float32"))
+            self._own[name] = named_variable(name, lambda: ops.constant(first, "float32"))
         return self._own[name]
 
     def get_slot(self, var: Any, name: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.graph import control_dependencies, group
 from dovetail.compat.tensorflow.names.variables import named_variable
 
 
@@ -31,8 +32,7 @@ class OwnSteps:
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
         """What is done after all variables have changed; an operation."""
-        graph = graph_mode.graph()
-        return None if graph is None else graph.group(*update_ops, name=name_scope.rstrip("/"))
+        return group(*update_ops, name=name_scope.rstrip("/"))
 
     # what they use
 
@@ -48,7 +48,7 @@ class OwnSteps:
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any = None) -> Any:
         if name not in self._own:
-            self._own[name] = named_variable(name, ops.convert(initial_value))
+            self._own[name] = named_variable(name, lambda: ops.convert(initial_value))
         return self._own[name]
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
@@ -75,6 +75,6 @@ class OwnSteps:
             return done
         if graph is None:
             return global_step.assign_add(ops.cast(1, global_step.dtype))
-        with graph.control_dependencies([done]):
+        with control_dependencies([done]):
             counted = global_step.assign_add(ops.cast(1, global_step.dtype))
-        return graph.group(done, counted, name=name)
+        return group(done, counted, name=name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
@@ -41,7 +41,7 @@ def create_global_step(graph: Any = None) -> Any:
     if get_global_step(graph) is not None:
         raise op_error(ValueError, "tf.train.create_global_step", "the graph has a global step already.")
     with graph_mode.inside(graph):
-        step = named_variable("global_step", ops.constant(0, "int64"))
+        step = named_variable("global_step", lambda: ops.constant(0, "int64"))
     graph.add_to_collection(GraphKeys.GLOBAL_STEP, step)
     return step
 
@@ -62,7 +62,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
     Source: `tf.compat.v1.train.global_step`.
     """
-    return int(global_step_tensor.numpy())
+    return int(sess.run(global_step_tensor))
 
 
 # -- decays -----------------------------------------------------------------------------------------------------------
@@ -211,13 +211,12 @@ class ExponentialMovingAverage:
         if var_list is None:
             var_list = graph_mode.open_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)
         with graph_mode.inside(graph), graph_mode.name_scope(self._name):
-            done = [self._average(variable) for variable in var_list]
-            return None if graph is None else graph.group(*done, name=self._name)
+            return group(*[self._average(variable) for variable in var_list], name=self._name)
 
     def _average(self, value: Any) -> Any:
         average = self._averages.get(value)
         if average is None:
-            average = self._averages[value] = named_variable(self.average_name(value), self._first(value))
+            average = self._averages[value] = named_variable(self.average_name(value), lambda: self._first(value))
             if isinstance(value, Variable) and graph_mode.graph() is not None:
                 graph_mode.open_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, value)
         decay = ops.cast(self._decay, value.dtype)
@@ -226,7 +225,7 @@ class ExponentialMovingAverage:
             decay = ops.minimum(decay, ops.divide(ops.add(1.0, count), ops.add(10.0, count)))
         if self._zero_debias and not isinstance(value, Variable):
             return self._without_bias(average, value, decay)
-        return average.assign_sub(_moved(average, value, decay))
+        return average.assign_changed(_towards, value, decay)
 
     def _first(self, value: Any) -> Any:
         """What an average begins with."""
@@ -242,9 +241,9 @@ class ExponentialMovingAverage:
 
         Source: Kingma and Ba 2014, "Adam: a method for stochastic optimization".
         """
-        biased = named_variable(f"{average.op_name}/biased", ops.zeros(value.shape, value.dtype))
-        count = named_variable(f"{average.op_name}/local_step", ops.zeros((), value.dtype))
-        new = biased.assign_sub(_moved(biased, value, decay))
+        biased = named_variable(f"{average.op_name}/biased", lambda: ops.zeros(value.shape, value.dtype))
+        count = named_variable(f"{average.op_name}/local_step", lambda: ops.zeros((), value.dtype))
+        new = biased.assign_changed(_towards, value, decay)
         part = ops.subtract(1.0, ops.power(decay, count.assign_add(1.0)))
         return average.assign(ops.divide(new, part))
 
@@ -269,9 +268,9 @@ class ExponentialMovingAverage:
         return names | {v.op_name: v for v in others}
 
 
-def _moved(average: Any, value: Any, decay: Any) -> Any:
-    """By how much less an average is after it took a value in."""
-    return ops.multiply(ops.subtract(average, value), ops.subtract(1.0, decay))
+def _towards(average: Any, value: Any, decay: Any) -> Any:
+    """An average once it took a value in."""
+    return ops.subtract(average, ops.multiply(ops.subtract(average, value), ops.subtract(1.0, decay)))
 
 
 value("train.ExponentialMovingAverage", ExponentialMovingAverage)

@@ -149,7 +149,7 @@ def variable_scope(
     }
     graph = graph_mode.open_graph()
     names = graph_mode.name_scope(last) if auxiliary_name_scope and last else _no_scope()
-    with graph_mode.inside(graph), names as opened:
+    with graph_mode.inside(graph_mode.graph() or graph), names as opened:
         scope = VariableScope(name, opened or "", **defaults)
         _scopes.stack.append((graph, scope))
         try:
@@ -234,13 +234,12 @@ def _got(
     if reuse is True:
         problem = f"there is no variable {name!r} to reuse; was it made by get_variable, and without reuse?"
         raise op_error(ValueError, "tf.get_variable", problem)
-    with graph_mode.inside(graph), graph.at_scope(f"{name}/Initializer/"):
+    with graph_mode.lifted(), graph.at_scope(f"{name}/Initializer/"):
         first = _first_value(name, shape, as_dtype(dtype), initializer)
-    with graph_mode.inside(graph):
-        made = named_variable(name, first, trainable, dtype, collections=collections, constraint=constraint)
+    made = named_variable(name, first, trainable, dtype, collections=collections, constraint=constraint)
     known[name] = made
     if regularizer is not None:
-        with graph_mode.inside(graph), graph.at_scope(f"{name}/Regularizer/"):
+        with graph_mode.lifted(), graph.at_scope(f"{name}/Regularizer/"):
             loss = regularizer(made)
         if loss is not None:
             graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,19 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind, nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.device_spec import written
 from dovetail.core.errors import op_error
 from dovetail.core.recording import not_building
 from dovetail.core.structure import leaf
-from dovetail.core.value_kinds import register
+from dovetail.core.value_kinds import register, unwrapped
 from dovetail.core.variable import STATE
 from dovetail.core.variable import Variable as DovetailVariable
+from dovetail.graph import variables
+from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
+from dovetail.plan.session_variable import SessionVariable
 
 
 class _VariableOp:
@@ -37,69 +41,11 @@ class _VariableOp:
         self.device = name
 
 
-class TFVariable(DovetailVariable):
-    """A variable with the names and methods of TensorFlow's.
-
-    In a graph it has its first value from the start, and `global_variables_initializer` gives it that again.
-
-    Source: `tf.Variable`.
-
-    Example:
-        >>> v = TFVariable([1., 2.], name="v")
-        >>> v.name, v.op.name, v.assign_add([1., 1.]).numpy()
-        ('v:0', 'v', array([2., 3.], dtype=float32))
-    """
+class _Names(DovetailVariable):
+    """The names and methods of TensorFlow's variables."""
 
     symbolic = True
-
-    def __init__(
-        self,
-        initial_value: Any = None,
-        trainable: bool | None = None,
-        validate_shape: bool = True,
-        caching_device: Any = None,
-        name: str | None = None,
-        variable_def: Any = None,
-        dtype: Any = None,
-        import_scope: Any = None,
-        constraint: Any = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
-        shape: Any = None,
-        collections: Sequence[str] | None = None,
-        use_resource: Any = None,
-        expected_shape: Any = None,
-        **options: Any,
-    ) -> None:
-        if initial_value is None:
-            raise op_error(ValueError, "tf.Variable", "it needs an initial_value: a tensor, numbers, or a function.")
-        graph = graph_mode.graph()
-        with graph_mode.inside(graph):
-            first = initial_value() if callable(initial_value) else initial_value
-            if isinstance(first, DovetailVariable):
-                first = first.read()
-        name = _unique(graph, name or "Variable")
-        trainable = True if trainable is None else bool(trainable)
-        super().__init__(first, dtype, f"{name}:0", trainable, constraint)
-        self.graph = graph
-        if graph is not None:
-            handle = _VariableOp(self)
-            graph.put_in_scope(handle)
-            self._asked = handle.device
-            if self.initial_value is None:
-                self.initial_value = graph.constant(ops.convert(self.numpy()).numpy(), f"{name}/initial_value")
-                graph.add_variable(self)
-            if collections is not None:
-                for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES):
-                    if key not in collections and self in (found := graph.get_collection_ref(key)):
-                        found.remove(self)
-                graph.add_to_collections([key for key in collections if self not in graph.get_collection(key)], self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "graph": None}  # which it is pickled along with, see `adopted`
-
-    def adopted(self, graph: Any) -> None:
-        self.graph = graph
+    graph: Any = None
 
     @property
     def op_name(self) -> str:
@@ -111,30 +57,13 @@ class TFVariable(DovetailVariable):
         found.device = self.device
         return found
 
-    @property
-    def device(self) -> str:
-        """Where it is; in a graph, what `tf.device` said when it was made."""
-        return super().device if self.graph is None else written(self._asked)
-
-    @property
-    def initializer(self) -> Any:
-        """The operation that gives the first value again."""
-        if self.graph is None:
-            raise op_error(RuntimeError, "tf.Variable.initializer", "without a graph a variable has its value.")
-        return self.graph.initializer([self], f"{self.op_name}/Assign")
-
-    def initialized_value(self) -> Any:
-        """The first value."""
-        return self.initial_value
-
     def value(self) -> Any:  # a property in Dovetail, a method in TensorFlow
         """The value, as a tensor."""
         return self.read_value()
 
     def read_value(self) -> Any:
         """The value, as a tensor."""
-        with graph_mode.inside(graph_mode.graph()):
-            return self.read()
+        return self.read()
 
     def eval(self, session: Any = None) -> Any:
         """The value now, as an array."""
@@ -148,36 +77,168 @@ class TFVariable(DovetailVariable):
     def assign(self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         """Gives it a value; in a graph, whenever the result is run."""
         with graph_mode.inside(graph_mode.graph()):
-            return super().assign(value)
+            return self._assigned(super().assign(value))
+
+    def assign_changed(self, change: Callable[..., Any], *operands: Any) -> Any:
+        with graph_mode.inside(graph_mode.graph()):
+            return self._assigned(super().assign_changed(change, *operands))
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         """Adds to its value; in a graph, whenever the result is run."""
-        with graph_mode.inside(graph_mode.graph()):
-            return super().assign_add(delta)
+        return super().assign_add(delta)
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         """Subtracts from its value; in a graph, whenever the result is run."""
+        return super().assign_sub(delta)
+
+    def _assigned(self, found: Any) -> Any:
+        return Assigned(self, found.op) if isinstance(found, GraphTensor) else found
+
+    def __getitem__(self, index: Any) -> Slice:
         with graph_mode.inside(graph_mode.graph()):
-            return super().assign_sub(delta)
+            return Slice(self, super().__getitem__(index), index)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: Any = None) -> Any:
         """Gives slices of it values."""
-        return self.assign(ops.tensor_scatter_update(self.read_value(), indices, updates))
+        return self.assign_changed(ops.tensor_scatter_update, indices, updates)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: Any = None) -> Any:
         """Adds to slices of it."""
-        return self.assign(ops.tensor_scatter_add(self.read_value(), indices, updates))
+        return self.assign_changed(ops.tensor_scatter_add, indices, updates)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: Any = None) -> Any:
         """Subtracts from slices of it."""
-        return self.assign(ops.tensor_scatter_add(self.read_value(), indices, ops.negative(updates)))
+        return self.assign_changed(_scatter_sub, indices, updates)
 
     def set_shape(self, shape: Any) -> None:
         """Checks what is said of its shape."""
         self.shape.merge_with(shape)
 
 
+class TFVariable(_Names):
+    """A variable with the names and methods of TensorFlow's, where values are computed.
+
+    Source: `tf.Variable`.
+
+    Example:
+        >>> import dovetail.compat.tensorflow as tf
+        >>> v = tf.Variable([1., 2.], name="v")
+        >>> v.name, v.op.name, v.assign_add([1., 1.]).numpy()
+        ('v:0', 'v', array([2., 3.], dtype=float32))
+    """
+
+    @property
+    def initializer(self) -> Any:
+        """A variable of a graph has one."""
+        raise op_error(RuntimeError, "tf.Variable.initializer", "without a graph a variable has its value.")
+
+
+class TFGraphVariable(_Names, SessionVariable):
+    """A variable with the names and methods of TensorFlow's, in a graph.
+
+    Each session has a value of its own: the first value from the start, and again after
+    `global_variables_initializer`.
+
+    Source: `tf.compat.v1.Variable`.
+    """
+
+    _initializer: Any = None
+
+    @property
+    def graph(self) -> Any:
+        return self.session_graph
+
+    def place(self, graph: Any) -> None:
+        """Notes the device that the scopes of a graph say."""
+        handle = _VariableOp(self)
+        graph.put_in_scope(handle)
+        self._asked = handle.device
+
+    @property
+    def device(self) -> str:
+        """The device that `tf.device` said when it was made."""
+        return written(self._asked)
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that gives the first value again."""
+        if self._initializer is None or self._initializer.is_removed:
+            self._initializer = self.session_graph.initializer([self], f"{self.op_name}/Assign")
+        return self._initializer
+
+    def initialized_value(self) -> Any:
+        """The first value."""
+        return self.initial_value
+
+    def read_value(self) -> Any:
+        """The value, as a tensor of an operation that nothing else takes."""
+        graph = graph_mode.graph()
+        with graph_mode.inside(graph):
+            return self.read() if graph is None or not graph.records_effects else variables.add_read(graph, self)
+
+    def eval(self, session: Any = None) -> Any:
+        """The value now in a session, as an array."""
+        return self.numpy() if session is None else session.run(self)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Gives it a value now in a session, whatever is recorded."""
+        with not_building() if session is None else session.as_default(), not_building():
+            super().load(value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_initializer": None}
+
+
 register(TFVariable, STATE)
+register(TFGraphVariable, STATE)
+
+
+def variable(
+    initial_value: Any = None,
+    trainable: bool | None = None,
+    validate_shape: bool = True,
+    caching_device: Any = None,
+    name: str | None = None,
+    variable_def: Any = None,
+    dtype: Any = None,
+    import_scope: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+    shape: Any = None,
+    collections: Sequence[str] | None = None,
+    use_resource: Any = None,
+    expected_shape: Any = None,
+    **options: Any,
+) -> Any:
+    """A variable of the session graph that is being built, or else one that has its value now."""
+    if initial_value is None:
+        raise op_error(ValueError, "tf.Variable", "it needs an initial_value: a tensor, numbers, or a function.")
+    trainable = True if trainable is None else bool(trainable)
+    built = graph_mode.graph()
+    if built is None:
+        first = initial_value() if callable(initial_value) else initial_value
+        return TFVariable(first, dtype, f"{name or 'Variable'}:0", trainable, constraint)
+    with graph_mode.lifted() as graph, graph.at_scope(built.scope):
+        whole = _unique(graph, name or "Variable")
+        first = _first_tensor(graph, initial_value, dtype, whole)
+        made = TFGraphVariable(first, None, f"{whole}:0", trainable, constraint)
+    made.place(built)
+    if collections is not None:
+        for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES):
+            if key not in collections and made in (found := graph.get_collection_ref(key)):
+                found.remove(made)
+        graph.add_to_collections([key for key in collections if made not in graph.get_collection(key)], made)
+    return made
+
+
+def _first_tensor(graph: Any, initial_value: Any, dtype: Any, name: str) -> Any:
+    """The first value of a variable as a tensor of a graph."""
+    first = initial_value() if callable(initial_value) else initial_value
+    first = first.read() if isinstance(first, DovetailVariable) else unwrapped(first)
+    if not isinstance(first, GraphTensor):
+        return graph.constant(ops.convert(first, dtype).numpy(), f"{name}/initial_value")
+    return first if dtype is None else ops.cast(first, dtype)
 
 
 class AnyVariable(metaclass=Kind):
@@ -186,10 +247,10 @@ class AnyVariable(metaclass=Kind):
     Source: `tf.Variable`.
     """
 
-    kinds = (DovetailVariable,)
+    kinds = (DovetailVariable, Assigned)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return TFVariable(*args, **kwargs)
+        return variable(*args, **kwargs)
 
 
 class AnyVariableV1(metaclass=Kind):
@@ -198,13 +259,14 @@ class AnyVariableV1(metaclass=Kind):
     Source: `tf.compat.v1.Variable`.
     """
 
-    kinds = (DovetailVariable,)
+    kinds = (DovetailVariable, Assigned)
 
     def __new__(
         cls, initial_value: Any = None, trainable: Any = None, collections: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         kwargs["collections"] = collections
-        return TFVariable(initial_value, trainable, *args, **kwargs)
+        graph_mode.open_for_variables()
+        return variable(initial_value, trainable, *args, **kwargs)
 
 
 value("Variable", AnyVariable, "v2")
@@ -222,8 +284,6 @@ _naming = _Naming()
 
 def _unique(graph: Any, name: str) -> str:
     """A name that no other variable of the graph has, behind the name scope."""
-    if graph is None:
-        return name
     taken = {v.op_name for key in ("variables", "local_variables") for v in graph.outermost.get_collection(key)}
     whole = name if _naming.is_whole else f"{graph.scope}{name}"
     return next(n for n in itertools.chain([whole], (f"{whole}_{i}" for i in itertools.count(1))) if n not in taken)
@@ -233,7 +293,7 @@ def named_variable(name: str, first: Any, trainable: bool | None = False, dtype:
     """A variable of a whole name, whatever name scope is around."""
     _naming.is_whole = True
     try:
-        return TFVariable(first, trainable, name=name, dtype=dtype, **options)
+        return variable(first, trainable, name=name, dtype=dtype, **options)
     finally:
         _naming.is_whole = False
 
@@ -268,17 +328,21 @@ def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None =
         return ref.assign_sub(value)
 
 
+def _scatter_sub(x: Any, places: Any, changes: Any) -> Any:
+    return ops.tensor_scatter_add(x, places, ops.negative(changes))
+
+
 def _scattering(title: str, change: Any) -> None:
     @function(f"scatter_{title}", "v1")
     def scatter(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
         rows, inner = ops.convert(indices), list(ref.shape[1:])
         wide = ops.broadcast_to(ops.convert(updates, ref.dtype), [*dims_of(rows), *inner])
         places, changes = ops.reshape(rows, (-1, 1)), ops.reshape(wide, (-1, *inner))
-        return ref.assign(change(ref.read_value(), places, changes))
+        return ref.assign_changed(change, places, changes)
 
     @function(f"scatter_nd_{title}", "v1")
     def scatter_nd(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
-        return ref.assign(change(ref.read_value(), indices, updates))
+        return ref.assign_changed(change, indices, updates)
 
     scatter.__doc__ = f"""Slices of a variable along its first axis: `{title}`.
 
@@ -292,7 +356,7 @@ def _scattering(title: str, change: Any) -> None:
 
 _scattering("update", ops.tensor_scatter_update)
 _scattering("add", ops.tensor_scatter_add)
-_scattering("sub", lambda x, places, changes: ops.tensor_scatter_add(x, places, ops.negative(changes)))
+_scattering("sub", _scatter_sub)
 _scattering("max", ops.tensor_scatter_max)
 _scattering("min", ops.tensor_scatter_min)
 

@@ -1,0 +1,187 @@
+"""Views of TensorFlow's variables: what assigning one gives in a graph, and slices that can be assigned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.core.tensor import Operators
+from dovetail.core.value_kinds import Wrapper, kind_of, register
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.ops.shapes.shape import shape_of
+
+
+class View(Operators):
+    """A tensor of a variable; ops and sessions take the tensor."""
+
+    def tensor(self) -> Any:
+        """The tensor, as it is here."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> Any:
+        return self.tensor().shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.tensor().dtype
+
+    @property
+    def arrays_follow(self) -> bool:  # type: ignore[override]
+        return self.tensor().arrays_follow
+
+    def __array__(self, *args: Any, **options: Any) -> np.ndarray:
+        return self.tensor().__array__(*args, **options)
+
+    def __bool__(self) -> bool:
+        return bool(self.tensor())
+
+    def __int__(self) -> int:
+        return int(self.tensor())
+
+    def __float__(self) -> float:
+        return float(self.tensor())
+
+    def __len__(self) -> int:
+        return len(self.tensor())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tensor())
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return repr(self.tensor())
+
+
+class _Kind(Wrapper):
+    """Calls are made with the tensor."""
+
+    def unwrapped(self, value: Any) -> Any:
+        return value.tensor()
+
+    def followed(self, value: Any) -> Any:
+        return value.tensor()
+
+    def is_recorded(self, value: Any) -> bool:
+        tensor = value.tensor()
+        return kind_of(tensor).is_recorded(tensor)
+
+    def known(self, value: Any) -> np.ndarray | None:
+        tensor = value.tensor()
+        return kind_of(tensor).known(tensor)
+
+
+class Assigned(View):
+    """What assigning a variable gives in a graph: the variable, as it is once that is done.
+
+    Args:
+        variable: was assigned.
+        op: the operation that assigns.
+
+    Source: `tf.Variable.assign`.
+
+    Example:
+        >>> import dovetail.compat.tensorflow.compat.v1 as tf
+        >>> with tf.Graph().as_default(), tf.Session() as session:
+        ...     v = tf.Variable(1.0)
+        ...     session.run(tf.assign_add(v.assign(5.0), 2.0))
+        np.float32(7.0)
+    """
+
+    def __init__(self, variable: Any, op: Operation) -> None:
+        self.variable, self.op = variable, op
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    @property
+    def graph(self) -> Any:
+        return self.op.graph
+
+    def tensor(self) -> GraphTensor:
+        """The value that was assigned; under control dependencies, the variable's value behind them."""
+        graph = graph_mode.graph()
+        if graph is None or not graph.control:
+            return self.op.outputs[0]
+        return self._then("read_value")
+
+    read_value = value = tensor
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value, once a session has assigned it."""
+        return self.op.outputs[0].eval(feed_dict, session)
+
+    def _then(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """What a method of the variable gives, behind the assignment."""
+        graph = graph_mode.graph() or self.op.graph
+        with graph.as_default(), graph.control_dependencies([self.op]):
+            return getattr(self.variable, method)(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.variable, name)
+        changes = name.startswith(("assign", "scatter"))
+        return (lambda *args, **kwargs: self._then(name, *args, **kwargs)) if changes else found
+
+    def __getitem__(self, index: Any) -> Any:
+        return Slice(self, self.tensor()[index], index)
+
+
+class Slice(View):
+    """A part of a variable, which can be assigned.
+
+    Args:
+        variable: of which it is a part; or what assigning one gave.
+        part: the part now.
+        index: as in `variable[index]`.
+
+    Source: `tf.Variable.__getitem__`.
+
+    Example:
+        >>> import dovetail.compat.tensorflow as tf
+        >>> v = tf.Variable([[1., 2.], [3., 4.]])
+        >>> v[1].assign([5., 6.]).numpy()
+        array([[1., 2.],
+               [5., 6.]], dtype=float32)
+    """
+
+    def __init__(self, variable: Any, part: Any, index: Any) -> None:
+        self._variable, self._part, self._index = variable, part, index
+
+    def tensor(self) -> Any:
+        return self._part
+
+    def assign(self, value: Any, name: str | None = None) -> Any:
+        """Gives this part of the variable a value, which may be broadcast; what assigning the variable gives.
+
+        Raises:
+            ValueError: the shape does not fit.
+        """
+        return self._variable.assign_changed(partial(_with_slice, self._index), value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._part, name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._part[index]
+
+
+def _with_slice(index: Any, whole: Any, value: Any) -> Any:
+    """A tensor of which `whole[index]` has other values."""
+    shape = shape_of(whole)
+    places = ops.reshape(ops.arange(ops.size(whole)), shape)[index]
+    values = ops.broadcast_to(ops.cast(value, whole.dtype), shape_of(places))
+    flat = ops.tensor_scatter_update(
+        ops.reshape(whole, (-1,)), ops.reshape(places, (-1, 1)), ops.reshape(values, (-1,))
+    )
+    return ops.reshape(flat, shape)
+
+
+for _class in (Assigned, Slice):
+    register(_class, _Kind())
