@@ -208,12 +208,16 @@ class _Closure:
         return [variables.read_for_update(self.graph, v) for v in self._assigned]
 
     def constants(self, others: Sequence[GraphTensor]) -> list[GraphTensor]:
-        """What is captured, and the values of variables that are only read, as they are where all inputs are there.
+        """What is captured, and the values of variables that are only read, as they are where the operation is done.
+
+        That is its place in the program if it assigns variables, else as soon as all its inputs are there.
 
         Args:
             others: the other inputs of the operation.
         """
         captured = [trace.to_graph(t, t.dtype, self.graph, OPS["Identity"]) for t in self._captured]
+        if self._assigned:
+            return captured + [variables.read_for_update(self.graph, v) for v in self._read]
         before = [t.op for t in (*others, *captured)]
         is_ordered = self._read and self.graph.records_effects and any(op.type in EFFECTS for op in reach(before))
         with self.graph.control_dependencies(before if is_ordered else ()):

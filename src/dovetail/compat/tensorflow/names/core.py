@@ -15,6 +15,7 @@ from dovetail.autodiff.graph_gradients import gradients as graph_gradients
 from dovetail.autodiff.recompute import recompute_grad
 from dovetail.autodiff.registry import RegisterGradient
 from dovetail.autodiff.tape import GradientTape
+from dovetail.compat.tensorflow.names.variable_views import View
 from dovetail.compat.tensorflow.table import function, row, value
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import op_error
@@ -72,7 +73,7 @@ class TFTensor(metaclass=Kind):
     Source: `tf.Tensor`.
     """
 
-    kinds = (Tensor, GraphTensor)
+    kinds = (Tensor, GraphTensor, View)
 
 
 value("TensorShape", TFTensorShape)
