@@ -335,10 +335,8 @@ def _outcomes(
     fetched = [unrolled.tensor(made[i]) for i in run.fetches]
     nodes = _needed(fetched)
     behind = _orders(nodes)
-    seen = 0
-    for order in _linear(behind):
-        seen += 1
-        if seen > ORDERS:
+    for number, order in enumerate(_linear(behind)):
+        if number == ORDERS:
             raise TooOpen
         values: dict[int, Any] = {}
         new = dict(state)

@@ -1,4 +1,4 @@
-"""Sessions that read and assign variables, against TensorFlow: what waits for what, updates, bodies, several sessions."""
+"""Sessions that read and assign variables, against TensorFlow: edges, updates, bodies, several sessions."""
 
 from __future__ import annotations
 
@@ -141,9 +141,8 @@ def a_stale_product(tf, v, u):
 
 @program
 def a_chain_of_reads_and_assignments(tf, v, u):
-    with tf.v1.control_dependencies([u.assign(v + 5.0)]):
-        with tf.v1.control_dependencies([v.assign(u * 2.0)]):
-            return v + u
+    with tf.v1.control_dependencies([u.assign(v + 5.0)]), tf.v1.control_dependencies([v.assign(u * 2.0)]):
+        return v + u
 
 
 @program
