@@ -10,7 +10,6 @@ import numpy as np
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.recording import building
 from dovetail.core.state import Buffer
-from dovetail.core.tensor import Tensor
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import register
 from dovetail.core.variable import STATE, Variable, is_of_default_graph
@@ -45,7 +44,7 @@ class SessionVariable(Variable):
         (np.float64(6.0), np.float64(6.0), np.float64(1.0))
     """
 
-    carried: Tensor | None = None
+    carried: np.ndarray | None = None
 
     def __init__(
         self,
@@ -113,11 +112,16 @@ class SessionVariable(Variable):
         super().delete() if other is None else other.delete()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "session_graph": None}
+        try:
+            held = self.shared_buffer(None).tensor
+        except ValueError:  # the first value needs a placeholder
+            held = None
+        return {**super().__getstate__(), "session_graph": None, "_buffer": held}
 
     def adopted(self, graph: Any) -> None:
-        self.session_graph, self.carried = graph, super().read()
-        self._buffer = None
+        self.session_graph = graph
+        if self._buffer is not None:
+            self.carried, self._buffer = self._buffer.engine.to_numpy(self._buffer.value), None
 
 
 register(SessionVariable, STATE)
