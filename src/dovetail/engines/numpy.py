@@ -15,6 +15,7 @@ import numpy as np
 
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype
+from dovetail.core.private import private
 from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rules
 from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
 from dovetail.engines import matrices, rows, slices, threefry
@@ -476,10 +477,18 @@ def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
 rules["StatelessRandomUniformFullInt"] = threefry.on_host
 
 
-# In which NumPy does not warn: infinities and NaN are values, as on the other engines.  To run in a copy of it is
-# faster than `np.errstate`; a context itself cannot be entered twice at a time.
-_quiet = contextvars.copy_context()
-_quiet.run(np.seterr, all="ignore")
+# Infinities and NaN are values, as on the other engines: NumPy warns of none.  To set its own context variable takes
+# less time than `np.errstate`.
+_warnings = private(np, "_core.umath._extobj_contextvar")
+
+
+def _no_warnings() -> Any:
+    """The value of NumPy's context variable with which it does not warn."""
+    np.seterr(all="ignore")
+    return _warnings.get()
+
+
+_NO_WARNINGS = _warnings and contextvars.copy_context().run(_no_warnings)
 
 
 class NumPyEngine(Engine):
@@ -518,7 +527,19 @@ class NumPyEngine(Engine):
         return np.from_dlpack(value)
 
     def eager_rule(self, rule: Rule) -> Rule:
-        return lambda *arrays: _quiet.copy().run(rule, *arrays)
+        if _warnings is None:
+            return np.errstate(all="ignore")(rule)
+
+        set_to, reset = _warnings.set, _warnings.reset
+
+        def quiet(*arrays: Any) -> Any:
+            token = set_to(_NO_WARNINGS)
+            try:
+                return rule(*arrays)
+            finally:
+                reset(token)
+
+        return quiet
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
         return np.errstate(all="ignore")(segment.function)
