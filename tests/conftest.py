@@ -16,7 +16,7 @@ import pytest
 
 import dovetail as dt
 from dovetail.core.garbage import no_garbage_collection
-from dovetail.core.recording import building
+from dovetail.core.recording import DEFAULT_GRAPH
 from tests.keras_backends import end_processes, outcomes, told
 from tests.libraries import OTHERS  # which also hides those that are not to be there
 from tests.memory import Memory
@@ -117,7 +117,7 @@ def _settings():
     dt.config.set_floatx(before[0])
     dt.config.set_epsilon(before[1])
     dt.config.set_image_data_format(before[2])
-    building.default = None
+    DEFAULT_GRAPH.set(None)
 
 
 # -- memory -----------------------------------------------------------------------------------------------------------

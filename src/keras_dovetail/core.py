@@ -15,7 +15,7 @@ from keras.src.backend.common.stateless_scope import StatelessScope
 
 import dovetail
 from dovetail import ops
-from dovetail.core.recording import building
+from dovetail.core.scopes import scopes
 from keras_dovetail.specs import compute_output_spec as compute_output_spec
 from keras_dovetail.tensors import cast as cast
 from keras_dovetail.tensors import convert_to_numpy as convert_to_numpy
@@ -205,9 +205,10 @@ class name_scope(base_name_scope):
 
     def __enter__(self) -> name_scope:
         super().__enter__()
-        if self._pop_on_exit and building.graphs:
+        graph = scopes().graph
+        if self._pop_on_exit and graph is not None:
             self._in_graph = ExitStack()
-            self._in_graph.enter_context(building.graphs[-1].name_scope(self.name))
+            self._in_graph.enter_context(graph.name_scope(self.name))
         return self
 
     def __exit__(self, *error: Any) -> None:

@@ -19,7 +19,7 @@ import dovetail
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
-from dovetail.core.recording import building
+from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import is_recorded, register
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.graph.session_graph import SessionGraph
@@ -37,7 +37,7 @@ class _Computing(computing.Computing):
         return value
 
     def control_rule(self, op: str, values: Sequence[Any]) -> Callable[..., Any]:
-        recorded = building.graphs or any(map(is_recorded, values))
+        recorded = scopes().graphs or any(map(is_recorded, values))
         return (provided.control if recorded else EAGER_CONTROL).rules()[op]
 
     def carries_states(self, values: Sequence[Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from dovetail.core.recording import building
+from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import default_graph
 
 
@@ -14,6 +14,6 @@ class DovetailLayer:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the layer; Keras' Layer does so once it has prepared the arguments."""
-        graph = None if building.graphs else default_graph()
+        graph = None if scopes().graphs else default_graph()
         with nullcontext() if graph is None else graph.as_default():
             return super().__call__(*args, **kwargs)  # type: ignore[misc]  # that of Keras' Operation

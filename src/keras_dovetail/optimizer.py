@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 
 from dovetail import ops
-from dovetail.core.recording import building
+from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import is_recorded
 from keras_dovetail.scopes import computing
 
@@ -32,7 +33,7 @@ class DovetailOptimizer(BaseOptimizer):
 
 def _recording() -> AbstractContextManager[Any]:
     """The graph of gradients that are recorded: the one that is traced, or K's default graph."""
-    return nullcontext() if building.graphs else building.default.as_default()
+    return nullcontext() if scopes().graphs else DEFAULT_GRAPH.get().as_default()
 
 
 @cache

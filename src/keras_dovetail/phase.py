@@ -7,9 +7,7 @@ it is in training and as it is else, and the phase picks: what it gives, and wha
 from __future__ import annotations
 
 import functools
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -20,30 +18,18 @@ from keras.src.backend.common.keras_tensor import any_symbolic_tensors
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.backend.symbolic import in_default_graph
-from dovetail.core.recording import building
+from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import Scoped
 from dovetail.graph.session_graph import recording_graph
 from keras_dovetail.tensors import is_tensor
 
-
-class _Training(threading.local):
-    phase: Any = None  # a tensor; in it what is assigned counts
-
-
-_training = _Training()
-
-
-@contextmanager
-def _assigning_if(phase: Any) -> Iterator[None]:
-    outside, _training.phase = _training.phase, phase
-    try:
-        yield
-    finally:
-        _training.phase = outside
+_assigning_if: Scoped[Any] = Scoped(None)  # the learning phase, a tensor, in which assignments count
 
 
 def assigned(value: Any, before: Callable[[], Any]) -> Any:
     """What a variable holds once it is assigned a value: while a layer is recorded in training, what it held else."""
-    return value if _training.phase is None else ops.where(_training.phase, value, before())
+    phase = _assigning_if.get()
+    return value if phase is None else ops.where(phase, value, before())
 
 
 def follow(module: ModuleType) -> None:
@@ -59,13 +45,13 @@ def follow(module: ModuleType) -> None:
 def _following(call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
     def following(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if building.default is None or not _asks_for_the_phase(self, args, kwargs):
+        if DEFAULT_GRAPH.get() is None or not _asks_for_the_phase(self, args, kwargs):
             return call(self, *args, **kwargs)
         kwargs.pop("training", None)
         phase = K.learning_phase()
         if not in_default_graph(phase):  # it is set
             return call(self, *args, **kwargs, training=bool(phase))
-        with _assigning_if(phase):
+        with _assigning_if.scope(phase):
             trained = call(self, *args, **kwargs, training=True)
         found = call(self, *args, **kwargs, training=False)
         return tree.map_structure(lambda a, b: ops.where(phase, a, b) if is_tensor(a) else b, trained, found)

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from dovetail.core.recording import building, not_building
+from dovetail.core.recording import not_building
+from dovetail.core.scopes import scopes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -15,7 +16,7 @@ R = TypeVar("R")
 
 def computing() -> AbstractContextManager[None]:
     """What is in the `with` block is not recorded in the default graph; in the program that is traced, if one is."""
-    return nullcontext() if building.graphs else not_building()
+    return nullcontext() if scopes().graphs else not_building()
 
 
 def at_once(method: Callable[P, R]) -> Callable[P, R]:

@@ -15,7 +15,7 @@ from dovetail import ops
 from dovetail.core import arguments
 from dovetail.core.dtypes import promote
 from dovetail.core.engine_registry import current_engine
-from dovetail.core.recording import building
+from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_recorded, kind_of, unwrapped
 from dovetail.graph.ir import GraphTensor
@@ -65,8 +65,8 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     x = arguments.stacked(x)
     if is_tensor(x):  # a list of tensors was stacked
         return convert_to_tensor(x, wanted)
-    if building.graphs and not kind_of(x).is_tensor:
-        return building.graphs[-1].constant(np.asarray(ops.convert(x, wanted or narrowed(x), "numpy").value))
+    if (graph := scopes().graph) is not None and not kind_of(x).is_tensor:
+        return graph.constant(np.asarray(ops.convert(x, wanted or narrowed(x), "numpy").value))
     return ops.convert(x, wanted or narrowed(x), current_engine().name)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from keras.src.backend.common import KerasVariable
@@ -12,7 +11,8 @@ from keras.src.backend.common.stateless_scope import get_stateless_scope
 
 import dovetail
 from dovetail.core.engine_registry import current_engine
-from dovetail.core.recording import building, not_building, record_on
+from dovetail.core.recording import DEFAULT_GRAPH, not_building, record_on
+from dovetail.core.scopes import Scoped, scopes
 from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
 from dovetail.graph.trace import assign_any
 from dovetail.graph.variables import read_variable
@@ -28,21 +28,12 @@ def _computing() -> Iterator[None]:
         yield
 
 
-class _Noting(threading.local):
-    before: tuple[dict[int, Any], ...] = ()
+_notes: Scoped[tuple[dict[int, Any], ...]] = Scoped(())
 
 
-_noting = _Noting()
-
-
-@contextmanager
-def noting(before: dict[int, Any]) -> Iterator[None]:
-    """Notes of each variable that is assigned in a `with` block what it was before, as (variable, value)."""
-    outside, _noting.before = _noting.before, (*_noting.before, before)
-    try:
-        yield
-    finally:
-        _noting.before = outside
+def noting(before: dict[int, Any]) -> AbstractContextManager[None]:
+    """A scope that notes each variable that is assigned, with its value of before."""
+    return _notes.scope((*_notes.get(), before))
 
 
 class Variable(KerasVariable):
@@ -74,7 +65,7 @@ class Variable(KerasVariable):
 
     def assign(self, value: Any) -> Any:
         """Gives the variable a value of its shape, and returns it as a tensor of the variable's dtype."""
-        for before in _noting.before:
+        for before in _notes.get():
             if id(self) not in before:
                 before[id(self)] = self, self._current()
         return super().assign(value)
@@ -87,8 +78,8 @@ class Variable(KerasVariable):
             self._value.assign(value)
             return
         self._value.check_shape(value)
-        with nullcontext() if building.graphs else graph.as_default():
-            assign_any(building.graphs[-1], self._value, assigned(value, self._current), in_order=True)
+        with nullcontext() if scopes().graphs else graph.as_default():
+            assign_any(scopes().graph, self._value, assigned(value, self._current), in_order=True)
 
     def assign_add(self, value: Any) -> Any:
         """Adds to the variable; returns the new value."""
@@ -114,7 +105,7 @@ class Variable(KerasVariable):
         if found is not None:
             return found
         if self._value is not None:
-            graph = None if building.graphs else default_graph()
+            graph = None if scopes().graphs else default_graph()
             return self._value.read(current_engine()) if graph is None else read_variable(graph, self._value)
         return self._initializer(self._shape, dtype=self._dtype)  # not made yet: stands for it while shapes are found
 
@@ -145,8 +136,9 @@ class Variable(KerasVariable):
 
 def _recording_graph() -> Any:
     """K's default graph, if what is computed from variables is recorded there now: in no other trace, on no tape."""
-    if building.graphs:
-        return building.default if building.graphs[0] is building.default else None
+    graphs, default = scopes().graphs, DEFAULT_GRAPH.get()
+    if graphs:
+        return default if graphs[0] is default else None
     return default_graph()
 
 

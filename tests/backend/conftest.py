@@ -14,7 +14,7 @@ import pytest
 
 from dovetail import backend as K
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.recording import building
+from dovetail.core.recording import DEFAULT_GRAPH
 from tests.backend.parity import oracle
 from tests.conftest import ENGINES
 
@@ -45,7 +45,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _session():
     """Tests leave no default graph behind, in which others' learning phase would be a placeholder."""
     yield
-    if building.default is not None:
+    if DEFAULT_GRAPH.get() is not None:
         K.clear_session()
 
 

@@ -7,7 +7,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core import value_kinds
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.recording import building
+from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.value_kinds import EAGER, HOST, NATIVE, dtype_of, highest, is_recorded, is_tensor, kind_of
 from dovetail.core.variable import STATE
 from dovetail.graph.ir import Graph
@@ -80,7 +80,7 @@ def test_a_default_graph_records_symbolic_variables_alone():
     K = dt.backend
     x, of_k, own = K.placeholder((2, 2)), K.variable(ARRAY), dt.Variable(ARRAY)
     try:
-        assert building.default is x.graph
+        assert DEFAULT_GRAPH.get() is x.graph
         assert highest([of_k])[0] is GRAPH and highest([own])[0] is STATE
         assert kind_of(of_k * 2) is GRAPH and (own * 2).numpy().tolist() == (ARRAY * 2).tolist()
     finally:

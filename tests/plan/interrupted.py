@@ -15,7 +15,8 @@ import dovetail as dt
 import dovetail.backend as K
 from dovetail import ops
 from dovetail.core.engine_registry import current_engine
-from dovetail.core.recording import building, recording
+from dovetail.core.recording import record_on
+from dovetail.core.scopes import scopes
 from dovetail.plan import choice
 
 COUNT = 12
@@ -55,7 +56,7 @@ class Steps:
         values = self.values()
         assert set(values) in ({before}, {before + 1}), values
         assert self._pool.submit(self._locks_are_free).result(timeout=60)
-        assert recording.tapes == () and building.graphs == ()
+        assert scopes().tapes == scopes().graphs == ()
         jax, torch = (sys.modules.get(name) for name in ("jax", "torch"))
         if hasattr(jax, "config"):  # not while it is imported in the background
             assert not jax.config.jax_enable_x64
@@ -147,11 +148,8 @@ class Taped(Steps):
         self.tape = dt.GradientTape(persistent=True)
 
     def run(self):
-        outside, recording.tapes = recording.tapes, (self.tape,)
-        try:
+        with record_on([self.tape]):
             return self.step(self.x)
-        finally:
-            recording.tapes = outside
 
 
 class Session(Steps):

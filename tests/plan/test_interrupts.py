@@ -24,7 +24,7 @@ class Lines:
     Functions in `CLOSED` end in one call of a C function, before which Python handles no signal, but traces the line.
     """
 
-    CLOSED = ("in_64_bits",)
+    CLOSED = ("in_64_bits", "opened")
 
     def __init__(self, raised_at=None, error=None):
         self.count = 0

@@ -13,7 +13,7 @@ from typing import Any
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.core.kinds import Eachs
 from dovetail.core.op import composite
-from dovetail.core.recording import recording
+from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.static_types import GraphLike
 from dovetail.core.tensor import Tensor
@@ -212,7 +212,7 @@ def _extend(op: Operation, body: Graph) -> list[GraphTensor]:
     start = len(op.outputs)
     for spec in trace.infer_specs(op.op, op.args)[start:]:
         op.outputs.append(GraphTensor(op, len(op.outputs), spec))
-    for tape in recording.tapes:  # a tape that follows the scan follows its new outputs
+    for tape in scopes().tapes:  # a tape that follows the scan follows its new outputs
         if tape.watches(op.op, op.args):
             for tensor in op.outputs[start:]:
                 tape.follow(tensor)

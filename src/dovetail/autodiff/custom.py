@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +22,8 @@ from dovetail.core import arguments
 from dovetail.core.dtypes import promote
 from dovetail.core.engine import Engine, native_to_dtype
 from dovetail.core.errors import check_callable, describe, op_error
-from dovetail.core.recording import Record, building, record_on, recording
+from dovetail.core.recording import DEFAULT_GRAPH, Record, record_on
+from dovetail.core.scopes import Scoped, scopes
 from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, highest, is_tensor, kind_of
@@ -104,7 +103,7 @@ def graph_of_call(leaves: Sequence[Any], name: str) -> Graph | None:
     if kind.is_of_model:
         problem = f"{describe(decides)} belongs to a functional model of Keras, which keeps operations, not functions"
         raise op_error(TypeError, name, f"{problem}; call it in the `call` of a keras.layers.Layer.")
-    return building.default if graph is None and kind is trace.GRAPH else graph  # by a variable that it reads
+    return DEFAULT_GRAPH.get() if graph is None and kind is trace.GRAPH else graph  # by a variable that it reads
 
 
 class CustomCall:
@@ -191,7 +190,7 @@ class CustomCall:
         outputs = [Tensor(t._value, t._engine) for t in results]
         nothing = [None] * len(results)
         node = Record(ops.identity_n, [(*results, *sources)], outputs, lambda _, *arriving: nothing + rule(*arriving))
-        for tape in recording.tapes:
+        for tape in scopes().tapes:
             if tape.watches(node.op, node.args):
                 tape.add(node)
         return outputs
@@ -201,10 +200,10 @@ class CustomCall:
         graph = graph if current is None else current
         gradient: Callable[..., Any]
         captured: list[Any] = []
-        if self.function in _being_traced.functions:  # its gradient uses the function itself: only when it is asked for
+        if self.function in _being_traced.get():  # its gradient uses the function itself: only when it is asked for
             gradient = self._run_again
         else:
-            with _tracing(self.function):
+            with _being_traced.scope((*_being_traced.get(), self.function)):
                 gradient, captured = _trace_gradient(rule, graph, results, sources, self.name)
         outputs = trace.record(ops.identity_n, [(*results, *sources, *captured)])
         outputs[0].op.gradient_function = gradient
@@ -263,7 +262,7 @@ def _trace_gradient(
 ) -> tuple[_TracedGradient, list[Any]]:
     """The gradient function as a graph, and the tensors that it captured: of the graph around, and eager ones."""
     graph = Graph(f"{name}_gradient", around)
-    with record_on(tape.eager_only() for tape in recording.tapes), graph.as_default():
+    with record_on(tape.eager_only() for tape in scopes().tapes), graph.as_default():
         floats = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
         arriving: list[Any] = [None] * len(results)
         for i in floats:
@@ -280,23 +279,7 @@ def _trace_gradient(
     return _TracedGradient(graph, floats, departing), [origins[t] for t in graph.inputs[len(floats) :]]
 
 
-class _BeingTraced(threading.local):
-    """The functions whose gradients are being traced in this thread."""
-
-    functions: tuple[Any, ...] = ()
-
-
-_being_traced = _BeingTraced()
-
-
-@contextmanager
-def _tracing(function: Any) -> Iterator[None]:
-    outside = _being_traced.functions
-    _being_traced.functions = (*outside, function)
-    try:
-        yield
-    finally:
-        _being_traced.functions = outside
+_being_traced: Scoped[tuple[Any, ...]] = Scoped(())  # the functions whose gradients are being traced
 
 
 # -- arguments and variables ------------------------------------------------------------------------------------------

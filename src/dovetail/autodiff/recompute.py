@@ -24,7 +24,8 @@ from dovetail.autodiff.registry import exactly
 from dovetail.autodiff.reverse import through
 from dovetail.core.engine import Engine
 from dovetail.core.errors import check_callable
-from dovetail.core.recording import record_on, recording
+from dovetail.core.recording import record_on
+from dovetail.core.scopes import scopes
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.variable import Variable
 
@@ -79,8 +80,8 @@ class _Forgetful:
         self._run = run
 
     def __call__(self, *leaves: Any) -> Any:
-        with record_on(t for t in recording.tapes if isinstance(t, ReadVariables)):
-            return self._run(leaves), functools.partial(self._gradient, leaves, recording.overrides)
+        with record_on(t for t in scopes().tapes if isinstance(t, ReadVariables)):
+            return self._run(leaves), functools.partial(self._gradient, leaves, scopes().overrides)
 
     def _gradient(
         self, leaves: Sequence[Any], overrides: Mapping[str, str], *arriving: Any, variables: Sequence[Variable] = ()

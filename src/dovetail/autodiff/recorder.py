@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from dovetail import ops
 from dovetail.core import arguments
-from dovetail.core.recording import Record, recording, tensors_in
+from dovetail.core.recording import Record, tensors_in
+from dovetail.core.scopes import enter, leave, scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.variable import Variable
 
@@ -48,11 +49,11 @@ class Recorder:
         self._watched: dict[int, Any] = {}
 
     def __enter__(self) -> Any:
-        recording.tapes = (*recording.tapes, self)
+        enter({"tapes": (*scopes().tapes, self)}, self)
         return self
 
-    def __exit__(self, *exception: Any) -> None:
-        recording.tapes = others(self)
+    def __exit__(self, error: type[BaseException] | None = None, *_: Any) -> None:
+        leave(self, error)
 
     def eager_only(self) -> Any:
         """It, as seen by what traces a subgraph: it records what is computed meanwhile, not what the subgraph does."""
@@ -116,8 +117,8 @@ class Recorder:
 
 
 def others(recorder: Recorder) -> tuple[Any, ...]:
-    """What records in this thread, but for this one."""
-    return tuple(t for t in recording.tapes if t.origin is not recorder)
+    """The recorders that record here, without this one."""
+    return tuple(t for t in scopes().tapes if t.origin is not recorder)
 
 
 class _EagerOnly:

@@ -14,20 +14,20 @@ carry the map under which they were made; the name is looked up when a gradient 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
 from typing import Any
 
 from dovetail.core.config import register_context
 from dovetail.core.errors import op_error
-from dovetail.core.recording import recording
+from dovetail.core.scopes import scopes, within
 from dovetail.core.table import OPS
 
 GradientFunction = Callable[..., Any]
 
 _registered: dict[str, GradientFunction] = {}
 
-register_context(lambda: frozenset(recording.overrides.items()) if recording.overrides else None)
+register_context(lambda: frozenset(found.items()) if (found := scopes().overrides) else None)
 
 
 class RegisterGradient:
@@ -155,20 +155,10 @@ def gradient_override_map(overrides: Mapping[str, str]) -> Iterator[None]:
         >>> float(tape.gradient(y, x))
         0.5
     """
-    outside = recording.overrides
-    recording.overrides = {**outside, **checked_overrides(overrides)}
-    try:
+    with within(overrides={**scopes().overrides, **checked_overrides(overrides)}):
         yield
-    finally:
-        recording.overrides = outside
 
 
-@contextmanager
-def exactly(overrides: Mapping[str, str]) -> Iterator[None]:
-    """Ops inside the `with` block get these gradients by name and no others: what was done before is done again."""
-    outside = recording.overrides, recording.exact
-    recording.overrides, recording.exact = overrides, True
-    try:
-        yield
-    finally:
-        recording.overrides, recording.exact = outside
+def exactly(overrides: Mapping[str, str]) -> AbstractContextManager[None]:
+    """A scope in which ops get these gradients by name and no others, as when they were computed first."""
+    return within(overrides=overrides, exact=True)

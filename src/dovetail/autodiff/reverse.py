@@ -16,7 +16,7 @@ from dovetail import ops
 from dovetail.autodiff.recomputed import Recomputed
 from dovetail.autodiff.recorder import Recorder
 from dovetail.autodiff.registry import exactly, registered_gradient
-from dovetail.core.engine_registry import pop_engine, push_engine
+from dovetail.core.engine_registry import on_engine
 from dovetail.core.errors import op_error
 from dovetail.core.recording import tensors_in
 from dovetail.core.tensor import Tensor
@@ -133,12 +133,8 @@ def _step(
     if node.op.fills_gradients:
         arriving = or_zeros(arriving, node.outputs)
     first = node.outputs[0]
-    token = push_engine(first._engine) if type(first) is Tensor else None
-    try:
+    with on_engine(first._engine) if type(first) is Tensor else nullcontext():
         result = function(node, *arriving)
-    finally:
-        if token is not None:
-            pop_engine(token)
     result = result if isinstance(result, (tuple, list)) else (result,)
     if len(result) != len(sources):
         problem = f"its gradient function returned {len(result)} gradients for {len(sources)} inputs."

@@ -10,7 +10,7 @@ Tapes nest, work inside of compiled functions and around them, and differentiate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from dovetail import ops
@@ -18,7 +18,8 @@ from dovetail.autodiff import jacobian, reverse
 from dovetail.autodiff.recorder import Recorder, others
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.recording import record_on, recording
+from dovetail.core.recording import record_on
+from dovetail.core.scopes import leave, scopes
 from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
@@ -49,7 +50,7 @@ class GradientTape(Recorder):
         self._used = False
 
     def __enter__(self) -> GradientTape:
-        if any(t.origin is self for t in recording.tapes):
+        if any(t.origin is self for t in scopes().tapes):
             raise ValueError("GradientTape: this tape is recording already.")
         return super().__enter__()
 
@@ -67,11 +68,9 @@ class GradientTape(Recorder):
         """The variables that were read while the tape recorded, or watched."""
         return [t for t in self._watched.values() if isinstance(t, Variable)]
 
-    @contextmanager
-    def stop_recording(self) -> Iterator[None]:
+    def stop_recording(self) -> AbstractContextManager[None]:
         """Ops inside the `with` block are not recorded on this tape."""
-        with record_on(others(self)):
-            yield
+        return record_on(others(self))
 
     def reset(self) -> None:
         """Forgets all that was recorded and watched."""
@@ -187,7 +186,7 @@ class GradientTape(Recorder):
             _check(source, f"GradientTape.{method}")
         if not self._persistent:
             self._used = True
-            recording.tapes = others(self)
+            leave(self)
         return [kind_of(source).followed(source) for source in flat], structure
 
     def _playback(self) -> Iterator[Any]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from dovetail import backend as K
@@ -15,23 +13,18 @@ from dovetail.backend.table import k_error, k_function
 from dovetail.backend.values import own, running_layer
 from dovetail.core.config import register_context
 from dovetail.core.kinds import TensorLike
+from dovetail.core.scopes import Setting
 from dovetail.graph.session_graph import recording_graph
 
 __all__ = ["in_test_phase", "in_train_phase", "learning_phase", "learning_phase_scope", "set_learning_phase"]
 
 
-class _Phase(threading.local):
-    """What the learning phase of this thread is set to; None: to nothing."""
-
-    value: Any = None
-
-
-_phase = _Phase()
+_phase: Setting[Any] = Setting(None)
 
 
 def forget_learning_phase() -> None:
     """The learning phase is set to nothing."""
-    _phase.value = None
+    _phase.set(None)
 
 
 @k_function
@@ -64,9 +57,10 @@ def learning_phase() -> Any:
     if told is not None:
         return told
     graph = recording_graph()
-    if _phase.value is None and graph is not None:
+    phase = _phase.get()
+    if phase is None and graph is not None:
         return learning_phase_of(graph)
-    return _phase.value or 0
+    return phase or 0
 
 
 def _told_to_layer() -> Any:
@@ -75,12 +69,12 @@ def _told_to_layer() -> Any:
     return layer and layer.training
 
 
-register_context(functools.partial(getattr, _phase, "value"))
+register_context(_phase.get)
 
 
 @k_function
 def set_learning_phase(value: Any) -> None:
-    """Says whether it is training, in this thread, until `K.clear_session`.
+    """Says whether it is training, in this thread or task, until `K.clear_session`.
 
     Args:
         value: 1 in training, 0 else.
@@ -98,7 +92,7 @@ def set_learning_phase(value: Any) -> None:
         'training'
         >>> K.clear_session()
     """
-    _phase.value = _checked("set_learning_phase", value)
+    _phase.set(_checked("set_learning_phase", value))
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -128,16 +122,7 @@ def learning_phase_scope(value: Any) -> AbstractContextManager[None]:
         >>> K.learning_phase()
         0
     """
-    return _scope(_checked("learning_phase_scope", value))
-
-
-@contextmanager
-def _scope(value: Any) -> Iterator[None]:
-    outside, _phase.value = _phase.value, value
-    try:
-        yield
-    finally:
-        _phase.value = outside
+    return _phase.scope(_checked("learning_phase_scope", value))
 
 
 @k_function
@@ -179,7 +164,7 @@ def in_train_phase(
 
 def _is_left_to_model(x: Any, alt: Any) -> bool:
     """Whether nothing says now if it is training, and there may be a model of Keras 3 that will be told."""
-    if _phase.value is not None or _told_to_layer() is not None:
+    if _phase.get() is not None or _told_to_layer() is not None:
         return False
     if is_of_keras(x) or is_of_keras(alt):
         return True

@@ -24,7 +24,7 @@ from dovetail.backend.table import k_error, k_function, named
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import describe
 from dovetail.core.infer import fits
-from dovetail.core.recording import building, not_building
+from dovetail.core.recording import DEFAULT_GRAPH, not_building
 from dovetail.core.structure import LEAF, Structure, flatten, flatten_like, show, unflatten
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of
@@ -375,7 +375,7 @@ def set_session(session: Any) -> None:
     if not isinstance(session, Session):
         problem = "it needs a session that K.get_session gave; others do not know Dovetail's graphs, and are not needed"
         raise k_error(TypeError, "set_session", f"{problem}. It got {session!r}.")
-    building.default = session.graph
+    DEFAULT_GRAPH.set(session.graph)
     session.graph.session = session
 
 
@@ -393,7 +393,7 @@ def clear_session() -> None:
         >>> x = K.placeholder((2,))
         >>> K.clear_session()
     """
-    building.default = None
+    DEFAULT_GRAPH.set(None)
     forget_learning_phase()
     restart()
     K.reset_uids()

@@ -15,7 +15,7 @@ from dovetail.core.dtypes import DType, promote
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import describe, describe_call, op_error
 from dovetail.core.kinds import Kind
-from dovetail.core.recording import recording
+from dovetail.core.scopes import scopes
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, engine_of, is_tensor, kind_of
@@ -124,7 +124,7 @@ def as_tensor(value: Any, dtype: DType, engine: Engine) -> Tensor:
         value = move(value, engine)
     if value.dtype is dtype:
         return value
-    if recording.tapes:
+    if scopes().tapes:
         return OPS["Cast"](value, dtype)
     return Tensor(engine.eager_rules["Cast"](value._value, dtype), engine)
 
@@ -146,7 +146,7 @@ def move(tensor: Tensor, engine: Engine) -> Tensor:
     moved = move_quietly(tensor, engine)
     if moved is tensor:
         return tensor
-    for tape in recording.tapes:
+    for tape in scopes().tapes:
         tape.record_move(tensor, moved)
     return moved
 
@@ -156,7 +156,7 @@ def place(tensor: Tensor, device: str) -> Tensor:
     engine = tensor._engine
     require_device(engine, device)
     moved = Tensor(engine.to_device(tensor._value, device), engine)
-    for tape in recording.tapes:
+    for tape in scopes().tapes:
         tape.record_move(tensor, moved)
     return moved
 

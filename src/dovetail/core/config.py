@@ -78,7 +78,7 @@ def set_image_data_format(value: str) -> None:
 def register_context(read: Callable[[], R]) -> Callable[[], R]:
     """Decorator: adds what else traces depend on.
 
-    The function gives its value in this thread, which is hashable; None where traces are as ever.
+    The function gives its value in this thread or task, which is hashable; None where traces are as ever.
     """
     _contexts.append(read)
     return read

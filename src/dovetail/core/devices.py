@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from dovetail.core import config
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import describe, did_you_mean, op_error
-from dovetail.core.recording import building
+from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import NOWHERE, Device, scopes, within
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
 
-NOWHERE = "", ""  # outside of all scopes
-scope: ContextVar[tuple[str, str]] = ContextVar("dovetail_device", default=NOWHERE)  # the names of an engine and device
-config.register_context(scope.get)
+config.register_context(lambda: scopes().device)
 
 
 @contextmanager
 def device(name: str) -> Iterator[None]:
-    """Puts the values that are made in a `with` block on a device of the current engine, in this thread.
+    """Puts the values that are made in a `with` block on a device of the current engine, in this thread or task.
 
     These are constants, converted arrays, variables, random numbers.  A value stays on its device, and so does what is
     computed of it, in the block and behind it: results of ops and functions, gradients, new values of variables.  What
@@ -46,7 +44,8 @@ def device(name: str) -> Iterator[None]:
     """
     engine = current_engine()
     require_device(engine, name)
-    graph = building.graphs[-1] if building.graphs else building.default
+    built = scopes().graph
+    graph = DEFAULT_GRAPH.get() if built is None else built
     with placed_on(engine, name), nullcontext() if graph is None else graph.pinned(graph.pin[0], name):
         yield
 
@@ -54,29 +53,20 @@ def device(name: str) -> Iterator[None]:
 @contextmanager
 def placed_on(engine: Engine, name: str) -> Iterator[None]:
     """Puts the values that an engine makes in a `with` block on one of its devices."""
-    token = scope.set((engine.name, name))
-    try:
-        with engine.on_device(name):
-            yield
-    finally:
-        scope.reset(token)
+    with within(device=Device(engine.name, name)), engine.on_device(name):
+        yield
 
 
 def device_for(engine_name: str, given: str | None = None) -> str | None:
     """The device on which a new value of an engine is to be: the one given, or the scope's; None if neither says."""
-    if given is None and (found := scope.get()) is not NOWHERE and found[0] == engine_name:
-        return found[1]
+    if given is None and (found := scopes().device) is not NOWHERE and found.engine == engine_name:
+        return found.name
     return given
 
 
-@contextmanager
-def nowhere() -> Iterator[None]:
-    """What is made in a `with` block goes along with the values that it meets, whatever scope is around."""
-    token = scope.set(NOWHERE)
-    try:
-        yield
-    finally:
-        scope.reset(token)
+def nowhere() -> AbstractContextManager[None]:
+    """A scope whose new values go along with the values that they meet, whatever scope of `device` is around."""
+    return within(device=NOWHERE)
 
 
 def require_device(engine: Engine, name: str) -> None:

@@ -26,10 +26,10 @@ from dovetail.core.arguments import (
     with_stacked,
 )
 from dovetail.core.checks import infer
-from dovetail.core.engine_registry import current_engine, pop_engine, push_engine
+from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import CONVENTIONAL, conventional, describe_arguments, op_error, tell
 from dovetail.core.provided import provided
-from dovetail.core.recording import recording
+from dovetail.core.scopes import Scopes, replace, scopes
 from dovetail.core.signature import signature
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import NATIVE, highest, kind_of
@@ -61,9 +61,10 @@ class Resolved(NamedTuple):
 
     def again(self, op: Op, values: list[Any], name: str | None) -> Any:
         """The result of another call."""
+        around = scopes()
         if self.is_native:
-            return _owned(op, _execute(op, self, _converted(values.copy(), self)), self.engine, values)
-        return _execute(op, self, _converted(values, self) if self.conversions else values)
+            return _owned(op, _execute(op, self, _converted(values.copy(), self, around), around), self.engine, values)
+        return _execute(op, self, _converted(values, self, around) if self.conversions else values, around)
 
 
 def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -100,7 +101,7 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
         return apply(op, lived, {"name": name})
     engine = _native_engine(op, values) if is_native else _engine_of(members)
     resolved, tensors = resolve(op, values, engine)
-    result = _execute(op, resolved, tensors)
+    result = _execute(op, resolved, tensors, scopes())
     if op.is_users and op.infer is not None and not is_native:
         _check_results(op, result, tensors, engine)
     if key is not None:
@@ -155,7 +156,7 @@ def resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[A
     has_settings = has_tensor_settings(op, values)
     rule = None if has_settings else engine.eager_rules.get(op.name)
     resolved = Resolved(engine, conversions(op, values, engine), rule)
-    tensors = _converted(list(values), resolved)
+    tensors = _converted(list(values), resolved, scopes())
     for index in op.ints_positions:
         tensors[index] = static_ints(op, index, tensors[index])
     if has_settings:
@@ -181,14 +182,14 @@ def _template(op: Op, values: list[Any], args: Any, kwargs: dict[str, Any]) -> t
     return values, places
 
 
-def _converted(values: list[Any], resolved: Resolved) -> list[Any]:
+def _converted(values: list[Any], resolved: Resolved, around: Scopes) -> list[Any]:
     """Arguments of any eager kind, a list of its own, as Tensors of the engine."""
     engine = resolved.engine
     for index, dtype in resolved.conversions:
         value = values[index]
         if type(value) is np.ndarray:
             values[index] = Tensor(engine.asarray(value, dtype), engine)
-        elif type(value) is Tensor and value._engine is engine and not recording.tapes:
+        elif type(value) is Tensor and value._engine is engine and not around.tapes:
             values[index] = Tensor(engine.eager_rules["Cast"](value._value, dtype), engine)
         elif dtype is None:
             values[index] = Tensor(value, engine)
@@ -206,25 +207,25 @@ def _converted(values: list[Any], resolved: Resolved) -> list[Any]:
 
 def run(op: Op, values: list[Any], engine: Engine) -> Any:
     """Computes an op on one engine, from arguments of any eager kind."""
-    return _execute(op, *resolve(op, values, engine))
+    return _execute(op, *resolve(op, values, engine), scopes())
 
 
-def _execute(op: Op, resolved: Resolved, values: list[Any]) -> Any:
+def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> Any:
     """The result of a resolved call for its arguments as Tensors, which tapes are shown."""
-    engine, rule, tapes = resolved.engine, resolved.rule, recording.tapes
+    engine, rule, tapes = resolved.engine, resolved.rule, around.tapes
     if op.body is not None and (tapes or rule is None):
         if has_tensor_settings(op, values):
-            return _run_body(op, values, engine, record=False)
+            return _run_body(op, values, engine, around)
         # Whether its gradient is not that of its body.
-        whole = op.gradient_function is not None or not op.differentiable or op.name in recording.overrides
+        whole = op.gradient_function is not None or not op.differentiable or op.name in around.overrides
         taped = any(tape.watches(op, values) for tape in tapes)
         if rule is None or (taped and not whole):
-            return _run_body(op, values, engine, record=taped and whole)
+            return _run_body(op, values, engine, around, record=taped and whole)
     try:
         arrays = [v._value if type(v) is Tensor else v for v in values] if op.tensors_alone else natives(values)
         result = rule(*arrays)  # type: ignore[misc]  # where there is no body there is a rule
     except engine.errors as error:
-        explained = _explained(op, error, values, engine)
+        explained = _explained(op, error, values, engine, around)
         if explained is None:
             raise
         raise explained from error
@@ -234,33 +235,32 @@ def _execute(op: Op, resolved: Resolved, values: list[Any]) -> Any:
     return outputs
 
 
-def _explained(op: Op, error: Exception, values: list[Any], engine: Engine) -> Exception | None:
+def _explained(op: Op, error: Exception, values: list[Any], engine: Engine, around: Scopes) -> Exception | None:
     """What to raise in the place of a library's exception, in Dovetail's words; None if it says enough itself."""
     if engine is engine.native:  # a library's transformations may find their way by exceptions
         return None
     if op.body is not None:
-        _run_body(op, values, engine, record=False)  # says what is wrong, if it can
+        _run_body(op, values, engine, around)  # says what is wrong, if it can
     if getattr(error, "dovetail", False):
         return None
     said = str(error).rstrip(".")
     return op_error(conventional(error), op.title, f"{engine.name} says: {said}.", given(op, values))
 
 
-def _run_body(op: Op, values: list[Any], engine: Engine, record: bool) -> Any:
-    tapes = recording.tapes
-    if record:  # the op has a gradient of its own: its inside is not recorded
-        recording.tapes = ()
+def _run_body(op: Op, values: list[Any], engine: Engine, around: Scopes, record: bool = False) -> Any:
+    tapes = around.tapes
     body: Any = op.body
     if engine is engine.native and not tapes and (_is_open(values) or known_ints(op, values) is not values):
         body = functools.partial(provided.run_body, op, engine)
-    token = push_engine(engine)  # what the body makes of nothing, it makes there
+    # The body makes new values on the engine.  If the op has a gradient of its own, tapes do not record its inside.
+    here = around if engine is current_engine() else around._replace(engine=engine)
     try:
+        replace(here._replace(tapes=()) if record else here)
         result = body(*values)
     except Exception as error:
         raise inside(op, error, values) from error.__cause__
     finally:
-        pop_engine(token)
-        recording.tapes = tapes
+        replace(around)
     if not record:
         return result
     # New Tensors, since the body may have returned an argument, and a tape tells tensors apart by identity.  While a

@@ -14,9 +14,8 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -27,6 +26,7 @@ import numpy as np
 from dovetail.core import config
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.core.locks import holding, make_lock
+from dovetail.core.scopes import change, scopes, within
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -81,8 +81,6 @@ _loading = make_lock()
 _owners: dict[type, Engine] = {}  # a type of arrays → whose it is
 _added: dict[str, dict[str, Any]] = {}  # engine → op that a program registered → the rule that it brought
 _forked: dict[str, str] = {}  # engines that were used before this process was forked, and what to say of them
-_local: ContextVar[Engine | None] = ContextVar("dovetail_engine", default=None)
-_chooses_here: ContextVar[bool | None] = ContextVar("dovetail_chooses", default=None)
 _default: Engine | None = None
 _chooses = False  # whether the default is AUTO
 _threads: int | None = None
@@ -221,13 +219,11 @@ def set_engine(name: str) -> None:
     """
     global _default, _chooses, _chosen
     _default, _chooses, _chosen = _named(name), name == AUTO, True
-    if _local.get() is not None:
-        _local.set(_default)
-        _chooses_here.set(_chooses)
+    if scopes().engine is not None:
+        change({"engine": _default, "chooses": _chooses})
 
 
-@contextmanager
-def engine(name: str) -> Iterator[None]:
+def engine(name: str) -> AbstractContextManager[None]:
     """Makes an engine current within a `with` block, in this thread or task.
 
     Args:
@@ -242,12 +238,7 @@ def engine(name: str) -> Iterator[None]:
         ...     current_engine().name
         'numpy'
     """
-    token, chooses = push_engine(_named(name)), _chooses_here.set(name == AUTO)
-    try:
-        yield
-    finally:
-        pop_engine(token)
-        _chooses_here.reset(chooses)
+    return within(engine=_named(name), chooses=name == AUTO)
 
 
 def _named(name: str) -> Engine:
@@ -255,14 +246,9 @@ def _named(name: str) -> Engine:
     return get_engine(HOME if name == AUTO else name)
 
 
-def push_engine(found: Engine) -> Token[Engine | None]:
-    """Makes an engine current in this thread or task until `pop_engine` is given the token."""
-    return _local.set(found)
-
-
-def pop_engine(token: Token[Engine | None]) -> None:
-    """Makes the engine current that was so before `push_engine`."""
-    _local.reset(token)
+def on_engine(found: Engine) -> AbstractContextManager[None]:
+    """A scope in which an engine is current; whether engines are chosen stays as it is."""
+    return nullcontext() if found is current_engine() else within(engine=found)
 
 
 def threads() -> int | None:
@@ -313,7 +299,7 @@ def _tell(found: Engine, count: int) -> None:
 
 def chosen_engine() -> Engine | None:
     """The engine that the program chose, by `engine`, `set_engine` or $DOVETAIL_ENGINE; None if it chose none."""
-    return current_engine() if _local.get() or _chosen or os.environ.get("DOVETAIL_ENGINE") else None
+    return current_engine() if scopes().engine or _chosen or os.environ.get("DOVETAIL_ENGINE") else None
 
 
 def current_engine() -> Engine:
@@ -322,7 +308,7 @@ def current_engine() -> Engine:
     At first it is that of $DOVETAIL_ENGINE, and engines are chosen if that is not set.
     """
     global _default, _chooses
-    found = _local.get() or _default
+    found = scopes().engine or _default
     if found is None:
         name = os.environ.get("DOVETAIL_ENGINE") or AUTO
         found = _default = _named(name)
@@ -333,7 +319,7 @@ def current_engine() -> Engine:
 @config.register_context
 def chooses_engine() -> bool:
     """Whether programs run on the engines that are measured to be the fastest for them."""
-    here = _chooses_here.get()
+    here = scopes().chooses
     if here is None:
         current_engine()
         return _chooses

@@ -33,7 +33,7 @@ from dovetail.core.cache import Cache
 from dovetail.core.domains import Domain
 from dovetail.core.errors import did_you_mean, op_error
 from dovetail.core.kinds import Anything, IntsKind, Kind
-from dovetail.core.recording import recording
+from dovetail.core.scopes import scopes
 from dovetail.core.static_types import INTS, LOOSE, Static, static_of
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
@@ -240,7 +240,7 @@ class UnaryOp(Op[P, R]):
     """An elementwise op of one tensor, with a short way for the plainest call: an eager Tensor, no tape."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and type(args[0]) is Tensor and kwargs in _UNNAMED and not recording.tapes:
+        if len(args) == 1 and type(args[0]) is Tensor and kwargs in _UNNAMED and not scopes().tapes:
             engine, value = args[0]._engine, args[0]._value
             if engine.native_dtype_of(value) in engine.direct[self.accepts]:
                 rule = engine.eager_rules.get(self.name)
@@ -259,7 +259,7 @@ class BinaryOp(Op[P, R]):
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2 and not kwargs and not recording.tapes:
+        if len(args) == 2 and not kwargs and not scopes().tapes:
             x, y = args
             if type(x) is Tensor:
                 engine, a = x._engine, x._value

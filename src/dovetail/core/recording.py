@@ -1,67 +1,27 @@
-"""Recording: what notes the ops of this thread, gradient tapes and graphs, and one op call as a tape keeps it."""
+"""Recording: the gradient tapes and graphs that note ops, and one op call as a tape keeps it."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from dovetail.core.errors import user_line
+from dovetail.core.scopes import Setting, opened, scopes, within
 from dovetail.core.tensor import Operators
 
-
-class _Recording(threading.local):
-    """What records in this thread.
-
-    Attributes:
-        tapes: the gradient tapes, outermost first.
-        overrides: op type → name of the registered gradient that new nodes use in the place of the op's own.
-        exact: whether these are all, and those of the graphs that are being built do not count.
-    """
-
-    tapes: tuple[Any, ...] = ()
-    overrides: Mapping[str, str] = MappingProxyType({})
-    exact: bool = False
+# The graph that records ops on symbolic variables while no graph is being built and no tape records; None for no graph.
+DEFAULT_GRAPH: Setting[Any] = Setting(None)
 
 
-class _Building(threading.local):
-    """What is being built in this thread.
-
-    Attributes:
-        graphs: the graphs being built, outermost first.
-        default: where ops on symbolic variables are recorded while no graph is being built and no tape records; None:
-            nowhere.
-    """
-
-    graphs: tuple[Any, ...] = ()
-    default: Any = None
+def record_on(tapes: Iterable[Any]) -> AbstractContextManager[None]:
+    """A scope in which ops are recorded on these tapes alone."""
+    return within(tapes=tuple(tapes))
 
 
-recording = _Recording()
-building = _Building()
-
-
-@contextmanager
-def record_on(tapes: Iterable[Any]) -> Iterator[None]:
-    """Ops inside the `with` block are recorded on these tapes alone."""
-    outside, recording.tapes = recording.tapes, tuple(tapes)
-    try:
-        yield
-    finally:
-        recording.tapes = outside
-
-
-@contextmanager
-def not_building() -> Iterator[None]:
-    """Ops inside the `with` block are computed, even while a function is being traced around it."""
-    outside = building.graphs, building.default
-    building.graphs, building.default = (), None
-    try:
-        yield
-    finally:
-        building.graphs, building.default = outside
+def not_building() -> AbstractContextManager[None]:
+    """A scope in which ops are computed, even while a function is being traced around it."""
+    return opened({"graphs": (), DEFAULT_GRAPH: None})
 
 
 class Record:
@@ -84,7 +44,7 @@ class Record:
         self.outputs = outputs
         self.gradient_function = gradient_function
         self._needed = needed
-        self.overrides = recording.overrides
+        self.overrides = scopes().overrides
         self.where = user_line() if self.overrides else None
 
     @property

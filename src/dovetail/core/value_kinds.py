@@ -24,7 +24,8 @@ from dovetail.core.dtypes import DType, promote, weak_type
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.provided import provided
-from dovetail.core.recording import building, recording
+from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.tensor_shape import TensorShape
 
@@ -292,7 +293,7 @@ class Wrapper(ValueKind):
 
 def default_graph() -> Any:
     """The graph that records, beside values that are computed now, what is not an op on one of them."""
-    return None if recording.tapes else building.default
+    return None if scopes().tapes else DEFAULT_GRAPH.get()
 
 
 # -- which values are of which kind -----------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ from dovetail.core.errors import CONVENTIONAL, StaleValueError, describe, op_err
 from dovetail.core.infer import fits
 from dovetail.core.locks import Guard
 from dovetail.core.provided import provided
-from dovetail.core.recording import building, not_building, recording
+from dovetail.core.recording import DEFAULT_GRAPH, not_building
+from dovetail.core.scopes import scopes
 from dovetail.core.state import Buffer, held_alone, put
 from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.tensor_shape import TensorShape
@@ -46,7 +47,8 @@ _numbers = itertools.count()
 
 def is_of_default_graph(value: Any) -> bool:
     """Whether a value is a tensor of this thread's default graph, in which ops of it are recorded."""
-    return building.default is not None and getattr(value, "graph", None) is building.default
+    graph = DEFAULT_GRAPH.get()
+    return graph is not None and getattr(value, "graph", None) is graph
 
 
 class Variable(Operators):
@@ -134,7 +136,7 @@ class Variable(Operators):
 
     @property
     def is_one_of_a_kind(self) -> bool:  # type: ignore[override]
-        graph = building.graphs[0] if building.graphs else default_graph()
+        graph = graphs[0] if (graphs := scopes().graphs) else default_graph()
         return self.symbolic and graph is not None and graph.outermost.arrays_follow
 
     @property
@@ -162,13 +164,14 @@ class Variable(Operators):
 
     def read(self, engine: Engine | None = None) -> Any:
         """The current value, moved to an engine if one is given."""
-        if building.graphs:
-            return provided.read(building.graphs[-1], self)
+        around = scopes()
+        if around.graphs:
+            return provided.read(around.graphs[-1], self)
         buffer = self._buffer
         if buffer is None or buffer.tensor is None or (engine is not None and engine is not buffer.engine):
             buffer = self.shared_buffer(engine)
         tensor = buffer.tensor
-        for tape in recording.tapes:
+        for tape in around.tapes:
             tape.record_read(self, tensor)
         return tensor
 
@@ -236,10 +239,10 @@ class Variable(Operators):
             ValueError: the shape differs, or the value is not known yet.
         """
         self.check_shape(value)
-        if building.graphs:
-            return provided.assign(building.graphs[-1], self, value)
+        if (graph := scopes().graph) is not None:
+            return provided.assign(graph, self, value)
         if is_of_default_graph(value):
-            return provided.assign(building.default, self, value)
+            return provided.assign(DEFAULT_GRAPH.get(), self, value)
         if kind_of(value).is_symbolic:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
         if (engine := kind_of(value).autodiff(value)) is not None and engine is tracing_engine():
@@ -316,12 +319,13 @@ class Variable(Operators):
             >>> w.assign_changed(lambda value, factor: value * factor, 3.0).numpy()
             array([3., 6.], dtype=float32)
         """
-        if not building.graphs and any(map(is_of_default_graph, operands)):
-            with building.default.as_default():
+        graph = scopes().graph
+        if graph is None and any(map(is_of_default_graph, operands)):
+            with DEFAULT_GRAPH.get().as_default():
                 return self.assign_changed(change, *operands)
         given = [x.read() if isinstance(x, Variable) else x for x in operands]  # a thread holds one guard at a time
-        if building.graphs:
-            return provided.assign(building.graphs[-1], self, given, change)
+        if graph is not None:
+            return provided.assign(graph, self, given, change)
         return self.guard.holding(lambda: self.assign(change(self.read(), *given)))
 
     def delete(self) -> None:
@@ -405,7 +409,7 @@ class _State(ValueKind):
 
     def is_recorded(self, value: Any) -> bool:
         """In a graph that is being built any variable, in the thread's default graph a symbolic one."""
-        return bool(building.graphs) or (value.symbolic and default_graph() is not None)
+        return bool(scopes().graphs) or (value.symbolic and default_graph() is not None)
 
     def known(self, value: Any) -> np.ndarray | None:
         return None if self.is_recorded(value) else value.numpy()
@@ -414,7 +418,7 @@ class _State(ValueKind):
         return value.read(engine)
 
     def live(self, value: Any) -> Any:
-        engine = None if not provided.reads or recording.tapes or self.is_recorded(value) else tracing_engine()
+        engine = None if not provided.reads or scopes().tapes or self.is_recorded(value) else tracing_engine()
         read = engine and provided.reads.get(engine.name)
         return read(value) if read else value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,12 +12,12 @@ from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import Where, describe, op_error, user_line
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
-from dovetail.core.recording import building, recording
+from dovetail.core.scopes import opened, scopes
 from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
-from dovetail.graph.cursor import Cursor, scope_of
-from dovetail.graph.journal import all_or_nothing, journal, note
+from dovetail.graph.cursor import Cursor
+from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order, stands_before
 from dovetail.graph.outputs import Outputs
@@ -53,7 +53,7 @@ class State:
 
     def keep(self, variable: Any) -> None:
         """Where an edit that is going on fails, what is known of a variable will be what it is now."""
-        if journal.steps is None:
+        if scopes().undo is None:
             return
         tables: tuple[dict[Any, Any], ...] = (self.values, self.assigned, self.inputs, self.last)
         before = [(table, variable in table, table.get(variable)) for table in tables]
@@ -133,14 +133,8 @@ class GraphBase(Pins):
         self._operations: dict[str, Operation] = {}
         self._order = Order()
         self._holders: dict[Operation, None] = {}
-        self._cursors: list[Cursor] = []  # the last one says where new operations are put; none: at the end
-        self._like: Operation | None = None  # what new operations take after
+        self._cursors: list[Cursor] = []  # of all open scopes, in whatever thread or task
         self._counts: dict[str, int] = {}
-        self._scope: str | None = ""  # None: that of what new operations take after
-        self._overrides: dict[str, str] = {}
-        self.span: Span | None = None  # that of new operations
-        self._control: tuple[Operation, ...] = ()  # what new operations wait for
-        self.in_order: list[Operation] | None = None  # see `variables.in_program_order`
         self.awaited: dict[Operation, None] = {}  # of graphs around, what the operation that will hold it waits for
 
     # building
@@ -175,8 +169,9 @@ class GraphBase(Pins):
         for tensor in inputs:
             if tensor.op.graph is not self or tensor.op._position == NOWHERE:
                 raise op_error(ValueError, op.name, self.foreign(tensor))
-        like = self._like
-        name = self.unique_name(name or op.name)
+        here = scopes().others.get(self._scopes, self._scopes.default)  # `get` would be a call for each operation
+        like = None if here.cursor is None else here.cursor.like
+        name = self._unique((here.scope if here.name is None else here.name) + (name or op.name))
         layout = layout or (SINGLE,) * len(inputs)
         where = like.where if like is not None else where or user_line()
         operation = Operation(cast("Graph", self), op, name, inputs, layout, attrs, where)
@@ -184,19 +179,19 @@ class GraphBase(Pins):
         if like is not None:
             operation.take_after(like)
         else:
-            operation._pin = self._pin
-            operation.span = self.span if computes(operation) else None
-            if self._device_scopes.asks:
-                self.put_in_scope(operation)
-        made_for = self._made_for if like is None else like
+            operation._pin = here.pin
+            operation.span = here.span if computes(operation) else None
+            if here.devices.asks:
+                here.devices.record(operation)
+        made_for = here.made_for if like is None else like
         if made_for is not None:
             operation._origin = made_for.origin
         takes_control = op.name not in INPUTS or (self.records_effects and op.name == "ReadVariableOp")
-        if takes_control and (self._control or like is not None):
-            waits = (*self._control, *(() if like is None else like.control_inputs), *waits)
+        if takes_control and (here.control or like is not None):
+            waits = (*here.control, *(() if like is None else like.control_inputs), *waits)
         if waits:
             operation._control_inputs = {other: None for other in waits if not other.is_removed}
-        before = self._cursors[-1].place(operation) if self._cursors else None
+        before = None if here.cursor is None else here.cursor.place(operation)
         self._attach(operation, before)
         if op.name in EFFECTS and not self.records_effects:
             self.edited()
@@ -214,7 +209,7 @@ class GraphBase(Pins):
             part._holders[operation] = None
         if self.touched is not None:
             self.touched.append(operation)
-        if journal.steps is not None:
+        if scopes().undo is not None:
             note(lambda: self._detach(operation))
 
     def _detach(self, operation: Operation) -> None:
@@ -263,15 +258,9 @@ class GraphBase(Pins):
         spec = TensorSpec(array.shape, native_to_dtype(array.dtype))
         return self.add(op, [], {"value": array}, [spec], (None,), name, waits=waits).outputs[0]
 
-    @contextmanager
-    def as_default(self) -> Iterator[Graph]:
+    def as_default(self) -> AbstractContextManager[Graph]:
         """Ops inside the `with` block that need a graph are recorded in this one."""
-        outside = building.graphs
-        building.graphs = (*outside, self)
-        try:
-            yield cast("Graph", self)
-        finally:
-            building.graphs = outside
+        return opened(lambda around: {"graphs": (*around.graphs, self)}, self)
 
     @contextmanager
     def name_scope(self, name: str) -> Iterator[str]:
@@ -288,29 +277,36 @@ class GraphBase(Pins):
         with self.at_scope(f"{self.scope}{name.strip('/')}/") as scope:
             yield scope
 
-    @contextmanager
-    def at_scope(self, scope: str) -> Iterator[str]:
+    def at_scope(self, scope: str) -> AbstractContextManager[str]:
         """Names of operations that are added inside the `with` block begin with this whole scope, whatever is around.
 
         Args:
             scope: with its slash; empty for none.
         """
-        outside, self._scope = self._scope, scope
-        try:
-            yield scope
-        finally:
-            self._scope = outside
+        return self.within(scope, name=scope)
 
     @property
     def scope(self) -> str:
         """The name scope of new operations, with its slash."""
-        return scope_of(self._like) if self._scope is None and self._like is not None else self._scope or ""
+        return self._scopes.get().scope
+
+    @property
+    def span(self) -> Span | None:
+        """The group with which gradients compute new operations again; see `recomputed`."""
+        return self._scopes.get().span
+
+    @property
+    def _like(self) -> Operation | None:
+        """The operation that new ones take after."""
+        return self._scopes.get().like
 
     def unique_name(self, name: str) -> str:
         """The name with the scope in front, and a number behind if it is taken."""
-        name = self.scope + name
+        return self._unique(self.scope + name)
+
+    def _unique(self, name: str) -> str:
         count = before = self._counts.get(name)
-        if journal.steps is not None:
+        if scopes().undo is not None:
             note(lambda: self._counts.pop(name) if before is None else self._counts.__setitem__(name, before))
         if count is None and name not in self._operations:
             self._counts[name] = 0
@@ -322,14 +318,9 @@ class GraphBase(Pins):
                 self._counts[name] = count
                 return candidate
 
-    @contextmanager
-    def recomputed(self) -> Iterator[None]:
+    def recomputed(self) -> AbstractContextManager[None]:
         """Gradients compute the operations that are added inside the `with` block again, together; see `recompute`."""
-        outside, self.span = self.span, Span()
-        try:
-            yield
-        finally:
-            self.span = outside
+        return self.within(span=Span())
 
     @contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
@@ -343,12 +334,8 @@ class GraphBase(Pins):
 
         Source: `tf.Graph.gradient_override_map`.
         """
-        outside = self._overrides
-        self._overrides = {**outside, **checked_overrides(overrides)}
-        try:
+        with self.within(overrides={**self._scopes.get().overrides, **checked_overrides(overrides)}):
             yield
-        finally:
-            self._overrides = outside
 
     @contextmanager
     def control_dependencies(self, operations: Iterable[Operation | GraphTensor] | None) -> Iterator[None]:
@@ -373,16 +360,12 @@ class GraphBase(Pins):
             >>> second.op.control_inputs
             (<operation Tanh Tanh>,)
         """
-        outside = self._control
         given = [] if operations is None else operations_in(operations)
         around = [op for op in given if op.graph is not self and not op.is_removed and op.graph in self.graphs_around()]
         self.awaited.update(dict.fromkeys(around))
         own = self._members(op for op in given if op not in self.awaited)
-        self._control = () if operations is None else (*outside, *own)
-        try:
+        with self.within(control=() if operations is None else (*self.control, *own)):
             yield
-        finally:
-            self._control = outside
 
     def group(self, *operations: Operation | GraphTensor, name: str = "group") -> Operation:
         """An operation without results that waits for others: running it does what they do.
@@ -494,8 +477,8 @@ class GraphBase(Pins):
     def edited(self, undo: Callable[[], Any] | None = None) -> None:
         """Something that was there is not as it was; what undoes that."""
         self.version += 1
-        if undo is not None and journal.steps is not None:
-            journal.steps.append(undo)
+        if undo is not None:
+            note(undo)
         for holder in self.holders():
             holder.graph.edited()
 
@@ -522,9 +505,14 @@ class GraphBase(Pins):
         self.edited(lambda: setattr(self, "_outputs", before))
 
     @property
+    def in_order(self) -> list[Operation] | None:
+        """The reads and assignments of the update that is recorded now; None if there is none; see `variables`."""
+        return self._scopes.get().in_order
+
+    @property
     def control(self) -> tuple[Operation, ...]:
         """The operations that those wait for which are added now."""
-        return self._control
+        return self._scopes.get().control
 
     @property
     def has_no_state(self) -> bool:
@@ -543,10 +531,12 @@ class GraphBase(Pins):
     @property
     def gradient_overrides(self) -> Mapping[str, str]:
         """What new operations carry: op type → name of a registered gradient."""
-        if recording.exact:
-            return recording.overrides
-        around = recording.overrides if self.outer is None else self.outer.gradient_overrides
-        return {**around, **self._overrides} if self._overrides else around
+        around = scopes()
+        if around.exact:
+            return around.overrides
+        outer = around.overrides if self.outer is None else self.outer.gradient_overrides
+        own = around.others.get(self._scopes, self._scopes.default).overrides
+        return {**outer, **own} if own else outer
 
     @property
     def operations(self) -> list[Operation]:

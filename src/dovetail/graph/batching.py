@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dovetail import ops
-from dovetail.core.recording import building
+from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.graph.batching_rules import RULES, elementwise
 from dovetail.graph.joining import Batch, Unknown, joined, leading_axis
@@ -58,8 +58,8 @@ def batched(function: Callable[..., Sequence[Any]], xs: Sequence[Any]) -> list[A
 
 def _graph_around(xs: Sequence[Any]) -> Graph | None:
     """The graph that the results will be in; None where they are computed now."""
-    if building.graphs:
-        return building.graphs[-1]
+    if (graph := scopes().graph) is not None:
+        return graph
     return next((open_graph(x, "vectorized_map") for x in xs if type(x) is GraphTensor), None)
 
 

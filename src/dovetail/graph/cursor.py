@@ -13,7 +13,12 @@ class Cursor:
         order: that of the graph.
         before: an operation that they stand before.
         behind: an operation that they stand right behind; if neither is given, at the end.
+
+    Attributes:
+        like: the operation that they take after; None for no other.
     """
+
+    like: Operation | None = None
 
     def __init__(self, order: Order, before: Operation | None = None, behind: Operation | None = None) -> None:
         self.order = order

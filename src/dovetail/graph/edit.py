@@ -55,9 +55,10 @@ class Editing(Lookup):
 
     @contextmanager
     def _insert(self, cursor: Cursor) -> Iterator[None]:
+        cursor.like = self._like
         self._cursors.append(cursor)
         try:
-            with self.as_default():
+            with self.as_default(), self.within(cursor=cursor):
                 yield
         finally:
             self._cursors.remove(cursor)
@@ -74,19 +75,14 @@ class Editing(Lookup):
             scope: another name scope.
         """
         cursor = Cursor(self._order)
-        outside = self._like, self._scope
 
         def replace(operation: Operation) -> None:
-            cursor.before = self._like = operation
+            cursor.before = cursor.like = operation
 
-        with self._insert(cursor):
-            try:
-                self._scope = scope
-                if operation is not None:
-                    replace(operation)
-                yield replace
-            finally:
-                self._like, self._scope = outside
+        with self._insert(cursor), self.within(name=scope):
+            if operation is not None:
+                replace(operation)
+            yield replace
 
     # replacing
 

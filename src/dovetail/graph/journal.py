@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-
-class _Journal(threading.local):
-    """What undoes the steps that were done in this thread since an edit began; None outside of edits."""
-
-    steps: list[Callable[[], Any]] | None = None
-
-
-journal = _Journal()
+from dovetail.core.scopes import scopes, within
 
 
 @contextmanager
 def all_or_nothing() -> Iterator[None]:
     """Where an error leaves the `with` block, all that was done in it to graphs is undone, the last step first."""
-    outside, steps = journal.steps, []  # type: ignore[var-annotated]
-    journal.steps = steps
+    steps: list[Callable[[], Any]] = []
     try:
-        yield
+        with within(undo=steps):
+            yield
     except BaseException:
-        journal.steps = None
-        for undo in reversed(steps):
-            undo()
+        with within(undo=None):
+            for undo in reversed(steps):
+                undo()
         raise
-    else:
-        if outside is not None:
-            outside += steps
-    finally:
-        journal.steps = outside
+    outside = scopes().undo
+    if outside is not None:
+        outside += steps
 
 
 def note(undo: Callable[[], Any]) -> None:
     """Says what undoes the step that was just done."""
-    if journal.steps is not None:
-        journal.steps.append(undo)
+    steps = scopes().undo
+    if steps is not None:
+        steps.append(undo)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dovetail.graph.journal import all_or_nothing, journal, note
+from dovetail.core.scopes import scopes
+from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.operation import GraphTensor
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Outputs(list[GraphTensor]):
         self._changed(list.append, tensor)
 
     def _changed(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        if journal.steps is not None:
+        if scopes().undo is not None:
             note(partial(_restore, self, list(self)))
         self._numbers = None
         self._graph.edited()

@@ -1,12 +1,14 @@
-"""Pins: the methods of Graph that say where what is recorded next is to be computed."""
+"""Pins: the scopes of Graph that say where new operations are computed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from dovetail.core.scopes import Scoped, opened
 from dovetail.graph.device_scopes import DeviceScopes
+from dovetail.graph.graph_scopes import GraphScopes
 from dovetail.graph.operation import Operation, Pin
 
 if TYPE_CHECKING:
@@ -14,34 +16,33 @@ if TYPE_CHECKING:
 
 
 class Pins:
-    """Where new operations are computed.
+    """The scopes of a graph, and the pins of new operations among them.
 
     Args:
         outer: the graph around; what is open there of `device` holds here, too.
     """
 
     def __init__(self, outer: Graph | None) -> None:
-        self._made_for: Operation | None = None if outer is None else outer._made_for
-        self._device_scopes: DeviceScopes = DeviceScopes() if outer is None else outer._device_scopes
-        self._pin: Pin = (None, self._device_scopes.device)  # that of new operations
+        around = GraphScopes() if outer is None else outer._scopes.get()
+        devices = around.devices
+        self._scopes: Scoped[GraphScopes] = Scoped(
+            GraphScopes(pin=(None, devices.device), devices=devices, made_for=around.made_for)
+        )
+
+    def within(self, value: Any = None, **changes: Any) -> AbstractContextManager[Any]:
+        """A scope that changes fields of `GraphScopes`; `value` is the target of `as`."""
+        return opened(lambda _: {self._scopes: self._scopes.get()._replace(**changes)}, value)
 
     @property
     def pin(self) -> Pin:
         """The engine and the device of operations that are added now."""
-        return self._pin
+        return self._scopes.get().pin
 
-    @contextmanager
-    def made_for(self, operation: Operation) -> Iterator[None]:
-        """Operations added in the `with` block, and those of their subgraphs, have its origin, engine and device."""
-        outside, self._made_for = self._made_for, operation
-        try:
-            with self._pinned(operation.pin, DeviceScopes()):
-                yield
-        finally:
-            self._made_for = outside
+    def made_for(self, operation: Operation) -> AbstractContextManager[None]:
+        """A scope in which new operations, also in their subgraphs, have its origin, engine and device."""
+        return self.within(made_for=operation, pin=operation.pin, devices=DeviceScopes())
 
-    @contextmanager
-    def pinned(self, engine: str | None = None, device: str | None = None) -> Iterator[None]:
+    def pinned(self, engine: str | None = None, device: str | None = None) -> AbstractContextManager[None]:
         """Operations added to this graph inside the `with` block are computed on an engine and a device.
 
         Args:
@@ -58,8 +59,7 @@ class Pins:
             >>> y.op.engine
             'torch'
         """
-        with self._pinned((engine, device), DeviceScopes()):
-            yield
+        return self.within(pin=(engine, device), devices=DeviceScopes())
 
     @contextmanager
     def device(self, device: Any) -> Iterator[None]:
@@ -87,8 +87,7 @@ class Pins:
             >>> y.op.device, y.eval({x: 0.0})
             ('/job:worker/device:GPU:0', np.float32(0.0))
         """
-        scopes = self._device_scopes.inside(device)
-        with self._pinned((self._pin[0], scopes.device), scopes):
+        with self._on(self._scopes.get().devices.inside(device)):
             yield
 
     @contextmanager
@@ -111,24 +110,21 @@ class Pins:
             '/device:GPU:1'
         """
         has_device = bool(getattr(op, "device", None)) or ignore_existing
-        scopes = self._device_scopes.beside(op if has_device else self._device_scopes.near)
-        with self._pinned((self._pin[0], scopes.device), scopes):
+        devices = self._scopes.get().devices
+        with self._on(devices.beside(op if has_device else devices.near)):
             yield
 
-    @contextmanager
-    def _pinned(self, pin: Pin, scopes: DeviceScopes) -> Iterator[None]:
-        outside = self._pin, self._device_scopes
-        self._pin, self._device_scopes = pin, scopes
-        try:
-            yield
-        finally:
-            self._pin, self._device_scopes = outside
+    def _on(self, devices: DeviceScopes) -> AbstractContextManager[None]:
+        """A scope in which these are the scopes of `device`."""
+        return self.within(pin=(self.pin[0], devices.device), devices=devices)
 
-    def open_device_scopes(self, scopes: DeviceScopes) -> None:
-        """From now on the scopes of `device` are these."""
-        self._pin, self._device_scopes = (self._pin[0], scopes.device), scopes
+    def open_device_scopes(self, devices: DeviceScopes) -> None:
+        """From now on these are the scopes of `device` outside of all `with` blocks."""
+        own = self._scopes.default
+        self._scopes.default = own._replace(pin=(own.pin[0], devices.device), devices=devices)
 
     def put_in_scope(self, operation: Any) -> None:
         """Gives an operation, or what is like one, the device that the scopes say, as far as it has none."""
-        if self._device_scopes.asks or self._device_scopes.device:
-            self._device_scopes.record(operation)
+        devices = self._scopes.get().devices
+        if devices.asks or devices.device:
+            devices.record(operation)

@@ -13,7 +13,8 @@ from dovetail.core.control_flow import Control, Values
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import op_error
 from dovetail.core.provided import provided
-from dovetail.core.recording import building, record_on, recording
+from dovetail.core.recording import DEFAULT_GRAPH, record_on
+from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of
@@ -106,7 +107,7 @@ def _graph_of(values: Iterable[Any]) -> Graph:
     current = trace.current_graph()
     if current is not None:
         return current
-    return next((trace.open_graph(v, "control flow") for v in values if type(v) is GraphTensor), building.default)
+    return next((trace.open_graph(v, "control flow") for v in values if type(v) is GraphTensor), DEFAULT_GRAPH.get())
 
 
 def _as_graph_tensor(value: Any, graph: Graph) -> GraphTensor:
@@ -130,7 +131,7 @@ def subgraph(name: str, outer: Graph | None, specs: dict[str, TensorSpec], funct
 
 def _trace_into(graph: Graph, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> None:
     """Traces a function of flat values into a graph that is empty."""
-    with record_on(tape.eager_only() for tape in recording.tapes), graph.as_default():
+    with record_on(tape.eager_only() for tape in scopes().tapes), graph.as_default():
         results = function(*[graph.placeholder(spec, name) for name, spec in specs.items()])
         graph.outputs = [_as_graph_tensor(v, graph) for v in results]
         variables.settle_effects(graph)

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from dovetail.core.recording import building
+from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import default_graph
 from dovetail.core.variable import Variable
@@ -149,7 +149,8 @@ def recording_graph() -> SessionGraph | None:
 
 def open_default_graph() -> SessionGraph:
     """The session graph that is being built, or this thread's default one, opened now if it was not open."""
-    graph = recording_graph() or building.default
+    graph = recording_graph() or DEFAULT_GRAPH.get()
     if graph is None:
-        graph = building.default = SessionGraph()
+        graph = SessionGraph()
+        DEFAULT_GRAPH.set(graph)
     return graph

@@ -20,7 +20,8 @@ from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.errors import Where, op_error
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
-from dovetail.core.recording import building, record_on, recording
+from dovetail.core.recording import DEFAULT_GRAPH, record_on
+from dovetail.core.scopes import scopes
 from dovetail.core.signature import static_key
 from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
@@ -49,11 +50,12 @@ if TYPE_CHECKING:
 
 
 def current_graph() -> Graph | None:
-    """The graph that is being built in this thread, the innermost if there are several; None if there is none.
+    """The graph that is being built in this thread or task, the innermost of several; None if there is none.
 
-    A thread's default graph is not said to be built; ops are recorded there by what they are given.
+    A default graph is not said to be built; ops are recorded there by what they are given.
     """
-    return building.graphs[-1] if building.graphs else None
+    graphs = scopes().graphs
+    return graphs[-1] if graphs else None
 
 
 # -- recording one op -------------------------------------------------------------------------------------------------
@@ -95,7 +97,7 @@ class Recorded(NamedTuple):
 
 def record_on_tapes(operation: Operation) -> None:
     """Shows an operation to the tapes, which keep it if they watch one of its inputs."""
-    for tape in recording.tapes:
+    for tape in scopes().tapes:
         tape.record_operation(operation)
 
 
@@ -173,7 +175,7 @@ def _graph_of(op: Op, values: list[Any]) -> Graph:
                 )
     if current is not None:
         return current
-    return building.default if found is None else found
+    return DEFAULT_GRAPH.get() if found is None else found
 
 
 def open_graph(tensor: GraphTensor, op_name: str) -> Graph:
@@ -220,7 +222,7 @@ def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
         found = graph.closures.get(tensor)
         if found is None or found.op.is_removed:
             found = graph.closures[tensor] = graph.constant(np.asarray(tensor._engine.to_numpy(tensor._value)))
-    for tape in recording.tapes:
+    for tape in scopes().tapes:
         tape.record_move(tensor, found)
     return found
 
@@ -452,7 +454,7 @@ class _GraphKind(ValueKind):
         return provided.control
 
     def drawing_graph(self, value: Any) -> Any:
-        return value.graph if type(value) is GraphTensor else building.default  # where variables are recorded
+        return value.graph if type(value) is GraphTensor else DEFAULT_GRAPH.get()  # where variables are recorded
 
     def origin(self, value: Any) -> Any:
         return value.op

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.errors import op_error
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.infer import fits
-from dovetail.core.recording import recording
+from dovetail.core.scopes import scopes
 from dovetail.core.table import OPS
 from dovetail.graph import trace, variables
 from dovetail.graph.base import GraphBase
@@ -104,7 +104,7 @@ class Copies:
             before, target.closure_nodes = target.closure_nodes, [*target.closure_nodes, *source.closure_nodes]
             note(lambda: setattr(target, "closure_nodes", before))
         if variables is Variables.READ:
-            for tape in recording.tapes:
+            for tape in scopes().tapes:
                 tape.record_nodes(source.closure_nodes)
             self.overrides, self.as_called = target.gradient_overrides, True
         start = _VALUES[variables]

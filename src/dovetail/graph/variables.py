@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core.errors import op_error
-from dovetail.core.recording import recording
+from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.graph.effects import ASSIGN, READ, needed_for, new_history, thread
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def read_variable(graph: Graph, variable: Any) -> GraphTensor:
     """The value of a variable at this point of the program; where effects are recorded, as a run may read it."""
     value = _recorded_read(graph, variable) if graph.records_effects else _value_here(graph, variable)
-    for tape in recording.tapes:
+    for tape in scopes().tapes:
         tape.record_read(variable, value)
     return value
 
@@ -44,12 +44,12 @@ def in_program_order(graph: Graph) -> Iterator[list[Operation]]:
     Yields:
         The reads and assignments that are recorded in the block, where the graph records effects.
     """
-    outside, graph.in_order = graph.in_order, []
-    found = graph.in_order
+    found: list[Operation] = []
+    outside = graph.in_order
     try:
-        yield found
+        with graph.within(in_order=found):
+            yield found
     finally:
-        graph.in_order = outside
         if outside is not None:
             outside += found
 

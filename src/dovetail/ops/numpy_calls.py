@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.errors import GradientLostWarning, warn
-from dovetail.core.recording import recording
+from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Operators
 
 # The names that are others in `dovetail.ops`; and the functions that convert.
@@ -59,9 +59,10 @@ def _function(self: Any, function: Any, types: Any, args: tuple[Any, ...], optio
 
 def warn_of_loss(library: str, name: str, args: Iterable[Any], result: Any = 0.0) -> None:
     """Warns that a gradient ends where another library computed floats from a tensor that a tape follows."""
-    if not recording.tapes or not _is_float(result):
+    tapes = scopes().tapes
+    if not tapes or not _is_float(result):
         return
-    if any(tape.follows(tensor) for tensor in _tensors(args) for tape in recording.tapes):
+    if any(tape.follows(tensor) for tensor in _tensors(args) for tape in tapes):
         op_name = _name_of_op(name)
         op = FUNCTIONS.get(op_name)
         if getattr(op, "differentiable", True):

@@ -17,7 +17,8 @@ from dovetail.core.cache import Cache
 from dovetail.core.devices import device_for
 from dovetail.core.engine import Engine
 from dovetail.core.locks import holding, join, make_lock
-from dovetail.core.recording import Record, recording
+from dovetail.core.recording import Record
+from dovetail.core.scopes import scopes
 from dovetail.core.state import held_alone, held_by, put
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor, native_of
@@ -103,7 +104,7 @@ class Concrete:
 
     def __call__(self, given: Sequence[Any], engine: Engine) -> list[Tensor]:
         """Runs it on Tensors of the engine and NumPy arrays, recorded on the tapes that watch."""
-        if recording.tapes:
+        if scopes().tapes:
             return self._call_taped([arguments.as_tensor(v, dtype_of(v), engine) for v in given], engine)
         arrays = self.natives(given, engine)
         plan = self.plan_for(arrays, engine)
@@ -119,9 +120,10 @@ class Concrete:
         return [v._value if type(v) is Tensor else take(v, dtype_of(v)) for v in given]
 
     def _call_taped(self, tensors: Sequence[Tensor], engine: Engine) -> list[Tensor]:
-        for tape in recording.tapes:
+        tapes = scopes().tapes
+        for tape in tapes:
             tape.record_nodes(self.graph.closure_nodes)
-        closures = tuple(t for t in self.graph.closures if any(tape.follows(t) for tape in recording.tapes))
+        closures = tuple(t for t in self.graph.closures if any(tape.follows(t) for tape in tapes))
         functional = self._functionals.get(closures) or holding(self._lock, self._functional, closures)
         given = [*tensors, *(arguments.move(t, engine) for t in closures)]
         known = {v: v.read(engine) for v in functional.only_read}
@@ -135,7 +137,7 @@ class Concrete:
     ) -> list[Tensor]:
         op = OPS["Call"]
         inputs = [*given, *(known[v] if v in known else v.read(engine) for v in functional.variables)]
-        tapes = [tape for tape in recording.tapes if tape.watches(op, inputs)]
+        tapes = [tape for tape in scopes().tapes if tape.watches(op, inputs)]
         if not tapes:
             own = given[: len(self.graph.inputs)]
             return [Tensor(value, engine) for value in self.run([t._value for t in own], engine)]
@@ -200,7 +202,7 @@ class Functional:
 
         def function(node: Any, *arriving: Any) -> list[Any]:
             gradients = [arguments.as_tensor(arriving[i], arriving[i].dtype, engine) for i in self._split.outputs]
-            if any(tape.watches(node.op, [*node.inputs, *gradients]) for tape in recording.tapes):
+            if any(tape.watches(node.op, [*node.inputs, *gradients]) for tape in scopes().tapes):
                 found = self._gradient([*node.inputs, *gradients], engine)
             else:
                 found = self._backward([*kept, *gradients], engine)

@@ -27,7 +27,8 @@ from dovetail.core.errors import RetracingWarning, check_callable, describe, op_
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.infer import fits
 from dovetail.core.locks import holding, make_lock
-from dovetail.core.recording import building, record_on, recording
+from dovetail.core.recording import record_on
+from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor, native_of
@@ -111,7 +112,8 @@ class Function(Generic[P, R]):
         return bound
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        key = None if kwargs or recording.tapes or building.graphs else call_key(args)
+        around = scopes()
+        key = None if kwargs or around.tapes or around.graphs else call_key(args)
         known = key and self._calls.get(key)
         if not known:
             return self._called(args, kwargs, key)
@@ -121,8 +123,9 @@ class Function(Generic[P, R]):
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], call_key: Any) -> Any:
         leaves, structure = flatten((args, kwargs) if kwargs else args)
         is_computed = _TENSORS.issuperset(map(type, leaves)) or all(kind_of(v).is_computed for v in leaves)
-        if building.graphs or not is_computed:  # inside another graph, or on an engine's own values: it takes part
-            around = building.graphs[-1] if building.graphs else next((x.graph for x in leaves if is_recorded(x)), None)
+        around = scopes().graph
+        if around is not None or not is_computed:  # inside another graph, or on an engine's own values: it takes part
+            around = next((x.graph for x in leaves if is_recorded(x)), None) if around is None else around
             if self._options.passes and around is not None:
                 return added_to(around, self._python, leaves, structure, bool(kwargs), self._apply_passes)
             if around is not None and around.records_effects:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.core.recording import record_on, recording
+from dovetail.core.recording import record_on
+from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import unflatten
 from dovetail.core.table import OPS
@@ -33,7 +34,7 @@ def added_to(
         edit: edits a graph of what the function does, whose outputs stay as many.
     """
     part = Graph(getattr(function, "__name__", "function"), around)
-    with record_on(tape.eager_only() for tape in recording.tapes), part.as_default():
+    with record_on(tape.eager_only() for tape in scopes().tapes), part.as_default():
         given = [(leaf, _input(part, leaf)) if isinstance(leaf, _TRACED) else (leaf, leaf) for leaf in leaves]
         call: Any = unflatten(structure, [own for _, own in given])
         rebuild = collect(part, function(*call[0], **call[1]) if has_kwargs else function(*call))

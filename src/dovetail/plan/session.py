@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
@@ -12,6 +11,7 @@ from dovetail.core.cache import Cache
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import describe, place
 from dovetail.core.recording import not_building
+from dovetail.core.scopes import Setting
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of
@@ -25,13 +25,7 @@ from dovetail.plan.session_values import SessionValues
 PROGRAMS = 100  # that a session keeps: as many that run now, and as many that ran before
 
 
-class _Sessions(threading.local):
-    """The sessions that are this thread's default, outermost first."""
-
-    stack: tuple[Session, ...] = ()
-
-
-_sessions = _Sessions()
+DEFAULT_SESSIONS: Setting[tuple[Session, ...]] = Setting(())  # outermost first
 _open: WeakKeyDictionary[Graph, WeakSet[Session]] = WeakKeyDictionary()  # a graph → its sessions that are not closed
 
 
@@ -180,12 +174,8 @@ class Session:
 
         Source: `tf.compat.v1.Session.as_default`.
         """
-        outside = _sessions.stack
-        _sessions.stack = (*outside, self)
-        try:
+        with DEFAULT_SESSIONS.scope((*DEFAULT_SESSIONS.get(), self)):
             yield self
-        finally:
-            _sessions.stack = outside
 
     def __enter__(self) -> Session:
         """The session is the default one, and what is recorded goes to its graph; it is closed at the end."""
@@ -234,8 +224,9 @@ def _value(x: Any) -> Any:
 
 
 def default_session() -> Session | None:
-    """The session that is this thread's default; None if there is none."""
-    return _sessions.stack[-1] if _sessions.stack else None
+    """The innermost default session of this thread or task; None if there is none."""
+    sessions = DEFAULT_SESSIONS.get()
+    return sessions[-1] if sessions else None
 
 
 def session_of(graph: Graph) -> Session:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.dtypes import as_dtype
-from dovetail.core.recording import building
+from dovetail.core.scopes import scopes
 from dovetail.core.state import Buffer
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import register
@@ -74,7 +74,7 @@ class SessionVariable(Variable):
         return None if found is self else found
 
     def read(self, engine: Any = None) -> Any:
-        other = None if building.graphs else self._elsewhere()
+        other = None if scopes().graphs else self._elsewhere()
         return super().read(engine) if other is None else other.read(engine)
 
     def shared_buffer(self, engine: Any, device: str | None = None) -> Buffer:
@@ -94,14 +94,14 @@ class SessionVariable(Variable):
         return super()._held() if other is None else other._held()
 
     def assign(self, value: Any) -> Any:
-        other = None if building.graphs or is_of_default_graph(value) else self._elsewhere()
+        other = None if scopes().graphs or is_of_default_graph(value) else self._elsewhere()
         if other is None:
             return super().assign(value)
         other.assign(value)
         return self
 
     def assign_changed(self, change: Callable[..., Any], *operands: Any) -> Any:
-        other = None if building.graphs or any(map(is_of_default_graph, operands)) else self._elsewhere()
+        other = None if scopes().graphs or any(map(is_of_default_graph, operands)) else self._elsewhere()
         if other is None:
             return super().assign_changed(change, *operands)
         other.assign_changed(change, *operands)

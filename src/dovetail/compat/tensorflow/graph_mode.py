@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from dovetail.core.recording import building, recording
+from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import Scoped, Setting, scopes
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.graph import variables
@@ -43,31 +43,22 @@ def graph() -> Any:
     current = current_graph()
     if current is not None:
         return current if isinstance(current.outermost, SessionGraph) else None
-    default = None if recording.tapes else building.default
+    default = None if scopes().tapes else DEFAULT_GRAPH.get()
     return default if isinstance(default, SessionGraph) else None
 
 
-class _Computing(threading.local):
-    """What this thread says while it computes.
-
-    Attributes:
-        devices: the scopes of `tf.device` that are open, for a graph that is opened inside of them.
-        is_eager: whether the program asked for it.
-    """
-
-    devices = DeviceScopes()
-    is_eager = False
-
-
-_computing = _Computing()
+# The scopes of `tf.device` that are open while values are computed, for a graph that is opened inside of them.
+_devices: Scoped[DeviceScopes] = Scoped(DeviceScopes())
+_is_eager: Setting[bool] = Setting(False)  # whether the program asked for values to be computed
 
 
 def open_graph() -> SessionGraph:
     """The session graph that is being built, or the thread's default one, which is opened if need be."""
-    was_open, _computing.is_eager = building.default is not None, False
+    was_open = DEFAULT_GRAPH.get() is not None
+    _is_eager.set(False)
     graph = open_default_graph()
-    if not was_open and graph is building.default:
-        graph.open_device_scopes(_computing.devices)
+    if not was_open and graph is DEFAULT_GRAPH.get():
+        graph.open_device_scopes(_devices.get())
     return graph
 
 
@@ -78,32 +69,32 @@ def at_device(graph: Any, device: Any) -> Iterator[None]:
         with graph.device(device):
             yield
         return
-    outside, was_open = _computing.devices, building.default is not None
-    _computing.devices = outside.inside(device)
+    outside, was_open = _devices.get(), DEFAULT_GRAPH.get() is not None
     try:
-        yield
+        with _devices.scope(outside.inside(device)):
+            yield
     finally:
-        _computing.devices = outside
-        if building.default is not None and not was_open:
-            building.default.open_device_scopes(outside)
+        opened = DEFAULT_GRAPH.get()
+        if opened is not None and not was_open:
+            opened.open_device_scopes(outside)
 
 
 def open_for_variables() -> None:
     """Opens a graph for a variable of TensorFlow 1, unless the program has asked for values to be computed."""
-    if current_graph() is None and not recording.tapes and not _computing.is_eager:
+    if current_graph() is None and not scopes().tapes and not _is_eager.get():
         open_graph()
 
 
 def close_graph() -> None:
     """Computes from now on, until a graph is opened again."""
-    building.default = None
-    _computing.is_eager = True
+    DEFAULT_GRAPH.set(None)
+    _is_eager.set(True)
 
 
 def reset_graph() -> None:
     """Puts an empty graph in the place of the thread's default one, if that is open."""
-    if building.default is not None:
-        building.default = SessionGraph()
+    if DEFAULT_GRAPH.get() is not None:
+        DEFAULT_GRAPH.set(SessionGraph())
 
 
 def store() -> Store:

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from dovetail.core.engine_registry import get_engine, pop_engine, push_engine
+from dovetail.core.engine_registry import get_engine, on_engine
 from dovetail.core.recording import Record
 from dovetail.core.rules import Rule
 from dovetail.core.table import OPS
@@ -23,11 +23,8 @@ def with_gradient_of_table(name: str, rule: Rule) -> Rule:
     def backward(saved: Any, g: Any) -> tuple[Any, ...]:
         engine = get_engine("jax").native
         xs, y = ([Tensor(value, engine) for value in values] for values in (saved[0], saved[1:]))
-        token = push_engine(engine)
-        try:
+        with on_engine(engine):
             gradients = OPS[name].gradient_function(Record(OPS[name], xs, y), Tensor(g, engine))  # type: ignore[misc]
-        finally:
-            pop_engine(token)
         return tuple(None if gradient is None else gradient._value for gradient in gradients)
 
     differentiable = jax.custom_vjp(rule)

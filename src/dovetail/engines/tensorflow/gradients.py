@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.engine_registry import get_engine, pop_engine, push_engine
+from dovetail.core.engine_registry import get_engine, on_engine
 from dovetail.core.recording import Record
 from dovetail.core.rules import Rule
 from dovetail.core.table import OPS
@@ -25,11 +25,8 @@ def with_gradient_of_table(name: str, rule: Rule) -> Rule:
             def gradient(*arriving: Any) -> list[Any]:
                 given, outputs = [Tensor(x, engine), *static], [Tensor(y, engine) for y in results]
                 gradients = [None if g is None else Tensor(g, engine) for g in arriving]
-                token = push_engine(engine)
-                try:
+                with on_engine(engine):
                     return [table(Record(op, given, outputs), *gradients)._value]
-                finally:
-                    pop_engine(token)
 
             return results, gradient
 

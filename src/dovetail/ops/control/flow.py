@@ -19,7 +19,7 @@ from dovetail.core.domains import Count
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.provided import provided
-from dovetail.core.recording import building
+from dovetail.core.scopes import scopes
 from dovetail.core.structure import Structure, alike, flatten, show, unflatten
 from dovetail.core.value_kinds import (
     dtype_of,
@@ -102,7 +102,7 @@ class _Flow:
 
 def _flow(op: str, leaves: Values) -> _Flow:
     kind, value = highest(map(unwrapped, leaves))
-    if building.graphs and not kind.is_symbolic:
+    if scopes().graphs and not kind.is_symbolic:
         kind = provided.graph_kind
     control, engine = kind.control(value), kind.autodiff(value)
     if control is None:

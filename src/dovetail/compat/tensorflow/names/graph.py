@@ -147,12 +147,11 @@ class InteractiveSession(Session):
 
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        self._default = self.as_default()
-        self._default.__enter__()
+        sessions.DEFAULT_SESSIONS.set((*sessions.DEFAULT_SESSIONS.get(), self))
 
     def close(self) -> None:
-        if not self._is_closed:
-            self._default.__exit__(None, None, None)
+        others = tuple(s for s in sessions.DEFAULT_SESSIONS.get() if s is not self)
+        sessions.DEFAULT_SESSIONS.set(others)
         super().close()
 
 

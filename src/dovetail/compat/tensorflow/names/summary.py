@@ -18,6 +18,7 @@ from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.table import function, lazy, value
 from dovetail.core.errors import describe, op_error
+from dovetail.core.scopes import Setting
 from dovetail.core.structure import leaf
 from dovetail.core.value_kinds import is_recorded
 from dovetail.graph.ir import Graph
@@ -270,11 +271,8 @@ value("summary.FileWriter train.SummaryWriter", FileWriter, "v1")
 # -- without graphs ---------------------------------------------------------------------------------------------------
 
 
-class _Default:
-    """The writers that summaries go to, outermost first, and the step that they are of."""
-
-    writers: tuple[Any, ...] = ()
-    step: Any = None
+_writers: Setting[tuple[Any, ...]] = Setting(())  # that summaries go to: the last one
+_step: Setting[Any] = Setting(None)  # of summaries that say none
 
 
 class SummaryWriter(FileWriter):
@@ -286,19 +284,17 @@ class SummaryWriter(FileWriter):
     @contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
         """Summaries inside the `with` block are written here."""
-        outside = _Default.writers, _Default.step
-        _Default.writers = (*_Default.writers, self)
-        _Default.step = outside[1] if step is None else step
         try:
-            yield self
+            with _writers.scope((*_writers.get(), self)), _step.scope(_step.get() if step is None else step):
+                yield self
         finally:
-            _Default.writers, _Default.step = outside
             self.flush()
 
     def set_as_default(self, step: Any = None) -> None:
         """Summaries are written here from now on."""
-        _Default.writers = (*_Default.writers, self)
-        _Default.step = _Default.step if step is None else step
+        _writers.set((*_writers.get(), self))
+        if step is not None:
+            _step.set(step)
 
 
 @function("summary.create_file_writer", "v2")
@@ -318,13 +314,14 @@ def create_file_writer(
 
 
 def _write(name: str, data: Any, step: Any, write: Callable[..., Any]) -> bool:
-    if not _Default.writers:
+    writers = _writers.get()
+    if not writers:
         return False
-    step = _Default.step if step is None else step
+    step = _step.get() if step is None else step
     if step is None:
         raise op_error(ValueError, "tf.summary", "it needs a step: step=, or tf.summary.experimental.set_step.")
     array = np.asarray(ops.convert(data).numpy())
-    _Default.writers[-1].add_summary(_proto(write(name, array)), step)
+    writers[-1].add_summary(_proto(write(name, array)), step)
     return True
 
 
@@ -366,9 +363,10 @@ def write_graph(graph_data: Any) -> bool:
 
     Source: `tf.summary.graph`.
     """
-    if _Default.writers:
-        _Default.writers[-1].add_graph(graph_data)
-    return bool(_Default.writers)
+    writers = _writers.get()
+    if writers:
+        writers[-1].add_graph(graph_data)
+    return bool(writers)
 
 
 @function("summary.experimental.set_step", "v2")
@@ -377,4 +375,4 @@ def set_step(step: Any) -> None:
 
     Source: `tf.summary.experimental.set_step`.
     """
-    _Default.step = step
+    _step.set(step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -16,6 +15,7 @@ from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
+from dovetail.core.scopes import Scoped
 from dovetail.graph.operation import GraphTensor
 
 
@@ -71,14 +71,7 @@ class VariableScope:
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
 
-class _Scopes(threading.local):
-    """The scopes that are open in this thread, outermost first."""
-
-    def __init__(self) -> None:
-        self.stack: list[tuple[Any, VariableScope]] = []
-
-
-_scopes = _Scopes()
+_open: Scoped[tuple[tuple[Any, VariableScope], ...]] = Scoped(())  # graphs and their scopes, outermost first
 
 
 @function("get_variable_scope", "v1")
@@ -88,7 +81,7 @@ def get_variable_scope() -> VariableScope:
     Source: `tf.compat.v1.get_variable_scope`.
     """
     graph = graph_mode.open_graph()
-    found = next((scope for owner, scope in reversed(_scopes.stack) if owner is graph), None)
+    found = next((scope for owner, scope in reversed(_open.get()) if owner is graph), None)
     if found is None:
         roots = graph.get_collection_ref("_variable_scope")
         if not roots:
@@ -151,11 +144,8 @@ def variable_scope(
     names = graph_mode.name_scope(last) if auxiliary_name_scope and last else _no_scope()
     with graph_mode.inside(graph_mode.graph() or graph), names as opened:
         scope = VariableScope(name, opened or "", **defaults)
-        _scopes.stack.append((graph, scope))
-        try:
+        with _open.scope((*_open.get(), (graph, scope))):
             yield scope
-        finally:
-            _scopes.stack.pop()
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.device_spec import written
 from dovetail.core.errors import op_error
 from dovetail.core.recording import not_building
+from dovetail.core.scopes import Scoped
 from dovetail.core.structure import leaf
 from dovetail.core.value_kinds import register, unwrapped
 from dovetail.core.variable import STATE
@@ -273,29 +273,20 @@ value("Variable", AnyVariable, "v2")
 value("Variable VariableV1", AnyVariableV1, "v1")
 
 
-class _Naming(threading.local):
-    """Whether the name of a variable that is made now is its whole name, in this thread."""
-
-    is_whole = False
-
-
-_naming = _Naming()
+_has_whole_name: Scoped[bool] = Scoped(False)  # whether the name of a variable that is made now is its whole name
 
 
 def _unique(graph: Any, name: str) -> str:
     """A name that no other variable of the graph has, behind the name scope."""
     taken = {v.op_name for key in ("variables", "local_variables") for v in graph.outermost.get_collection(key)}
-    whole = name if _naming.is_whole else f"{graph.scope}{name}"
+    whole = name if _has_whole_name.get() else f"{graph.scope}{name}"
     return next(n for n in itertools.chain([whole], (f"{whole}_{i}" for i in itertools.count(1))) if n not in taken)
 
 
 def named_variable(name: str, first: Any, trainable: bool | None = False, dtype: Any = None, **options: Any) -> Any:
     """A variable of a whole name, whatever name scope is around."""
-    _naming.is_whole = True
-    try:
+    with _has_whole_name.scope(True):
         return variable(first, trainable, name=name, dtype=dtype, **options)
-    finally:
-        _naming.is_whole = False
 
 
 @function("assign", "v1")

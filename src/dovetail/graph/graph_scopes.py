@@ -1,0 +1,55 @@
+"""Graph scopes: the properties that new operations of a graph get from the `with` blocks that are open on it.
+
+Tasks that build one graph have scopes of their own; names are the graph's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from dovetail.graph.cursor import Cursor, scope_of
+from dovetail.graph.device_scopes import DeviceScopes
+from dovetail.graph.operation import NOT_PINNED, Operation, Pin
+
+if TYPE_CHECKING:
+    from dovetail.graph.spans import Span
+
+
+class GraphScopes(NamedTuple):
+    """The scopes that are open on one graph, in this thread or task.
+
+    Attributes:
+        name: the name scope, with its slash; None for the name scope of `like`.
+        control: the operations that new ones wait for.
+        overrides: op type → name of the registered gradient of new operations.
+        span: the group with which gradients compute new operations again.
+        pin: the engine and the device of new operations.
+        devices: the scopes of `device`, of which the device comes.
+        made_for: the operation whose origin new ones have.
+        cursor: the place of new operations; None for the end.
+        in_order: the reads and assignments of the innermost update; None outside of updates; see `variables`.
+    """
+
+    name: str | None = ""
+    control: tuple[Operation, ...] = ()
+    overrides: Mapping[str, str] = MappingProxyType({})
+    span: Span | None = None
+    pin: Pin = NOT_PINNED
+    devices: DeviceScopes = DeviceScopes()
+    made_for: Operation | None = None
+    cursor: Cursor | None = None
+    in_order: list[Operation] | None = None
+
+    @property
+    def like(self) -> Operation | None:
+        """The operation that new ones take after."""
+        return None if self.cursor is None else self.cursor.like
+
+    @property
+    def scope(self) -> str:
+        """The name scope, with its slash."""
+        if self.name is not None:
+            return self.name
+        return "" if self.like is None else scope_of(self.like)
