@@ -411,6 +411,22 @@ def test_scopes_of_variables_in_one_graph():
     assert together(work) == right
 
 
+def test_devices(engine):
+    """Scopes of devices do not end in the order of their beginnings."""
+
+    async def work(number):
+        with dt.engine(engine):
+            with dt.device("cpu:0"):
+                await pause()
+                for _ in range(number % 3):
+                    await pause()
+                x = ops.zeros((2,)) + ops.constant([1.0, 2.0])
+            await pause()
+        return x.device, x.tolist()
+
+    assert together(work, 10) == [("cpu:0", [1.0, 2.0])] * 10
+
+
 def test_devices_of_graphs_that_are_opened_in_them():
     async def work(number):
         with v1.device(f"/gpu:{number}"):

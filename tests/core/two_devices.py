@@ -1,5 +1,7 @@
 """A program for a process in which JAX has two processors: values stay where they are; run by `test_devices`."""
 
+import asyncio
+
 import ml_dtypes
 import numpy as np
 
@@ -60,9 +62,23 @@ def check_what_engines_are_told():
     assert jax.receive(array, jax) is array
 
 
+async def check_tasks():
+    """Each has the device of its own scope, also where the scopes do not end in the order of their beginnings."""
+
+    async def work(device, count):
+        with dt.device(device):
+            for _ in range(count):
+                await asyncio.sleep(0)
+                check_on(device, *made())
+        check_on(FIRST, *made())
+
+    await asyncio.gather(work(FIRST, 3), work(SECOND, 2), work(FIRST, 1), work(SECOND, 3))
+
+
 def main():
     dt.set_engine("jax")
     check_what_engines_are_told()
+    asyncio.run(check_tasks())
     with dt.device(SECOND):
         check_on(SECOND, *made())
         x, v = ops.constant([1.0, 2.0]), dt.Variable([3.0, 4.0])

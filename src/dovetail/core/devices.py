@@ -46,14 +46,18 @@ def device(name: str) -> Iterator[None]:
     require_device(engine, name)
     built = scopes().graph
     graph = DEFAULT_GRAPH.get() if built is None else built
-    with placed_on(engine, name), nullcontext() if graph is None else graph.pinned(graph.pin[0], name):
+    with _scope(engine, name), nullcontext() if graph is None else graph.pinned(graph.pin[0], name):
         yield
+
+
+def _scope(engine: Engine, name: str) -> AbstractContextManager[None]:
+    return within(device=Device(engine.name, name))
 
 
 @contextmanager
 def placed_on(engine: Engine, name: str) -> Iterator[None]:
-    """Puts the values that an engine makes in a `with` block on one of its devices."""
-    with within(device=Device(engine.name, name)), engine.on_device(name):
+    """Puts the values that an engine and its library make in a `with` block on a device; no task may wait in it."""
+    with _scope(engine, name), engine.on_device(name):
         yield
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from dovetail.core.checks import infer
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import CONVENTIONAL, conventional, describe_arguments, op_error, tell
 from dovetail.core.provided import provided
-from dovetail.core.scopes import Scopes, replace, scopes
+from dovetail.core.scopes import NOWHERE, Device, Scopes, replace, scopes
 from dovetail.core.signature import signature
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import NATIVE, highest, kind_of
@@ -223,7 +224,10 @@ def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> A
             return _run_body(op, values, engine, around, record=taped and whole)
     try:
         arrays = [v._value if type(v) is Tensor else v for v in values] if op.tensors_alone else natives(values)
-        result = rule(*arrays)  # type: ignore[misc]  # where there is no body there is a rule
+        if around.device is NOWHERE:
+            result = rule(*arrays)  # type: ignore[misc]  # where there is no body there is a rule
+        else:
+            result = _on_device(around.device, engine, rule, arrays)
     except engine.errors as error:
         explained = _explained(op, error, values, engine, around)
         if explained is None:
@@ -233,6 +237,14 @@ def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> A
     for tape in tapes:
         tape.record(op, values, outputs if op.returns_tuple else (outputs,))
     return outputs
+
+
+def _on_device(device: Device, engine: Engine, rule: Any, arrays: Sequence[Any]) -> Any:
+    """The result of a rule in a scope of `device`, which the library knows in this call alone: tasks share it."""
+    if device.engine != engine.name:
+        return rule(*arrays)
+    with engine.on_device(device.name):
+        return rule(*arrays)
 
 
 def _explained(op: Op, error: Exception, values: list[Any], engine: Engine, around: Scopes) -> Exception | None:

@@ -221,7 +221,7 @@ class Engine:
         return len(self.devices()) > 1
 
     def on_device(self, device: str) -> AbstractContextManager[Any]:
-        """A `with` block in which the library makes new values on a device; `asarray` asks `device_for`, too."""
+        """A `with` block for one call, which makes new values on a device; `asarray` asks `device_for`, too."""
         return nullcontext()
 
     def to_device(self, value: Any, device: str) -> Any:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from dovetail.core.accumulation import PRODUCTS
 from dovetail.core.control_flow import Control
+from dovetail.core.devices import device_for
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, print_array
 from dovetail.core.errors import LIBRARIES
@@ -63,6 +64,7 @@ class TensorFlowEngine(Engine):
 
     def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
         array = np.asarray(value, dtype.numpy)
+        device = device_for("tensorflow", device)
         if device is None and tf.executing_eagerly():
             return tf.constant(array)
         with tf.init_scope(), tf.device(device):  # not a value that ends with the function that is being traced
