@@ -118,7 +118,8 @@ def _equality(op: Op) -> Callable[[Any, Any], Any]:
         # None and words are no tensors: Python then compares by identity, so `x == None` is False.
         if other is None or type(other) is str:
             return NotImplemented
-        if self.is_one_of_a_kind:
+        tensor = self if isinstance(self, Operators) else other  # an array may stand on the left
+        if tensor.is_one_of_a_kind:
             return (self is other) is (op is compare.equal)
         return op(self, other)
 
