@@ -1,13 +1,18 @@
-"""The package `dovetail`: what its attributes are, and what is imported with it."""
+"""The package `dovetail`: its attributes, its imports, and how it is installed."""
 
 import importlib
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import dovetail as dt
+from dovetail.cli import program
+from dovetail.core.engine_registry import BUILT_IN
+from dovetail.core.version import VERSION
 
 OF_LIBRARIES = tuple(
     f"dovetail.{name}" for name in ("engines.torch", "engines.jax", "engines.tensorflow", "interop.keras")
@@ -33,3 +38,49 @@ def test_the_backend_is_imported_when_it_is_used():
     subprocess.run([sys.executable, "-c", program], check=True)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = dt.nonsense
+
+
+# -- how it is installed ----------------------------------------------------------------------------------------------
+
+ROOT = SOURCE.parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OURS = "keras-dovetail"  # the name `dovetail` of the package registry is another project's
+
+
+def test_the_distribution_is_not_named_like_another_project():
+    assert PROJECT["name"] == OURS
+    extras = {extra for extra in PROJECT["optional-dependencies"] if extra != "all"}
+    (whole,) = PROJECT["optional-dependencies"]["all"]
+    assert whole.startswith(f"{OURS}[") and set(whole.removeprefix(f"{OURS}[").removesuffix("]").split(",")) == extras
+
+
+TEXTS = ("src/**/*.py", "docs/**/*.md", "docs/**/*.py", "examples/**/*.py", "benchmarks/**/*", "*.md", "Makefile")
+
+
+def test_no_text_advises_to_install_another_project():
+    files = [path for pattern in TEXTS for path in ROOT.glob(pattern) if path.is_file()]
+    assert len(files) > 400
+    advice = re.compile(r"""\binstall\b.*[ "']dovetail[\["'=\s]""")
+    assert advice.search('pip install "dovetail[torch]"') and advice.search("pip install dovetail\n")
+    assert [path for path in files if advice.search(path.read_text())] == []
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_engines_are_installed_by_the_names_of_their_libraries(name):
+    engine = BUILT_IN[name]
+    assert engine.install == f"pip install {engine.library}"
+
+
+def test_the_demo_names_the_libraries_of_its_extra():
+    wanted = {re.split("[=>]", requirement)[0] for requirement in PROJECT["optional-dependencies"]["demo"]}
+    assert {re.split("[=>]", requirement)[0] for requirement in program.DEMO.values()} == wanted
+    assert program.DEMO["keras"] in PROJECT["optional-dependencies"]["demo"]
+
+
+def test_the_version_is_that_of_the_sources():
+    """Also where another distribution, or none, is installed: as when the sources are on the path."""
+    assert dt.__version__ == VERSION and "version" in PROJECT["dynamic"]
+    hidden = "import importlib.metadata as m; m.distributions = lambda **_: []; m.version = None"
+    ask = f"{hidden}; from dovetail.cli.main import main; main(['--version'])"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout == f"dovetail {VERSION}\n"

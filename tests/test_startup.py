@@ -1,4 +1,4 @@
-"""What the wheel carries beside the packages: `KERAS_BACKEND=dovetail` alone makes Keras run on Dovetail."""
+"""The wheel: its metadata, and the file by which `KERAS_BACKEND=dovetail` alone makes Keras run on Dovetail."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import csv
 import hashlib
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
+from email.parser import Parser
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+from dovetail.core.version import VERSION
 from tests.libraries import require
 
 require("setuptools", "it builds the wheels")
@@ -44,6 +47,18 @@ def test_a_wheel_has_the_file_and_says_so(backend, tmp_path):
         record = {row[0]: row[1:] for row in csv.reader(wheel.read("a-1.dist-info/RECORD").decode().splitlines())}
     digest = base64.urlsafe_b64encode(hashlib.sha256(line).digest()).rstrip(b"=").decode()
     assert record[backend.NAME] == [f"sha256={digest}", str(len(line))] and "a.py" in record
+
+
+def test_the_metadata_is_read_from_the_sources(tmp_path):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "src" / "dovetail" / "core", tmp_path / "src" / "dovetail" / "core")
+    build = "from setuptools.build_meta import prepare_metadata_for_build_wheel as make; make('.')"
+    subprocess.run([sys.executable, "-c", build], cwd=tmp_path, capture_output=True, check=True)
+    (folder,) = tmp_path.glob("*.dist-info")
+    metadata = Parser().parsestr((folder / "METADATA").read_text())
+    assert metadata["Name"] == "keras-dovetail" and metadata["Version"] == VERSION
+    assert "dovetail = dovetail.cli.main:main" in (folder / "entry_points.txt").read_text()
 
 
 def said(program: str, folder: Path, **variables: str) -> str:

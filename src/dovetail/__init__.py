@@ -18,6 +18,7 @@ from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.tensor import Tensor
 from dovetail.core.user_ops import register_op, unregister_op
 from dovetail.core.variable import Variable
+from dovetail.core.version import VERSION as __version__
 from dovetail.graph import walk
 from dovetail.graph.ir import Graph
 from dovetail.graph.patterns import wildcards

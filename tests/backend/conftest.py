@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import dovetail as dt
 from dovetail import backend as K
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.recording import DEFAULT_GRAPH
@@ -66,5 +67,5 @@ class Recorder:
 def versions() -> dict[str, str]:
     """Of Python, the engines, and the oracle."""
     found = {name: get_engine(name).version() for name in ENGINES}
-    ours = {"python": platform.python_version(), "dovetail": version("dovetail")}
+    ours = {"python": platform.python_version(), "dovetail": dt.__version__}
     return {**ours, **found, "tf_keras": version("tf-keras")}

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from dovetail.cli import INTERRUPTED
 from dovetail.core.engine_registry import AUTO, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine
+from dovetail.core.version import VERSION
 
 EXAMPLES = """\
 examples:
@@ -115,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action="version", version=f"dovetail {version('dovetail')}")
+    top.add_argument("--version", action="version", version=f"dovetail {VERSION}")
     commands = top.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser(
         "engines",
@@ -255,13 +255,7 @@ def _demo(options: argparse.Namespace) -> int:
     program.choose(options.engine)
     try:
         run = program.demo()
-    except ModuleNotFoundError as error:
-        print(
-            f'dovetail: the demo needs {error.name}, which is not installed: pip install "dovetail[demo]"',
-            file=sys.stderr,
-        )
-        return 1
-    except ImportError as error:  # of another Keras than those that run on Dovetail
+    except ImportError as error:
         print(f"dovetail: {error}", file=sys.stderr)
         return 1
     return run(options.compare, options.epochs, options.seed, options.out)

@@ -7,11 +7,19 @@ import runpy
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from dovetail.core.engine_registry import set_engine
 
 KERAS_BACKEND = "keras_dovetail"  # stands on Dovetail, so it is imported by name
+DEMO = {  # the libraries that the demo imports → their names for pip
+    "keras": "keras==3.15.1",
+    "matplotlib": "matplotlib",
+    "sklearn": "scikit-learn",
+    "threadpoolctl": "threadpoolctl",
+    "tqdm": "tqdm",
+}
 
 
 def choose(engine: str | None) -> None:
@@ -38,7 +46,10 @@ def demo() -> Callable[..., int]:
     """What `dovetail demo` runs.
 
     Raises:
-        ModuleNotFoundError: a library that it needs is not installed.
-        ImportError: the Keras that is installed does not run on Dovetail.
+        ImportError: a library that it needs is not installed, or the installed Keras does not run on Dovetail.
     """
+    missing = [library for library in DEMO if find_spec(library) is None]
+    if missing:
+        advice = f"pip install {' '.join(DEMO[library] for library in missing)}"
+        raise ImportError(f"the demo needs libraries that are not installed, {', '.join(missing)}: {advice}")
     return import_module(f"{KERAS_BACKEND}.demo").run

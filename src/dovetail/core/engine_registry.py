@@ -55,18 +55,18 @@ class BuiltIn(NamedTuple):
 
 BUILT_IN = {
     "numpy": BuiltIn("dovetail.engines.numpy", "numpy", "pip install numpy"),
-    "torch": BuiltIn("dovetail.engines.torch", "torch", 'pip install "dovetail[torch]"', ("torch", "torch:Tensor")),
+    "torch": BuiltIn("dovetail.engines.torch", "torch", "pip install torch", ("torch", "torch:Tensor")),
     "jax": BuiltIn(
         "dovetail.engines.jax",
         "jax",
-        'pip install "dovetail[jax]"',
+        "pip install jax",
         ("jax", "jaxlib", "dovetail.engines.jax.dimensions:Dimensions"),
         {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
     ),
     "tensorflow": BuiltIn(
         "dovetail.engines.tensorflow",
         "tensorflow",
-        'pip install "dovetail[tensorflow]"',
+        "pip install tensorflow",
         ("tensorflow",),
         {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
     ),

@@ -23,6 +23,7 @@ from dovetail.core.engine_registry import BUILT_IN, list_engines
 from dovetail.core.errors import op_error
 from dovetail.core.files import replacing
 from dovetail.core.signature import static_key
+from dovetail.core.version import VERSION
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 
 Way = tuple[str, str]  # to run a graph: an engine, and a strategy of it
@@ -251,8 +252,8 @@ def _shown(value: Any) -> str:
 def _machine() -> tuple[str, ...]:
     """The versions of the libraries, the processor's features, and how many of its cores the process may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    libraries = [f"{name} {_version(name)}" for name in ("dovetail", *list_engines())]
-    return (*libraries, _processor(), str(cores))
+    libraries = [f"{name} {_version(name)}" for name in list_engines()]
+    return (f"dovetail {VERSION}", *libraries, _processor(), str(cores))
 
 
 def _version(name: str) -> str:

@@ -35,7 +35,7 @@ def _tensorflow() -> Any:
         return import_module("tensorflow")
     except ImportError as error:
         problem = "event files are written by TensorFlow's own writer, and TensorFlow is not installed here"
-        raise ImportError(f'{problem}: pip install "dovetail[tensorflow]".') from error
+        raise ImportError(f"{problem}: pip install tensorflow.") from error
 
 
 lazy("Summary summary.Summary", lambda: _tensorflow().compat.v1.Summary)
