@@ -63,12 +63,20 @@ OWN_TESTS = {  # what names begin with that are tested by numbers of our own, an
 
 
 def count(path: Path) -> dict[str, Any]:
-    """What the lines of a file come to."""
+    """The runs in a file, by name.
+
+    Raises:
+        ValueError: a case says that it tests a name that Dovetail does not offer.
+    """
     first, *lines = map(json.loads, path.read_text().splitlines())
     names: dict[str, dict[str, list[int]]] = {}
     for said in lines:
         for written in said["functions"]:
             name = written.removeprefix("compat.v1.")
+            if name not in V1 and name not in V2:
+                raise ValueError(
+                    f"a case of {said['functions']} names {written!r}, which is no name of TensorFlow's here."
+                )
             runs = names.setdefault(name, {}).setdefault(said["engine"], [0, 0])
             runs[not said["passed"]] += 1
     versions = first["versions"]
@@ -116,7 +124,7 @@ def same_functions(names: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
             for engine, (agree, differ) in runs.items():
                 before = known.get(engine, [0, 0])
                 known[engine] = [max(before[0], agree), max(before[1], differ)]
-    counted = {name: runs for name, runs in names.items() if name in V1 or name in V2}
+    counted = dict(names)
     for table in (V1, V2):
         for name, found in table.items():
             if id(found) in by_function:

@@ -28,7 +28,7 @@ def call(name: str, /, *args: Any, ways: tuple[str, ...] = ("eager", "graph"), *
 
 
 def program(name: str, run: Any, *arrays: Any, ways: tuple[str, ...] = ("eager", "graph"), **options: Any) -> Case:
-    """The case of a program: the names tested, with spaces between."""
+    """The case of a program: the names tested, with spaces between, and in parentheses any other text."""
     made = program_of_k(name, run, *arrays, ways=ways, **options)
     return made.but(functions=tuple(name.partition(" (")[0].split()))
 

@@ -16,6 +16,7 @@ from tests.libraries import require
 
 require("tensorflow", "the oracle")
 
+from dovetail.compat.tensorflow.table import V1, V2
 from tests.backend.parity import KINDS, Case, agree, expected, kind_of
 from tests.compat.tensorflow import cases
 from tests.compat.tensorflow.parity import actual
@@ -49,6 +50,11 @@ RUNS = [(case, way, engine) for engine in ENGINES for case in CASES for way in c
 def test_no_case_stands_twice():
     names = [str(case) for case in CASES]
     assert sorted(set(names)) == sorted(names)
+
+
+def test_cases_name_functions_that_are_offered():
+    named = {f"{case}: {name}": name.removeprefix("compat.v1.") for case in CASES for name in case.functions}
+    assert [text for text, name in named.items() if name not in V1 and name not in V2] == []
 
 
 @pytest.mark.parametrize(

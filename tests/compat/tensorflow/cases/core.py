@@ -180,11 +180,11 @@ def checks():
     for name in ("equal", "none_equal", "less", "less_equal", "greater", "greater_equal"):
         for x, y in (([1, 2], [1, 2]), ([1, 2], [2, 3]), ([4, 5], [2, 3])):
             yield program(
-                f"debugging.assert_{name} {x} {y}", lambda tf, n=name, x=x, y=y: held(tf, n, x, y), ways=EAGER
+                f"debugging.assert_{name} ({x}, {y})", lambda tf, n=name, x=x, y=y: held(tf, n, x, y), ways=EAGER
             )
     for name in ("positive", "negative", "non_negative", "non_positive"):
         for x in ([1, 2], [0, 0], [-1, -2]):
-            yield program(f"debugging.assert_{name} {x}", lambda tf, n=name, x=x: held(tf, n, x), ways=EAGER)
+            yield program(f"debugging.assert_{name} ({x})", lambda tf, n=name, x=x: held(tf, n, x), ways=EAGER)
     yield call("debugging.assert_rank", array(3), 2, raises=True, ways=EAGER)
     yield call("debugging.Assert", False, ["no"], raises=True, ways=EAGER)
     yield call("debugging.check_numerics", array(3), "x")

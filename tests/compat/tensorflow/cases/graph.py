@@ -654,7 +654,7 @@ CASES = [
         for name, all_given in OPTIMIZERS.items()
         for given in all_given
     ),
-    in_graph("train.Optimizer compute_gradients apply_gradients", clipped),
+    in_graph("train.Optimizer (compute_gradients, apply_gradients)", clipped),
     *(
         in_graph(f"train.{name} {given}", lambda v1, s, n=name, g=given: rates(v1, s, n, g))
         for name, all_given in DECAYS.items()
