@@ -106,5 +106,8 @@ class Executable:
         function, donated, device = self._segment.function, self._segment.donated, self._segment.device
         where = jax.devices()[0] if device is None else named(device)
         place = None if device is None else jax.sharding.SingleDeviceSharding(where)
-        traced = jax.jit(function, donate_argnums=donated, in_shardings=place, out_shardings=place).lower(*args)
+        program = functools.partial(
+            function
+        )  # another object: after an interrupt JAX refuses what it knew of the first
+        traced = jax.jit(program, donate_argnums=donated, in_shardings=place, out_shardings=place).lower(*args)
         return traced.compile(OPTIONS_OF_PROCESSORS if where.platform == "cpu" else None)
