@@ -14,6 +14,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+from dovetail.core.locks import holding, make_lock
+
 logger = logging.getLogger("dovetail.plan")
 
 PATIENCE = 1.0  # seconds until a thread that did not stop is told again: libraries may catch whatever is raised
@@ -29,8 +31,17 @@ class _Worker:
     def __init__(self) -> None:
         self.waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="dovetail-plans")
-        threading.Thread(target=self._stop_at_end, name="dovetail-plans-end").start()  # first: one waits for the other
-        self._thread.start()
+        self._end = threading.Thread(target=self._stop_at_end, name="dovetail-plans-end")
+
+    def start(self) -> None:
+        """Starts the threads that do not run yet: an exception may have come before one of them was started.
+
+        Raises:
+            RuntimeError: the process ends, and has no new threads.
+        """
+        for thread in (self._end, self._thread):  # in this order: one waits for the other
+            if thread.ident is None:
+                thread.start()
 
     def _work(self) -> None:
         try:
@@ -65,16 +76,22 @@ def _but_stopped(report: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 _workers: list[_Worker] = []
+_starting = make_lock()
 
 
 def later(function: Callable[[], None]) -> None:
     """Calls a function in the background, after those that came before it; never if the process ends before."""
+    try:
+        holding(_starting, _started).waiting.put(function)
+    except RuntimeError:
+        return  # the process ends, and has no new threads
+
+
+def _started() -> _Worker:
     if not _workers:
-        try:
-            _workers.append(_Worker())
-        except RuntimeError:
-            return  # the process ends, and has no new threads
-    _workers[0].waiting.put(function)
+        _workers.append(_Worker())
+    _workers[0].start()
+    return _workers[0]
 
 
 if hasattr(os, "register_at_fork"):

@@ -5,6 +5,9 @@ the engine that can start at once; once they took long enough, a thread prepares
 that is ready is tried, and the fastest so far takes the calls.  When all are ready they take turns; the two best go on
 with that for longer.  One takes the place of the first only if it is more than a tenth faster.  Variables go to
 whichever engine runs, so all of this is real work: a training step is a step, wherever it is computed.
+
+An exception may come between any two lines: that of a signal.  It closes the generator that says which candidate is
+next, so the next call makes another one, which goes on with the times measured so far.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any, NamedTuple
 
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, list_engines, share_devices
+from dovetail.core.errors import LIBRARIES
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.memory import give_back
 from dovetail.core.tensor import Tensor
@@ -42,6 +46,8 @@ HOPELESS = 2.0  # times the best time: candidates that take longer have no furth
 DISTURBED = 20.0  # the same of trials while others are compiled, which may take the processor from them
 BRIEF = 0.5  # seconds: candidates whose calls took less, even then, are tried again in any case
 BEFORE = 2  # calls of a graph before others are prepared: what is called once or twice gains nothing
+# What making a plan raises where it is not possible: not all exceptions, since a signal's handler may raise any.
+FAILURES = (*LIBRARIES, ImportError, OSError, MemoryError)
 WORTHWHILE = 2.0  # seconds that these calls take at least: to import and compile for others takes more
 
 
@@ -87,6 +93,7 @@ class Choice:
             self.candidates[0].make(graph, home, self._shapes)
         self.chosen = self.candidates[0]
         self._is_begun = False
+        self._stays_home = False  # in a forked child
         _choices.add(self)
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -187,7 +194,7 @@ class Choice:
             return
         self.candidates = [Candidate(self.engine.name)]
         self.chosen = self.candidates[0]
-        self.is_settled, self._is_begun = False, True
+        self.is_settled, self._is_begun, self._stays_home = False, True, True
         self._waiting, self._measured, self._under_way = [], None, None
 
     # which candidate is next
@@ -196,7 +203,7 @@ class Choice:
         """Makes the plan of a way that is known; what was kept on disk may say what is not possible here."""
         try:
             candidate.make(self._graph, self.engine, self._shapes)
-        except Exception as error:
+        except FAILURES as error:
             if self._history.fixed is not None:
                 raise
             self._drop(candidate, error)
@@ -205,17 +212,17 @@ class Choice:
 
     def _next(self) -> tuple[Candidate, bool]:
         """The candidate of the next call, and whether its time counts."""
-        if self.chosen.plan is None:  # in a forked child
+        if self._stays_home and not self.is_settled:
             self.chosen.make(self._graph, self.engine, self._shapes)
             self.is_settled = True
         self._calls += 1
         if self._calls > BEFORE and self._seconds >= WORTHWHILE:
             self._begin()
-        if self._measured is not None:
-            found = next(self._measured, None)
+        while self._is_begun and not self.is_settled:
+            found = next(self._measured or self._go_on(), None)
             if found is not None:
                 return found
-            self._measured = None
+            self._measured = None  # it is at its end, or an exception has closed it
         return self.chosen, False
 
     def _begin(self) -> None:
@@ -224,10 +231,14 @@ class Choice:
         if not self._is_known:
             self.candidates += _others(self.candidates)
         share_devices()
-        self._is_begun = True
-        self._waiting = self.candidates[1:]
-        self._measured = self._measure()
+        self._waiting, self._is_begun = self.candidates[1:], True
+        self._go_on()
+
+    def _go_on(self) -> Iterator[tuple[Candidate, bool]]:
+        """Measures from here on, with the times that there are, and prepares the candidates that wait."""
         self._prepare_later()
+        self._measured = self._measure()
+        return self._measured
 
     def _prepare_later(self) -> None:
         """Prepares the next candidate in the background, unless nobody has this choice any more by then."""
@@ -251,7 +262,7 @@ class Choice:
                 candidate.plan.prepare()
         except Exception as error:
             self._drop(candidate, error)
-        self._waiting = self._waiting[1:]  # from now on it is ready
+        self._waiting = [c for c in self._waiting if c is not candidate]  # from now on it is ready
         self._prepare_later()
 
     def _drop(self, candidate: Candidate, error: Exception) -> None:
@@ -264,9 +275,10 @@ class Choice:
         yield from self._turn(first, TRIAL)
         yield from self._try_others()
         if not self._is_known:
-            divided = strategies(self._graph, [c.engine for c in self._fit])
-            self.candidates += [Candidate(*way) for way in divided]
-            self._waiting = self.candidates[-len(divided) :] if divided else []
+            known = {(c.engine, c.strategy) for c in self.candidates}
+            ways = strategies(self._graph, [c.engine for c in self._fit])
+            divided = [Candidate(*way) for way in ways if way not in known]
+            self._waiting, self.candidates = divided, [*self.candidates, *divided]
             self._prepare_later()
             yield from self._try_others()
         rivals = self._near(self._fit, DISTURBED, BRIEF)
@@ -330,12 +342,11 @@ class Choice:
         for simpler in self._simpler_than(best, first):
             if simpler.times and not simpler.problem and best.median >= LEAD * simpler.median:
                 best = simpler
-        self.chosen = best
-        self.is_settled = True
-        ranking = sorted((c for c in self._fit if c.times), key=lambda c: (c is not self.chosen, c.median))
-        self.candidates = [c if c is self.chosen else c.without_plan() for c in self.candidates]
-        later(give_back)  # what the others took
+        ranking = sorted((c for c in self._fit if c.times), key=lambda c: (c is not best, c.median))
         self._history.learn(self._graph, self._shapes, [c.measured for c in ranking])
+        candidates = [c if c is best else c.without_plan() for c in self.candidates]
+        self.chosen, self.candidates, self.is_settled = best, candidates, True  # all of it, or an exception before
+        later(give_back)  # what the others took
         logger.info("%s", self)
 
     # to be seen

@@ -1,0 +1,160 @@
+"""Choices that are interrupted while they measure; as a program, by signals at random moments.
+
+python -m tests.plan.interrupted_choice HOME SEED TIMES
+
+HOME is the engine of the arguments and results, TIMES how many choices of each kind are interrupted.
+"""
+
+import random
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core.recording import building, recording
+from dovetail.plan import choice
+from dovetail.plan.function import Function, Options
+from tests.plan.interrupted import Stop
+
+CALLS = 3000  # more than any choice takes, also one that begins again
+THREADS = {"dovetail-plans", "dovetail-plans-end"}
+RAISED = (KeyboardInterrupt, Stop)  # memory that runs out drops a candidate
+X = np.linspace(-1, 1, 6, dtype="float32")
+
+
+class Program:
+    """A function whose engine is being chosen.
+
+    Attributes:
+        function: it adds x to a variable, and its result says how often.
+    """
+
+    def __init__(self):
+        self.threads = {thread.name for thread in threading.enumerate()}
+        self.total = dt.Variable(np.zeros(6, "float32"))
+        self.function = self.made()
+
+    def step(self, x):
+        self.total.assign_add(x)
+        return ops.tanh(x * 2.0) + self.total
+
+    def made(self):
+        return dt.function(self.step, engine="auto")
+
+    @property
+    def plan(self):
+        return self.function.plans[-1]
+
+    def check(self):
+        """A call is right, and nothing of those before is left."""
+        done = round(float(self.total.numpy()[0] / X[0])) + 1
+        result = self.function(X)
+        np.testing.assert_allclose(self.total.numpy(), X * done, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(result, np.tanh(X * 2) + X * done, rtol=1e-3, atol=1e-3)
+        assert recording.tapes == () and building.graphs == ()
+
+    def settle(self):
+        """Checks calls until the choice is settled, and how it is left."""
+        for _ in range(CALLS):
+            self.check()
+            if self.plan.is_settled:
+                break
+            time.sleep(1e-5)  # so that the thread that prepares plans goes on
+        plan = self.plan
+        assert plan.is_settled, f"not settled after {CALLS} calls: {plan.status}, {plan}"
+        self.check()
+        names = [candidate.name for candidate in plan.candidates]
+        assert plan.status == "" and len(names) == len(set(names))
+        assert [c for c in plan.candidates if c.plan is not None] == [plan.chosen]
+        assert _in_another_thread(lambda: plan._lock.acquire(timeout=60) and plan._lock.release() is None)
+        assert _in_another_thread(lambda: self.total.guard.holding(bool) is False)
+        assert {thread.name for thread in threading.enumerate()} - self.threads <= THREADS
+
+
+class Staying(Program):
+    """Results stay on the engine that is chosen, and may still be computed."""
+
+    def made(self):
+        return Function(self.step, options=Options(engine="auto", stays=True))
+
+
+class Prepared(Program):
+    """The program says beforehand that there will be many calls."""
+
+    def made(self):
+        function = dt.function(self.step, engine="auto")
+        function.plan(X).prepare()
+        return function
+
+
+class OfAnotherShape(Program):
+    """The two ways that were the fastest for another shape are compared."""
+
+    def step(self, x):
+        self.total.assign_add(x[:6])
+        return ops.tanh(x[:6] * 2.0) + self.total
+
+    def made(self):
+        function = dt.function(self.step, engine="auto")
+        while not (function.plans and function.plans[0].is_settled):
+            function(np.zeros(7, "float32"))
+        return function
+
+
+PROGRAMS = {"called": Program, "stays": Staying, "prepared": Prepared, "of another shape": OfAnotherShape}
+
+
+def _in_another_thread(test):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(test()))
+    thread.start()
+    thread.join()
+    return found == [True]
+
+
+def by_signals(make, rng, times):
+    """Interrupts choices by the handler of a signal, each at one random moment."""
+    armed = []
+
+    def handler(number, frame):
+        if armed:
+            raise armed.pop()
+
+    signal.signal(signal.SIGALRM, handler)
+    lasts, interrupted = 0.0, 0
+    for number in range(times):
+        program = make()
+        start = time.perf_counter()
+        armed.append(RAISED[number % len(RAISED)])
+        try:
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, lasts) if lasts else 10.0)
+            program.function(X)
+            while not program.plan.is_settled:
+                program.function(X)
+            lasts = time.perf_counter() - start
+        except BaseException as error:  # a library may make another one of it
+            assert not armed, error
+            interrupted += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        armed.clear()
+        program.settle()
+    assert interrupted > times / 4, f"{interrupted} of {times} were interrupted"
+
+
+def main(home, seed, times):
+    choice.WORTHWHILE = 0.0
+    rng = random.Random(int(seed))
+    others = [name for name in dt.list_engines() if name in (home, "numpy", "torch")]
+    choice.list_engines = lambda: others  # those whose plans are soon made
+    with dt.engine(home):
+        for name, make in PROGRAMS.items():
+            by_signals(make, rng, int(times))
+            print(name, "is right")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,151 @@
+"""Interrupted choices: they go on measuring, and settle; results stay right, and no lock or thread is left over."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dovetail.core.engine_registry import current_engine
+from dovetail.plan import background, candidate, choice, divided, history, store
+from tests.conftest import ENGINES, SEED
+from tests.plan.interrupted_choice import PROGRAMS, RAISED, Program, X
+from tests.plan.test_interrupts import Lines
+
+ROOT = Path(__file__).parents[2]
+FILES = {module.__file__ for module in (background, candidate, choice, divided, history, store)}
+POINTS = 24  # of a choice, at each of which one is interrupted
+
+needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
+
+
+@pytest.fixture
+def rng(request):
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    return random.Random(f"{SEED} {request.node.name}")
+
+
+@pytest.fixture
+def two_engines(engine, monkeypatch):
+    """Choices are made at once, between the engine and numpy, or of numpy between it and another."""
+    other = next(name for name in ENGINES if name != engine)
+    names = [engine, "numpy" if engine != "numpy" and "numpy" in ENGINES else other]
+    monkeypatch.setattr(choice, "list_engines", lambda: names)
+    monkeypatch.setattr(choice, "WORTHWHILE", 0.0)
+    monkeypatch.setattr(choice, "later", lambda function: function())
+    return names
+
+
+class LinesOfChoices(Lines):
+    """As `Lines`, of the modules alone that make choices."""
+
+    def _trace(self, frame, event, arg):
+        if event == "call" and frame.f_code.co_filename not in FILES:
+            return None
+        return super()._trace(frame, event, arg)
+
+
+def interrupted(program, at=None, error=None):
+    """How many lines of choices run until it is settled, if nothing is raised at one of them."""
+    lines = LinesOfChoices(at, error)
+    try:
+        with lines:
+            program.function(X)
+            while not program.plan.is_settled:
+                program.function(X)
+    except RAISED:
+        pass
+    return lines.count
+
+
+@needs_two
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_exception_at_any_line(two_engines, rng, name):
+    count = interrupted(PROGRAMS[name]())
+    assert count > 500
+    for number in range(POINTS if name == "called" else POINTS // 4):
+        program = PROGRAMS[name]()
+        interrupted(program, rng.randrange(count), RAISED[number % len(RAISED)])
+        program.settle()
+
+
+@needs_two
+def test_many_exceptions(two_engines, rng):
+    """One choice is interrupted again and again, and goes on with the times that it has."""
+    program = Program()
+    for number in range(POINTS):
+        interrupted(program, rng.randrange(1, 200), RAISED[number % len(RAISED)])
+    program.settle()
+
+
+PLACES = {
+    "before the call": lambda run, *args: _raise(),
+    "after the call": lambda run, *args: (run(*args), _raise()),
+}
+
+
+def _raise():
+    raise KeyboardInterrupt
+
+
+@needs_two
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("method", ["_run", "wait"])
+def test_an_exception_inside_of_an_engines_call(two_engines, rng, monkeypatch, place, method):
+    whole, raised = getattr(choice.Candidate, method), []
+
+    def interrupting(*args):
+        if not program.plan.is_settled and len(raised) < 12 and rng.random() < 0.3:
+            raised.append(True)
+            return PLACES[place](whole, *args)
+        return whole(*args)
+
+    program, interrupts = Program(), 0
+    program.check()
+    monkeypatch.setattr(choice.Candidate, method, interrupting)
+    while not program.plan.is_settled:
+        try:
+            program.check()
+        except KeyboardInterrupt:
+            interrupts += 1
+    assert interrupts == len(raised) > 3
+    program.settle()
+
+
+@needs_two
+@pytest.mark.parametrize("step", ["make", "prepare", "measure", "learn", "give_back"])
+def test_an_exception_while_a_choice_is_made(two_engines, monkeypatch, step):
+    """Each step of a choice is interrupted the first time, and done the second."""
+    place, name = {
+        "make": (choice.Candidate, "make"),
+        "prepare": (choice.Plan, "prepare"),
+        "measure": (choice.Choice, "_near"),
+        "learn": (history.History, "learn"),
+        "give_back": (choice, "give_back"),
+    }[step]
+    whole, raised = getattr(place, name), []
+    program = Program()
+    program.check()
+
+    def interrupting(*args):
+        if not raised:
+            raised.append(True)
+            raise KeyboardInterrupt
+        return whole(*args)
+
+    monkeypatch.setattr(place, name, interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        program.settle()
+    program.settle()
+    assert {c.engine for c in program.plan.candidates} == set(two_engines) and current_engine().name == two_engines[0]
+
+
+def test_signals_at_random_moments(engine):
+    """In a process of its own, whose plans are made in the background."""
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    times = "30" if engine == "numpy" else "8"
+    command = [sys.executable, "-m", "tests.plan.interrupted_choice", engine, str(SEED), times]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines() == [f"{name} is right" for name in PROGRAMS]
