@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from dovetail.cli.table import table
 from dovetail.plan import store
@@ -21,8 +22,8 @@ def run(action: str, key: str | None) -> int:
         print(f"dovetail: nothing is kept under {key!r}; `dovetail plan list` shows what is.", file=sys.stderr)
         return 1
     if not found:
-        where = store.folder()
-        print(f'nothing is kept, since {store.VARIABLE} is ""' if where is None else f"nothing is kept in {where} yet")
+        where = store.place()
+        print(f"nothing is kept in {where} yet" if isinstance(where, Path) else f"nothing is kept, since {where}")
     elif action == "list":
         print(_listed(found))
     else:
@@ -35,7 +36,8 @@ def _listed(found: list[Entry]) -> str:
     for entry in found:
         best, *others = entry.ranking
         numbers = [f"{best.median * 1e3:.3g}", f"{1 + len(others)}"]
-        rows.append([entry.key[:SHORTEST], entry.name, entry.shapes, best.name, *numbers, entry.made])
+        texts = map(_printable, (entry.name, entry.shapes, best.name))
+        rows.append([entry.key[:SHORTEST], *texts, *numbers, _printable(entry.made)])
     return table(rows)
 
 
@@ -44,5 +46,10 @@ def _shown(entry: Entry) -> str:
     rows = [["plan", "median ms", "best ms", "calls", "to the chosen"]]
     for each in entry.ranking:
         times = [f"{each.median * 1e3:.3g}", f"{each.best * 1e3:.3g}", str(each.calls), f"{each.median / fastest:.2f}"]
-        rows.append([each.name, *times])
-    return f"{entry.name} {entry.shapes}, measured {entry.made}\n\n{table(rows)}\n"
+        rows.append([_printable(each.name), *times])
+    return f"{_printable(f'{entry.name} {entry.shapes}, measured {entry.made}')}\n\n{table(rows)}\n"
+
+
+def _printable(text: str) -> str:
+    """Text of a file that anybody may have written, without what terminals take for commands."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -2,7 +2,9 @@
 
 The files are in `$DOVETAIL_CACHE`, or `dovetail/plans` in the user's folder of caches; with DOVETAIL_CACHE="" nothing
 is kept.  A file that is damaged, of another version, or no such file at all is as good as none: what is read are names
-of engines and numbers, which are checked, and nothing is executed.
+of engines and numbers, which are checked, and nothing is executed.  Only regular files are read, and never more than a
+file of ours has: a pipe or a device by the name of an entry is ignored.  A folder that is not there or cannot be
+written to is no error: nothing is kept, and one line of the log says so.
 """
 
 from __future__ import annotations
@@ -10,8 +12,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import logging
 import os
 import platform
+import re
+import stat
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -26,12 +31,17 @@ from dovetail.core.signature import static_key
 from dovetail.core.version import VERSION
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 
+logger = logging.getLogger("dovetail.plan")
+
 Way = tuple[str, str]  # to run a graph: an engine, and a strategy of it
 
 VARIABLE = "DOVETAIL_CACHE"
 FORMAT = 1
 LARGEST = 1 << 16  # bytes of a file
 MOST = 2000  # files that are kept
+IS_KEY = re.compile("[0-9a-f]{40}").fullmatch
+# A file is opened at once, and read only if it is a regular one: a pipe without a writer would block.
+AT_ONCE = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY"))
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -74,12 +84,49 @@ class Entry(NamedTuple):
 
 
 def folder() -> Path | None:
-    """Where entries are kept; None if nothing is."""
-    said = os.environ.get(VARIABLE)
-    if said is not None:
-        return Path(said).expanduser() if said else None
-    caches = os.environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path("~/.cache").expanduser()) / "dovetail" / "plans"
+    """The folder of entries; None if nothing is kept."""
+    found = place()
+    if isinstance(found, Path):
+        return found
+    if os.environ.get(VARIABLE) != "":
+        _warn(found)
+    return None
+
+
+def place() -> Path | str:
+    """The folder of entries, or the reason why nothing is kept."""
+    said, caches = os.environ.get(VARIABLE), os.environ.get("XDG_CACHE_HOME")
+    if said == "":
+        return f'{VARIABLE} is ""'
+    try:
+        if said is not None:
+            return _absolute(said)
+        is_set = caches is not None and os.path.isabs(caches)  # else it is to be ignored, as its specification says
+        return _absolute(caches if is_set and caches is not None else "~/.cache") / "dovetail" / "plans"
+    except (RuntimeError, OSError) as error:  # there is no such user's folder, or the working directory is gone
+        return f"{said or '~/.cache'!r} is no folder here: {error}"
+
+
+def _absolute(path: str) -> Path:
+    found = Path(path).expanduser()
+    return found if found.is_absolute() else _first_directory() / found
+
+
+@functools.cache
+def _first_directory() -> Path:
+    """The working directory from which relative paths count, also after a program has changed it."""
+    return Path.cwd()
+
+
+_warned: list[str] = []
+
+
+def _warn(problem: str) -> None:
+    """Logs that nothing is kept, once a process."""
+    if not _warned:
+        _warned.append(problem)
+        advice = f'Set {VARIABLE} to a folder, or to "" to keep nothing'
+        logger.warning("what is measured to choose engines is not kept, since %s. %s.", problem.rstrip("."), advice)
 
 
 def save(path: str | Path, way: Way) -> None:
@@ -130,7 +177,7 @@ def read(key: str) -> Entry | None:
 
 
 def write(key: str, name: str, shapes: Sequence[Any], ranking: Sequence[Measured]) -> None:
-    """Keeps what was measured; where that cannot be, nothing happens."""
+    """Keeps what was measured; where that cannot be, one line of the log says so."""
     where = folder()
     if where is None:
         return
@@ -142,8 +189,8 @@ def write(key: str, name: str, shapes: Sequence[Any], ranking: Sequence[Measured
             file.write(text.encode())
         for path in _files(where)[MOST:]:
             path.unlink(missing_ok=True)
-    except OSError:
-        return
+    except OSError as error:
+        _warn(f"{str(where)!r} cannot be written to: {error}")
 
 
 def entries() -> Iterator[Entry]:
@@ -169,13 +216,19 @@ def clear(key: str = "") -> int:
 
 
 def _files(where: Path) -> list[Path]:
-    """The files of entries, the latest first."""
+    """The files of entries, the latest first; what else is in the folder is not ours."""
     found = []
-    for path in where.glob("*.json"):
+    try:
+        paths = [path for path in where.iterdir() if path.suffix == ".json" and IS_KEY(path.stem)]
+    except OSError:
+        return []
+    for path in paths:
         try:
-            found.append((path.stat().st_mtime, path))
+            status = path.stat()
         except OSError:  # another process has removed it
             continue
+        if stat.S_ISREG(status.st_mode):
+            found.append((status.st_mtime, path))
     return [path for _, path in sorted(found, reverse=True)]
 
 
@@ -184,11 +237,26 @@ def _files(where: Path) -> list[Path]:
 
 def _read(path: Path) -> Entry | None:
     try:
-        with path.open("rb") as file:
-            found = json.loads(file.read(LARGEST))
+        found = json.loads(_content(path))
         return _checked(found) if found["key"] == path.stem else None
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        OSError: it cannot be opened.
+        ValueError: it is no regular file, or too large for an entry.
+    """
+    with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | AT_ONCE)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no regular file")
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError("it is too large")
+    return content
 
 
 def _checked(found: Any) -> Entry | None:
@@ -204,7 +272,9 @@ def _checked(found: Any) -> Entry | None:
 
 def _is_measured(given: Measured) -> bool:
     kinds = {str: (given.engine, given.strategy), float: (given.median, given.best), int: (given.calls,)}
-    return all(type(value) is kind for kind, values in kinds.items() for value in values) and 0 <= given.best < 1e9
+    if not all(type(value) is kind for kind, values in kinds.items() for value in values):
+        return False
+    return given.calls > 0 and 0 <= given.best <= given.median < 1e9 and given.median > 0
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------

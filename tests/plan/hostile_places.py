@@ -1,0 +1,65 @@
+"""Functions whose engine is chosen, where the folder of entries cannot be used; as a program, in a process of its own.
+
+python -m tests.plan.hostile_places CIRCUMSTANCE
+"""
+
+import os
+import resource
+import sys
+
+import numpy as np
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.plan import choice, store
+
+NOBODY = 54321  # a user without an entry among the users
+X = np.linspace(-1, 1, 6, dtype="float32")
+
+
+def made(factor):
+    return dt.function(lambda x: ops.tanh(x * factor), engine="auto")
+
+
+def settle(function, factor):
+    """Calls a function until its choice is settled, and checks each result."""
+    for _ in range(400):
+        np.testing.assert_allclose(function(X), np.tanh(X * factor), rtol=1e-6)
+        if function.plan(X).is_settled:
+            return
+    raise AssertionError(f"not settled: {function.plan(X)}")
+
+
+def become_nobody():
+    """Another user without a home, for whom folders of this one are closed."""
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    os.environ.pop("HOME", None)
+
+
+def fill_the_disk():
+    """From now on no file of this process can have a byte."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+CIRCUMSTANCES = {"nobody": become_nobody, "full": fill_the_disk, "plain": lambda: None}
+
+
+def main(circumstance):
+    choice.later, choice.WORTHWHILE = lambda function: function(), 0.0
+    engines = [name for name in dt.list_engines() if name in ("numpy", "torch", "jax")][:2]
+    choice.list_engines = lambda: engines
+    said, os.environ[store.VARIABLE] = os.environ.get(store.VARIABLE), ""
+    settle(made(2.0), 2.0)  # by now all modules are imported, which another user may not be allowed to read
+    del os.environ[store.VARIABLE]
+    if said is not None:
+        os.environ[store.VARIABLE] = said
+    CIRCUMSTANCES[circumstance]()
+    for factor in (3.0, 4.0):
+        settle(made(factor), factor)
+    print("right", len(list(store.entries())))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

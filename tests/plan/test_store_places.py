@@ -1,0 +1,375 @@
+"""Where entries are kept: hostile files by their names are ignored at once, and a folder that is none is no error."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pwd
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dovetail.cli.main import main
+from dovetail.plan import choice, store
+from dovetail.plan.store import Measured
+from tests.conftest import ENGINES
+from tests.plan.hostile_places import X, made, settle
+from tests.plan.test_choice import Clock
+from tests.plan.test_store import GOOD, KEY, RANKING
+
+ROOT = Path(__file__).parents[2]
+TEXT = json.dumps({**GOOD, "ranking": RANKING})
+OTHER = "b" * 40
+MEASURED = [Measured("numpy", "", 0.2, 0.1, 10)]
+
+needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
+OTHER_ENGINE = next((name for name in ENGINES if name != "numpy"), "")
+is_root = os.geteuid() == 0
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch):
+    monkeypatch.setattr(store, "_warned", [])
+    store._first_directory.cache_clear()
+    yield
+    store._first_directory.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _in_time():
+    """A call that blocks fails."""
+
+    def blocked(number, frame):
+        raise TimeoutError("it blocks")
+
+    before = signal.signal(signal.SIGALRM, blocked)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def chosen(monkeypatch):
+    """Choices are made at once."""
+    monkeypatch.setattr(choice, "later", lambda function: function())
+    monkeypatch.setattr(choice, "WORTHWHILE", 0.0)
+    monkeypatch.setattr(choice, "list_engines", lambda: ["numpy", OTHER_ENGINE])
+    Clock(monkeypatch, **{OTHER_ENGINE: 0.5})
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    path = tmp_path / "plans"
+    path.mkdir()
+    monkeypatch.setenv(store.VARIABLE, str(path))
+    return path
+
+
+def warnings(caplog):
+    return [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+# -- hostile files ----------------------------------------------------------------------------------------------------
+
+
+def fed_pipe(path):
+    os.mkfifo(path)
+    threading.Thread(target=lambda: path.write_text(TEXT), daemon=True).start()
+
+
+def bound_socket(path):
+    here = os.getcwd()
+    os.chdir(path.parent)  # since the names of sockets are short
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def link_to_pipe(path):
+    os.mkfifo(path.parent / "pipe")
+    path.symlink_to("pipe")
+
+
+def sparse(path):
+    path.write_text(TEXT)
+    os.truncate(path, 10 * 2**30)
+
+
+HOSTILE = {
+    "a pipe without a writer": os.mkfifo,
+    "a pipe with a good entry": fed_pipe,
+    "a link to a pipe": link_to_pipe,
+    "a socket": bound_socket,
+    "a folder": lambda path: path.mkdir(),
+    "a folder with files": lambda path: (path.mkdir(), (path / "file").touch()),
+    "endless zeros": lambda path: path.symlink_to("/dev/zero"),
+    "endless random bytes": lambda path: path.symlink_to("/dev/urandom"),
+    "a terminal": lambda path: path.symlink_to("/dev/tty"),
+    "a full device": lambda path: path.symlink_to("/dev/full"),
+    "a file of the system": lambda path: path.symlink_to("/proc/self/mem"),
+    "a link to nothing": lambda path: path.symlink_to("nothing"),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "a file of gigabytes": sparse,
+    "a good entry and spaces": lambda path: path.write_text(TEXT + " " * store.LARGEST),
+    "an empty file": lambda path: path.touch(),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_what_is_no_file_of_ours_is_ignored_at_once(folder, kind):
+    path = folder / f"{KEY}.json"
+    HOSTILE[kind](path)
+    store.write(OTHER, "step", [], MEASURED)
+    assert store.read(KEY) is None
+    assert [entry.key for entry in store.entries()] == [OTHER]
+    is_left = not path.is_file()  # also a link to a file is an entry that can be forgotten
+    assert store.clear() == 2 - is_left
+    assert os.path.lexists(path) == is_left and not (folder / f"{OTHER}.json").exists()
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_what_is_no_file_of_ours_is_replaced_or_left(folder, kind, caplog):
+    """A folder is left as it is, and the log says so; of a link only the link is replaced."""
+    path = folder / f"{KEY}.json"
+    HOSTILE[kind](path)
+    store.write(KEY, "step", [], MEASURED)
+    found = store.read(KEY)
+    if "folder" in kind:
+        assert found is None and path.is_dir() and len(warnings(caplog)) == 1
+    else:
+        assert found is not None and not path.is_symlink() and warnings(caplog) == []
+
+
+@needs_two
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_choices_are_made_all_the_same(folder, kind, chosen):
+    function = made(2.0)
+    key = store.key_of(function.concrete(X).graph, [X.shape])
+    HOSTILE[kind](folder / f"{key}.json")
+    settle(function, 2.0)
+    assert function.plan(X).chosen.name == OTHER_ENGINE
+
+
+def test_a_file_that_grows_while_it_is_read(folder):
+    path, done = folder / f"{KEY}.json", threading.Event()
+    path.write_text(TEXT)
+
+    def grow():
+        with path.open("a") as file:
+            while not done.is_set():
+                file.write(" " * 512)
+                file.flush()
+                if file.tell() > 2**26:
+                    return
+
+    thread = threading.Thread(target=grow)
+    thread.start()
+    try:
+        found = [store.read(KEY) for _ in range(200)]
+    finally:
+        done.set()
+        thread.join()
+    assert {entry and entry.key for entry in found} <= {None, KEY} and store.read(KEY) is None
+
+
+def test_a_file_that_may_not_be_read(folder, monkeypatch):
+    (folder / f"{KEY}.json").write_text(TEXT)
+    (folder / f"{KEY}.json").chmod(0)
+    assert is_root or store.read(KEY) is None
+    monkeypatch.setattr(os, "open", lambda *args, **kwargs: (_ for _ in ()).throw(PermissionError(13, "no")))
+    assert store.read(KEY) is None and list(store.entries()) == []
+
+
+def test_a_link_to_an_entry_is_read(folder):
+    (folder.parent / f"{KEY}.json").write_text(TEXT)
+    (folder / f"{KEY}.json").symlink_to(folder.parent / f"{KEY}.json")
+    assert store.read(KEY) is not None and store.clear() == 1
+    assert (folder.parent / f"{KEY}.json").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["package.json", "A" * 40 + ".json", "a" * 39 + ".json", "a" * 40 + ".txt", "settings"]
+)
+def test_files_by_other_names_are_left(folder, monkeypatch, name):
+    (folder / name).write_text(TEXT)
+    monkeypatch.setattr(store, "MOST", 0)
+    store.write(KEY, "step", [], MEASURED)
+    assert list(store.entries()) == [] and store.clear() == 0 and (folder / name).exists()
+
+
+NOT_MEASURED = [
+    (0.0, 0.0, 1),
+    (float("inf"), 0.1, 1),
+    (float("nan"), 0.1, 1),
+    (0.1, 0.2, 1),
+    (0.2, -0.1, 1),
+    (0.2, 0.1, 0),
+]
+
+
+@pytest.mark.parametrize("numbers", [*NOT_MEASURED, (0.2, 0.1, -5), (10**400, 0.1, 1), (0.2, 0.1, True)], ids=str)
+def test_numbers_that_nobody_measures_are_ignored(folder, numbers):
+    text = json.dumps({**GOOD, "ranking": [*RANKING, ["torch", "", *numbers]]})
+    (folder / f"{KEY}.json").write_text(text)
+    assert store.read(KEY) is None
+
+
+def test_the_command_shows_no_commands_for_terminals(folder, capsys):
+    ranking = [["numpy", "\x1b[31m", 0.2, 0.1, 10]]
+    text = json.dumps({**GOOD, "ranking": ranking, "name": "\x1b[2J\nstep", "shapes": "\x07", "made": "\x9b"})
+    (folder / f"{KEY}.json").write_text(text)
+    for action in ("list", "show"):
+        assert main(["plan", action]) == 0
+        said = capsys.readouterr().out
+        assert r"\x1b[2J\nstep" in said and r"\x1b[31m" in said and r"\x07" in said and r"\x9b" in said
+        assert {c for c in said if not c.isprintable()} == {"\n"}
+
+
+# -- hostile folders --------------------------------------------------------------------------------------------------
+
+
+def nowhere(patch, tmp_path):
+    for name in (store.VARIABLE, "XDG_CACHE_HOME", "HOME"):
+        patch.delenv(name, raising=False)
+
+    def no_entry(user):
+        raise KeyError(user)
+
+    patch.setattr(pwd, "getpwuid", no_entry)
+
+
+def of(make):
+    """A circumstance of the folder that a function names, after it has made what there is."""
+    return lambda patch, tmp_path: patch.setenv(store.VARIABLE, str(make(tmp_path)))
+
+
+def file_at(path):
+    path.touch()
+    return path
+
+
+def link_at(path, target):
+    path.symlink_to(target)
+    return path
+
+
+def gone(patch, tmp_path):
+    (tmp_path / "gone").mkdir()
+    patch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    patch.setenv(store.VARIABLE, "plans")
+
+
+CLOSED = {
+    "no home": nowhere,
+    "a home that is no folder": lambda patch, tmp_path: (
+        nowhere(patch, tmp_path),
+        patch.setenv("HOME", str(file_at(tmp_path / "home"))),
+    ),
+    "a user who is not there": of(lambda tmp_path: "~nosuchuser/x"),
+    "a file": of(lambda tmp_path: file_at(tmp_path / "file")),
+    "below a file": of(lambda tmp_path: file_at(tmp_path / "file") / "plans"),
+    "a link to nothing": of(lambda tmp_path: link_at(tmp_path / "link", tmp_path / "no" / "where")),
+    "a link to itself": of(lambda tmp_path: link_at(tmp_path / "link", tmp_path / "link")),
+    "a device": of(lambda tmp_path: "/dev/null"),
+    "a folder of the system": of(lambda tmp_path: "/proc/self/plans"),
+    "a name too long": of(lambda tmp_path: tmp_path / ("x" * 300)),
+    "a working directory that is gone": gone,
+}
+
+
+@needs_two
+@pytest.mark.parametrize("circumstance", CLOSED)
+def test_nothing_is_kept_and_one_line_says_so(circumstance, tmp_path, chosen, caplog, capsys):
+    with pytest.MonkeyPatch.context() as patch:
+        CLOSED[circumstance](patch, tmp_path)
+        for factor in (2.0, 3.0):
+            settle(made(factor), factor)
+        (line,) = warnings(caplog)
+        assert line.startswith("what is measured to choose engines is not kept, since ") and store.VARIABLE in line
+        assert list(store.entries()) == [] and store.read(KEY) is None and store.clear() == 0
+        for action in ("list", "show", "clear"):
+            assert main(["plan", action]) == 0
+            assert "nothing is kept" in capsys.readouterr().out
+    assert len(warnings(caplog)) == 1
+
+
+OPEN = {
+    "a relative path": of(lambda tmp_path: "plans"),
+    "a path of any bytes": of(lambda tmp_path: os.fsdecode(os.fsencode(tmp_path) + b"/\xff \n")),
+    "a link to a folder": of(lambda tmp_path: link_at(tmp_path / "link", tmp_path)),
+    "caches": lambda patch, tmp_path: (nowhere(patch, tmp_path), patch.setenv("XDG_CACHE_HOME", str(tmp_path))),
+    "relative caches, which do not count": lambda patch, tmp_path: (
+        nowhere(patch, tmp_path),
+        patch.setenv("HOME", str(tmp_path)),
+        patch.setenv("XDG_CACHE_HOME", "caches"),
+    ),
+}
+
+
+@needs_two
+@pytest.mark.parametrize("circumstance", OPEN)
+def test_what_is_measured_is_kept(circumstance, tmp_path, chosen, caplog):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        OPEN[circumstance](patch, tmp_path)
+        settle(made(2.0), 2.0)
+        (tmp_path / "elsewhere").mkdir()
+        patch.chdir(tmp_path / "elsewhere")
+        function = made(2.0)  # as in another process
+        np.testing.assert_allclose(function(X), np.tanh(X * 2), rtol=1e-6)
+        assert function.plan(X).is_settled and len(list(store.entries())) == 1
+    assert warnings(caplog) == [] and not (tmp_path / "caches").exists()
+
+
+def test_a_file_system_that_fails(folder, monkeypatch, caplog):
+    """While a file is written, and when it is to be kept: no half of a file is left."""
+    for name, number in (("fsync", 28), ("replace", 30), ("chmod", 1)):
+        with monkeypatch.context() as patch:
+
+            def failing(*args, number=number, **kwargs):
+                raise OSError(number, os.strerror(number))
+
+            patch.setattr(os, name, failing)
+            store.write(KEY, "step", [], MEASURED)
+        assert store.read(KEY) is None and list(folder.iterdir()) == []
+    assert len(warnings(caplog)) == 1 and os.strerror(28) in warnings(caplog)[0]
+
+
+@pytest.mark.skipif(not is_root, reason="only root can become another user")
+@needs_two
+@pytest.mark.parametrize(("owner", "mode"), [(0, 0o755), (1234, 0o700), (1234, 0o777)])
+def test_a_folder_of_another_user(owner, mode):
+    """It is used where all users may write to it."""
+    with tempfile.TemporaryDirectory() as name:  # those of pytest are closed for others
+        os.chown(name, owner, owner)
+        os.chmod(name, mode)
+        said = settled_in("nobody", name)
+    is_kept = mode == 0o777
+    assert said.stdout == f"right {int(is_kept)}\n", said.stderr
+    assert said.stderr.count(store.VARIABLE) == (not is_kept), said.stderr
+
+
+@needs_two
+@pytest.mark.parametrize("circumstance", ["full", "plain"])
+def test_a_process_of_its_own(circumstance, tmp_path):
+    said = settled_in(circumstance, tmp_path / "plans")
+    assert said.stdout == ("right 0\n" if circumstance == "full" else "right 1\n"), said.stderr
+    assert said.stderr.count(store.VARIABLE) == (circumstance == "full"), said.stderr
+
+
+def settled_in(circumstance, path):
+    environment = {**os.environ, store.VARIABLE: str(path)}
+    command = [sys.executable, "-m", "tests.plan.hostile_places", circumstance]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100)
