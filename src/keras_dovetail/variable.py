@@ -10,6 +10,7 @@ from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.stateless_scope import get_stateless_scope
 
 import dovetail
+from dovetail.core.creations import note_creation
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.recording import DEFAULT_GRAPH, not_building, record_on
 from dovetail.core.scopes import Scoped, scopes
@@ -48,6 +49,7 @@ class Variable(KerasVariable):
     _value: dovetail.Variable | None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        note_creation(kwargs.get("name"), is_made_by_keras=True)
         with _computing():
             super().__init__(*args, **kwargs)
 

@@ -89,12 +89,67 @@ def check_a_variable_made_while_a_program_is_traced_has_a_value():
 
     @dt.function
     def step(x):
-        made.append(keras.Variable("ones", shape=(2,)))
+        if not made:
+            made.append(keras.Variable("ones", shape=(2,)))
         made[0].assign_add(x)
         return made[0] * 2.0
 
     assert step(np.float32([1, 2])).numpy().tolist() == [4, 6]
     assert made[0].numpy().tolist() == [2, 3]
+
+
+def check_layers_are_built_in_any_trace_and_kept():
+    """Also in a later one, whose weights are those of the calls that follow."""
+    dense, other = keras.layers.Dense(2, kernel_initializer="ones"), keras.layers.Dense(1, kernel_initializer="ones")
+    model = keras.Sequential([keras.layers.Dense(1, kernel_initializer="ones"), keras.layers.Dropout(0.5)])
+
+    @dt.function
+    def step(x):
+        found = dense(x)
+        return model(other(found), training=True) if x.shape[0] > 1 else found
+
+    x = np.ones((1, 3), "float32")
+    assert step(x).numpy().tolist() == [[3, 3]]
+    assert set(step(np.ones((2, 3), "float32")).numpy().ravel()) <= {0, 12}
+    dense.kernel.assign(dense.kernel * 2.0)
+    assert step(x).numpy().tolist() == [[6, 6]]
+    assert set(step(np.ones((2, 3), "float32")).numpy().ravel()) <= {0, 24} and len(model.weights) == 2
+
+
+def check_a_layer_in_each_trace_is_refused():
+    """As on TensorFlow, for the weights and for the seeds of a layer."""
+    for make in (lambda: keras.layers.Dense(2), lambda: keras.layers.Dropout(0.5), keras.metrics.Mean):
+
+        @dt.function
+        def step(x, make=make):
+            return keras.ops.sum(make()(x))
+
+        try:
+            step(np.ones((1, 3), "float32"))
+        except ValueError as error:
+            assert "step at core_checks.py:" in str(error) and "each trace of the function" in str(error)
+        else:
+            raise AssertionError(f"{make} is called")
+
+
+def check_optimizers_and_metrics_are_built_in_the_first_call():
+    layer, optimizer, metric = keras.layers.Dense(1), keras.optimizers.Adam(0.1), keras.metrics.Mean()
+    x, y = np.ones((4, 3), "float32"), np.zeros((4, 1), "float32")
+    traces = []
+
+    @dt.function
+    def step(x, y):
+        traces.append(x.shape)
+        with dt.GradientTape() as tape:
+            loss = keras.ops.mean((layer(x) - y) ** 2)
+        weights = layer.trainable_variables
+        optimizer.apply(tape.gradient(loss, [w._value for w in weights]), weights)
+        metric.update_state(loss)
+        return loss
+
+    losses = [float(step(x, y)) for _ in range(20)]
+    assert losses[-1] < losses[0] and int(optimizer.iterations.numpy()) == 20 and len(traces) == 2
+    assert abs(float(metric.result()) - np.mean(losses)) < 1e-4
 
 
 def check_a_program_that_returns_a_variable_returns_its_value():

@@ -15,6 +15,7 @@ from dovetail.backend.checks import require_dimensions
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.backend.table import k_error, k_function
 from dovetail.core import host
+from dovetail.core.creations import of_trace
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.kinds import TensorLike
 from dovetail.core.value_kinds import is_tensor, kind_of, require_numbers
@@ -136,7 +137,7 @@ def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
         name: how graphs and messages call it.
 
     Returns:
-        A Variable; a tensor where a dimension is 0 or known only when a program runs.
+        A Variable; a tensor while a function is traced, and where a dimension is 0 or known only when a program runs.
 
     Raises:
         TypeError: `dtype` is no dtype, or the shape has no integers.
@@ -164,7 +165,7 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
         name: how graphs and messages call it.
 
     Returns:
-        A Variable; a tensor where a dimension is 0 or known only when a program runs.
+        A Variable; a tensor while a function is traced, and where a dimension is 0 or known only when a program runs.
 
     Raises:
         TypeError: `dtype` is no dtype, or the shape has no integers.
@@ -188,7 +189,7 @@ def _filled(function: str, shape: Any, value: int, dtype: Any, name: str | None)
         dims = tuple(map(index, [shape] if isinstance(shape, int) else shape))
     except TypeError:  # a program is traced, and a dimension known only when it runs
         return ops.full(shape, value, dtype, name=name)
-    if 0 in dims:
+    if 0 in dims or of_trace() is not None:
         return ops.full(dims, value, dtype, name=name)
     return K.variable(np.full(dims, value, dtype.numpy), dtype, name)
 
@@ -203,7 +204,7 @@ def eye(size: int, dtype: Any = None, name: str | None = None) -> Any:
         name: how graphs and messages call it.
 
     Returns:
-        A Variable of shape (size, size).
+        A Variable of shape (size, size); a tensor while a function is traced.
 
     Source: `tf.keras.backend.eye`.
 
@@ -215,6 +216,8 @@ def eye(size: int, dtype: Any = None, name: str | None = None) -> Any:
                [0., 1.]], dtype=float32)
     """
     dtype = as_dtype(dtype or K.floatx())
+    if of_trace() is not None:
+        return ops.eye(index(size), dtype=dtype)
     return K.variable(np.eye(index(size), dtype=dtype.numpy), dtype, name)
 
 

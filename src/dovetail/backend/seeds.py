@@ -25,6 +25,7 @@ from dovetail.backend.values import running_keras
 from dovetail.core.dtypes import ALL
 from dovetail.core.engine_registry import current_engine, tracing_engine
 from dovetail.core.engine_registry import engine as engine_context
+from dovetail.core.recording import not_building
 from dovetail.core.value_kinds import ValueKind, engine_of, highest, is_recorded, is_tensor
 from dovetail.graph import trace
 from dovetail.graph.ir import Graph
@@ -126,7 +127,8 @@ def _next_of_graph(graph: Graph, number: int, use: Any, seed: Any) -> Any:
     generators = _generators.setdefault(graph, {})
     sequence = (use, number) if seed is not None else next(_anonymous)
     if sequence not in generators:
-        generators[sequence] = Generator(number)
+        with not_building():  # it belongs to this trace, so it is not the program's
+            generators[sequence] = Generator(number)
     return generators[sequence].next_key()
 
 

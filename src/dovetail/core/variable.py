@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail.core import arguments
+from dovetail.core.creations import note_creation, of_trace
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import tracing_engine
@@ -51,6 +52,19 @@ def is_of_default_graph(value: Any) -> bool:
     return graph is not None and getattr(value, "graph", None) is graph
 
 
+def _first_value(value: Any) -> Any:
+    """The value of a graph Tensor now; of the trace of a function, that of its arguments in the call at hand."""
+    creations = of_trace()
+    try:
+        return provided.run(value, None if creations is None else creations.given, value.graph)
+    except ValueError as error:
+        if creations is None:
+            raise
+        problem = f"its first value {value!r} cannot be computed while {value.graph.name!r} is traced"
+        advice = "Make the variable of numbers, or outside of the function."
+        raise op_error(ValueError, "Variable", f"{problem}: {error} {advice}") from error
+
+
 class Variable(Operators):
     """A tensor that can be given a new value of the same shape and dtype.
 
@@ -70,6 +84,10 @@ class Variable(Operators):
         is_counter: whether each program that reads it also gives it its last value, as what counts random draws.
         guard: what a thread holds that changes the variable; one for all variables that a plan assigns together.
 
+    Raises:
+        TypeError, ValueError: no tensor can be made of the value.
+        ValueError: a compiled function would make another variable in each trace; see `function`.
+
     Example:
         >>> w = Variable([1., 2.], name="w")
         >>> w.assign_add([1., 1.]).numpy()
@@ -87,9 +105,10 @@ class Variable(Operators):
         trainable: bool = True,
         constraint: Callable[[Any], Any] | None = None,
     ) -> None:
+        note_creation(name)
         self.initial_value = value if kind_of(value) is provided.graph_kind else None
         if self.initial_value is not None:
-            value = provided.run(value, None, value.graph)
+            value = _first_value(value)
         try:
             self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(dtype_of(value))
             with not_building():

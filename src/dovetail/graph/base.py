@@ -28,6 +28,7 @@ from dovetail.ops.control.plumbing import EFFECTS, INPUTS
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
+    from dovetail.core.creations import Creations
     from dovetail.graph.ir import Graph
 
 
@@ -114,6 +115,7 @@ class GraphBase(Pins):
     session: Any = None
     is_final = False
     stand_ins: list[tuple[Any, GraphTensor]] | None = None
+    creations: Creations | None = None
     arrays_follow = False  # see `Operators`
     records_effects = False  # see `effects`
     touched: list[Operation] | None = None

@@ -39,6 +39,7 @@ class Graph(Parts):
         closures: eager Tensors that were used while it was traced → the constants that stand for them.
         closure_nodes: what was computed of eager Tensors for these while a function was traced, as nodes for tapes.
         is_traced: whether its tracing is over: then a function's graph is complete, and a subgraph captures no more.
+        creations: while a function is traced, the variables that this makes.
         captures: for a subgraph, tensors of the outer graph and eager Tensors → the placeholders that stand for them.
         stand_ins: where only shapes are wanted, values that were used while it was traced, and placeholders that stand
             for them, since they have no numbers, or need none; None where numbers are wanted.

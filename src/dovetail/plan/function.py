@@ -21,6 +21,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, over
 from dovetail.autodiff.recorder import ClosureRecorder
 from dovetail.core import arguments, config
 from dovetail.core.cache import Cache
+from dovetail.core.creations import AGAIN, LATER, Creations
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import AUTO, chooses_engine, current_engine, get_engine
 from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
@@ -90,6 +91,7 @@ class Function(Generic[P, R]):
         self._traces: Cache[Any, tuple[Concrete, Any]] = Cache(TRACES)
         self._calls: Cache[Any, tuple[Plan | Choice, Any]] = Cache(TRACES)  # plans of calls on tensors, by `call_key`
         self._last_key: Any = None  # of the latest trace
+        self._is_first = True  # whether the next trace is the first one, which can make variables
         self._lock = make_lock()
         self._methods: dict[int, Function[Any, Any]] = {}
         self._owner: Callable[[], Any] | None = None  # of a method: its instance
@@ -126,17 +128,26 @@ class Function(Generic[P, R]):
         around = scopes().graph
         if around is not None or not is_computed:  # inside another graph, or on an engine's own values: it takes part
             around = next((x.graph for x in leaves if is_recorded(x)), None) if around is None else around
-            if self._options.passes and around is not None:
-                return added_to(around, self._python, leaves, structure, bool(kwargs), self._apply_passes)
-            if around is not None and around.records_effects:
-                return done_as_one(around, functools.partial(self._python, *args, **kwargs))
-            return self._python(*args, **kwargs)
+            if around is None or (creations := around.outermost.creations) is None:
+                return self._taking_part(around, leaves, structure, args, kwargs)
+            with creations.of_call(self._name, self._is_first):
+                found = self._taking_part(around, leaves, structure, args, kwargs)
+            self._is_first = False
+            return found
         given, engine, key = self._classify(leaves, structure)
         concrete, rebuild = self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure)
         if call_key is not None and all(map(operator.is_, given, args)):
             plan = concrete.plan_for(list(map(native_of, args)), engine)
             self._calls.put(call_key, (plan, rebuild))
         return rebuild(concrete(given, engine))
+
+    def _taking_part(self, around: Graph | None, leaves: list[Any], structure: Any, args: Any, kwargs: Any) -> Any:
+        """A call inside of another graph, or on an engine's own values."""
+        if self._options.passes and around is not None:
+            return added_to(around, self._python, leaves, structure, bool(kwargs), self._apply_passes)
+        if around is not None and around.records_effects:
+            return done_as_one(around, functools.partial(self._python, *args, **kwargs))
+        return self._python(*args, **kwargs)
 
     # signatures
 
@@ -181,6 +192,24 @@ class Function(Generic[P, R]):
             return known
         if len(self._traces) >= RETRACES_BEFORE_WARNING:
             self._warn_of_retracing(key)
+        graph, rebuild, has_made = self._recorded(leaves, has_kwargs, structure, "" if self._is_first else LATER)
+        if has_made:  # variables: the trace that is kept finds them, and makes none
+            graph, rebuild, _ = self._recorded(leaves, has_kwargs, structure, AGAIN)
+        self._is_first = False
+        found = Concrete(graph, self._history if self._chooses else None, self._options.stays), rebuild
+        self._traces.put(key, found)
+        self._last_key = key
+        return found
+
+    def _recorded(
+        self, leaves: list[Any], has_kwargs: bool, structure: Any, refusal: str
+    ) -> tuple[Graph, Callable[[list[Tensor]], Any], bool]:
+        """The graph of one trace, what puts results in their places, and whether it has made variables.
+
+        Args:
+            leaves, has_kwargs, structure: the arguments.
+            refusal: why it can make no variables; "" if it can.
+        """
         specs = self._signature[0] if self._signature is not None else [spec_of(leaf) for leaf in leaves]
         graph, closures = Graph(self._name), ClosureRecorder()
         try:
@@ -189,6 +218,8 @@ class Function(Generic[P, R]):
                     leaf if spec is None else graph.placeholder(spec, f"arg{i}")
                     for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
                 ]
+                given = {arg: leaf for arg, leaf in zip(args, leaves, strict=True) if _is_given(arg, leaf)}
+                graph.creations = creations = Creations(self._name, refusal, given)
                 call: Any = unflatten(structure, args)
                 result = self._python(*call[0], **call[1]) if has_kwargs else self._python(*call)
                 rebuild = collect(graph, result)
@@ -196,12 +227,9 @@ class Function(Generic[P, R]):
         except RecursionError as error:
             raise self._too_deep() from error
         finally:
-            graph.is_traced = True
+            graph.is_traced, graph.creations = True, None
         graph.closure_nodes = closures.leading_to(graph.closures)
-        found = Concrete(graph, self._history if self._chooses else None, self._options.stays), rebuild
-        self._traces.put(key, found)
-        self._last_key = key
-        return found
+        return graph, rebuild, creations.made
 
     def _apply_passes(self, graph: Graph) -> None:
         specs = [t.spec for t in graph.outputs]
@@ -371,6 +399,11 @@ class GraphFunction(Function[..., Any]):
         return _unpickled, (self._replayed, self._given_signature, self._name, self._options)
 
 
+def _is_given(arg: Any, leaf: Any) -> bool:
+    """Whether an argument of a trace stands for a value of the call, not for a spec of one."""
+    return arg is not leaf and type(leaf) is not TensorSpec
+
+
 def _method_of(instance: Any, name: str) -> Function[Any, Any]:
     """A compiled method that keeps its instance alive, as a bound method does."""
     function: Function[Any, Any] = getattr(type(instance), name)
@@ -461,6 +494,7 @@ def function(
         TypeError: it cannot be called; or, when called, it returns a generator, or an object that is no structure and
             holds a tensor of the graph.
         RecursionError: when called, it calls itself without end while it is traced.
+        ValueError: when called, it makes a variable in each trace, where a program makes one once and keeps it.
         UnknownEngine, EngineNotInstalled: there is no such engine, or its library is not installed.
         OSError, ValueError: the file to replay cannot be read, or is not such a file.
 

@@ -1,0 +1,82 @@
+"""Variables that are made while a function is traced: by its first call alone, and kept by the program.
+
+A trace stands for many calls, so a variable that it makes would be one for all of them, or another one for each trace.
+As in TensorFlow, the first call of a compiled function may make variables, and is traced twice if it does.  The second
+trace must find them where the program keeps them: in it, and in those of later calls, none can be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from dovetail.core.errors import op_error
+from dovetail.core.scopes import scopes
+
+AGAIN = "each trace of the function would make another one, which forgets the values of the one before"
+LATER = "only the first call of a compiled function can make variables, and this is a later one"
+ADVICE = "Make it outside of the function, or make it once and keep it: `if self.v is None: self.v = Variable(...)`."
+IN_BODY = "The body of a loop or branch is traced once, so it cannot make one in each iteration either."
+
+
+class Creations:
+    """The variables that one trace of a function makes.
+
+    Args:
+        function: its name.
+        refusal: why it can make none; "" if it can.
+        given: the placeholders of the trace, and the arguments of the call, of which first values can be computed.
+
+    Attributes:
+        given: as given.
+        made: whether it has made a variable.
+    """
+
+    def __init__(self, function: str, refusal: str, given: Mapping[Any, Any]) -> None:
+        self._function, self._refusal = function, refusal
+        self.given = given
+        self.made = False
+
+    def note(self, variable: str, is_in_body: bool, is_made_by_keras: bool) -> None:
+        """A variable is about to be made.
+
+        Raises:
+            ValueError: the trace can make none.
+        """
+        if self._refusal and not (is_made_by_keras and self._refusal == LATER):
+            problem = f"{variable} cannot be made here: {self._refusal}. {ADVICE}{f' {IN_BODY}' if is_in_body else ''}"
+            raise op_error(ValueError, self._function, problem)
+        self.made = True
+
+    @contextmanager
+    def of_call(self, function: str, is_first: bool) -> Iterator[None]:
+        """Another compiled function is called in the `with` block; whether it can make variables is its own matter."""
+        before = self._function, self._refusal
+        if self._refusal != AGAIN:
+            self._function, self._refusal = function, "" if is_first else LATER
+        try:
+            yield
+        finally:
+            self._function, self._refusal = before
+
+
+def of_trace() -> Creations | None:
+    """Those of the function that is being traced; None if there is none."""
+    return None if (graph := scopes().graph) is None else graph.outermost.creations
+
+
+def note_creation(name: str | None, is_made_by_keras: bool = False) -> None:
+    """A variable is about to be made, maybe in the trace of a function.
+
+    Args:
+        name: its name, if it was given one.
+        is_made_by_keras: whether it is one of a layer, which Keras keeps, and may build in any call.
+
+    Raises:
+        ValueError: it is made in a trace that can make none.
+    """
+    creations = of_trace()
+    if creations is not None:
+        described = "a variable" if name is None else f"the variable {name!r}"
+        creations.note(described, scopes().graph.outer is not None, is_made_by_keras)
