@@ -1,7 +1,7 @@
 """Programs of TensorFlow's names that make variables in functions: as TensorFlow runs them, Dovetail must.
 
-Each is a function of `tf`, TensorFlow or Dovetail's names, and of an object that may keep what is made; it gives the
-calls, as pairs of a function and its argument.
+Each is a function of `tf`, which is TensorFlow or Dovetail's names, and of an object that may keep a variable.  It
+returns calls, as pairs of a function and its argument.
 """
 
 import numpy as np
@@ -10,14 +10,14 @@ ONE, ROW = np.float32(1), np.float32([1, 2])
 
 
 class Holder:
-    """An object that keeps what a function makes."""
+    """An object that keeps one variable."""
 
     def __init__(self):
         self.v = None
         self.traces = 0
 
     def once(self, make):
-        """What `make` makes, the first time."""
+        """The variable, which `make` makes the first time."""
         if self.v is None:
             self.v = make()
         return self.v

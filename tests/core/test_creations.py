@@ -148,7 +148,7 @@ def test_a_first_value_that_is_not_known(engine):
     np.testing.assert_allclose(f(ROW), ROW * 3)  # no call was made so far
 
 
-# -- what goes on as it was -------------------------------------------------------------------------------------------
+# -- other programs go on as before ------------------------------------------------------------------------------------
 
 
 def test_a_second_trace_only_where_variables_are_made():
@@ -186,6 +186,14 @@ def test_optimizers_make_their_slots_in_the_first_call(engine):
 
     losses = [float(step()) for _ in range(5)]
     assert losses == sorted(losses, reverse=True) and len(set(losses)) == 5 and len(optimizer.variables()) == 4
+
+
+def test_a_generator_that_is_kept_goes_on_from_call_to_call(engine):
+    """With the numbers that it has outside of functions."""
+    holder, outside = Holder(), dt.Generator(3)
+    f = dt.function(lambda x: ops.random.normal(holder.once(lambda: dt.Generator(3)), (2,)) + 0.0 * ops.sum(x))
+    for x in (ONE, ONE, ROW, ONE):
+        np.testing.assert_allclose(f(x), ops.random.normal(outside, (2,)), rtol=1e-6)
 
 
 def test_random_numbers_without_a_generator_in_later_traces(engine):

@@ -118,11 +118,6 @@ def test_variables_made_of_tensors_draw_again(graph, engine):
     assert copy.deepcopy(w).numpy().tolist() == second.tolist()
 
 
-def test_a_variable_of_a_function_that_is_traced_cannot_depend_on_its_arguments():
-    with pytest.raises(ValueError, match="placeholder 'arg0'"):
-        dt.function(lambda x: dt.Variable(x * 2.0) + x)(ops.constant(1.0))
-
-
 def test_groups_wait_and_are_waited_for(graph, capsys):
     x = graph.placeholder(dt.spec(()), "x")
     inner = graph.group(ops.print_tensor(x, "inner"), name="inner")

@@ -15,7 +15,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.core.recording import building, recording
+from dovetail.core.scopes import scopes
 from dovetail.plan import choice
 from dovetail.plan.function import Function, Options
 from tests.plan.interrupted import Stop
@@ -55,7 +55,7 @@ class Program:
         result = self.function(X)
         np.testing.assert_allclose(self.total.numpy(), X * done, rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(result, np.tanh(X * 2) + X * done, rtol=1e-3, atol=1e-3)
-        assert recording.tapes == () and building.graphs == ()
+        assert scopes().tapes == () and scopes().graphs == ()
 
     def settle(self):
         """Checks calls until the choice is settled, and how it is left."""

@@ -250,7 +250,7 @@ def nowhere(patch, tmp_path):
 
 
 def of(make):
-    """A circumstance of the folder that a function names, after it has made what there is."""
+    """A circumstance in which the folder is the one that a function makes and names."""
     return lambda patch, tmp_path: patch.setenv(store.VARIABLE, str(make(tmp_path)))
 
 

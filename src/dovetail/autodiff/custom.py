@@ -78,7 +78,8 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a function that returns its result and a gradient function, with its gradient attached."""
-    graph = graph_of_call(flatten(args)[0], getattr(function, "__name__", "custom_gradient"))
+    name = getattr(function, "__name__", "custom_gradient")
+    graph = graph_of_call(flatten(args, name)[0], name)
     if graph is None:
         return CustomCall(function, args, kwargs).result()
     with graph.as_default():  # where a tape records variables are computed with; but not for the tapes in here
@@ -113,7 +114,7 @@ class CustomCall:
         self.function = function
         self.name = getattr(function, "__name__", "custom_gradient")
         self.kwargs = kwargs
-        given, self.structure = flatten(args)
+        given, self.structure = flatten(args, self.name)
         self.leaves = [_as_tensor(leaf) for leaf in given]
         self.engine = native_engine(given)
         counts = is_tensor if self.engine is None else differentiates_itself
@@ -125,7 +126,7 @@ class CustomCall:
         if self.engine is not None:
             return self._native(self.engine)
         result, rule = self._run(self.leaves)
-        leaves, structure = flatten(result)
+        leaves, structure = flatten(result, self.name)
         if not leaves:
             return result
         results = [leaf if is_tensor(leaf) else ops.convert(leaf) for leaf in leaves]

@@ -41,7 +41,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
         >>> dt.function(graph)(dt.ops.constant([1., 2., 3.])).numpy()
         array([2., 4., 6.], dtype=float32)
     """
-    (targets, structure), sources = flatten(ys), flatten(xs)[0]
+    (targets, structure), sources = flatten(ys, "gradients"), flatten(xs, "gradients")[0]
     for y in targets:
         if type(y) is not GraphTensor:
             raise op_error(TypeError, "gradients", f"{y!r} is not in a graph; for eager values use GradientTape.")

@@ -83,7 +83,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         for x in primals:
             inner.follow(x)
         result = function(*primals)
-    ys, structure = flatten(result)
+    ys, structure = flatten(result, "jvp")
     with Recorder() as outer:
         seeds = [ops.zeros_like(y) for y in ys]  # any will do: the gradient is linear in them
         for seed in seeds:

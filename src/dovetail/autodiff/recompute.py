@@ -59,7 +59,7 @@ def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def forgetting(*args: Any, **kwargs: Any) -> Any:
-        leaves, structure = flatten(args)
+        leaves, structure = flatten(args, "recompute_grad")
         forgetful = _Forgetful(lambda leaves: function(*unflatten(structure, leaves), **kwargs))
         engine = native_engine(leaves)
         if engine is not None:
@@ -97,7 +97,7 @@ class _Forgetful:
         return (gradients, found[len(moving) :]) if variables else gradients
 
     def _results(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(flatten(self._run(leaves))[0])
+        return tuple(flatten(self._run(leaves), "recompute_grad")[0])
 
     def native(self, engine: Engine, leaves: Sequence[Any]) -> Any:
         """The result on an engine's own values, by the engine's own means."""

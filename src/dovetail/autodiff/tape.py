@@ -60,7 +60,7 @@ class GradientTape(Recorder):
         Raises:
             TypeError: one is not a tensor, or not of a float or complex dtype, so it has no gradient.
         """
-        for tensor in flatten(tensors)[0]:
+        for tensor in flatten(tensors, "GradientTape.watch")[0]:
             _check(tensor, "GradientTape.watch")
             self.follow(kind_of(tensor).followed(tensor))
 
@@ -96,7 +96,7 @@ class GradientTape(Recorder):
             RuntimeError: a tape that is not persistent was asked before.
             TypeError: a target or a source is not a tensor, or a source is of an integer dtype.
         """
-        targets, form = flatten(target)
+        targets, form = flatten(target, "GradientTape.gradient")
         for each in targets:
             _check_kind(each, "GradientTape.gradient")
         flat, structure = self._question("gradient", sources, unconnected_gradients)
@@ -181,7 +181,7 @@ class GradientTape(Recorder):
             )
         if unconnected_gradients not in ("none", "zero"):
             raise ValueError(f"unconnected_gradients must be 'none' or 'zero', not {unconnected_gradients!r}.")
-        flat, structure = flatten(sources)
+        flat, structure = flatten(sources, f"GradientTape.{method}")
         for source in flat:
             _check(source, f"GradientTape.{method}")
         if not self._persistent:

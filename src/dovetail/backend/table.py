@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from dovetail.core.checked import Arguments
 from dovetail.core.errors import CONVENTIONAL, op_error, tell, with_given
+from dovetail.core.structure import refuse_nesting
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,6 +47,9 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 _name(error, name, lambda: arguments.describe(args, kwargs))
                 if isinstance(error, IndexError) and not told and hasattr(error, "k_name"):
                     raise as_value_error(error) from error.__cause__
+                raise
+            except RecursionError:
+                refuse_nesting(f"K.{name}", (*args, *kwargs.values()))
                 raise
 
         return call

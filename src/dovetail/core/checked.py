@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
 from dovetail.core.static_types import Static, static_of
+from dovetail.core.structure import refuse_nesting
 from dovetail.core.value_kinds import is_tensor
 
 P = ParamSpec("P")
@@ -77,6 +78,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except CONVENTIONAL as error:
             tell(error, title, lambda: arguments.describe(args, kwargs))
+            raise
+        except RecursionError:
+            refuse_nesting(title, (*args, *kwargs.values()))
             raise
 
     return call

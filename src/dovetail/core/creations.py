@@ -1,8 +1,8 @@
-"""Variables that are made while a function is traced: by its first call alone, and kept by the program.
+"""Variables that a function makes while it is traced.
 
-A trace stands for many calls, so a variable that it makes would be one for all of them, or another one for each trace.
+Many calls share one trace, so they would share a variable that it makes, and another trace would have another one.
 As in TensorFlow, the first call of a compiled function may make variables, and is traced twice if it does.  The second
-trace must find them where the program keeps them: in it, and in those of later calls, none can be made.
+trace must find them where the program keeps them.  It can make none, nor can the traces of later calls.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Creations:
         self.made = False
 
     def note(self, variable: str, is_in_body: bool, is_made_by_keras: bool) -> None:
-        """A variable is about to be made.
+        """Notes that a variable is about to be made.
 
         Raises:
             ValueError: the trace can make none.
@@ -51,7 +51,7 @@ class Creations:
 
     @contextmanager
     def of_call(self, function: str, is_first: bool) -> Iterator[None]:
-        """Another compiled function is called in the `with` block; whether it can make variables is its own matter."""
+        """Lets another compiled function, which the `with` block calls, make variables in its own first call."""
         before = self._function, self._refusal
         if self._refusal != AGAIN:
             self._function, self._refusal = function, "" if is_first else LATER
@@ -62,12 +62,12 @@ class Creations:
 
 
 def of_trace() -> Creations | None:
-    """Those of the function that is being traced; None if there is none."""
+    """The creations of the function that is being traced; None if there is none."""
     return None if (graph := scopes().graph) is None else graph.outermost.creations
 
 
 def note_creation(name: str | None, is_made_by_keras: bool = False) -> None:
-    """A variable is about to be made, maybe in the trace of a function.
+    """Notes that a variable is about to be made, maybe in the trace of a function.
 
     Args:
         name: its name, if it was given one.

@@ -32,6 +32,7 @@ from dovetail.core.errors import CONVENTIONAL, conventional, describe_arguments,
 from dovetail.core.provided import provided
 from dovetail.core.scopes import NOWHERE, Device, Scopes, replace, scopes
 from dovetail.core.signature import signature
+from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import NATIVE, highest, kind_of
 
@@ -83,6 +84,9 @@ def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
         return _apply_anew(op, values, name, key, args, kwargs)
     except CONVENTIONAL as error:
         tell(error, op.title, lambda: describe_arguments([p.name for p in op.params], args, kwargs))
+        raise
+    except RecursionError:
+        refuse_nesting(op.title, (*args, *kwargs.values()))
         raise
 
 

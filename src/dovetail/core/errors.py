@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -121,13 +122,20 @@ def describe(value: Any) -> str:
         >>> describe(np.zeros((2, 3), "float32")), describe("same")
         ('float32[2,3]', "'same'")
     """
+    try:
+        return _described(value)
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deeply to be shown"
+
+
+def _described(value: Any) -> str:
     value = provided.seen(value)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is not None and dtype is not None and not isinstance(value, type):
         dims = ",".join("?" if dim is None else str(dim) for dim in shape)
         return f"{str(dtype).removeprefix('torch.')}[{dims}]"
     if isinstance(value, (list, tuple)) and any(hasattr(provided.seen(item), "dtype") for item in value):
-        return "[" + ", ".join(describe(item) for item in value) + "]"
+        return "[" + ", ".join(map(_described, value)) + "]"
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -196,6 +204,20 @@ def _raised_in(error: Exception) -> CodeType:
             code = traceback.tb_frame.f_code
         traceback = traceback.tb_next
     return code
+
+
+REPEATED = 10  # calls of one function inside each other; from then on an error says that it calls itself
+
+
+def repeats(error: RecursionError) -> bool:
+    """Whether a function of the user's calls itself without end, directly or through others."""
+    calls: Counter[CodeType] = Counter()
+    traceback = error.__traceback__
+    while traceback is not None:
+        if is_of_user(traceback.tb_frame):
+            calls[traceback.tb_frame.f_code] += 1
+        traceback = traceback.tb_next
+    return max(calls.values(), default=0) >= REPEATED
 
 
 def conventional(error: Exception) -> type[Exception]:

@@ -1,18 +1,20 @@
 """Nested structures: flattening dicts, lists, tuples, named tuples and dataclasses to leaves, and building them again.
 
 A dataclass is built again without its `__init__`: what that checks or computes was done when the first one was made.
+A structure is a tree of at most `DEEPEST` levels: one that holds itself, or is deeper, is refused.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from itertools import repeat
 from typing import Any, TypeVar
 
 import numpy as np
 
+from dovetail.core.errors import op_error
 from dovetail.core.signature import static_key
 from dovetail.core.tensor import Tensor
 from dovetail.core.tensor_shape import TensorShape
@@ -20,6 +22,7 @@ from dovetail.core.tensor_shape import TensorShape
 Kind = TypeVar("Kind", bound=type)
 
 LEAF = "*"
+DEEPEST = 100  # levels; Python's own limit of recursion allows about four times as many
 # LEAF, or (kind, keys, children); of dicts whose keys are not all words a `static_key` of the keys follows.  Hashable.
 Structure = Any
 
@@ -32,44 +35,126 @@ def leaf(kind: Kind) -> Kind:
     return kind
 
 
-def flatten(value: Any) -> tuple[list[Any], Structure]:
+def flatten(value: Any, name: str = "") -> tuple[list[Any], Structure]:
     """The leaves of a structure, in order (dicts by sorted keys, ordered dicts by theirs), and its shape.
+
+    Args:
+        value: a leaf, or a structure of them.
+        name: the function that errors name, with the user's line; else its caller adds that.
+
+    Raises:
+        ValueError: it holds itself, or is more than `DEEPEST` levels deep.
 
     Example:
         >>> flatten({"b": 1, "a": [2, 3]})[0]
         [2, 3, 1]
     """
     leaves: list[Any] = []
-    return leaves, _flatten(value, leaves)
+    try:
+        return leaves, _flatten(value, leaves, DEEPEST)
+    except _TooDeep:
+        problem = no_tree(value)
+    raise op_error(ValueError, name, problem) if name else ValueError(problem)
 
 
-def _flatten(value: Any, leaves: list[Any]) -> Structure:
+class _TooDeep(Exception):
+    """A structure has more levels than are taken."""
+
+
+def _flatten(value: Any, leaves: list[Any], levels: int) -> Structure:
     kind = type(value)
     if kind in _leaves:
         leaves.append(value)
         return LEAF
+    values, keys = value, None
     if kind is tuple or kind is list:
-        if _leaves.issuperset(map(type, value)):
+        if levels and _leaves.issuperset(map(type, value)):
             leaves += value
             return kind, None, (LEAF,) * len(value)
-        return kind, None, tuple([_flatten(v, leaves) for v in value])
-    if isinstance(value, (TensorShape, list)):  # of a list of another class, as the outputs of a graph, a list is made
-        return tuple if isinstance(value, tuple) else list, None, tuple([_flatten(v, leaves) for v in value])
-    if value is None:
+    elif value is None:
         return None
+    elif isinstance(value, (TensorShape, list)):  # of a list of another class, as the outputs of a graph, one is made
+        kind = tuple if isinstance(value, tuple) else list
+    elif isinstance(value, dict):
+        keys = _keys(value)
+        values = [value[k] for k in keys]
+    elif getattr(kind, "__dataclass_fields__", None) is not None:
+        keys = _names(value)
+        values = [getattr(value, k) for k in keys]
+    elif not (isinstance(value, tuple) and hasattr(value, "_fields")):
+        leaves.append(value)
+        return LEAF
+    if not levels:
+        raise _TooDeep
+    structure = kind, keys, tuple([_flatten(v, leaves, levels - 1) for v in values])
+    return structure if keys is None or all(type(k) is str for k in keys) else (*structure, static_key(keys))
+
+
+def _keys(value: dict[Any, Any]) -> tuple[Any, ...]:
+    return tuple(value if isinstance(value, OrderedDict) else sorted(value, key=lambda k: (str(type(k)), k)))
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """The attributes of a dataclass, with those that `__post_init__` added."""
+    declared = [f.name for f in fields(value) if hasattr(value, f.name)]
+    return tuple(dict.fromkeys([*declared, *getattr(value, "__dict__", ())]))
+
+
+def refuse_nesting(name: str, values: Iterable[Any]) -> None:
+    """Explains a RecursionError that an argument caused; of any other, the program itself is the cause.
+
+    Args:
+        name: the function, as users know it.
+        values: its arguments.
+
+    Raises:
+        ValueError: an argument holds itself, or is too deep.
+    """
+    for value in values:
+        if problem := no_tree(value):
+            raise op_error(ValueError, name, problem) from None
+
+
+def no_tree(value: Any) -> str:
+    """The reason why lists, tuples, dicts and dataclasses are no structure: they hold themselves, or are too deep."""
+    around, steps, todo = [value], [""], [_parts(value)]  # the structures around a part, and the way to each
+    while todo and len(todo) <= DEEPEST:
+        step, part = next(todo[-1], ("", None))
+        if not step:
+            around, steps, todo = around[:-1], steps[:-1], todo[:-1]
+        elif any(part is outer for outer in around):
+            place = "".join([*steps, step])
+            return (
+                f"the {type(part).__name__} at {place if len(place) <= 80 else place[:77] + '...'} holds itself; a "
+                "structure is a tree of lists, tuples, dicts and dataclasses. Leave out what leads back, or keep it in "
+                "an object of a class of your own, which is one leaf."
+            )
+        else:
+            around, steps, todo = [*around, part], [*steps, step], [*todo, _parts(part)]
+    if not todo:
+        return ""
+    return (
+        f"the {type(value).__name__} has more than {DEEPEST} levels of lists, tuples, dicts and dataclasses, one in "
+        "the other. Put its tensors into one list, or stack them."
+    )
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a structure that are structures themselves, and how to get them."""
+    return ((step, part) for step, part in _steps(value) or () if _steps(part) is not None)
+
+
+def _steps(value: Any) -> list[tuple[str, Any]] | None:
+    """All parts of a list, tuple, dict or dataclass, and how to get them; None of a leaf."""
     if isinstance(value, dict):
-        ordered = isinstance(value, OrderedDict)
-        keys = tuple(value if ordered else sorted(value, key=lambda k: (str(type(k)), k)))
-        structure = kind, keys, tuple([_flatten(value[k], leaves) for k in keys])
-        return structure if all(type(k) is str for k in keys) else (*structure, static_key(keys))
+        return [(f"[{k!r}]", part) for k, part in value.items()]
+    if isinstance(value, (list, TensorShape)) or type(value) is tuple:
+        return [(f"[{i}]", part) for i, part in enumerate(value)]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return kind, None, tuple([_flatten(v, leaves) for v in value])
-    if getattr(kind, "__dataclass_fields__", None) is not None:
-        names = [f.name for f in fields(value) if hasattr(value, f.name)]
-        keys = tuple(dict.fromkeys([*names, *getattr(value, "__dict__", ())]))  # also what `__post_init__` added
-        return kind, keys, tuple([_flatten(getattr(value, k), leaves) for k in keys])
-    leaves.append(value)
-    return LEAF
+        return [(f".{name}", part) for name, part in zip(value._fields, value, strict=True)]
+    if getattr(type(value), "__dataclass_fields__", None) is not None and type(value) not in _leaves:
+        return [(f".{name}", getattr(value, name)) for name in _names(value)]
+    return None
 
 
 def unflatten(structure: Structure, leaves: Any) -> Any:

@@ -27,6 +27,7 @@ from dovetail.core.provided import provided
 from dovetail.core.recording import DEFAULT_GRAPH, not_building
 from dovetail.core.scopes import scopes
 from dovetail.core.state import Buffer, held_alone, put
+from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import (
@@ -115,6 +116,9 @@ class Variable(Operators):
                 tensor = self._tensor_of(value.read() if isinstance(value, Variable) else value)
         except CONVENTIONAL as error:
             tell(error, "Variable", lambda: f"value={describe(value)}, dtype={describe(dtype)}")
+            raise
+        except RecursionError:
+            refuse_nesting("Variable", [value])
             raise
         self._begin(tensor.shape, name, trainable, constraint, held_alone(tensor._value, tensor._engine))
         if self.initial_value is not None:
@@ -306,7 +310,11 @@ class Variable(Operators):
 
     def check_shape(self, value: Any) -> None:
         """Raises ValueError where a value's shape is not the variable's."""
-        shape = static_shape(arguments.stacked(value))
+        try:
+            shape = static_shape(arguments.stacked(value))
+        except RecursionError:
+            refuse_nesting("AssignVariableOp", [value])
+            raise
         if shape is None or not fits(shape, self.shape):
             given = tuple(shape or ())
             problem = f"the variable {self.name!r} has the shape {self.shape}: a value of shape {given} does not fit."

@@ -33,8 +33,9 @@ def collect(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
 
     Raises:
         TypeError: the result is a generator, or holds a tensor of the graph in an object that is no structure.
+        ValueError: it holds itself, or is too deep.
     """
-    leaves, structure = flatten(result)
+    leaves, structure = flatten(result, graph.name)
     outputs: list[GraphTensor] = []
     plain: list[Any] = []
     for leaf in map(unwrapped, leaves):

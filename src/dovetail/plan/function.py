@@ -24,7 +24,7 @@ from dovetail.core.cache import Cache
 from dovetail.core.creations import AGAIN, LATER, Creations
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import AUTO, chooses_engine, current_engine, get_engine
-from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error
+from dovetail.core.errors import RetracingWarning, check_callable, describe, op_error, repeats
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.infer import fits
 from dovetail.core.locks import holding, make_lock
@@ -87,7 +87,7 @@ class Function(Generic[P, R]):
         functools.update_wrapper(self, python_function, updated=updated)
         self._python: Any = python_function
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
-        self._signature = None if input_signature is None else flatten(tuple(input_signature))
+        self._signature = None if input_signature is None else flatten(tuple(input_signature), self._name)
         self._traces: Cache[Any, tuple[Concrete, Any]] = Cache(TRACES)
         self._calls: Cache[Any, tuple[Plan | Choice, Any]] = Cache(TRACES)  # plans of calls on tensors, by `call_key`
         self._last_key: Any = None  # of the latest trace
@@ -123,7 +123,7 @@ class Function(Generic[P, R]):
         return rebuild(list(map(Tensor, plan(list(map(native_of, args))), repeat(plan.engine))))
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any], call_key: Any) -> Any:
-        leaves, structure = flatten((args, kwargs) if kwargs else args)
+        leaves, structure = self._flat(args, kwargs)
         is_computed = _TENSORS.issuperset(map(type, leaves)) or all(kind_of(v).is_computed for v in leaves)
         around = scopes().graph
         if around is not None or not is_computed:  # inside another graph, or on an engine's own values: it takes part
@@ -150,6 +150,10 @@ class Function(Generic[P, R]):
         return self._python(*args, **kwargs)
 
     # signatures
+
+    def _flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+        """The leaves and the structure of a call's arguments; a pair with those by name, if there are such."""
+        return flatten((args, kwargs) if kwargs else args, self._name)
 
     def _classify(self, leaves: list[Any], structure: Any) -> tuple[list[Any], Engine, Any]:
         """The tensors of the engine and NumPy arrays among the leaves, the engine, and the key of the signature."""
@@ -225,6 +229,8 @@ class Function(Generic[P, R]):
                 rebuild = collect(graph, result)
                 self._apply_passes(graph)
         except RecursionError as error:
+            if not repeats(error):
+                raise
             raise self._too_deep() from error
         finally:
             graph.is_traced, graph.creations = True, None
@@ -261,7 +267,7 @@ class Function(Generic[P, R]):
 
     def concrete(self, *args: Any, **kwargs: Any) -> Concrete:
         """What a call with these arguments runs: tensors, arrays, or `TensorSpec`s in their place."""
-        leaves, structure = flatten((args, kwargs) if kwargs else args)
+        leaves, structure = self._flat(args, kwargs)
         _, _, key = self._classify(leaves, structure)
         return (self._traces.get(key) or self._trace(key, leaves, bool(kwargs), structure))[0]
 
@@ -297,7 +303,7 @@ class Function(Generic[P, R]):
               move Exp:0 from torch to numpy
               numpy (cpu:0): Mul, Sum
         """
-        leaves, structure = flatten((args, kwargs) if kwargs else args)
+        leaves, structure = self._flat(args, kwargs)
         given, engine, _ = self._classify(leaves, structure)
         concrete = self.concrete(*args, **kwargs)
         if len(given) < len(concrete.graph.inputs):  # some are specs
@@ -333,7 +339,7 @@ class Function(Generic[P, R]):
             >>> [op.type for op in f.optimized_graph(dt.ops.ones(3)) if op.inputs]
             ['Sin', 'Mul', 'AddV2']
         """
-        leaves, structure = flatten((args, kwargs) if kwargs else args)
+        leaves, structure = self._flat(args, kwargs)
         _, engine, _ = self._classify(leaves, structure)
         return optimized_copy(self.concrete(*args, **kwargs).graph, engine)
 
@@ -494,7 +500,8 @@ def function(
         TypeError: it cannot be called; or, when called, it returns a generator, or an object that is no structure and
             holds a tensor of the graph.
         RecursionError: when called, it calls itself without end while it is traced.
-        ValueError: when called, it makes a variable in each trace, where a program makes one once and keeps it.
+        ValueError: when called, it makes a variable in each trace, where a program makes one once and keeps it; or an
+            argument or its result holds itself, or is too deep.
         UnknownEngine, EngineNotInstalled: there is no such engine, or its library is not installed.
         OSError, ValueError: the file to replay cannot be read, or is not such a file.
 

@@ -93,7 +93,7 @@ class Session:
 
         Source: `tf.compat.v1.Session.run`.
         """
-        leaves, structure = flatten(fetches)
+        leaves, structure = flatten(fetches, "Session.run")
         feeds = dict(feed_dict or {})
         with not_building():
             keys = [self._fed(key) for key in feeds]

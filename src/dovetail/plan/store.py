@@ -2,9 +2,9 @@
 
 The files are in `$DOVETAIL_CACHE`, or `dovetail/plans` in the user's folder of caches; with DOVETAIL_CACHE="" nothing
 is kept.  A file that is damaged, of another version, or no such file at all is as good as none: what is read are names
-of engines and numbers, which are checked, and nothing is executed.  Only regular files are read, and never more than a
-file of ours has: a pipe or a device by the name of an entry is ignored.  A folder that is not there or cannot be
-written to is no error: nothing is kept, and one line of the log says so.
+of engines and numbers, which are checked, and nothing is executed.  Only regular files of an entry's size are read: a
+pipe or a device by the name of an entry is ignored.  A folder that cannot be used is no error: nothing is kept, and one
+line of the log says so.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def read(key: str) -> Entry | None:
 
 
 def write(key: str, name: str, shapes: Sequence[Any], ranking: Sequence[Measured]) -> None:
-    """Keeps what was measured; where that cannot be, one line of the log says so."""
+    """Keeps measurements; if it fails, one line of the log says so."""
     where = folder()
     if where is None:
         return
@@ -216,7 +216,7 @@ def clear(key: str = "") -> int:
 
 
 def _files(where: Path) -> list[Path]:
-    """The files of entries, the latest first; what else is in the folder is not ours."""
+    """The files of entries, the latest first; other files in the folder are not ours."""
     found = []
     try:
         paths = [path for path in where.iterdir() if path.suffix == ".json" and IS_KEY(path.stem)]

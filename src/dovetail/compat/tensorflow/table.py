@@ -25,6 +25,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
 from dovetail.core.host import beside
 from dovetail.core.op import Op
+from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_tensor
 
@@ -178,6 +179,9 @@ def told(title: str, function: Callable[..., Any], scope: bool) -> Callable[...,
             tell(error, f"tf.{title}", lambda: describe_arguments(parameters, args, kwargs))
             if isinstance(error, IndexError) and hasattr(error, "dovetail"):
                 raise as_value_error(error) from error.__cause__
+            raise
+        except RecursionError:
+            refuse_nesting(f"tf.{title}", (*args, *kwargs.values()))
             raise
 
     return call

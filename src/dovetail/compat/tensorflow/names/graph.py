@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow.names.sparse import SparseFetch, fed_parts
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
-from dovetail.core.structure import flatten, unflatten
+from dovetail.core.structure import flatten, refuse_nesting, unflatten
 from dovetail.core.value_kinds import is_recorded
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.session_graph import SessionGraph
@@ -132,7 +132,11 @@ class Session(sessions.Session):
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """Computes tensors, summaries among them, and runs operations; the rest is not looked at."""
-        leaves, structure = flatten(map_sparse(SparseFetch, fetches))
+        try:
+            leaves, structure = flatten(map_sparse(SparseFetch, fetches), "tf.Session.run")
+        except RecursionError:
+            refuse_nesting("tf.Session.run", [fetches])
+            raise
         given = [x.tensors if hasattr(x, "written") else x for x in leaves]
         found = super().run(given, fed_parts(feed_dict))
         pairs = zip(leaves, found, strict=True)
