@@ -36,7 +36,7 @@ def needed_for(
 
     Args:
         graph: holds them.
-        targets: what is asked for.
+        targets: the results and operations to compute.
         given: tensors whose values are known.
     """
     wanted = list(targets)
@@ -65,10 +65,10 @@ def thread(graph: Graph, keeps_gradients: bool = False) -> dict[Any, GraphTensor
     """Put values in place of the reads and assignments of a graph, each of whose operations a run does.
 
     Args:
-        graph: is edited.  `graph.state.inputs` has what stands for the values at the start: in an outermost graph one
-            read for each variable, in a subgraph an input.
-        keeps_gradients: whether somebody may differentiate the graph: then the gradient by a value that was assigned
-            goes to the variable, not to what was assigned.
+        graph: is edited.  `graph.state.inputs` has the values at the start: one read for each variable in an
+            outermost graph, one input in a subgraph.
+        keeps_gradients: whether the graph may be differentiated.  The gradient by an assigned value then goes to the
+            variable, not to the tensor that was assigned.
 
     Returns:
         Each variable that is assigned, and its value at the end.
@@ -97,7 +97,7 @@ def thread(graph: Graph, keeps_gradients: bool = False) -> dict[Any, GraphTensor
 
 
 def _sources(operations: Sequence[Operation]) -> dict[Operation, Operation | None]:
-    """For each read the assignment whose value it gives, None for the start; assignments stand for themselves."""
+    """The assignment whose value each read gives, None for the start; assignments map to themselves."""
     found: dict[Operation, Operation | None] = {}
     assigned: dict[Any, list[tuple[int, Operation]]] = {}
     behind: dict[Operation, int] = {}  # how many assignments a run has made at least when it does an operation
@@ -135,7 +135,7 @@ def _start(graph: Graph, op: Operation) -> GraphTensor:
 
 
 def new_history(assigned: GraphTensor, first: GraphTensor) -> GraphTensor:
-    """An assigned value as it is read: state stops gradients, so they go to the variable, not to what was assigned.
+    """An assigned value as it is read: its gradients go to the variable, not to the tensor that was assigned.
 
     Args:
         assigned: the value.
@@ -156,7 +156,7 @@ def _gradient_of_variable(node: Operation, gradient: Any, _: Any) -> tuple[None,
 
 
 def _without(removed: dict[Operation, list[Operation]], operations: Iterable[Operation]) -> list[Operation]:
-    """Operations, with what they waited for in place of those that go."""
+    """Operations; a removed one is replaced by the operations that it waited for."""
     found: dict[Operation, None] = {}
     for op in operations:
         found.update(dict.fromkeys(removed.get(op, (op,))))

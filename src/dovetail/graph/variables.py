@@ -117,7 +117,7 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor, with_value:
         graph: where it is recorded.
         variable: what is assigned.
         value: a tensor of the graph.
-        with_value: where effects are recorded, whether each run does it that computes what makes the value.
+        with_value: where effects are recorded, whether each run that computes the value's loop or branch does it.
 
     Returns:
         The operation, of a graph that is in no other, or that records effects.
@@ -145,7 +145,7 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor, with_value:
 def assign_in_order(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> None:
     """Gives a variable a value from this point of the program on, also where effects are recorded.
 
-    There each run that reads the variable does it; what is recorded later reads what was assigned.
+    There each run that reads the variable does it; reads that are recorded later give the new value.
     """
     operation = assign_variable(graph, variable, value, with_value)
     graph.state.ordered.add(variable)
@@ -172,7 +172,7 @@ def add_assignment(graph: Graph, variable: Any, value: GraphTensor, with_value: 
 
 
 def settle_effects(graph: Graph) -> None:
-    """Makes a subgraph whose effects were recorded a pure one, of what its outputs need.
+    """Makes a subgraph whose effects were recorded a pure one that computes its outputs.
 
     Its state is then as if it had been traced: variables are inputs, and have values at the end.
     """

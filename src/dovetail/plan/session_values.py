@@ -13,7 +13,7 @@ from dovetail.graph.ir import Graph, GraphTensor
 
 
 class SessionValues:
-    """What holds the variables of a graph in a session; each has its first value until something is assigned.
+    """The values of a graph's variables in a session; each has its first value until another is assigned.
 
     Args:
         graph: the session's.

@@ -69,7 +69,7 @@ class SessionVariable(Variable):
         return found
 
     def _elsewhere(self) -> Variable | None:
-        """What holds its value, if that is another variable."""
+        """The variable that holds its value, if that is another one."""
         found = self.holder()
         return None if found is self else found
 

@@ -1,4 +1,4 @@
-"""Random programs of TensorFlow 1 that read and assign variables, and what the definition allows them to give.
+"""Random programs of TensorFlow 1 that read and assign variables, and the results that the definition allows.
 
 A program is data, so it runs on TensorFlow, on Dovetail, and on `allowed`: that unrolls a run to single operations,
 and tries every order of its reads and assignments that agrees with data and control edges.
@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a session is asked for, and the branch that it takes; without fetches the initialiser runs again."""
+    """The fetches of a run, and the branch that it takes; without fetches the initialiser runs again."""
 
     fetches: tuple[int, ...]
     branch: bool
@@ -93,10 +93,10 @@ def _scope(draw: random.Random, count: int, kinds: tuple[str, ...], is_chained: 
 
 
 def results(program: Program, tf: Any, function: Any, config: Any = None) -> list[list[float | None]]:
-    """What the fetches of each run give, and behind them the variables' values.
+    """The results of each run: the fetches, then the variables' values.
 
     Args:
-        program: what is run.
+        program: the program.
         tf: the names of TensorFlow 1.
         function: `tf.function`.
         config: of the session.
@@ -171,17 +171,17 @@ def _made(step: Step, made: list[Any], tf: Any, function: Any, variables: list[A
 
 
 def _result(made: list[Any], steps: tuple[Step, ...], tf: Any) -> Any:
-    """What a part gives: its last tensor, behind its last statement."""
+    """The result of a part: its last tensor, after its last statement."""
     tensors = [x for x, step in zip(made, steps, strict=True) if step.kind in _ARE_TENSORS]
     with tf.control_dependencies([made[-1]]):
         return tensors[-1] + 0.0 if tensors else tf.constant(0.0) + 0.0
 
 
-# -- what the definition allows ---------------------------------------------------------------------------------------
+# -- results that are allowed -----------------------------------------------------------------------------------------
 
 
 class Node:
-    """A single operation of a run: what it computes of the nodes that it takes, or does to variables."""
+    """A single operation of a run: it computes a value of other nodes, or reads or assigns a variable."""
 
     def __init__(
         self, kind: str, takes: list[Node], waits: list[Node], compute: Any = None, variables: Any = ()
@@ -299,7 +299,7 @@ class TooOpen(Exception):
 
 
 def allowed(program: Program) -> list[set[tuple[Any, ...]]]:
-    """What each run may give, as `results` has it; runs of all orders of those before count.
+    """The results that each run may give, as in `results`, whatever orders the runs before it took.
 
     Raises:
         TooOpen: there are too many orders.
@@ -362,7 +362,7 @@ def _value(node: Node, values: dict[int, Any]) -> Any:
 
 
 def _needed(targets: list[Node]) -> list[Node]:
-    """All nodes that some need, each behind those that it needs."""
+    """All nodes that some nodes need; each comes after the nodes that it needs itself."""
     found: dict[int, Node] = {}
 
     def visit(node: Node) -> None:
@@ -377,7 +377,7 @@ def _needed(targets: list[Node]) -> list[Node]:
 
 
 def _orders(nodes: list[Node]) -> dict[Node, set[Node]]:
-    """For each read and update those that come before it."""
+    """The reads and updates that come before each of them."""
     before: dict[int, set[Node]] = {}
     for node in nodes:
         own: set[Node] = set()
@@ -390,7 +390,7 @@ def _orders(nodes: list[Node]) -> dict[Node, set[Node]]:
 
 
 def _linear(behind: dict[Node, set[Node]]) -> Iterator[list[Node]]:
-    """All orders that agree with what comes before what."""
+    """All orders in which no node comes before one that it waits for."""
     nodes = list(behind)
 
     def extend(done: list[Node], left: list[Node]) -> Iterator[list[Node]]:
@@ -426,7 +426,7 @@ class Verdict(NamedTuple):
     Attributes:
         is_open: whether several results are allowed.
         updates: the most updates of one variable in a run.
-        problem: what is wrong; "" if nothing is.
+        problem: the difference; "" if there is none.
     """
 
     is_open: bool
@@ -435,7 +435,7 @@ class Verdict(NamedTuple):
 
 
 def judge(program: Program, found: dict[str, list[list[float | None]]]) -> Verdict:
-    """Compares what libraries gave with what is allowed.
+    """Compares the results of libraries with those that are allowed.
 
     Raises:
         TooOpen: too much is allowed.
@@ -465,7 +465,7 @@ def _updates(program: Program, run: Run) -> int:
 
 
 def by_tensorflow(program: Program) -> list[list[float | None]]:
-    """What TensorFlow gives, with the control flow of TensorFlow 1.
+    """The results of TensorFlow, with the control flow of TensorFlow 1.
 
     Its graph optimizer is off: some of its rewritten graphs do reads behind assignments that wait for them.
     """
@@ -482,7 +482,7 @@ def by_tensorflow(program: Program) -> list[list[float | None]]:
 
 
 def by_dovetail(program: Program, engine: str) -> list[list[float | None]]:
-    """What Dovetail gives on an engine."""
+    """The results of Dovetail on an engine."""
     import dovetail
     from dovetail.compat import tensorflow as tf
 

@@ -119,7 +119,7 @@ class Assigned(View):
         return self.op.outputs[0].eval(feed_dict, session)
 
     def _then(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """What a method of the variable gives, behind the assignment."""
+        """The result of a method of the variable after the assignment."""
         graph = graph_mode.graph() or self.op.graph
         with graph.as_default(), graph.control_dependencies([self.op]):
             return getattr(self.variable, method)(*args, **kwargs)
