@@ -201,7 +201,7 @@ def test_marks():
     assert graph.recompute(y, again=False) == 1
     assert (y.op.span, len(spans(graph))) == (None, 1)
     other = dt.Graph("other").placeholder(dt.spec(()), "other")
-    refused(graph, ValueError, lambda: graph.recompute([y, other]), "is not in the graph")
+    refused(graph, ValueError, lambda: graph.recompute([y, other]), "belongs to the graph")
     before = dump(graph)
     with pytest.raises(ZeroDivisionError), graph.edit():
         graph.recompute([y, z])

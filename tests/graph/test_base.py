@@ -166,7 +166,7 @@ def test_strangers_are_refused(graph, x):
         lambda: other.insert_after(y.op).__enter__(),
         lambda: other.remove(y.op),
     ):
-        with pytest.raises(ValueError, match="is not in the graph 'other', but in 'test'"):
+        with pytest.raises(ValueError, match="belongs to the graph 'test', not to 'other'"):
             use()
     with other.as_default(), pytest.raises(ValueError, match="belongs to the graph 'test', not to 'other'"):
         ops.exp(y)
@@ -175,6 +175,24 @@ def test_strangers_are_refused(graph, x):
         other.remove(y.op)
     with pytest.raises(ValueError, match="belongs to the graph 'test', not to 'other'"):
         other.check_tensor(y)
+
+
+def test_strangers_of_a_graph_of_the_same_name_are_refused(graph, x):
+    other = dt.Graph(graph.name)
+    other.placeholder(dt.spec((2,)), "z")
+    y = ops.tanh(x)
+    for use in (
+        lambda: other.check_tensor(y),
+        lambda: ops.exp(y) + other.inputs[0],
+        lambda: other.as_graph_element(x),
+    ):
+        with pytest.raises(ValueError, match=r"test_base.py:\d+, belongs to another graph that is also called 'test'"):
+            use()
+    for use in (lambda: other.group(y), lambda: other.remove(y.op), lambda: other.as_graph_element(y.op)):
+        with pytest.raises(ValueError, match="belongs to another graph that is also called 'test'"):
+            use()
+    with other.as_default(), pytest.raises(ValueError, match=r"is also called 'test'\. Build both in one graph"):
+        ops.exp(y)
 
 
 def test_the_trace_of_a_function_is_over():

@@ -53,5 +53,5 @@ def test_what_is_inserted_behind_stays_there_though_others_move(graph, x):
 
 
 def test_insert_at_a_stranger(graph, x):
-    with pytest.raises(ValueError, match="not in the graph"), dt.Graph().insert_before(x.op):
+    with pytest.raises(ValueError, match="belongs to the graph 'test'"), dt.Graph().insert_before(x.op):
         pass

@@ -40,7 +40,7 @@ REFUSED = [
     (lambda g: g.as_graph_element("block/Tan"), KeyError, "did you mean block/Tanh"),
     (lambda g: g.as_graph_element("x:1"), KeyError, "no tensor 'x:1'"),
     (lambda g: g.as_graph_element(dt.Graph("h").placeholder(dt.spec(()))), ValueError, "belongs to the graph 'h'"),
-    (lambda g: g.as_graph_element(dt.Graph("h").placeholder(dt.spec(())).op), ValueError, "in 'h'"),
+    (lambda g: g.as_graph_element(dt.Graph("h").placeholder(dt.spec(())).op), ValueError, "to the graph 'h'"),
 ]
 
 

@@ -313,6 +313,17 @@ def test_how_patterns_are_shown():
     assert {x: 1, ops.exp(x): 2}[x] == 1
 
 
+def test_one_pattern_cannot_be_unpacked():
+    with pytest.raises(TypeError, match=r'write a = dovetail\.wildcards\("a"\)'):
+        (_,) = wildcards("a")
+    with pytest.raises(TypeError, match="one name gives one wildcard"):
+        list(wildcards("a"))
+    for pattern in (ops.exp(x), x + y, -x):
+        with pytest.raises(TypeError, match=r"is the pattern of one tensor, which cannot be unpacked"):
+            _, _ = pattern
+    assert repr(ops.top_k(x, 2)[1]) == repr([*ops.top_k(x, 2)][1])  # an op with two results has two patterns
+
+
 def test_axes_that_patterns_leave_open(graph, a):
     any_rank = graph.placeholder(dt.spec(None), "any")
     assert match(ops.sum(x, axis=0), ops.sum(any_rank, axis=0))[x] is any_rank

@@ -130,7 +130,7 @@ def test_groups_wait_and_are_waited_for(graph, capsys):
     assert sorted(capsys.readouterr().out.split()) == ["1", "1", "inner", "outer"]
     assert run(graph, y, x=1.0) == 2.0
     assert sorted(capsys.readouterr().out.split()) == ["1", "1", "inner", "outer"]
-    with pytest.raises(ValueError, match="is not in the graph"):
+    with pytest.raises(ValueError, match="belongs to the graph"):
         graph.group(dt.Graph().placeholder(dt.spec(()), "x"))
     graph.validate()
 

@@ -62,7 +62,7 @@ def test_errors_name_the_op_the_line_and_the_arguments(graph):
 
 def test_tensors_of_two_graphs(graph):
     x, y = graph.placeholder(dt.spec(()), "x"), dt.Graph("other").placeholder(dt.spec(()), "y")
-    with pytest.raises(ValueError, match=r"AddV2.*two graphs.*'other'.*'test'.*import"):
+    with pytest.raises(ValueError, match=r"AddV2.*two graphs.*'other'.*'test'.*Import"):
         x + y
 
 
@@ -348,7 +348,7 @@ def test_a_tensor_of_a_branch_stays_in_it(graph):
 
 def test_a_tensor_of_a_graph_that_is_not_around(graph):
     y = graph.placeholder(dt.spec(()), "y")
-    with pytest.raises(ValueError, match=r"Mul.*y:0.*belongs to the graph 'test', not to 'f', which is built now"):
+    with pytest.raises(ValueError, match=r"Mul.*y:0.*belongs to the graph 'test', not to 'f'. Build both"):
         dt.function(lambda x: x * y, name="f")(1.0)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.autodiff.registry import checked_overrides
 from dovetail.core.engine import native_to_dtype
-from dovetail.core.errors import Where, describe, op_error, user_line
+from dovetail.core.errors import Where, describe, op_error, place, user_line
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
 from dovetail.core.scopes import opened, scopes
@@ -404,7 +404,7 @@ class GraphBase(Pins):
         if operation.is_removed:
             raise ValueError(f"{operation!r} was removed from the graph {operation.graph.name!r}.")
         if operation.graph is not self:
-            raise ValueError(f"{operation!r} is not in the graph {self.name!r}, but in {operation.graph.name!r}.")
+            raise ValueError(f"{operation!r} belongs to {self.in_contrast(operation.graph)}.")
 
     def check_tensor(self, tensor: GraphTensor) -> None:
         """Refuses what is no tensor of this graph.
@@ -418,10 +418,16 @@ class GraphBase(Pins):
         if tensor.op.graph is not self or tensor.op.is_removed:
             raise ValueError(self.foreign(tensor))
 
+    def in_contrast(self, other: GraphBase) -> str:
+        """Another graph, as an error names it that says that something belongs there and not here."""
+        if other.name == self.name:
+            return f"another graph that is also called {other.name!r}"
+        return f"the graph {other.name!r}, not to {self.name!r}"
+
     def foreign(self, tensor: GraphTensor) -> str:
         """Why a tensor cannot be used in this graph, as a sentence."""
         if tensor.op.graph is not self:
-            return f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {self.name!r}."
+            return f"{tensor!r}, made at {place(tensor.op.where)}, belongs to {self.in_contrast(tensor.op.graph)}."
         return f"{tensor!r} was removed from the graph {self.name!r}, so it cannot be used any more."
 
     # copies, and assignments; a `SessionGraph` has rules of its own

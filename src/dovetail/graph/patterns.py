@@ -13,7 +13,7 @@ arguments of commutative ops match in any order.  Of an op with several results 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 
@@ -51,6 +51,9 @@ class Wildcard(Operators):
     def __hash__(self) -> int:
         return id(self)
 
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f'one name gives one wildcard, and no list: write {self} = dovetail.wildcards("{self}").')
+
     def __repr__(self) -> str:
         return self.name
 
@@ -73,6 +76,9 @@ class Call(Operators):
 
     def __hash__(self) -> int:
         return id(self)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"{self} is the pattern of one tensor, which cannot be unpacked: write a pattern a part.")
 
     def __repr__(self) -> str:
         result = f"[{self.index}]" if self.op.returns_tuple else ""

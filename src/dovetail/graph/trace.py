@@ -170,8 +170,8 @@ def _graph_of(op: Op, values: list[Any]) -> Graph:
                 raise op_error(
                     ValueError,
                     op.title,
-                    f"its tensors belong to two graphs: {value!r} to {graph.name!r}, the others to {found.name!r}; "
-                    "import one graph into the other, or build both parts in one.",
+                    f"its tensors belong to two graphs. {found.foreign(value)} Import one graph into the other, or "
+                    "build both parts in one.",
                 )
     if current is not None:
         return current
@@ -289,12 +289,8 @@ def _check_around(graph: Graph, tensor: GraphTensor, op: Op | None) -> None:
     if outer is None:
         name = op.name if op else "Capture"
         open_graph(tensor, name)
-        raise op_error(
-            ValueError,
-            name,
-            f"{tensor!r} belongs to the graph {tensor.op.graph.name!r}, not to {graph.name!r}, which is built now; "
-            "a tensor cannot leave the function that made it except as its result.",
-        )
+        advice = "Build both in one graph; a tensor leaves a function, a loop or a branch only as its result."
+        raise op_error(ValueError, name, f"{graph.foreign(tensor)} {advice}")
 
 
 # -- shape-like arguments ---------------------------------------------------------------------------------------------
