@@ -44,6 +44,7 @@ OWN_TESTS = {  # what names begin with that are tested by numbers of our own, an
     "load_": "test_checkpoints.py",
     "train.write_graph": "test_checkpoints.py",
     "add_check_numerics_ops": "test_python_calls.py",
+    "compat.": "test_names.py",
     "IndexedSlices": "test_modes.py",
     "SparseTensorValue": "test_modes.py",
     "sparse_placeholder": "test_modes.py",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import re
+import subprocess
+import sys
 from operator import attrgetter
 from pathlib import Path
 
@@ -10,7 +13,9 @@ import pytest
 
 from dovetail import backend as K
 from dovetail.compat import tensorflow as tf
+from dovetail.compat.tensorflow import nearest
 from dovetail.compat.tensorflow.table import ABSENT, V1, V2
+from tests.compat.tensorflow.public_names import SUGGESTED, of_tensorflow, rows, suggested
 from tests.libraries import require
 
 NAMES = Path(__file__).with_name("names.txt").read_text().split()  # counted in 297 files of 16 packages
@@ -43,6 +48,14 @@ def test_every_name_is_offered_or_says_why_not(view):
         ("raw_ops.CustomClipGradient", "no op is called 'CustomClipGradient'"),
         ("load_op_library", "by dovetail.register_op"),
         ("math.squared", "Did you mean tf.math.square"),
+        ("Placeholder", "Did you mean tf.placeholder"),
+        ("session", "Did you mean tf.Session"),
+        ("nn.relu_6", "Did you mean tf.nn.relu6"),
+        ("maths.add", "Did you mean tf.math?"),
+        ("train.AdamOptimiser", "Did you mean tf.train.AdamOptimizer"),
+        ("math.softmax", "There is tf.nn.softmax, whose last part is the same"),
+        ("test", "tf.test is not offered. Dovetail offers nothing of this module."),
+        ("config.threading", "Dovetail offers nothing of this module."),
     ],
 )
 def test_a_missing_name_says_what_to_write(name, words):
@@ -72,6 +85,92 @@ def test_modules_are_imported_as_those_of_tensorflow(module, name):
     found = importlib.import_module(f"dovetail.compat.tensorflow.{module}")
     assert callable(getattr(found, name)) or found.float32 == "float32"
     assert name in dir(found)
+
+
+@pytest.mark.parametrize(
+    "name", ["math.igamma", "scatter_div", "linalg.sqrtm", "train.Server", "initializers.identity", "xla", "zz"]
+)
+def test_no_name_is_suggested_that_is_another_thing(name):
+    with pytest.raises(AttributeError, match="is not offered") as caught:
+        attrgetter(name)(tf)
+    assert not re.search("Did you mean|There is", str(caught.value))
+
+
+def test_the_public_names_are_those_of_tensorflow():
+    require("tensorflow", "it has the names")
+    assert of_tensorflow() == nearest.public()
+
+
+def test_suggested_names():
+    assert rows(suggested()) == SUGGESTED.read_text()
+
+
+def test_raw_ops_suggest_misspelt_ops():
+    with pytest.raises(AttributeError, match="'MatMull'; did you mean 'MatMul'"):
+        tf.raw_ops.MatMull  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'Abort'; a gradient"):
+        tf.raw_ops.Abort  # noqa: B018
+
+
+def test_python_adds_no_guess_of_its_own():
+    program = "import dovetail.compat.tensorflow.compat.v1 as tf; tf.zeross"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stderr.count("Did you mean") == 1 and ".." not in run.stderr.splitlines()[-1]
+
+
+IMPORTS = """
+import R.compat.v1 as tf; tf.compat.v1.Session
+import R.compat.v1 as tf; tf.compat.v2.function
+import R.compat.v1 as tf; tf.compat.v1.compat.v2.compat.v1.Session
+import R.compat.v2 as tf; tf.compat.v1.nn.relu
+import R as tf; tf.compat.v2.compat.v2.nn.relu
+from R.compat import v1; v1.Session
+from R.compat import v1 as tf, v2; tf.nn.relu, v2.function
+from R import compat; compat.v1.Session
+from R.compat.v1 import compat; compat.v1.Session
+import R.compat as c; c.v1.Session
+import R.compat.v1.compat.v1 as tf; tf.Session
+import R.compat.v1.compat as c; c.v1.Session, c.v2.function, c.as_str
+import R.compat.v2.compat.v1 as tf; tf.Session
+from R.compat.v1.compat import v1; v1.Session
+from R.compat.v1.compat.v1 import nn; nn.relu
+import R.compat.v1.nn; R.compat.v1.nn.relu
+from R.compat.v2.nn import relu
+from R.compat.v1.compat import as_text
+from R.compat.v1 import *; placeholder, nn.relu
+from R.compat.v1.train import *; Saver
+from R import *; constant
+import R.compat.v1 as tf; assert tf.compat.v1.Session is tf.Session is tf.compat.v2.compat.v1.Session
+import R.compat.v1 as tf; assert {"compat", "nn", "placeholder"} <= set(dir(tf)) and "v1" in dir(tf.compat)
+import R as tf; assert "compat" in dir(tf) and {"v1", "v2", "as_str"} <= set(dir(tf.compat))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("root", ["dovetail.compat.tensorflow", "tensorflow"])
+@pytest.mark.parametrize("line", IMPORTS)
+def test_import_statements(line, root):
+    if root == "tensorflow":
+        require("tensorflow", "the oracle")
+    exec(re.sub(r"\bR\b", root, line), {})
+
+
+@pytest.mark.parametrize("value", ["a", b"a", bytearray(b"a"), 3, Path("x"), None], ids=repr)
+@pytest.mark.parametrize("name", ["as_bytes", "as_text", "as_str", "as_str_any", "path_to_str", "dimension_value"])
+def test_strings_of_compat(name, value):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    found = []
+    for module in (tf, tensorflow):
+        try:
+            found.append(getattr(module.compat, name)(value))
+        except TypeError:
+            found.append(TypeError)
+    assert found[0] == found[1] and type(found[0]) is type(found[1])
+    for kinds in ("bytes_or_text_types", "integral_types", "real_types", "complex_types"):
+        assert getattr(tf.compat, kinds) == getattr(tensorflow.compat, kinds)
+    assert tf.compat.dimension_at_index(tf.TensorShape([3, None]), 0) == 3
+    assert tf.compat.dimension_at_index(tf.TensorShape(None), 1) is None
 
 
 def test_the_views_are_of_one_table():

@@ -21,4 +21,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_view.members([""])})
+    return sorted({*globals(), *_view.members(__name__, [""])})

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
-from dovetail import ops
-from dovetail.compat.tensorflow.table import ABSENT, VIEWS, Lazy
+from dovetail.compat.tensorflow.nearest import advice
+from dovetail.compat.tensorflow.table import VIEWS, Lazy
 
 ROOT = "dovetail.compat.tensorflow"
 
@@ -67,9 +67,9 @@ class View(ModuleType):
     """A module of TensorFlow, as `tf`, `tf.math` or `tf.compat.v1.nn`.
 
     Args:
-        name: as it is imported.
-        view: whose words its functions take first, "v1" or "v2".
-        prefixes: what its names may begin with in the table, as "math.".
+        name: its name in import statements.
+        view: "v1" or "v2", the version whose words its functions take first.
+        prefixes: the beginnings of its names in the table, as "math.".
     """
 
     def __init__(self, name: str, view: str, prefixes: Sequence[str] = ("",)) -> None:
@@ -81,69 +81,73 @@ class View(ModuleType):
         return find(self._view, self._prefixes, name, self)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *members(self._prefixes)})
+        return sorted({*super().__dir__(), *members(self.__name__, self._prefixes)})
 
 
 def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> Any:
-    """What a name stands for, in one view or, where it is not in that, in the other; parts of the table are modules.
+    """The value of a name, from one view or, if that lacks it, from the other; parts of the table are modules.
 
     Raises:
-        AttributeError: it is not offered; says why and what to write, or which name is like it.
+        AttributeError: the name is not offered. The message says why, and what to write.
     """
     for table in (VIEWS[view], *VIEWS.values()):
         for prefix in prefixes:
             if prefix + name in table:
                 found = table[prefix + name]
                 return found.make() if type(found) is Lazy else found
-    if name.startswith("_"):  # Python and tools ask for such names, of any module
-        raise AttributeError(name, name=name, obj=module)
+    if name == "__all__":
+        return exported(module.__name__, prefixes)
     part = sys.modules.get(f"{module.__name__}.{name}")
-    if part is None:
+    if part is not None:
+        return part
+    if name.startswith("_"):  # Python and tools ask for such names, of any module
+        problem = f"the module {module.__name__!r} has no attribute {name!r}"
+    else:
         within = module.__name__.removeprefix(ROOT)[1:].removeprefix("compat.v1.")
         full = (prefixes[0] if prefixes else f"{within}.") + name
-        raise AttributeError(f"tf.{full} is not offered. {advice(full)}", name=name, obj=module)
-    return part
+        problem = f"tf.{full} is not offered. {advice(full, modules())}"
+    # Without `obj`: Python would add a guess of its own to the message.
+    raise AttributeError(problem, name=name, obj=None)
 
 
-def members(prefixes: Sequence[str]) -> set[str]:
-    """The names of a module."""
+def members(module: str, prefixes: Sequence[str]) -> set[str]:
+    """The names in a module, those of its submodules among them."""
     pairs = [(prefix, name) for table in VIEWS.values() for name in table for prefix in prefixes]
-    return {name.removeprefix(prefix).partition(".")[0] for prefix, name in pairs if name.startswith(prefix)}
+    names = {name.removeprefix(prefix).partition(".")[0] for prefix, name in pairs if name.startswith(prefix)}
+    submodules = {name for name, found in sys.modules.items() if isinstance(found, View)}
+    inside = {name.removeprefix(f"{module}.") for name in submodules if name.startswith(f"{module}.")}
+    return names | {name for name in inside if "." not in name}
 
 
-def advice(full: str) -> str:
-    """Why a name is not offered, and what to write."""
-    parts = full.split(".")
-    for count in range(len(parts), 0, -1):
-        known = ".".join(parts[:count])
-        for key in (known, f"{known}."):
-            if key in ABSENT and (key.endswith(".") or count == len(parts)):
-                return ABSENT[key]
-    names = sorted({*VIEWS["v1"], *VIEWS["v2"]})
-    same = [name for name in names if name.rpartition(".")[2] == parts[-1]]
-    close = same or get_close_matches(full, names, 1) or get_close_matches(parts[-1], names, 1)
-    hint = f"Did you mean tf.{close[0]}? " if close else ""
-    if parts[-1] in ops.__all__:
-        return f"{hint}Dovetail has dovetail.ops.{parts[-1]}."
-    return f"{hint}dovetail.ops and dovetail.backend (K) have more functions."
+def exported(module: str, prefixes: Sequence[str]) -> list[str]:
+    """The names that `from module import *` gives: all but those of optional libraries, which it would import."""
+    lazy = {name for table in VIEWS.values() for name, found in table.items() if type(found) is Lazy}
+    return sorted(
+        name
+        for name in members(module, prefixes)
+        if not name.startswith("_") and not any(prefix + name in lazy for prefix in prefixes)
+    )
 
 
 def install() -> None:
-    """Makes the modules, which programs may also import by their dotted names."""
-    for root, view in {ROOT: "v2", f"{ROOT}.compat.v1": "v1", f"{ROOT}.compat.v2": "v2"}.items():
+    """Put the modules into `sys.modules`, where import statements find them by their dotted names."""
+    roots = {f"{ROOT}.compat.{version}": version for version in VIEWS}
+    for root, view in {ROOT: "v2", **roots}.items():
         for part in ["", *sorted(modules())]:
             name = f"{root}.{part}".rstrip(".")
             sys.modules.setdefault(name, View(name, view, [part and f"{part}."]))
-    sys.modules.setdefault(f"{ROOT}.compat", View(f"{ROOT}.compat", "v2", ["compat."]))
+    for root in roots:  # tf.compat.v1.compat.v1 is tf.compat.v1
+        sys.modules.update({f"{root}.compat.{version}": sys.modules[f"{ROOT}.compat.{version}"] for version in VIEWS})
     for root in (ROOT, f"{ROOT}.compat.v1"):
         for path, prefixes in PRIVATE.items():
             sys.modules.setdefault(f"{root}.{path}", View(f"{root}.{path}", "v1", prefixes))
 
 
-def modules() -> set[str]:
+@functools.cache
+def modules() -> frozenset[str]:
     """The modules that have names: "math", "config", "config.experimental"."""
     found = set()
     for full in {*VIEWS["v1"], *VIEWS["v2"]}:
         parts = full.split(".")[:-1]
         found |= {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
-    return found
+    return frozenset(found)

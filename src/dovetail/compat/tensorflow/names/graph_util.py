@@ -9,8 +9,9 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.nearest import close_op
 from dovetail.compat.tensorflow.table import absent, function, told, value
-from dovetail.core.errors import did_you_mean, op_error
+from dovetail.core.errors import op_error
 from dovetail.core.files import replacing
 from dovetail.core.op import Op
 from dovetail.core.table import OPS
@@ -187,8 +188,10 @@ class RawOps(ModuleType):
             raise AttributeError(name)
         op = OPS.get(name)
         if op is None:
+            close = close_op(name, OPS)
+            hint = f"did you mean {close!r}? A" if close else "a"
             problem = (
-                f"no op is called {name!r}; {did_you_mean(name, OPS)}a gradient registered under a name is not one, "
+                f"no op is called {name!r}; {hint} gradient registered under a name is not one, "
                 "and dovetail.register_op makes one."
             )
             raise AttributeError(f"tf.raw_ops has no {name!r}: {problem}", name=name, obj=self)
