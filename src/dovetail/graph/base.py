@@ -18,6 +18,7 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.journal import all_or_nothing, note
+from dovetail.graph.naming import check_name
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.order import NOWHERE, Order, stands_before
 from dovetail.graph.outputs import Outputs
@@ -118,6 +119,7 @@ class GraphBase(Pins):
     creations: Creations | None = None
     arrays_follow = False  # see `Operators`
     records_effects = False  # see `effects`
+    ignores_case = False  # whether names that differ by their case alone get numbers
     touched: list[Operation] | None = None
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
@@ -173,7 +175,7 @@ class GraphBase(Pins):
                 raise op_error(ValueError, op.name, self.foreign(tensor))
         here = scopes().others.get(self._scopes, self._scopes.default)  # `get` would be a call for each operation
         like = None if here.cursor is None else here.cursor.like
-        name = self._unique((here.scope if here.name is None else here.name) + (name or op.name))
+        name = self._unique(here.scope if here.name is None else here.name, name or op.name)
         layout = layout or (SINGLE,) * len(inputs)
         where = like.where if like is not None else where or user_line()
         operation = Operation(cast("Graph", self), op, name, inputs, layout, attrs, where)
@@ -302,23 +304,70 @@ class GraphBase(Pins):
         """The operation that new ones take after."""
         return self._scopes.get().like
 
-    def unique_name(self, name: str) -> str:
-        """The name with the scope in front, and a number behind if it is taken."""
-        return self._unique(self.scope + name)
+    def get_name_scope(self) -> str:
+        """The name scope of new operations, without its slash.
 
-    def _unique(self, name: str) -> str:
-        count = before = self._counts.get(name)
-        if scopes().undo is not None:
-            note(lambda: self._counts.pop(name) if before is None else self._counts.__setitem__(name, before))
-        if count is None and name not in self._operations:
-            self._counts[name] = 0
+        Source: `tf.Graph.get_name_scope`.
+        """
+        return self.scope.rstrip("/")
+
+    def new_scope(self, name: str | None) -> str:
+        """A whole name scope inside the one that is open, with a number where the name is taken.
+
+        Args:
+            name: with a slash at its end, a whole scope that was open before; empty or None for no scope at all.
+
+        Raises:
+            ValueError: the name has a character that no name may have.
+        """
+        if not name:
+            return ""
+        check_name(name, self.scope)
+        return name if name.endswith("/") else f"{self.unique_name(name)}/"
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """The name with the scope in front, and a number behind if an operation or a new scope has it.
+
+        Args:
+            name: with a slash at its end, a whole name, which gets neither.
+            mark_as_used: whether the name is taken from now on.
+
+        Raises:
+            ValueError: an operation has the whole name.
+
+        Source: `tf.Graph.unique_name`.
+        """
+        return self._unique(self.scope, name, mark_as_used)
+
+    def _unique(self, scope: str, name: str, mark_as_used: bool = True) -> str:
+        if name.endswith("/"):
+            name = name.rstrip("/")
+            if name in self._operations:
+                raise ValueError(f"there is an operation {name!r} in the graph {self.name!r} already.")
             return name
-        while True:
-            count = (count or 0) + 1
-            candidate = f"{name}_{count}"
-            if candidate not in self._operations:
-                self._counts[name] = count
-                return candidate
+        name = scope + name
+        key = self._name_key(name)
+        count, found = self._counts.get(key), name
+        if count is not None or name in self._operations:
+            count = count or 0
+            while found in self._operations or self._name_key(found) in self._counts:
+                count += 1
+                found = f"{name}_{count}"
+        if mark_as_used:
+            self._use_name(key, count or 0)
+            if found != name:
+                self._use_name(self._name_key(found), 0)
+        return found
+
+    def _name_key(self, name: str) -> str:
+        """What two names have in common of which one gets a number."""
+        return name.lower() if self.ignores_case else name
+
+    def _use_name(self, key: str, count: int) -> None:
+        before = self._counts.get(key)
+        if scopes().undo is not None:
+            note(lambda: self._counts.pop(key) if before is None else self._counts.__setitem__(key, before))
+        self._counts[key] = count
 
     def recomputed(self) -> AbstractContextManager[None]:
         """Gradients compute the operations that are added inside the `with` block again, together; see `recompute`."""

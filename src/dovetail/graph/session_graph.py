@@ -7,8 +7,8 @@ does it if the run computes it.  Each thread may have one such graph that is its
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -44,10 +44,28 @@ class SessionGraph(Graph):
 
     arrays_follow = True
     records_effects = True
+    ignores_case = True
 
     def __init__(self, name: str = "default") -> None:
         super().__init__(name)
         self._draws: Counter[Any] = Counter()
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Names of operations that are added inside the `with` block begin with the name; see `new_scope`.
+
+        Source: `tf.Graph.name_scope`.
+
+        Example:
+            >>> graph = SessionGraph()
+            >>> with graph.name_scope("layer") as first:
+            ...     pass
+            >>> with graph.name_scope("layer") as second, graph.name_scope("sum") as inner:
+            ...     first, second, inner
+            ('layer/', 'layer_1/', 'layer_1/sum/')
+        """
+        with self.at_scope(self.new_scope(name)) as scope:
+            yield scope
 
     # copies
 

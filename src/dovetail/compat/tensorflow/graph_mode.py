@@ -24,14 +24,11 @@ class Store:
 
     Attributes:
         variables: name → variable, of `tf.get_variable`.
-        scopes: name scope → how often it was opened.
-        variable_scopes: variable scope → how often one of that name was opened with a name of its own making.
-        constants: host and eager values that stand in the graph as constants.
+        variable_scopes: variable scope → how often it was opened, inside the scopes that are open now.
     """
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
-        self.scopes: Counter[str] = Counter()
         self.variable_scopes: Counter[str] = Counter()
 
 
@@ -172,24 +169,10 @@ def recorded(result: Any, name: str) -> Any:
 
 @contextmanager
 def name_scope(name: str | None) -> Iterator[str]:
-    """Names of what is recorded in the `with` block begin with the name, and a number if it was opened before.
-
-    Args:
-        name: with a slash at its end, a whole scope that was open once; empty or None, no scope at all.
-    """
+    """Names of what is recorded in the `with` block begin with the name; see `GraphBase.new_scope`."""
     recording_graph = graph()
     if recording_graph is None:
         yield f"{(name or '').strip('/')}/" if name else ""
         return
-    outside = recording_graph.scope
-    if not name:
-        whole = ""
-    elif name.endswith("/"):
-        whole = name
-    else:
-        scopes = _stores.setdefault(recording_graph.outermost, Store()).scopes
-        whole = f"{outside}{name}"
-        scopes[whole] += 1
-        whole += f"_{scopes[whole] - 1}/" if scopes[whole] > 1 else "/"
-    with recording_graph.at_scope(whole):
+    with recording_graph.at_scope(recording_graph.new_scope(name)) as whole:
         yield whole

@@ -78,17 +78,20 @@ def absent(names: str, why: str) -> None:
     ABSENT.update(dict.fromkeys(names.split(), why))
 
 
-def function(names: str, views: str = "v1 v2", *, scope: bool = False) -> Callable[[Function], Function]:
+def function(
+    names: str, views: str = "v1 v2", *, scope: bool = False, default_name: str | None = None
+) -> Callable[[Function], Function]:
     """Decorator: adds a function with TensorFlow's parameters.
 
     Args:
         names: with spaces between; errors begin with the first.
         views: in which they stand.
         scope: whether `name` is a name scope for what is recorded; else the function gives the name to an operation.
+        default_name: the name of a constant that is recorded without a name; if not given, the last part of the first.
     """
 
     def decorate(function: Function) -> Function:
-        value(names, told(names.split()[0], function, scope), views)
+        value(names, told(names.split()[0], function, scope, default_name), views)
         return function
 
     return decorate
@@ -106,9 +109,10 @@ def row(names: str, target: Callable[..., Any], parameters: str, v1: str = "+", 
         alike: whether arrays and lists among the arguments take the dtype of the tensors beside them.
     """
     old = f"{parameters} name {v1[1:]}" if v1.startswith("+") else v1
-    title = names.split()[0]
-    value(names, told(title, _renamed(target, f"{parameters} name", alike), not _takes_name(target)), "v2")
-    value(names, told(title, _renamed(target, old, alike), not _takes_name(target)), "v1")
+    title, scope = names.split()[0], not _takes_name(target)
+    default_name = target.name if isinstance(target, Op) else None
+    value(names, told(title, _renamed(target, f"{parameters} name", alike), scope, default_name), "v2")
+    value(names, told(title, _renamed(target, old, alike), scope, default_name), "v1")
 
 
 def _takes_name(target: Callable[..., Any]) -> bool:
@@ -159,9 +163,10 @@ def _parameter(name: str, like: inspect.Parameter | None) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
 
 
-def told(title: str, function: Callable[..., Any], scope: bool) -> Callable[..., Any]:
+def told(title: str, function: Callable[..., Any], scope: bool, default_name: str | None = None) -> Callable[..., Any]:
     """A function as programs call it: errors begin with its name, and what it makes in graph mode is in the graph."""
     signature = inspect.signature(function).parameters
+    default_name = default_name or title.rpartition(".")[2]
     parameters, takes_any = list(signature), any(p.kind is p.VAR_POSITIONAL for p in signature.values())
     place = (sys.maxsize if takes_any else parameters.index("name")) if "name" in parameters else None
 
@@ -174,7 +179,7 @@ def told(title: str, function: Callable[..., Any], scope: bool) -> Callable[...,
                     result = function(*args, **kwargs)
             else:
                 result = function(*args, **kwargs)
-            return graph_mode.recorded(result, name or title.rpartition(".")[2])
+            return graph_mode.recorded(result, name or default_name)
         except CONVENTIONAL as error:
             tell(error, f"tf.{title}", lambda: describe_arguments(parameters, args, kwargs))
             if isinstance(error, IndexError) and hasattr(error, "dovetail"):

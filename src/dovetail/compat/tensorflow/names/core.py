@@ -91,7 +91,7 @@ value("__version__ version.VERSION VERSION", "2.21.0")
 # -- tensors ----------------------------------------------------------------------------------------------------------
 
 
-@function("constant")
+@function("constant", default_name="Const")
 def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str | None = None, verify_shape: bool = False
 ) -> Any:

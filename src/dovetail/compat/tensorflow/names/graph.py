@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 from dovetail import ops
@@ -16,7 +16,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
 from dovetail.core.structure import flatten, refuse_nesting, unflatten
 from dovetail.core.value_kinds import is_recorded
-from dovetail.graph.ir import Graph, Operation
+from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.session_graph import SessionGraph
 from dovetail.plan import session as sessions
 
@@ -174,16 +174,71 @@ def name_scope(name: str) -> AbstractContextManager[str]:
     """
     if not isinstance(name, str):
         raise op_error(ValueError, "tf.name_scope", f"the name must be a string, not {name!r}.")
-    return graph_mode.name_scope(name)
+    return _NameScope(name)
 
 
 @function("name_scope", "v1")
 def name_scope_v1(name: Any, default_name: Any = None, values: Any = None) -> AbstractContextManager[str]:
     """Names of what is recorded in the `with` block begin with the name, or the default if that is None.
 
+    Args:
+        values: tensors whose graph the scope is opened in.
+
     Source: `tf.compat.v1.name_scope`.
     """
-    return graph_mode.name_scope(default_name if name is None else name)
+    if not isinstance(name, (str, type(None))):
+        raise op_error(TypeError, "tf.name_scope", f"the name must be a string, not {name!r}.")
+    return _NameScope(default_name if name is None else name, values)
+
+
+class _NameScope(AbstractContextManager[str]):
+    """A name scope that can be entered again, under a new number.
+
+    Attributes:
+        name: the name that was given.
+    """
+
+    def __init__(self, name: str | None, values: Any = None) -> None:
+        self.name, self._values = name, values
+        self._open: list[ExitStack] = []
+
+    def __enter__(self) -> str:
+        with ExitStack() as entered:
+            graph = graph_of(self._values)
+            if graph is not None:
+                entered.enter_context(graph_mode.inside(graph))
+            whole = entered.enter_context(graph_mode.name_scope(self.name))
+            self._open.append(entered.pop_all())
+        return whole
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.pop().__exit__(*error)
+
+
+def graph_of(values: Any) -> SessionGraph | None:
+    """The session graph of tensors; None if none of the values is in one, or they are in the one that is built.
+
+    Raises:
+        ValueError: they are of two graphs.
+    """
+    recorded = [x for x in values or () if isinstance(x, (GraphTensor, Operation))]
+    graphs = {x.graph.outermost: x for x in recorded}
+    if len(graphs) > 1:
+        (first, _), (_, other), *_ = graphs.items()
+        problem = f"the values are of two graphs: {other!r} belongs to {first.in_contrast(other.graph)}."
+        raise op_error(ValueError, "tf.name_scope", problem)
+    current = graph_mode.graph()
+    found = next(iter(graphs), None)
+    return found if isinstance(found, SessionGraph) and (current is None or current.outermost is not found) else None
+
+
+@function("op_scope", "v1")
+def op_scope(values: Any, name: Any, default_name: Any = None) -> AbstractContextManager[str]:
+    """`name_scope` with other places of its arguments.
+
+    Source: `tf.compat.v1.op_scope`.
+    """
+    return name_scope_v1(name, default_name, values)
 
 
 @function("control_dependencies")

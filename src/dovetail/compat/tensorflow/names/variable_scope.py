@@ -2,63 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from enum import Enum
 from functools import partial
+from itertools import chain, count
 from typing import Any
 
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.graph import GraphKeys, graph_of
 from dovetail.compat.tensorflow.names.initializers import default_initializer
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
+from dovetail.graph.naming import check_name
 from dovetail.graph.operation import GraphTensor
 
 
-class _Reuse:
-    """That a variable is taken if it is there, and made if not."""
+class _ReuseMode(Enum):
+    """Whether variables are reused: `AUTO_REUSE` takes a variable if it is there and makes it if not."""
 
-    def __repr__(self) -> str:
-        return "AUTO_REUSE"
+    AUTO_REUSE = 1
 
 
-AUTO_REUSE = _Reuse()
+AUTO_REUSE = _ReuseMode.AUTO_REUSE
 value("AUTO_REUSE", AUTO_REUSE, "v1")
 
 
 class VariableScope:
-    """A scope of `get_variable`: what names begin with, and what variables have that say nothing else.
+    """A scope of `get_variable`: the beginning of names, and the defaults for variables that give no value themselves.
+
+    Args:
+        reuse: whether variables must be there; `AUTO_REUSE` if they may.
+        name: the beginning of names, without its slash.
+        name_scope: the name scope that was open when the scope was.
+        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: as of
+            `get_variable`.
 
     Source: `tf.compat.v1.VariableScope`.
     """
 
-    def __init__(self, name: str = "", original_name_scope: str = "", **defaults: Any) -> None:
-        self.name, self.original_name_scope = name, original_name_scope
-        self.reuse = defaults.get("reuse", False)
-        self.initializer = defaults.get("initializer")
-        self.regularizer = defaults.get("regularizer")
-        self.custom_getter = defaults.get("custom_getter")
-        self.dtype = defaults.get("dtype")
-        self.constraint = defaults.get("constraint")
+    def __init__(
+        self,
+        reuse: Any,
+        name: str = "",
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        name_scope: str = "",
+        dtype: Any = "float32",
+        use_resource: Any = None,
+        constraint: Any = None,
+    ) -> None:
+        self.reuse, self.name, self.original_name_scope = reuse, name, name_scope
+        self.initializer, self.regularizer, self.constraint = initializer, regularizer, constraint
+        self.caching_device, self.partitioner, self.use_resource = caching_device, partitioner, use_resource
+        self.custom_getter, self.dtype = custom_getter, as_dtype(dtype)
+
+    def with_defaults(self, reuse: Any, name: str, name_scope: str, given: Mapping[str, Any]) -> VariableScope:
+        """A scope with the defaults of this one, and others where they are given."""
+        inherited = {key: getattr(self, key) for key in _DEFAULTS}
+        inherited |= {key: default for key, default in given.items() if default is not None and key in _DEFAULTS}
+        inherited["custom_getter"] = _nested(self.custom_getter, given["custom_getter"])
+        return VariableScope(reuse, name, name_scope=name_scope, constraint=given["constraint"], **inherited)
 
     def reuse_variables(self) -> None:
-        """From here on variables are taken that are there."""
+        """From here on, variables must be there."""
         self.reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
-        """Says what gives variables their first values."""
-        self.initializer = initializer
-
-    def set_regularizer(self, regularizer: Any) -> None:
-        """Says what makes losses of variables."""
-        self.regularizer = regularizer
+    def set_dtype(self, dtype: Any) -> None:
+        """Set the dtype of variables that give none themselves."""
+        self.dtype = as_dtype(dtype)
 
     def get_collection(self, name: Any) -> list[Any]:
-        """What is in a collection, of this scope."""
+        """The part of a collection that is of this scope."""
         prefix = f"{self.name}/" if self.name else ""
         return graph_mode.open_graph().get_collection(name, prefix or None)
 
@@ -66,12 +88,30 @@ class VariableScope:
         """The variables of this scope."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
+    def local_variables(self) -> list[Any]:
+        """The local variables of this scope."""
+        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
+
     def trainable_variables(self) -> list[Any]:
         """The variables of this scope that are trained."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
 
 _open: Scoped[tuple[tuple[Any, VariableScope], ...]] = Scoped(())  # graphs and their scopes, outermost first
+_DEFAULTS = ("initializer", "regularizer", "caching_device", "partitioner", "custom_getter", "dtype", "use_resource")
+
+
+def _setter(default: str) -> Callable[[VariableScope, Any], None]:
+    def set_default(self: VariableScope, value: Any) -> None:
+        setattr(self, default, value)
+
+    set_default.__doc__ = f"Set the `{default}` of variables that give none themselves."
+    return set_default
+
+
+for _default in _DEFAULTS:
+    if _default != "dtype":
+        setattr(VariableScope, f"set_{_default}", _setter(_default))
 
 
 @function("get_variable_scope", "v1")
@@ -85,82 +125,146 @@ def get_variable_scope() -> VariableScope:
     if found is None:
         roots = graph.get_collection_ref("_variable_scope")
         if not roots:
-            roots.append(VariableScope())
+            roots.append(VariableScope(False))
         found = roots[0]
     return found
 
 
-@contextmanager
-def variable_scope(
-    name_or_scope: Any,
-    default_name: str | None = None,
-    values: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
-    reuse: Any = None,
-    dtype: Any = None,
-    use_resource: Any = None,
-    constraint: Any = None,
-    auxiliary_name_scope: bool = True,
-) -> Iterator[VariableScope]:
-    """A scope of `get_variable`, and of names.
+class variable_scope(AbstractContextManager[VariableScope]):
+    """A scope of `get_variable` and of names, for `with` statements.
 
     Args:
-        name_or_scope: a name, behind that of the scope around, or a scope that was open before; None for a new name
+        name_or_scope: a name, behind the one of the scope around, or a scope that was open before; None for a new name
             made of `default_name`.
-        reuse: True if variables must be there, `tf.AUTO_REUSE` if they may.
+        default_name: gets a number if a scope of this name was opened in the scope around.
+        values: tensors whose graph the scope is opened in.
+        reuse: True if variables must be there, `tf.AUTO_REUSE` if they may; else as the scope around.
+        auxiliary_name_scope: whether a name scope is opened, too.
+        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: as of
+            `get_variable`, for variables that give no value themselves.
 
     Raises:
-        ValueError: there is no name.
+        TypeError: there is no name, or it is none.
+        ValueError: a name cannot be one; or variables must be there in a scope with a new name.
 
     Source: `tf.compat.v1.variable_scope`.
     """
-    around, store = get_variable_scope(), graph_mode.store()
-    if name_or_scope is None and default_name is None:
-        raise op_error(ValueError, "tf.variable_scope", "it needs a name, a scope or default_name.")
-    if isinstance(name_or_scope, VariableScope):
-        name, last, like = name_or_scope.name, name_or_scope.name.rpartition("/")[2], name_or_scope
-    else:
+
+    def __init__(
+        self,
+        name_or_scope: Any,
+        default_name: str | None = None,
+        values: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        reuse: Any = None,
+        dtype: Any = None,
+        use_resource: Any = None,
+        constraint: Any = None,
+        auxiliary_name_scope: bool = True,
+    ) -> None:
+        self._defaults = {key: given for key, given in locals().items() if key in (*_DEFAULTS, "constraint")}
+        if name_or_scope is None and default_name is None:
+            raise op_error(TypeError, "tf.variable_scope", "it needs a name, a scope or default_name.")
+        if not isinstance(name_or_scope, (str, VariableScope, type(None))):
+            problem = f"its first argument is a name, a scope or None, not {name_or_scope!r}."
+            raise op_error(TypeError, "tf.variable_scope", problem)
+        if reuse not in (None, True, False, AUTO_REUSE):
+            problem = f"reuse must be True, False, None or tf.AUTO_REUSE, not {reuse!r}."
+            raise op_error(ValueError, "tf.variable_scope", problem)
+        if name_or_scope is None and reuse:
+            problem = "a scope with a new name has no variables to reuse; give it a name, or leave reuse out."
+            raise op_error(ValueError, "tf.variable_scope", problem)
+        self._given, self._default_name, self._reuse = name_or_scope, default_name, reuse
+        self._names_too, self._values = auxiliary_name_scope, values
+        self._unique: str | None = None
+        self._open: list[AbstractContextManager[VariableScope]] = []
+
+    def __enter__(self) -> VariableScope:
+        opened = self._opened()
+        scope = opened.__enter__()
+        self._open.append(opened)
+        return scope
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.pop().__exit__(*error)
+
+    @contextmanager
+    def _opened(self) -> Iterator[VariableScope]:
+        graph = graph_of(self._values) or graph_mode.open_graph()
+        recording = graph_mode.graph()
+        is_around = recording is not None and recording.outermost is graph
+        with nullcontext() if is_around else graph_mode.inside(graph), self._name_scope() as names:
+            scope = self._scope(names)
+            is_known = isinstance(self._given, VariableScope)
+            with _counted(scope.name, is_known), _open.scope((*_open.get(), (graph, scope))):
+                yield scope
+
+    def _name_scope(self) -> AbstractContextManager[str]:
+        """The name scope of the block: a new one, or the one that is open."""
+        given = self._default_name if self._given is None else self._given
+        name = given.name.rpartition("/")[2] if isinstance(given, VariableScope) else given
+        if self._names_too and name:
+            return graph_mode.name_scope(name)
+        return nullcontext("" if self._names_too else graph_mode.open_graph().scope)
+
+    def _scope(self, names: str) -> VariableScope:
+        """The scope, inside of the one around."""
+        if isinstance(self._given, VariableScope):
+            given = self._given
+            return given.with_defaults(
+                self._reuse or given.reuse, given.name, given.original_name_scope, self._defaults
+            )
+        around = get_variable_scope()
         prefix = f"{around.name}/" if around.name else ""
-        last, like = str(default_name) if name_or_scope is None else name_or_scope, around
-        count = store.variable_scopes[prefix + last]
-        store.variable_scopes[prefix + last] += 1
-        if name_or_scope is None and count:
-            last = f"{last}_{count}"
-        name = prefix + last
-    inherited = around.reuse if like is around or around.reuse is True else like.reuse
-    defaults = {
-        "reuse": inherited if reuse is None else reuse or around.reuse,
-        "initializer": like.initializer if initializer is None else initializer,
-        "regularizer": like.regularizer if regularizer is None else regularizer,
-        "custom_getter": _nested(like.custom_getter, custom_getter),
-        "dtype": like.dtype if dtype is None else dtype,
-        "constraint": like.constraint if constraint is None else constraint,
-    }
-    graph = graph_mode.open_graph()
-    names = graph_mode.name_scope(last) if auxiliary_name_scope and last else _no_scope()
-    with graph_mode.inside(graph_mode.graph() or graph), names as opened:
-        scope = VariableScope(name, opened or "", **defaults)
-        with _open.scope((*_open.get(), (graph, scope))):
-            yield scope
+        if self._given is None and self._unique is None:
+            self._unique = _unused(prefix + str(self._default_name)).removeprefix(prefix)
+        name = f"{prefix}{self._unique if self._given is None else self._given}"
+        return around.with_defaults(self._reuse or around.reuse, name, names, self._defaults)
 
 
 @contextmanager
-def _no_scope() -> Iterator[str]:
-    yield ""
+def _counted(name: str, is_known: bool) -> Iterator[None]:
+    """Count that a scope is opened.  Default names inside of it begin anew when it is entered again."""
+    store = graph_mode.store()
+    store.variable_scopes[name] += 1
+    before = store.variable_scopes.copy()
+    try:
+        yield
+    finally:
+        if is_known:
+            store.variable_scopes = before
+        else:
+            inside = [other for other in store.variable_scopes if other.startswith(f"{name}/")]
+            store.variable_scopes.subtract({other: store.variable_scopes[other] for other in inside})
+
+
+def _unused(name: str) -> str:
+    """A name that no variable scope has that was opened in the scope around."""
+    counts = graph_mode.store().variable_scopes
+    return next(found for found in chain([name], (f"{name}_{i}" for i in count(1))) if not counts[found])
 
 
 def _nested(outer: Any, inner: Any) -> Any:
     """A getter around another."""
     if inner is None or outer is None:
         return inner or outer
-    return lambda getter, *args, **kwargs: inner(lambda *a, **k: outer(getter, *a, **k), *args, **kwargs)
+    return lambda getter, *args, **kwargs: inner(partial(outer, getter), *args, **kwargs)
 
 
-value("variable_scope variable_op_scope", variable_scope, "v1")
+def variable_op_scope(values: Any, name_or_scope: Any, default_name: Any = None, **options: Any) -> variable_scope:
+    """`variable_scope` with other places of its arguments.
+
+    Source: `tf.compat.v1.variable_op_scope`.
+    """
+    return variable_scope(name_or_scope, default_name, values, **options)
+
+
+value("variable_scope", variable_scope, "v1")
+value("variable_op_scope", variable_op_scope, "v1")
 value("VariableScope", VariableScope, "v1")
 
 
@@ -192,17 +296,51 @@ def get_variable(
     scope = get_variable_scope()
     options = {
         "shape": shape,
-        "dtype": as_dtype(scope.dtype or "float32") if dtype is None else as_dtype(dtype),
+        "dtype": scope.dtype if dtype is None else as_dtype(dtype),
         "initializer": scope.initializer if initializer is None else initializer,
         "regularizer": scope.regularizer if regularizer is None else regularizer,
+        "reuse": scope.reuse,
         "trainable": trainable,
         "collections": collections,
+        "caching_device": scope.caching_device if caching_device is None else caching_device,
+        "partitioner": scope.partitioner if partitioner is None else partitioner,
+        "validate_shape": validate_shape,
+        "use_resource": scope.use_resource if use_resource is None else use_resource,
         "constraint": scope.constraint if constraint is None else constraint,
-        "reuse": scope.reuse,
+        "synchronization": synchronization,
+        "aggregation": aggregation,
     }
     whole = f"{scope.name}/{name}" if scope.name else name
+    check_name(name, f"{scope.name}/")
     getter = _nested(scope.custom_getter, custom_getter)
-    return _got(whole, **options) if getter is None else getter(_got, whole, **options)
+    return _got(whole, **options) if getter is None else getter(getter=_got, name=whole, **options)
+
+
+@function("get_local_variable", "v1")
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = False,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: Any = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Any:
+    """`get_variable` of a variable that is local: it is not trained, and not among the global ones.
+
+    Source: `tf.compat.v1.get_local_variable`.
+    """
+    given = locals()
+    local = [GraphKeys.LOCAL_VARIABLES, *(collections or ())]
+    return get_variable(**{**given, "trainable": False, "collections": local})
 
 
 def _got(

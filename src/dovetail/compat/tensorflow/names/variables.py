@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from dovetail.core.value_kinds import register, unwrapped
 from dovetail.core.variable import STATE
 from dovetail.core.variable import Variable as DovetailVariable
 from dovetail.graph import variables
+from dovetail.graph.naming import check_name
 from dovetail.graph.operation import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
 from dovetail.plan.session_variable import SessionVariable
@@ -215,6 +215,7 @@ def variable(
     if initial_value is None:
         raise op_error(ValueError, "tf.Variable", "it needs an initial_value: a tensor, numbers, or a function.")
     trainable = True if trainable is None else bool(trainable)
+    collections = None if collections is None else _with_trainable(collections, trainable)
     built = graph_mode.graph()
     if built is None:
         first = initial_value() if callable(initial_value) else initial_value
@@ -277,10 +278,19 @@ _has_whole_name: Scoped[bool] = Scoped(False)  # whether the name of a variable 
 
 
 def _unique(graph: Any, name: str) -> str:
-    """A name that no other variable of the graph has, behind the name scope."""
-    taken = {v.op_name for key in ("variables", "local_variables") for v in graph.outermost.get_collection(key)}
-    whole = name if _has_whole_name.get() else f"{graph.scope}{name}"
-    return next(n for n in itertools.chain([whole], (f"{whole}_{i}" for i in itertools.count(1))) if n not in taken)
+    """A name that nothing else in the graph has, behind the name scope."""
+    scope = "" if _has_whole_name.get() else graph.scope
+    check_name(name, scope)
+    with graph.at_scope(scope):
+        return graph.unique_name(name)
+
+
+def _with_trainable(collections: Any, trainable: bool) -> list[Any]:
+    """The collections of a new variable: the given ones, and the one of trained variables if it is trained."""
+    if not isinstance(collections, (list, tuple, set)):
+        problem = f"collections must be a list, a tuple or a set of keys, not {collections!r}."
+        raise op_error(ValueError, "tf.Variable", problem)
+    return list(dict.fromkeys([*collections, *([GraphKeys.TRAINABLE_VARIABLES] if trainable else [])]))
 
 
 def named_variable(name: str, first: Any, trainable: bool | None = False, dtype: Any = None, **options: Any) -> Any:
