@@ -20,6 +20,7 @@ from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.session_graph import open_default_graph
 from dovetail.graph.trace import current_graph
 from dovetail.plan.cut_program import CutProgram
+from dovetail.plan.feeds import flat_feeds
 from dovetail.plan.session_values import SessionValues
 
 PROGRAMS = 100  # that a session keeps: as many that run now, and as many that ran before
@@ -80,6 +81,7 @@ class Session:
                 `"x:0"` a tensor.
             feed_dict: tensors and variables of the graph, or names of tensors → what they are in this run: numbers,
                 lists, arrays or tensors, also of other libraries.
+                A tuple of these is fed a structure; see `flat_feeds`.
 
         Returns:
             NumPy arrays and scalars in the structure of `fetches`; of operations, None.
@@ -94,7 +96,7 @@ class Session:
         Source: `tf.compat.v1.Session.run`.
         """
         leaves, structure = flatten(fetches, "Session.run")
-        feeds = dict(feed_dict or {})
+        feeds = flat_feeds(feed_dict)
         with not_building():
             keys = [self._fed(key) for key in feeds]
             found = self._computed(keys, list(map(self._fetched, leaves)), list(feeds.values()))

@@ -13,7 +13,9 @@ from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind
 from dovetail.compat.tensorflow.table import function, value
+from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import is_tensor
+from dovetail.plan.feeds import flat_feeds
 
 
 class TFSparseTensor(metaclass=Kind):
@@ -55,7 +57,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 def fed_parts(feeds: Any) -> dict[Any, Any]:
     """What is fed, with the parts of sparse placeholders in the place of these."""
     found: dict[Any, Any] = {}
-    for key, given in dict(feeds or {}).items():
+    for key, given in flat_feeds(feeds, (TensorShape, SparseTensor)).items():
         if isinstance(key, SparseTensor):
             if type(given) in (tuple, SparseTensorValue):
                 indices, values, shape = map(np.asarray, given)

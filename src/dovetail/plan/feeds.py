@@ -1,0 +1,52 @@
+"""Feeds: the tensors that a run is given, one by one, where programs give nested structures of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dovetail.core.tensor_shape import TensorShape
+
+
+def flat_feeds(feeds: Mapping[Any, Any] | None, leaves: tuple[type, ...] = (TensorShape,)) -> dict[Any, Any]:
+    """Feeds in which no key is a structure.
+
+    Args:
+        feeds: keys → values.  A key may be a tuple or a named tuple of keys; then its value is a structure of as many
+            leaves.  Structures are tuples, lists and dicts, whose values are taken by sorted keys.
+        leaves: classes of tuples that are no structures.
+
+    Raises:
+        ValueError: a value has more or fewer leaves than its key, or a key is given twice.
+
+    Example:
+        >>> import numpy as np
+        >>> flat_feeds({("c", ("h", "x")): (1.0, [2.0, np.array(3.0)]), "y": [4.0, 5.0]})
+        {'c': 1.0, 'h': 2.0, 'x': array(3.), 'y': [4.0, 5.0]}
+    """
+    found: dict[Any, Any] = {}
+    for key, value in dict(feeds or {}).items():
+        keys, values = [key], [value]
+        if _is_structure(key, leaves):
+            keys, values = list(_leaves(key, leaves)), list(_leaves(value, leaves))
+            if len(keys) != len(values):
+                problem = f"the key {key!r} has {len(keys)} tensors, and its value {len(values)} leaves: {value!r}"
+                raise ValueError(f"{problem}. A list is a structure there; write numpy.array([...]) for one value.")
+        for one, its in zip(keys, values, strict=True):
+            if one in found:
+                raise ValueError(f"{one!r} is fed twice.")
+            found[one] = its
+    return found
+
+
+def _is_structure(value: Any, leaves: tuple[type, ...]) -> bool:
+    return isinstance(value, (tuple, list, dict)) and not isinstance(value, leaves)
+
+
+def _leaves(value: Any, leaves: tuple[type, ...]) -> Iterator[Any]:
+    """The leaves of a structure, in the order of TensorFlow's `tf.nest`."""
+    if not _is_structure(value, leaves):
+        yield value
+        return
+    for part in (value[key] for key in sorted(value)) if isinstance(value, dict) else value:
+        yield from _leaves(part, leaves)

@@ -1,0 +1,90 @@
+"""Structures as keys of what is fed, against TensorFlow."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+from dovetail.compat.tensorflow.compat import v1 as compat
+
+from tests.libraries import require
+
+State = namedtuple("State", "c h")
+
+# run(session, y = c + h, c, h, v, w, an identity of v): scalars c and h, a vector v and a variable w
+RUNS = {
+    "named tuple": lambda s, y, c, h, v, w, x: s.run(y, {State(c, h): State([1.0], [2.0])}),
+    "tuple": lambda s, y, c, h, v, w, x: s.run(y, {(c, h): (1.0, 2.0)}),
+    "tuple of a list": lambda s, y, c, h, v, w, x: s.run(y, {(c, h): [1.0, 2.0]}),
+    "arrays": lambda s, y, c, h, v, w, x: s.run(y, {(c, h): (np.float32([1, 2]), np.float32([3, 4]))}),
+    "nested": lambda s, y, c, h, v, w, x: s.run([y, x], {(c, (h, v)): (1.0, (2.0, np.ones(2)))}),
+    "nested otherwise": lambda s, y, c, h, v, w, x: s.run([y, x], {(c, (h, v)): ((1.0, 2.0), np.ones(2))}),
+    "layers of states": lambda s, y, c, h, v, w, x: s.run(
+        [y, x], {(State(c, h), State(v, w)): (State(1.0, 2.0), State(np.zeros(2), 3.0))}
+    ),
+    "names": lambda s, y, c, h, v, w, x: s.run(y, {("c:0", "h:0"): (1.0, 2.0)}),
+    "a dict by sorted keys": lambda s, y, c, h, v, w, x: s.run(y - h * 2.0, {(c, h): {"b": 1.0, "a": 5.0}}),
+    "a variable": lambda s, y, c, h, v, w, x: s.run(c * w, {State(c, w): State(3.0, 2.0)}),
+    "beside others": lambda s, y, c, h, v, w, x: s.run([y, x], {(c, h): (1.0, 2.0), v: [5.0, 6.0]}),
+    "nothing": lambda s, y, c, h, v, w, x: s.run(y, {(): (), (c, h): (1.0, 2.0)}),
+    "eval": lambda s, y, c, h, v, w, x: y.eval({State(c, h): State(1.0, 2.0)}),
+    "a callable": lambda s, y, c, h, v, w, x: s.make_callable(y, [(c, h)])((1.0, 2.0)),
+    "too few": lambda s, y, c, h, v, w, x: s.run(y, {(c, h): (1.0,)}),
+    "too many": lambda s, y, c, h, v, w, x: s.run(y, {(c, h): (1.0, 2.0, 3.0)}),
+    "no structure": lambda s, y, c, h, v, w, x: s.run(y, {(c, h): 1.0}),
+    "an array for two": lambda s, y, c, h, v, w, x: s.run(y, {(c, h): np.float32([1, 2])}),
+    "lists for two": lambda s, y, c, h, v, w, x: s.run(y, {(c, h): ([1.0, 2.0], [3.0, 4.0])}),
+    "twice in one key": lambda s, y, c, h, v, w, x: s.run(y, {(c, c): (1.0, 2.0), h: 1.0}),
+    "twice in two keys": lambda s, y, c, h, v, w, x: s.run(y, {(c, h): (1.0, 2.0), c: 5.0}),
+    "twice, the tuple last": lambda s, y, c, h, v, w, x: s.run(y, {c: 5.0, (c, h): (1.0, 2.0)}),
+    "no tensor": lambda s, y, c, h, v, w, x: s.run(y, {(c, 3): (1.0, 2.0)}),
+}
+
+
+def outcome(tf: Any, run: Any) -> Any:
+    """What a run gives, or the kind of its error."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        c, h = tf.placeholder(tf.float32, name="c"), tf.placeholder(tf.float32, name="h")
+        v, w = tf.placeholder(tf.float32, [2], name="v"), tf.get_variable("w", initializer=1.0, use_resource=False)
+        y, x = c + h, tf.identity(v)
+        session.run(tf.global_variables_initializer())
+        try:
+            return run(session, y, c, h, v, w, x)
+        except (TypeError, ValueError) as error:
+            return type(error)
+
+
+def listed(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else [found]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_structures_are_fed_as_in_tensorflow(name, engine):
+    require("tensorflow", "the oracle")
+    import tensorflow
+
+    found, wanted = outcome(compat, RUNS[name]), outcome(tensorflow.compat.v1, RUNS[name])
+    if isinstance(wanted, type):
+        assert found is wanted
+    else:
+        for value, right in zip(listed(found), listed(wanted), strict=True):
+            np.testing.assert_array_equal(value, right)
+
+
+def test_what_does_not_fit_says_what_to_write():
+    with compat.Graph().as_default(), compat.Session() as session:
+        c, h = compat.placeholder("float32", name="c"), compat.placeholder("float32", name="h")
+        with pytest.raises(ValueError, match=r"has 2 tensors, and its value 4 leaves.*write numpy\.array"):
+            session.run(c + h, {(c, h): ([1.0, 2.0], [3.0, 4.0])})
+        with pytest.raises(ValueError, match=r"c:0.* is fed twice"):
+            session.run(c, {(c, h): (1.0, 2.0), c: 3.0})
+
+
+def test_sparse_tensors_stand_in_structures(engine):
+    with compat.Graph().as_default(), compat.Session() as session:
+        x, c = compat.sparse_placeholder("float32", [None, 2]), compat.placeholder("float32")
+        y = compat.sparse_tensor_to_dense(x) * c
+        given = compat.SparseTensor([[0, 1]], np.float32([3.0]), [1, 2])
+        assert session.run(y, {State(x, c): State(given, 2.0)}).tolist() == [[0.0, 6.0]]
