@@ -45,6 +45,11 @@ OWN_TESTS = {  # what names begin with that are tested by numbers of our own, an
     "train.write_graph": "test_checkpoints.py",
     "add_check_numerics_ops": "test_python_calls.py",
     "compat.": "test_names.py",
+    **dict.fromkeys(
+        ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "Run", "config.threading"], "test_settings.py"
+    ),
+    "debugging.set_log_device_placement": "test_settings.py",
+    "debugging.get_log_device_placement": "test_settings.py",
     "IndexedSlices": "test_modes.py",
     "SparseTensorValue": "test_modes.py",
     "sparse_placeholder": "test_modes.py",

@@ -26,7 +26,7 @@ import numpy as np
 from dovetail.core import config
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
 from dovetail.core.locks import holding, make_lock
-from dovetail.core.scopes import change, scopes, within
+from dovetail.core.scopes import Changes, Scopes, change, opened, scopes, within
 
 if TYPE_CHECKING:
     from dovetail.core.engine import Engine
@@ -226,6 +226,9 @@ def set_engine(name: str) -> None:
 def engine(name: str) -> AbstractContextManager[None]:
     """Makes an engine current within a `with` block, in this thread or task.
 
+    Where a function is traced in the block, or a graph built, the operations recorded there are computed on the engine;
+    not in the graphs of sessions, which compute on the engine that is current when they run.
+
     Args:
         name: as for `set_engine`.
 
@@ -238,7 +241,13 @@ def engine(name: str) -> AbstractContextManager[None]:
         ...     current_engine().name
         'numpy'
     """
-    return within(engine=_named(name), chooses=name == AUTO)
+    found, is_auto = _named(name), name == AUTO
+
+    def changes(around: Scopes) -> Changes:
+        pins = {} if around.graph is None or is_auto else around.graph.on_engine(name)
+        return {"engine": found, "chooses": is_auto, **pins}
+
+    return opened(changes)
 
 
 def _named(name: str) -> Engine:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.scopes import Scoped, opened
+from dovetail.core.scopes import Changes, Scoped, opened
 from dovetail.graph.device_scopes import DeviceScopes
 from dovetail.graph.graph_scopes import GraphScopes
 from dovetail.graph.operation import Operation, Pin
@@ -60,6 +60,11 @@ class Pins:
             'torch'
         """
         return self.within(pin=(engine, device), devices=DeviceScopes())
+
+    def on_engine(self, name: str) -> Changes:
+        """The changes of a scope in which new operations are computed on an engine, as `dovetail.engine` says."""
+        around = self._scopes.get()
+        return {self._scopes: around._replace(pin=(name, around.pin[1]))}
 
     @contextmanager
     def device(self, device: Any) -> Iterator[None]:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import Changes
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import default_graph
 from dovetail.core.variable import Variable
@@ -66,6 +67,10 @@ class SessionGraph(Graph):
         """
         with self.at_scope(self.new_scope(name)) as scope:
             yield scope
+
+    def on_engine(self, name: str) -> Changes:
+        """No changes: a session computes on the engine that is current when it runs."""
+        return {}
 
     # copies
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core import arguments
+from dovetail.core.devices import device_for
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import chooses_engine, current_engine
 from dovetail.core.infer import fits
@@ -19,7 +20,7 @@ from dovetail.graph.cut import Value, cut
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.history import History
-from dovetail.plan.placement import require_wishes
+from dovetail.plan.placement import Place, first_device, place_of, require_wishes
 from dovetail.plan.session_values import SessionValues
 
 
@@ -61,6 +62,20 @@ class CutProgram:
     def inputs(self) -> list[GraphTensor]:
         """Its own tensors for the inputs."""
         return self.graph.inputs
+
+    def placement(self, engine: Engine | None = None) -> list[tuple[Operation, str]]:
+        """The operations of the user's graph that a run does, and the device of each.
+
+        Args:
+            engine: the engine that computes; the current one, if not given.
+        """
+        engine = engine or current_engine()
+        home = Place(engine, device_for(engine.name) or first_device(engine))
+        found: dict[Operation, str] = {}
+        for operation in self.graph.operations:
+            place = place_of(operation, home)
+            found.setdefault(operation.origin, place.device or place.engine.devices()[0])
+        return list(found.items())
 
     def __call__(self, values: Sequence[Any], engine: Engine | None = None) -> list[Any]:
         """Runs it.

@@ -55,7 +55,7 @@ def test_every_name_is_offered_or_says_why_not(view):
         ("train.AdamOptimiser", "Did you mean tf.train.AdamOptimizer"),
         ("math.softmax", "There is tf.nn.softmax, whose last part is the same"),
         ("test", "tf.test is not offered. Dovetail offers nothing of this module."),
-        ("config.threading", "Dovetail offers nothing of this module."),
+        ("config.optimizer", "Dovetail offers nothing of this module."),
     ],
 )
 def test_a_missing_name_says_what_to_write(name, words):

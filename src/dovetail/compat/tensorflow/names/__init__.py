@@ -25,6 +25,8 @@ from dovetail.compat.tensorflow.names import optimizers as optimizers
 from dovetail.compat.tensorflow.names import printing as printing
 from dovetail.compat.tensorflow.names import python_calls as python_calls
 from dovetail.compat.tensorflow.names import random as random
+from dovetail.compat.tensorflow.names import session as session
+from dovetail.compat.tensorflow.names import settings as settings
 from dovetail.compat.tensorflow.names import shapes as shapes
 from dovetail.compat.tensorflow.names import sorting as sorting
 from dovetail.compat.tensorflow.names import sparse as sparse

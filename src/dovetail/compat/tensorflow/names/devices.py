@@ -1,14 +1,18 @@
-"""TensorFlow's names of devices: scopes, specifications, which there are, and the settings of sessions."""
+"""TensorFlow's names of devices: scopes, specifications, which there are, and where operations are placed."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import function, value
-from dovetail.core.device_spec import DeviceSpec
+from dovetail.compat.tensorflow.unused import warn_once
+from dovetail.core.device_spec import DeviceSpec, granted, names_device, written
+from dovetail.core.devices import placed_on
+from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import op_error
 from dovetail.graph.trace import current_graph
@@ -25,22 +29,51 @@ def _recording() -> Any:
 
 @function("device", "v2")
 def device(device_name: Any) -> AbstractContextManager[Any]:
-    """What is recorded in the `with` block is computed on a device, if it is there; what is computed now, anywhere.
+    """A scope whose operations are computed on a device, if it is there.
+
+    Where the current engine has no such device, values are computed elsewhere, with a warning once a device.
 
     Source: `tf.device`.
     """
     if callable(device_name) and not isinstance(device_name, DeviceSpec):
         raise op_error(RuntimeError, "tf.device", "functions are for graphs of TensorFlow 1: tf.compat.v1.device.")
-    return graph_mode.at_device(_recording(), device_name)
+    return _at(device_name)
 
 
 @function("device", "v1")
 def device_v1(device_name_or_function: Any) -> AbstractContextManager[Any]:
-    """What is recorded in the `with` block is computed on a device, if it is there; what is computed now, anywhere.
+    """A scope whose operations are computed on a device, if it is there.
+
+    Where the current engine has no such device, values are computed elsewhere, with a warning once a device.
 
     Source: `tf.compat.v1.device`.
     """
-    return graph_mode.at_device(_recording(), device_name_or_function)
+    return _at(device_name_or_function)
+
+
+@contextmanager
+def _at(device: Any) -> Iterator[None]:
+    """Record for a device what is recorded in the `with` block, and compute on it what is computed, if it is there."""
+    graph = _recording()
+    with graph_mode.at_device(graph, device), nullcontext() if graph is not None else _computed_on(device):
+        yield
+
+
+def _computed_on(device: Any) -> AbstractContextManager[Any]:
+    """A scope in which the current engine computes on a device; a warning where it has no such device."""
+    if device is None or (callable(device) and not isinstance(device, DeviceSpec)):
+        return nullcontext()
+    engine, wish = current_engine(), device.to_string() if isinstance(device, DeviceSpec) else device
+    wish = DeviceSpec.from_string(wish).to_string()
+    if not wish or not names_device(wish):
+        return nullcontext()
+    found = granted(wish, tuple(engine.devices()))
+    if found is not None:
+        return placed_on(engine, found)
+    there = ", ".join(engine.devices())
+    why = f"values are computed elsewhere: the engine {engine.name} has the devices {there} here."
+    warn_once(f"tf.device({wish!r})", why)
+    return nullcontext()
 
 
 @function("colocate_with", "v1")
@@ -94,16 +127,14 @@ def list_logical_devices(device_type: str | None = None) -> list[Device]:
     return _devices("", device_type)
 
 
-def _accepted(names: str, why: str) -> None:
-    def accept(*args: Any, **kwargs: Any) -> None:
-        return None
+@function("config.experimental.set_memory_growth")
+def set_memory_growth(device: Any, enable: bool) -> None:
+    """Accepted with a warning: engines take memory as they need it.
 
-    accept.__doc__ = why
-    function(names)(accept)
-
-
-_accepted("config.experimental.set_memory_growth", "Nothing is done: engines take memory as they need it.")
-_accepted("debugging.set_log_device_placement", "Nothing is done.")
+    Source: `tf.config.experimental.set_memory_growth`.
+    """
+    title = "tf.config.experimental.set_memory_growth"
+    warn_once(title, f"it does nothing for {device!r} (enable={enable}): engines take memory as they need it.")
 
 
 @function("config.get_visible_devices config.experimental.get_visible_devices")
@@ -132,28 +163,36 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
         raise op_error(RuntimeError, "tf.config.set_visible_devices", problem)
 
 
-# -- settings ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class DeviceAttributes:
+    """A device of a session.
 
-
-class Settings:
-    """Settings that TensorFlow 1's sessions were given: any attribute can be set, and none is needed here.
-
-    Source: `tf.compat.v1.ConfigProto`.
+    Attributes:
+        name: as TensorFlow writes it in full, "/job:localhost/replica:0/task:0/device:CPU:0".
+        device_type: "CPU" or "GPU".
+        memory_limit_bytes: 0, since engines do not tell it.
+        incarnation: 0, since devices are not started again.
     """
 
-    def __init__(self, **options: Any) -> None:
-        vars(self).update(options)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return vars(self).setdefault(name, Settings())
+    name: str
+    device_type: str
+    memory_limit_bytes: int = 0
+    incarnation: int = 0
 
 
-value("ConfigProto GPUOptions OptimizerOptions GraphOptions RunOptions RunMetadata", Settings)
+def full_name(device: str) -> str:
+    """An engine's name of a device, "gpu:1", as TensorFlow writes it in full."""
+    return f"/job:localhost/replica:0/task:0{written(device)}"
 
 
-_placement = {"soft": True}
+def attributes_of(engine: Engine) -> list[DeviceAttributes]:
+    """The devices of an engine."""
+    return [DeviceAttributes(full_name(name), name.partition(":")[0].upper()) for name in engine.devices()]
+
+
+# -- placement --------------------------------------------------------------------------------------------------------
+
+_placement = {"soft": True, "log": False}
 
 
 @function("config.set_soft_device_placement")
@@ -177,4 +216,33 @@ def get_soft_device_placement() -> bool:
 def allows_soft_placement(config: Any) -> bool:
     """Whether a session with this `ConfigProto`, or None, may do so; where that does not say it, as is set."""
     said = getattr(config, "allow_soft_placement", None)
-    return said if isinstance(said, bool) else _placement["soft"]
+    return _placement["soft"] if said is None else bool(said)
+
+
+@function("debugging.set_log_device_placement")
+def set_log_device_placement(enabled: bool) -> None:
+    """Whether sessions that are made from now on print the device of each operation; nothing else does.
+
+    Source: `tf.debugging.set_log_device_placement`.
+    """
+    _placement["log"] = bool(enabled)
+    if enabled:
+        title = "tf.debugging.set_log_device_placement"
+        warn_once(
+            title,
+            "sessions print the devices of operations; nothing is printed of values that are computed outside of them.",
+        )
+
+
+@function("debugging.get_log_device_placement")
+def get_log_device_placement() -> bool:
+    """Whether that is so.
+
+    Source: `tf.debugging.get_log_device_placement`.
+    """
+    return _placement["log"]
+
+
+def logs_placement(config: Any) -> bool:
+    """Whether a session with this `ConfigProto`, or None, prints the devices of operations."""
+    return bool(getattr(config, "log_device_placement", False)) or _placement["log"]

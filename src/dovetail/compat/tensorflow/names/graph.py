@@ -1,4 +1,4 @@
-"""TensorFlow 1's names of graphs and sessions: placeholders, scopes, collections, dependencies."""
+"""TensorFlow 1's names of graphs: modes, placeholders, scopes, collections, dependencies."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 from dovetail import ops
-from dovetail.backend.feeding import map_sparse
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import nest_flatten
-from dovetail.compat.tensorflow.names.devices import allows_soft_placement
-from dovetail.compat.tensorflow.names.sparse import SparseFetch, fed_parts
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
-from dovetail.core.structure import flatten, refuse_nesting, unflatten
 from dovetail.core.value_kinds import is_recorded
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.session_graph import SessionGraph
-from dovetail.plan import session as sessions
 
 # -- mode -------------------------------------------------------------------------------------------------------------
 
@@ -111,57 +106,6 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         dims = _dims(shape)
         return ops.placeholder_with_default(default, dims, dims is None, name=name)
 
-
-# -- sessions ---------------------------------------------------------------------------------------------------------
-
-
-class Session(sessions.Session):
-    """Computes what it is asked for of a graph.
-
-    Of a `ConfigProto`, it is `allow_soft_placement` that counts: False refuses to compute an operation elsewhere than
-    on the device that `tf.device` said.
-
-    Source: `tf.compat.v1.Session`.
-    """
-
-    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
-        if target:
-            raise op_error(NotImplementedError, "tf.Session", "a session runs in this process: leave target out.")
-        graph = graph_mode.open_graph() if graph is None else graph
-        super().__init__(graph, allow_soft_placement=allows_soft_placement(config))
-
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """Computes tensors, summaries among them, and runs operations; the rest is not looked at."""
-        try:
-            leaves, structure = flatten(map_sparse(SparseFetch, fetches), "tf.Session.run")
-        except RecursionError:
-            refuse_nesting("tf.Session.run", [fetches])
-            raise
-        given = [x.tensors if hasattr(x, "written") else x for x in leaves]
-        found = super().run(given, fed_parts(feed_dict))
-        pairs = zip(leaves, found, strict=True)
-        return unflatten(structure, [x.written(f) if hasattr(x, "written") else f for x, f in pairs])
-
-
-class InteractiveSession(Session):
-    """A session that is the default one as soon as it is made, until it is closed.
-
-    Source: `tf.compat.v1.InteractiveSession`.
-    """
-
-    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
-        super().__init__(target, graph, config)
-        sessions.DEFAULT_SESSIONS.set((*sessions.DEFAULT_SESSIONS.get(), self))
-
-    def close(self) -> None:
-        others = tuple(s for s in sessions.DEFAULT_SESSIONS.get() if s is not self)
-        sessions.DEFAULT_SESSIONS.set(others)
-        super().close()
-
-
-value("Session", Session, "v1")
-value("InteractiveSession", InteractiveSession, "v1")
-value("get_default_session", sessions.default_session, "v1")
 
 # -- scopes -----------------------------------------------------------------------------------------------------------
 

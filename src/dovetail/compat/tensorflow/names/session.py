@@ -1,0 +1,154 @@
+"""TensorFlow 1's names of sessions: their settings, and their reports of runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from dovetail.backend.feeding import map_sparse
+from dovetail.compat.tensorflow import graph_mode
+from dovetail.compat.tensorflow.names.devices import (
+    DeviceAttributes,
+    allows_soft_placement,
+    attributes_of,
+    full_name,
+    logs_placement,
+)
+from dovetail.compat.tensorflow.names.settings import DeviceStepStats, NodeExecStats, RunMetadata, RunOptions, heed
+from dovetail.compat.tensorflow.names.sparse import SparseFetch, fed_parts
+from dovetail.compat.tensorflow.table import value
+from dovetail.core.engine_registry import current_engine
+from dovetail.core.errors import op_error
+from dovetail.core.scopes import Scoped
+from dovetail.core.structure import flatten, refuse_nesting, unflatten
+from dovetail.graph.graph_def import GraphDef
+from dovetail.graph.ir import Operation
+from dovetail.plan import session as sessions
+from dovetail.plan.cut_program import CutProgram
+
+# The metadata of the run that is going on, if it asks for some.
+_metadata: Scoped[RunMetadata | None] = Scoped(None)
+
+
+class Session(sessions.Session):
+    """Compute parts of a graph.
+
+    Args:
+        target: "", since a session runs in this process.
+        graph: the graph; the one that is being built, if not given.
+        config: a `tf.ConfigProto`.  `allow_soft_placement=False` refuses to compute an operation elsewhere than on the
+            device that `tf.device` said; `log_device_placement` prints the device of each operation once to stderr;
+            `intra_op_parallelism_threads` holds for the process.
+
+    Source: `tf.compat.v1.Session`.
+    """
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
+        if target:
+            raise op_error(NotImplementedError, "tf.Session", "a session runs in this process: leave target out.")
+        if config is not None:
+            heed(config)
+        graph = graph_mode.open_graph() if graph is None else graph
+        super().__init__(graph, allow_soft_placement=allows_soft_placement(config))
+        self._logs = logs_placement(config)
+        self._logged: set[Operation] = set()
+
+    @property
+    def graph_def(self) -> GraphDef:
+        """The definition of its graph.
+
+        Source: `tf.compat.v1.Session.graph_def`.
+        """
+        return self.graph.as_graph_def()
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices of its engine.
+
+        Source: `tf.compat.v1.Session.list_devices`.
+        """
+        return attributes_of(self._engine or current_engine())
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Compute tensors, summaries among them, and run operations.
+
+        Args:
+            fetches, feed_dict: as of `dovetail.Session.run`.
+            options: a `tf.RunOptions`; with `trace_level` the run fills `run_metadata`.
+            run_metadata: a `tf.RunMetadata`, whose `step_stats` gets the devices and the names of the operations that
+                the run computes on each.  Operations are not timed one by one: all have the time of the run's start.
+
+        Raises:
+            TypeError: options or run_metadata are something else; else as of `dovetail.Session.run`.
+        """
+        _check(options, RunOptions, "options")
+        _check(run_metadata, RunMetadata, "run_metadata")
+        if options is not None:
+            heed(options)
+        try:
+            leaves, structure = flatten(map_sparse(SparseFetch, fetches), "tf.Session.run")
+        except RecursionError:
+            refuse_nesting("tf.Session.run", [fetches])
+            raise
+        given = [x.tensors if hasattr(x, "written") else x for x in leaves]
+        if run_metadata is not None:
+            run_metadata.Clear()
+        with _metadata.scope(run_metadata if options is not None and options.trace_level else None):
+            found = super().run(given, fed_parts(feed_dict))
+        pairs = zip(leaves, found, strict=True)
+        return unflatten(structure, [x.written(f) if hasattr(x, "written") else f for x, f in pairs])
+
+    def _program(self, *parts: Any) -> CutProgram | None:
+        program, metadata = super()._program(*parts), _metadata.get()
+        if program is not None and (self._logs or metadata is not None):
+            places = program.placement(self._engine)
+            placed = [(operation, full_name(device)) for operation, device in places if operation.graph is self.graph]
+            if metadata is not None:
+                _fill(metadata, placed)
+            if self._logs:
+                self._log(placed)
+        return program
+
+    def _log(self, placed: list[tuple[Operation, str]]) -> None:
+        for operation, device in placed:
+            if operation not in self._logged:
+                self._logged.add(operation)
+                print(f"{operation.name}: ({operation.type}): {device}", file=sys.stderr)
+
+
+def _check(given: Any, kind: type, name: str) -> None:
+    if not isinstance(given, (kind, type(None))):
+        raise op_error(TypeError, "tf.Session.run", f"{name} must be a tf.{kind.__name__}, not {given!r}.")
+
+
+def _fill(metadata: RunMetadata, placed: list[tuple[Operation, str]]) -> None:
+    """Note the operations of a run, device by device."""
+    now = time.time_ns() // 1000
+    devices: dict[str, DeviceStepStats] = {}
+    for operation, device in placed:
+        stats = devices.setdefault(device, DeviceStepStats(device=device))
+        inputs = ", ".join(operation.node_def.input)
+        label = f"{operation.name} = {operation.type}({inputs})"
+        stats.node_stats.append(NodeExecStats(node_name=operation.name, all_start_micros=now, timeline_label=label))
+    metadata.step_stats.dev_stats.extend(devices.values())
+
+
+class InteractiveSession(Session):
+    """A session that is the default one as soon as it is made, until it is closed.
+
+    Source: `tf.compat.v1.InteractiveSession`.
+    """
+
+    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        sessions.DEFAULT_SESSIONS.set((*sessions.DEFAULT_SESSIONS.get(), self))
+
+    def close(self) -> None:
+        others = tuple(s for s in sessions.DEFAULT_SESSIONS.get() if s is not self)
+        sessions.DEFAULT_SESSIONS.set(others)
+        super().close()
+
+
+value("Session", Session, "v1")
+value("InteractiveSession", InteractiveSession, "v1")
+value("get_default_session", sessions.default_session, "v1")

@@ -1,0 +1,23 @@
+"""Warnings of settings and arguments of TensorFlow that do nothing here: each comes once a process."""
+
+from __future__ import annotations
+
+from dovetail.core.errors import warn
+
+_warned: set[str] = set()
+
+
+class UnusedSettingWarning(UserWarning):
+    """A program set something that does nothing here, or holds for more than it said."""
+
+
+def warn_once(title: str, why: str) -> None:
+    """Warn that a setting or an argument does nothing here, unless that was said before.
+
+    Args:
+        title: its name, with the function or class that takes it.
+        why: the reason, and a replacement if there is one.
+    """
+    if title not in _warned:
+        _warned.add(title)
+        warn(UnusedSettingWarning, title, why)
