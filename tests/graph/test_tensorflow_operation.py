@@ -36,7 +36,7 @@ def test_attributes_are_set_and_checked():
         with pytest.raises(error):
             y.op._set_attr(name, value)
     assert str(graph) == before
-    with pytest.raises(TypeError, match="one of b, i, f and s, not b, s"):
+    with pytest.raises(TypeError, match="one of b, i, f, s, type, list, not b, s"):
         v1.AttrValue(b=True, s=b"x")
 
 

@@ -56,7 +56,7 @@ class DeviceScopes(NamedTuple):
             if not isinstance(scope, str):
                 said = scope(operation)
                 operation.record_device(operation.device if said is None else _read(said).to_string())
-            elif operation.device is None or is_wish(operation.device):
+            elif not operation.device or is_wish(operation.device):
                 operation.record_device(_merged(scope, operation.device))
 
 

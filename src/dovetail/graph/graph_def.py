@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dovetail.core.provided import provided
+from dovetail.core.variable import Variable
 from dovetail.graph.node_def import NodeDef, node_def_of
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.variable_operation import variable_node
 from dovetail.graph.walk import backward
 from dovetail.ops.control.plumbing import EFFECTS
 
@@ -18,8 +21,9 @@ class GraphDef:
     """The operations of a graph at one time; it is not changed when the graph is.
 
     Args:
-        graph: what is copied; variables are shared with it.
+        graph: what is copied; variables are shared with it.  An empty definition, if not given.
         outputs: tensors; the copy has what they need.  Everything, if not given.
+        add_shapes: whether nodes say the shapes of their outputs, as the attribute "_output_shapes".
 
     Attributes:
         graph: the copy.
@@ -34,15 +38,29 @@ class GraphDef:
         ['x', 'Tanh']
     """
 
-    def __init__(self, graph: Graph, outputs: Iterable[GraphTensor] | None = None) -> None:
+    def __init__(
+        self, graph: Graph | None = None, outputs: Iterable[GraphTensor] | None = None, add_shapes: bool = False
+    ) -> None:
+        graph = provided.new_graph("graph") if graph is None else graph
+        self._adds_shapes = add_shapes
         targets = list(_ends(graph) if outputs is None else outputs)
         inputs = graph.inputs if outputs is None else _needed_inputs(targets)
         self.graph = graph.subgraph(targets, inputs)
 
     @property
     def node(self) -> list[NodeDef]:
-        """The operations as plain data."""
-        return [node_def_of(op) for op in self.graph.operations]
+        """The operations as plain data, each variable before the first operation that reads or assigns it."""
+        found: list[NodeDef] = []
+        seen: set[Any] = set()
+        for operation in self.graph.operations:
+            used = [value for value in operation.attrs.values() if isinstance(value, Variable)]
+            found += [variable_node(variable) for variable in used if variable not in seen]
+            seen.update(used)
+            node = node_def_of(operation)
+            if self._adds_shapes:
+                node.attr["_output_shapes"] = [tensor.shape for tensor in operation.outputs]
+            found.append(node)
+        return found
 
     def __str__(self) -> str:
         return "\n".join(f"node {{\n{node}\n}}" for node in self.node)

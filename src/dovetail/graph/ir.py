@@ -68,11 +68,20 @@ class Graph(Parts):
             raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
 
     def as_graph_def(self, from_version: Any = None, add_shapes: bool = False) -> GraphDef:
-        """What the graph is now, to be looked at and imported into others.
+        """The graph as it is now, to be looked at and imported into others.
+
+        Args:
+            from_version: None; parts of a definition are not offered.
+            add_shapes: whether nodes say the shapes of their outputs.
+
+        Raises:
+            NotImplementedError: a version is given.
 
         Source: `tf.Graph.as_graph_def`.
         """
-        return GraphDef(self)
+        if from_version is not None:
+            raise NotImplementedError("a definition has the whole graph: leave from_version out.")
+        return GraphDef(self, add_shapes=add_shapes)
 
     def __copy__(self) -> Graph:
         return copy_graph(self, own=True)

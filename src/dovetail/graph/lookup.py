@@ -11,6 +11,7 @@ from dovetail.core.errors import describe
 from dovetail.core.op import Op
 from dovetail.graph.base import GraphBase
 from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.variable_operation import VariableOperation
 
 if TYPE_CHECKING:
     from dovetail.core.variable import Variable
@@ -22,23 +23,28 @@ class Lookup(GraphBase):
     def __init__(self, name: str = "graph", outer: Any = None) -> None:
         super().__init__(name, outer)
         self._collections: dict[Any, list[Any]] = {}
+        self._variable_operations: dict[str, VariableOperation] = {}
 
     # by name
 
-    def get_operation(self, name: str) -> Operation:
-        """An operation by name.
+    def get_operation(self, name: str) -> Any:
+        """An operation by name, that of a variable too.
 
         Raises:
             KeyError: there is none; the message names close ones.
         """
+        if name in self._variable_operations:
+            return self._variable_operations[name]
         if name not in self._operations:
             close = get_close_matches(name, self._operations, 3)
             hint = f"; did you mean {' or '.join(close)}?" if close else ""
             raise KeyError(f"no operation {name!r} in {self.name!r}{hint}")
         return self._operations[name]
 
-    def get_tensor(self, name: str) -> GraphTensor:
+    def get_tensor(self, name: str) -> Any:
         """A tensor by name, as `dense_1/BiasAdd:0`; the number may be left out for the first output.
+
+        The name of a variable gives the variable.
 
         Raises:
             KeyError: there is none; the message names close ones.
@@ -56,7 +62,7 @@ class Lookup(GraphBase):
         """
         return self.operations
 
-    def get_operation_by_name(self, name: str) -> Operation:
+    def get_operation_by_name(self, name: str) -> Any:
         """An operation by name.
 
         Raises:
@@ -68,7 +74,7 @@ class Lookup(GraphBase):
         _check_name(name)
         return self.as_graph_element(name, allow_tensor=False)
 
-    def get_tensor_by_name(self, name: str) -> GraphTensor:
+    def get_tensor_by_name(self, name: str) -> Any:
         """A tensor by its whole name, as `dense_1/BiasAdd:0`.
 
         Raises:
@@ -103,7 +109,11 @@ class Lookup(GraphBase):
         """
         is_name = isinstance(obj, str)
         found = (self.get_tensor(obj) if ":" in obj else self.get_operation(obj)) if is_name else obj
-        if isinstance(found, GraphTensor) and allow_tensor:
+        its = getattr(found, "op", found)
+        if isinstance(its, VariableOperation) and (allow_operation if its is found else allow_tensor):
+            if its.graph is not self:
+                raise ValueError(f"{its!r} belongs to {self.in_contrast(its.graph)}.")
+        elif isinstance(found, GraphTensor) and allow_tensor:
             self.check_tensor(found)
         elif isinstance(found, Operation) and allow_operation:
             self._check_member(found)
@@ -200,6 +210,10 @@ class Lookup(GraphBase):
         Source: `tf.Graph.get_all_collection_keys`.
         """
         return [name for name, values in self._collections.items() if values]
+
+    def add_variable_operation(self, operation: VariableOperation) -> None:
+        """Lets a variable and its operation be found by name."""
+        self._variable_operations[operation.name] = operation
 
     def add_variable(self, variable: Variable) -> None:
         """Puts a variable that was made of a tensor of this graph into the collections of variables."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dovetail.core.device_spec import written
+from dovetail.core.variable import Variable
+from dovetail.graph.type_attributes import type_attributes
 
 if TYPE_CHECKING:
     from dovetail.graph.operation import Operation
@@ -19,9 +21,10 @@ class NodeDef:
 
     Attributes:
         name, op: its name and type.
-        input: names of what it takes: `x` for a first output, `x:1` for a second, `^x` for a control input.
+        input: names of what it takes: a variable, `x` for a first output, `x:1` for a second, `^x` for a control input.
         device: where it is to be computed, as "/device:GPU:0"; empty where the plan chooses.
-        attr: its static arguments by name; `_gradient_op_type` is the name of a gradient that an override map gives it.
+        attr: its static arguments by name, and those of `type_attributes`; `_gradient_op_type` is the name of a
+            gradient that an override map gives it, and other names with an underscore are what `_set_attr` noted.
 
     Source: `tf.compat.v1.NodeDef`.
 
@@ -33,6 +36,8 @@ class NodeDef:
         input: "x"
         attr { key: "axis" value: 1 }
         attr { key: "keepdims" value: False }
+        attr { key: "T" value: 'float32' }
+        attr { key: "Tidx" value: 'int32' }
     """
 
     name: str
@@ -56,8 +61,16 @@ def _text(value: Any) -> str:
 
 def node_def_of(operation: Operation) -> NodeDef:
     """An operation as plain data."""
-    inputs = [t.op.name if t.index == 0 else t.name for t in operation.inputs]
+    static = operation.attrs.items()
+    inputs = [value.op_name for _, value in static if isinstance(value, Variable)]
+    inputs += [t.op.name if t.index == 0 else t.name for t in operation.inputs]
     inputs += [f"^{other.name}" for other in operation.control_inputs]
-    named = operation.overrides.get(operation.type)
-    attrs = {**operation.attrs, **({} if named is None else {"_gradient_op_type": named})}
+    attrs = {name: value for name, value in static if not isinstance(value, Variable)} | attributes(operation)
     return NodeDef(operation.name, operation.type, inputs, written(operation.device), attrs)
+
+
+def attributes(operation: Operation) -> dict[str, Any]:
+    """The attributes of an operation that are no static arguments."""
+    named = operation.overrides.get(operation.type)
+    override = {} if named is None else {"_gradient_op_type": named}
+    return {**type_attributes(operation), **operation.notes, **override}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.core.device_spec import DeviceSpec, is_wish
@@ -14,7 +15,7 @@ from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import Operators
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.graph.journal import note
-from dovetail.graph.node_def import NodeDef, node_def_of
+from dovetail.graph.node_def import NodeDef, attributes, node_def_of
 from dovetail.graph.order import NOWHERE, position
 from dovetail.graph.tensorflow_operation import TensorFlowOperation
 from dovetail.ops.control.plumbing import HOST_CALLS, KEPT
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 Pin: TypeAlias = tuple[str | None, str | None]
 NOT_PINNED: Pin = (None, None)
+NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 SINGLE = -1  # in Operation.layout: the parameter is one tensor
 _INSTEAD = {"Keras": "keras.Input for what Keras computes with, or K's functions in place of the layer"}
 
@@ -74,8 +76,8 @@ class GraphTensor(Operators):
         return TensorSpec(self.shape, self.dtype)
 
     @property
-    def device(self) -> str | None:
-        """The device of the operation that makes it; None where the plan chooses."""
+    def device(self) -> str:
+        """The device of the operation that makes it; empty where the plan chooses."""
         return self.op.device
 
     @property
@@ -210,10 +212,12 @@ class Operation(TensorFlowOperation):
         attrs: its static arguments by parameter name, in the form that `core.static_types` gives them; change them with
             `set_attr`.
         layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for what is in `attrs`.
-        engine, device: where it is to be computed: names, as "torch" and "gpu:0".  None, as at first, leaves it to the
-            plan, which computes the operation on its own engine.  A device as TensorFlow writes it, "/device:GPU:0",
+        engine, device: where it is to be computed: names, as "torch" and "gpu:0".  None for the engine and "" for the
+            device, as at first, leave it to the plan, which computes the operation on its own engine.  A device as
+            TensorFlow writes it, "/device:GPU:0",
             is a wish: where there is none such, the plan computes it where it computes the others.
         gradient_function: a gradient of its own, as `custom_gradient` gives; None for that of its op.
+        notes: attributes that programs set by `_set_attr`, under names with an underscore, as "_class".
         overrides: op type → name of a registered gradient, for this operation and those that its body consists of.
         span: the operations with which a gradient computes it again; None where its results are kept.
         where: the user's line that made it.
@@ -221,8 +225,8 @@ class Operation(TensorFlowOperation):
 
     __slots__ = (
         "__weakref__", "_control_inputs", "_control_outputs", "_next", "_origin", "_pin", "_position", "_previous",
-        "attrs", "gradient_function", "graph", "inputs", "layout", "name", "op", "outputs", "overrides", "span",
-        "where",
+        "attrs", "gradient_function", "graph", "inputs", "layout", "name", "notes", "op", "outputs", "overrides",
+        "span", "where",
     )  # fmt: skip
 
     def __init__(
@@ -239,6 +243,7 @@ class Operation(TensorFlowOperation):
         self._control_outputs: dict[Operation, None] | None = None
         self._pin: Pin = NOT_PINNED
         self.gradient_function: Callable[..., Any] | None = None
+        self.notes: Mapping[str, Any] = NO_NOTES
         self.overrides: Mapping[str, str] = graph.gradient_overrides
         self.span: Span | None = None
         self.where = where
@@ -273,8 +278,8 @@ class Operation(TensorFlowOperation):
         self.pin = (name, self._pin[1])
 
     @property
-    def device(self) -> str | None:
-        return self._pin[1]
+    def device(self) -> str:
+        return self._pin[1] or ""
 
     @device.setter
     def device(self, name: str | None) -> None:
@@ -338,18 +343,27 @@ class Operation(TensorFlowOperation):
         return self.attrs[name]
 
     def get_attr(self, name: str) -> Any:
-        """A static argument by name.
+        """A static argument, a dtype under the name of TensorFlow's type attribute, or a note, by name.
 
         Raises:
             ValueError: the operation has none of this name.
 
         Source: `tf.Operation.get_attr`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> y = dt.ops.sum(dt.Graph().placeholder(dt.spec((2, 3)), "x"), axis=1)
+            >>> y.op.get_attr("T"), y.op.get_attr("axis")
+            ('float32', 1)
         """
-        if name not in self.attrs:
-            known = ", ".join(self.attrs) or "none"
-            problem = f"{self.name!r} has no attribute {name!r}. {did_you_mean(name, self.attrs)}There are: {known}."
+        if name in self.attrs:
+            return self.attrs[name]
+        attrs = {**self.attrs, **attributes(self)}
+        if name not in attrs:
+            known = ", ".join(attrs) or "none"
+            problem = f"{self.name!r} has no attribute {name!r}. {did_you_mean(name, attrs)}There are: {known}."
             raise op_error(ValueError, self.type, problem, where=self.where)
-        return self.attrs[name]
+        return attrs[name]
 
     @property
     def node_def(self) -> NodeDef:
@@ -442,7 +456,7 @@ class Operation(TensorFlowOperation):
 
     def take_after(self, other: Operation) -> None:
         """Hands on to it what another operation has besides what that computes."""
-        self._pin, self.overrides, self.span = other.pin, other.overrides, other.span
+        self._pin, self.notes, self.overrides, self.span = other.pin, other.notes, other.overrides, other.span
 
     def failure(self, error: Exception, engine: str) -> Exception:
         """The exception to raise where an engine failed to compute it; it names what the user wrote.

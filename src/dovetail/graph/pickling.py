@@ -28,7 +28,12 @@ def described(graph: Graph) -> tuple[Any, ...]:
     operations = [
         (
             (op.op, [at(t) for t in op.inputs], op.attrs, [t.spec for t in op.outputs], op.layout, op.name, op.where),
-            {"device": op.device, "engine": op.engine, "gradient_function": op.gradient_function},
+            {
+                "device": op.device,
+                "engine": op.engine,
+                "gradient_function": op.gradient_function,
+                "notes": dict(op.notes),
+            },
             dict(op.overrides),
             None if op.span is None else spans.setdefault(op.span, len(spans)),
             [numbers[other] for other in op.control_inputs],

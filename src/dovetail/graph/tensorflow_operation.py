@@ -8,6 +8,7 @@ from traceback import FrameSummary
 from typing import Any
 
 from dovetail.core.errors import describe, op_error
+from dovetail.graph.journal import note
 
 
 @dataclass
@@ -63,24 +64,58 @@ class TensorFlowOperation:
         return [] if self.where is None else [FrameSummary(os.fspath(self.where[0]), self.where[1], self.name)]
 
     def _set_attr(self: Any, name: str, value: Any) -> None:
-        """`set_attr` of a `tf.AttrValue`; "_gradient_op_type" names the gradient that the operation has.
+        """Give an attribute the value of a `tf.AttrValue`, or a value itself.
+
+        Args:
+            name: "_gradient_op_type" for the gradient that the operation has; another name with an underscore, as
+                "_class", for a note, which `get_attr` and `node_def` give again; else the name of a static argument.
 
         Raises:
             LookupError, TypeError, ValueError: as of `set_attr` and `override_gradients`.
         """
-        kind = value.WhichOneof("value") if hasattr(value, "WhichOneof") else None
-        if hasattr(value, "WhichOneof") and kind not in ("b", "i", "f", "s"):
-            problem = (
-                f"an attribute is a truth (b), a number (i or f) or a word (s), not {describe(value)}; use set_attr."
-            )
-            raise op_error(TypeError, self.type, problem, where=self.where)
-        content = value if kind is None else getattr(value, kind)
-        content = content.decode() if isinstance(content, bytes) else content
+        content = _content(self, value)
         if name == "_gradient_op_type":
-            self.graph.override_gradients({self.type: content}, within=[self])
+            self.graph.override_gradients({self.type: _word(content)}, within=[self])
+        elif name.startswith("_"):
+            _note(self, {**self.notes, name: content})
         else:
-            self.set_attr(name, content)
+            self.set_attr(name, _word(content))
+
+    def _clear_attr(self: Any, name: str) -> None:
+        """Take back what `_set_attr` noted."""
+        _note(self, {other: value for other, value in self.notes.items() if other != name})
+
+    def colocation_groups(self: Any) -> list[bytes]:
+        """The names of operations beside which it is computed, as the attribute "_class" says it; else its own name.
+
+        Source: `tf.Operation.colocation_groups`.
+        """
+        given = [name for name in self.notes.get("_class", ()) if name.startswith(b"loc:@")]
+        return given or [f"loc:@{self.name}".encode()]
 
     def _set_device(self: Any, device: Any) -> None:
         """`device = …`, of a string or a `tf.DeviceSpec`."""
         self.device = device.to_string() if hasattr(device, "to_string") else device
+
+
+def _content(operation: Any, value: Any) -> Any:
+    """The value of a `tf.AttrValue`, TensorFlow's or Dovetail's; any other value as it is."""
+    if not hasattr(value, "WhichOneof"):
+        return value
+    kind = value.WhichOneof("value")
+    if kind == "list":
+        return next((list(found) for found in (getattr(value.list, k, ()) for k in "sifb") if found), [])
+    if kind not in ("b", "i", "f", "s", "type"):
+        problem = f"an attribute is a truth (b), a number (i or f), a word (s), a type or a list, not {describe(value)}"
+        raise op_error(TypeError, operation.type, f"{problem}; use set_attr.", where=operation.where)
+    return getattr(value, kind)
+
+
+def _word(content: Any) -> Any:
+    return content.decode() if isinstance(content, bytes) else content
+
+
+def _note(operation: Any, notes: dict[str, Any]) -> None:
+    operation.graph.check_changeable()
+    before, operation.notes = operation.notes, notes
+    note(lambda: setattr(operation, "notes", before))

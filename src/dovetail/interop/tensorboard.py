@@ -83,16 +83,14 @@ class _Writer:
         definition = op.node_def
         states = [names[value] for value in op.attrs.values() if _is_state(value)]
         node.name, node.op, node.device = definition.name, definition.op, definition.device
-        node.input.extend([*states, *definition.input])
+        node.input.extend([*states, *definition.input[len(states) :]])
         for output in op.outputs:
             self.set_shape(node.attr["_output_shapes"].list.shape.add(), output.shape)
         for name, value in definition.attr.items():
             if isinstance(value, Graph):
                 node.attr[name].func.name = self.body(value, f"{op.name}_{name}".replace("/", "_"))
-            elif not _is_state(value) and value is not None:
+            elif value is not None:
                 self.set(node.attr[name], value)
-        if op.outputs:
-            self.set(node.attr["T"], op.outputs[0].dtype)
 
     def body(self, graph: Graph, name: str) -> str:
         """Adds a body as a function; its name."""

@@ -57,7 +57,7 @@ def place_of(operation: Operation, home: Place) -> Place:
     if operation.pin == NOT_PINNED:
         return around
     engine = around.engine if operation.engine is None else _pinned_to(operation)
-    device = None if operation.device is None else _device(operation, engine)
+    device = _device(operation, engine) if operation.device else None
     if device is not None:
         return Place(engine, device if engine.has_devices else None)
     if engine is around.engine:
@@ -128,7 +128,7 @@ def is_pinned(graph: Graph) -> bool:
 
 def has_pinned_devices(graph: Graph) -> bool:
     """Whether an operation of a graph, or of one inside of it, is pinned to a device."""
-    return any(op.device is not None for part in (graph, *graph.subgraphs()) for op in part.operations)
+    return any(op.device for part in (graph, *graph.subgraphs()) for op in part.operations)
 
 
 def pin_host_calls(graph: Graph, home: Place) -> None:

@@ -19,6 +19,7 @@ from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.session_graph import open_default_graph
 from dovetail.graph.trace import current_graph
+from dovetail.graph.variable_operation import VariableOperation
 from dovetail.plan.cut_program import CutProgram
 from dovetail.plan.feeds import flat_feeds
 from dovetail.plan.session_values import SessionValues
@@ -128,7 +129,7 @@ class Session:
 
     def _fetched(self, x: Any) -> Any:
         """A leaf of the fetches, as a tensor or operation of the graph, a variable or a Tensor."""
-        if isinstance(x, (str, GraphTensor, Operation)):
+        if isinstance(x, (str, GraphTensor, Operation, VariableOperation)):
             return self._element(x)
         return self._held(x, "can be computed")
 

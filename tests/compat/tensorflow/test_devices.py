@@ -109,7 +109,7 @@ def test_a_scope_holds_in_the_graph_that_is_opened_inside_of_it():
         assert (x + 1.0).op.device == "/device:GPU:0"
         with tf.device("/cpu:1"):
             assert (x + 1.0).op.device == "/device:CPU:1"
-    assert (x + 1.0).op.device is None
+    assert (x + 1.0).op.device == ""
 
 
 def test_outside_of_graphs_a_device_is_accepted(engine):

@@ -31,21 +31,36 @@ class AttrValue:
     """The value of an attribute, as `operation._set_attr` takes it.
 
     Args:
-        b, i, f, s: a truth, an int, a float or a word, one of which is given.
+        b, i, f, s, type, list: a truth, an int, a float, a word, a dtype or a `ListValue`, one of which is given.
 
     Source: `tf.compat.v1.AttrValue`.
     """
 
+    class ListValue:
+        """Several values of one kind.
+
+        Args:
+            b, i, f, s: truths, ints, floats or words, one of which is given.
+
+        Source: `tf.compat.v1.AttrValue.ListValue`.
+        """
+
+        def __init__(self, **given: Any) -> None:
+            _set_one(self, "tf.AttrValue.ListValue", given, ("b", "i", "f", "s"))
+
     def __init__(self, **given: Any) -> None:
-        if len(given) != 1 or not given.keys() <= set("bifs"):
-            raise op_error(
-                TypeError, "tf.AttrValue", f"it takes one of b, i, f and s, not {', '.join(given) or 'none'}."
-            )
-        vars(self).update(given)
+        _set_one(self, "tf.AttrValue", given, ("b", "i", "f", "s", "type", "list"))
 
     def WhichOneof(self, field: str) -> str:
         """Which of its fields is set, as protocol buffers say it."""
         return next(iter(vars(self)))
+
+
+def _set_one(made: Any, title: str, given: dict[str, Any], known: Sequence[str]) -> None:
+    if len(given) != 1 or not given.keys() <= set(known):
+        problem = f"it takes one of {', '.join(known)}, not {', '.join(given) or 'none'}."
+        raise op_error(TypeError, title, problem)
+    vars(made).update(given)
 
 
 value("AttrValue", AttrValue, "v1")

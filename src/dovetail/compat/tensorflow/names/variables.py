@@ -13,7 +13,6 @@ from dovetail.compat.tensorflow.names.core import Kind, nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys
 from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice
 from dovetail.compat.tensorflow.table import function, value
-from dovetail.core.device_spec import written
 from dovetail.core.errors import op_error
 from dovetail.core.recording import not_building
 from dovetail.core.scopes import Scoped
@@ -24,38 +23,29 @@ from dovetail.core.variable import Variable as DovetailVariable
 from dovetail.graph import variables
 from dovetail.graph.naming import check_name
 from dovetail.graph.operation import GraphTensor
+from dovetail.graph.variable_operation import VariableOperation
 from dovetail.ops.shapes.shape import dims_of
 from dovetail.plan.session_variable import SessionVariable
 
 
-class _VariableOp:
-    """What makes a variable, as far as programs ask for it."""
-
-    def __init__(self, variable: Any) -> None:
-        self.name, self.type, self.graph = variable.op_name, "VarHandleOp", variable.graph
-        self.outputs = [variable]
-        self.device: str | None = None
-
-    def record_device(self, name: str | None) -> None:
-        """As of an operation."""
-        self.device = name
-
-
 class _Names(DovetailVariable):
-    """The names and methods of TensorFlow's variables."""
+    """The names and methods of TensorFlow's variables.
+
+    Attributes:
+        graph: the graph of its session; None where values are computed.
+        op: its operation, as far as programs ask for it.
+    """
 
     symbolic = True
     graph: Any = None
 
+    def _begin(self, *args: Any, **kwargs: Any) -> None:
+        super()._begin(*args, **kwargs)
+        self.op = VariableOperation(self)
+
     @property
     def op_name(self) -> str:
         return self.name.removesuffix(":0")
-
-    @property
-    def op(self) -> Any:
-        found = _VariableOp(self)
-        found.device = self.device
-        return found
 
     def value(self) -> Any:  # a property in Dovetail, a method in TensorFlow
         """The value, as a tensor."""
@@ -149,15 +139,14 @@ class TFGraphVariable(_Names, SessionVariable):
         return self.session_graph
 
     def place(self, graph: Any) -> None:
-        """Notes the device that the scopes of a graph say."""
-        handle = _VariableOp(self)
-        graph.put_in_scope(handle)
-        self._asked = handle.device
+        """Notes the device that the scopes of a graph say, and lets its session graph find the operation by name."""
+        graph.put_in_scope(self.op)
+        graph.outermost.add_variable_operation(self.op)
 
     @property
     def device(self) -> str:
         """The device that `tf.device` said when it was made."""
-        return written(self._asked)
+        return self.op.device
 
     @property
     def initializer(self) -> Any:
@@ -187,6 +176,10 @@ class TFGraphVariable(_Names, SessionVariable):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_initializer": None}
+
+    def adopted(self, graph: Any) -> None:
+        super().adopted(graph)
+        graph.add_variable_operation(self.op)
 
 
 register(TFVariable, STATE)

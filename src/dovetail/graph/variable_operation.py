@@ -1,0 +1,112 @@
+"""Variable operations: the operation that makes a variable in TensorFlow's graphs, as programs ask for it."""
+
+from __future__ import annotations
+
+import os
+from traceback import FrameSummary
+from typing import Any
+
+from dovetail.core.device_spec import written
+from dovetail.core.errors import did_you_mean, op_error, user_line
+from dovetail.core.variable import Variable
+from dovetail.graph.node_def import NodeDef
+from dovetail.graph.tensorflow_operation import OpDef
+
+
+def variable_node(variable: Variable, device: str = "") -> NodeDef:
+    """The node definition of a variable, with the attributes that resource variables have in TensorFlow."""
+    name = variable.op_name
+    attrs = {
+        "_class": [f"loc:@{name}".encode()],
+        "allowed_devices": [],
+        "container": "",
+        "debug_name": f"{name}/",
+        "dtype": variable.dtype,
+        "shape": variable.shape,
+        "shared_name": name,
+    }
+    return NodeDef(name, VariableOperation.type, [], device, attrs)
+
+
+class VariableOperation:
+    """The operation of a variable; it computes nothing, since variables are outside of graphs.
+
+    It is of the type that resource variables have in TensorFlow.
+
+    Attributes:
+        outputs: the variable itself, where TensorFlow has a handle.
+        inputs, control_inputs: none.
+
+    Source: the `op` of `tf.compat.v1.Variable`.
+
+    Example:
+        >>> import dovetail.compat.tensorflow.compat.v1 as tf
+        >>> with tf.Graph().as_default():
+        ...     op = tf.get_variable("v", [2, 3]).op
+        >>> op.name, op.type, op.get_attr("dtype"), op.run()
+        ('v', 'VarHandleOp', 'float32', None)
+    """
+
+    type = "VarHandleOp"
+    inputs: tuple[Any, ...] = ()
+    control_inputs: tuple[Any, ...] = ()
+
+    def __init__(self, variable: Any) -> None:
+        self.outputs = [variable]
+        self.name = variable.op_name
+        self._device: str | None = None
+        self.where = user_line()
+
+    @property
+    def graph(self) -> Any:
+        return self.outputs[0].graph
+
+    @property
+    def device(self) -> str:
+        """The device that `tf.device` said when the variable was made; empty if none."""
+        return written(self._device)
+
+    def record_device(self, name: str | None) -> None:
+        """Note a device, as `Operation.record_device` does."""
+        self._device = name
+
+    def values(self) -> tuple[Any, ...]:
+        """The variable, in a tuple."""
+        return tuple(self.outputs)
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Do nothing."""
+
+    @property
+    def node_def(self) -> NodeDef:
+        """The operation as plain data."""
+        return variable_node(self.outputs[0], self.device)
+
+    def get_attr(self, name: str) -> Any:
+        """An attribute by name: the dtype, the shape, names.
+
+        Raises:
+            ValueError: there is none of this name.
+        """
+        attrs = self.node_def.attr
+        if name not in attrs:
+            problem = f"{self.name!r} has no attribute {name!r}. {did_you_mean(name, attrs)}There are: "
+            raise op_error(ValueError, self.type, f"{problem}{', '.join(attrs)}.", where=self.where)
+        return attrs[name]
+
+    def colocation_groups(self) -> list[bytes]:
+        """The operations beside which it is computed: itself."""
+        return [f"loc:@{self.name}".encode()]
+
+    @property
+    def op_def(self) -> OpDef:
+        """The definition of its op."""
+        return OpDef(self.type, [], list(self.node_def.attr))
+
+    @property
+    def traceback(self) -> list[FrameSummary]:
+        """The user's line that made the variable, as a list of frames."""
+        return [] if self.where is None else [FrameSummary(os.fspath(self.where[0]), self.where[1], self.name)]
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name} {self.type}>"
