@@ -12,8 +12,11 @@ from dovetail.compat.tensorflow.names.tensor_array import TensorArray
 from dovetail.compat.tensorflow.table import absent, function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
+from dovetail.core.structure import flatten, unflatten
 from dovetail.core.value_kinds import is_recorded
 from dovetail.graph import trace
+from dovetail.graph.ir import Operation
+from dovetail.graph.variable_operation import VariableOperation
 
 # -- branches ---------------------------------------------------------------------------------------------------------
 
@@ -26,7 +29,28 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
     """
     if not callable(true_fn) or not callable(false_fn):
         raise op_error(TypeError, "tf.cond", "true_fn and false_fn must be functions without arguments.")
-    return ops.cond(pred, graph_mode.body(true_fn), graph_mode.body(false_fn))
+    return ops.cond(pred, _of_tensors(true_fn, pred), _of_tensors(false_fn, pred))
+
+
+def _of_tensors(branch: Callable[[], Any], pred: Any) -> Callable[[], Any]:
+    """A branch whose results are tensors: an operation among them gives the condition, once it has run."""
+
+    def run() -> Any:
+        leaves, structure = flatten(branch())
+        return unflatten(structure, [_after(x, pred) if isinstance(x, _OPERATIONS) else x for x in leaves])
+
+    return graph_mode.body(run)
+
+
+_OPERATIONS = (Operation, VariableOperation)
+
+
+def _after(operation: Any, pred: Any) -> Any:
+    """The condition, as a tensor of an operation that waits for another."""
+    graph, waits = operation.graph, [operation] if isinstance(operation, Operation) else []
+    condition = pred if is_recorded(pred) else graph.constant(ops.convert(pred).numpy())
+    with graph.control_dependencies(waits):
+        return ops.identity(condition)
 
 
 @function("cond", "v1", scope=True)
@@ -69,7 +93,8 @@ def case(
         if not left:
             return default()
         (condition, function), *others = left
-        return ops.cond(condition, graph_mode.body(function), graph_mode.body(lambda: chosen(others)))
+        branches = function, lambda: chosen(others)
+        return ops.cond(condition, *(_of_tensors(branch, condition) for branch in branches))
 
     return _unpacked(chosen(pairs), strict)
 
