@@ -359,6 +359,19 @@ class GraphBase(Pins):
                 self._use_name(self._name_key(found), 0)
         return found
 
+    def name_new(self, operation: Operation, name: str) -> None:
+        """Gives an operation, which nothing can have run yet, another whole name if no operation has that."""
+        before = operation.name
+        if name not in self._operations:
+            self._call(operation, name)
+            if scopes().undo is not None:
+                note(lambda: self._call(operation, before))
+
+    def _call(self, operation: Operation, name: str) -> None:
+        del self._operations[operation.name]
+        operation.name = name
+        self._operations[name] = operation
+
     def _name_key(self, name: str) -> str:
         """What two names have in common of which one gets a number."""
         return name.lower() if self.ignores_case else name

@@ -15,6 +15,7 @@ from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.graph import variables
 from dovetail.graph.device_scopes import DeviceScopes
+from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.session_graph import SessionGraph, open_default_graph
 from dovetail.graph.trace import current_graph
 
@@ -150,20 +151,38 @@ def inside(graph: Any) -> Iterator[Any]:
 
 
 def recorded(result: Any, name: str) -> Any:
-    """A structure of results, in graph mode with constants of the graph for the values among them."""
+    """A structure of results, in graph mode with constants of the graph for the values among them.
+
+    Args:
+        name: the name of constants; with a slash at its end, the whole name of a single one, or the scope of several.
+    """
     recording_graph = graph()
     if recording_graph is None:
         return result
 
-    def constant(value: Tensor) -> Any:
+    def constant(value: Tensor, name: str | None) -> Any:
         return recording_graph.constant(value.numpy(), name, recording_graph.control)
 
     if type(result) is Tensor:
-        return constant(result)
+        return constant(result, name)
     if isinstance(result, (tuple, list)):
         leaves, structure = flatten(result)
         if any(type(leaf) is Tensor for leaf in leaves):
-            return unflatten(structure, [constant(v) if type(v) is Tensor else v for v in leaves])
+            one = None if name.endswith("/") else name
+            return unflatten(structure, [constant(v, one) if type(v) is Tensor else v for v in leaves])
+    return result
+
+
+def named(result: Any, scope: str) -> Any:
+    """The results of a function, whose operation has the name of the scope that the function was called in.
+
+    An operation that was there before, or is of another scope, keeps its name.
+    """
+    leaves = [result] if isinstance(result, (GraphTensor, Operation)) else flatten(result)[0]
+    operations = {leaf if isinstance(leaf, Operation) else getattr(leaf, "op", None) for leaf in leaves}
+    operation = operations.pop() if len(operations) == 1 else None
+    if scope and isinstance(operation, Operation) and operation.name.startswith(scope):
+        operation.graph.name_new(operation, scope.rstrip("/"))
     return result
 
 

@@ -97,19 +97,28 @@ def function(
     return decorate
 
 
-def row(names: str, target: Callable[..., Any], parameters: str, v1: str = "+", *, alike: bool = False) -> None:
+def row(
+    names: str,
+    target: Callable[..., Any],
+    parameters: str,
+    v1: str = "+",
+    *,
+    alike: bool = False,
+    scope: bool | None = None,
+) -> None:
     """Adds one of Dovetail's functions, in TensorFlow's words.
 
     Args:
         names: with spaces between; errors begin with the first.
         target: the function.
         parameters: TensorFlow's, in order and with spaces between, each with a colon and Dovetail's where that has
-            another name, or "unused"; "name" goes without saying, as the last.
+            another name; "name" goes without saying, as the last.
         v1: the parameters in TensorFlow 1, "name" among them; behind a plus only those that come behind the others.
         alike: whether arrays and lists among the arguments take the dtype of the tensors beside them.
+        scope: as of `function`; if not given, whether the function takes no name.
     """
     old = f"{parameters} name {v1[1:]}" if v1.startswith("+") else v1
-    title, scope = names.split()[0], not _takes_name(target)
+    title, scope = names.split()[0], not _takes_name(target) if scope is None else scope
     default_name = target.name if isinstance(target, Op) else None
     value(names, told(title, _renamed(target, f"{parameters} name", alike), scope, default_name), "v2")
     value(names, told(title, _renamed(target, old, alike), scope, default_name), "v1")
@@ -174,12 +183,11 @@ def told(title: str, function: Callable[..., Any], scope: bool, default_name: st
     def call(*args: Any, **kwargs: Any) -> Any:
         name = None if place is None else args[place] if place < len(args) else kwargs.get("name")
         try:
-            if scope and name is not None:
-                with graph_mode.name_scope(name):
-                    result = function(*args, **kwargs)
-            else:
+            if not scope or name is None:
+                return graph_mode.recorded(function(*args, **kwargs), name or default_name)
+            with graph_mode.name_scope(name) as whole:
                 result = function(*args, **kwargs)
-            return graph_mode.recorded(result, name or default_name)
+                return graph_mode.named(graph_mode.recorded(result, whole or name), whole)
         except CONVENTIONAL as error:
             tell(error, f"tf.{title}", lambda: describe_arguments(parameters, args, kwargs))
             if isinstance(error, IndexError) and hasattr(error, "dovetail"):

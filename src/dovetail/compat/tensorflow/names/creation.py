@@ -12,12 +12,12 @@ from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of
 
-row("fill", ops.full, "dims:shape value:fill_value")
+row("fill", ops.full, "dims:shape value:fill_value", scope=True)
 row("zeros_like", ops.zeros_like, "input:x dtype", v1="tensor:x dtype name")
 row("ones_like", ops.ones_like, "input:x dtype", v1="tensor:x dtype name")
 
 
-@function("zeros")
+@function("zeros", scope=True)
 def zeros(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Any:
     """A tensor of zeros.
 
@@ -26,7 +26,7 @@ def zeros(shape: Any, dtype: Any = "float32", name: str | None = None, layout: A
     return ops.zeros(shape, as_dtype(dtype))
 
 
-@function("ones")
+@function("ones", scope=True)
 def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: Any = None) -> Any:
     """A tensor of ones.
 
@@ -35,7 +35,7 @@ def ones(shape: Any, dtype: Any = "float32", name: str | None = None, layout: An
     return ops.ones(shape, as_dtype(dtype))
 
 
-@function("eye linalg.eye")
+@function("eye linalg.eye", scope=True)
 def eye(
     num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = "float32", name: str | None = None
 ) -> Any:
@@ -104,7 +104,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     return of_dtype(mask, dtype)
 
 
-@function("meshgrid")
+@function("meshgrid", scope=True)
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Any]:
     """The coordinates of a grid.
 

@@ -13,7 +13,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.table import absent, alike_values, function, value
 from dovetail.core.engine import array_text
-from dovetail.core.errors import op_error
+from dovetail.core.errors import describe, op_error
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import is_recorded, is_tensor
 from dovetail.graph import trace
@@ -44,7 +44,7 @@ value("OpError", Exception, "v1")
 # -- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _require(name: str, condition: Any, message: Any, data: Sequence[Any] = (), summarize: int | None = None) -> Any:
+def require(name: str, condition: Any, message: Any, data: Sequence[Any] = (), summarize: int | None = None) -> Any:
     """Refuses a condition that does not hold everywhere: now, or by an operation, whenever a graph is run.
 
     Args:
@@ -62,7 +62,7 @@ def _require(name: str, condition: Any, message: Any, data: Sequence[Any] = (), 
             given = [condition, tuple(values), f"tf.{name}: {text}", summarize or 3]
             return trace.record(OPS["Assert"], given).op
     if not bool(ops.all(condition)):
-        shown = " and ".join(array_text(np.asarray(ops.convert(x).numpy()), summarize or 3) for x in values)
+        shown = " and ".join(_text(x, summarize) for x in values)
         raise op_error(ValueError, f"tf.{name}", f"{text} {shown}.".replace(". .", "."))
     return None
 
@@ -70,27 +70,27 @@ def _require(name: str, condition: Any, message: Any, data: Sequence[Any] = (), 
 def _pair(name: str, compare: Callable[[Any, Any], Any]) -> None:
     names = f"debugging.{name} {name}"
 
-    @function(names, "v2")
+    @function(names, "v2", scope=True)
     def check(x: Any, y: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> Any:
-        return _require(names.split()[0], compare(*alike_values([x, y])), message, [x, y], summarize)
+        return require(names.split()[0], compare(*alike_values([x, y])), message, [x, y], summarize)
 
-    @function(names, "v1")
+    @function(names, "v1", scope=True)
     def check_v1(
         x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
     ) -> Any:
-        return _require(names.split()[0], compare(*alike_values([x, y])), message, data or [x, y], summarize)
+        return require(names.split()[0], compare(*alike_values([x, y])), message, data or [x, y], summarize)
 
 
 def _single(name: str, holds: Callable[[Any], Any]) -> None:
     names = f"debugging.{name} {name}"
 
-    @function(names, "v2")
+    @function(names, "v2", scope=True)
     def check(x: Any, message: Any = None, summarize: Any = None, name: str | None = None) -> Any:
-        return _require(names.split()[0], holds(x), message, [x], summarize)
+        return require(names.split()[0], holds(x), message, [x], summarize)
 
-    @function(names, "v1")
+    @function(names, "v1", scope=True)
     def check_v1(x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None) -> Any:
-        return _require(names.split()[0], holds(x), message, data or [x], summarize)
+        return require(names.split()[0], holds(x), message, data or [x], summarize)
 
 
 for _name, _compare in {
@@ -111,7 +111,7 @@ for _name, _holds in {
     _single(_name, _holds)
 
 
-@function("debugging.assert_near assert_near")
+@function("debugging.assert_near assert_near", scope=True)
 def assert_near(
     x: Any,
     y: Any,
@@ -130,27 +130,50 @@ def assert_near(
     eps = 10 * ops.convert(x).dtype.eps
     bound = ops.add(eps if atol is None else atol, ops.multiply(eps if rtol is None else rtol, ops.absolute(y)))
     holds = ops.less(ops.absolute(ops.subtract(x, y)), bound)
-    return _require("debugging.assert_near", holds, message, data or [x, y], summarize)
+    return require("debugging.assert_near", holds, message, data or [x, y], summarize)
 
 
-@function("debugging.assert_rank assert_rank")
-def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None, **options: Any) -> None:
-    """Refuses a tensor of another number of axes.
+@function("debugging.assert_rank assert_rank", "v2")
+def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
+    """Refuses a tensor of another number of axes, which is known.
 
     Source: `tf.debugging.assert_rank`.
     """
-    found = len(ops.convert(x).shape)
-    if found != int(rank):
-        raise op_error(ValueError, "tf.debugging.assert_rank", f"{message or ''} the rank is {found}, not {rank}.")
+    _check_rank(x, rank, message)
 
 
-@function("debugging.Assert Assert")
+@function("debugging.assert_rank assert_rank", "v1")
+def assert_rank_v1(
+    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+) -> None:
+    """`tf.debugging.assert_rank`, with other places of its arguments, and data for the error.
+
+    Source: `tf.compat.v1.assert_rank`.
+    """
+    _check_rank(x, rank, message, data or (), summarize)
+
+
+def _check_rank(x: Any, rank: Any, message: Any, data: Sequence[Any] = (), summarize: int | None = None) -> None:
+    shape = ops.convert(x).shape
+    if shape is None:
+        raise op_error(ValueError, "tf.debugging.assert_rank", "the rank is not known: say it with set_shape.")
+    if len(shape) != int(rank):
+        shown = [x if isinstance(x, str) else describe(x) if is_recorded(x) else _text(x, summarize) for x in data]
+        words = [message or "", f"the rank is {len(shape)}, not {rank}.", *shown]
+        raise op_error(ValueError, "tf.debugging.assert_rank", " ".join(filter(None, words)))
+
+
+def _text(x: Any, summarize: int | None) -> str:
+    return array_text(np.asarray(ops.convert(x).numpy()), summarize or 3)
+
+
+@function("debugging.Assert Assert", scope=True)
 def assert_(condition: Any, data: Any, summarize: Any = None, name: str | None = None) -> Any:
     """Refuses a condition that is false, now or whenever the graph is run; the error shows the data.
 
     Source: `tf.debugging.Assert`.
     """
-    return _require("debugging.Assert", condition, None, data, summarize)
+    return require("debugging.Assert", condition, None, data, summarize)
 
 
 @function("debugging.check_numerics check_numerics")
@@ -159,7 +182,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
 
     Source: `tf.debugging.check_numerics`.
     """
-    check = _require("debugging.check_numerics", ops.isfinite(tensor), f"{message} : Tensor had NaN or Inf values;")
+    check = require("debugging.check_numerics", ops.isfinite(tensor), f"{message} : Tensor had NaN or Inf values;")
     with nullcontext() if check is None else check.graph.control_dependencies([check]):
         return ops.identity(tensor, name=name)
 
@@ -174,7 +197,7 @@ def add_check_numerics_ops() -> Any:
     floats = [t for op in graph.operations for t in op.outputs if t.dtype.is_floating]
     with graph_mode.inside(graph):
         said = {t: f"{t.name} has NaN or Inf values;" for t in floats}
-        checks = [_require("add_check_numerics_ops", ops.isfinite(t), text) for t, text in said.items()]
+        checks = [require("add_check_numerics_ops", ops.isfinite(t), text) for t, text in said.items()]
         return graph.group(*checks, name="check_numerics")
 
 

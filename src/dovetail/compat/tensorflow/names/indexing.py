@@ -12,7 +12,7 @@ from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 
-def _gather(params: Any, indices: Any, axis: Any = None, batch_dims: int = 0, name: str | None = None) -> Any:
+def _gather(params: Any, indices: Any, axis: Any = None, batch_dims: int = 0) -> Any:
     if batch_dims < 0:
         batch_dims += len(static_shape(ops.convert(indices)))
     return ops.gather(params, indices, batch_dims if axis is None else int(axis), batch_dims)
@@ -81,7 +81,7 @@ def _gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None 
 row("gather_nd", _gather_nd, "params indices batch_dims", v1="params indices name batch_dims")
 
 
-def _boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Any:
+def _boolean_mask(tensor: Any, mask: Any, axis: Any = None) -> Any:
     return ops.boolean_mask(tensor, mask, 0 if axis is None else int(axis))
 
 
@@ -130,9 +130,7 @@ def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | N
     return ops.tensor_scatter_add(tensor, indices, ops.negative(updates))
 
 
-def _reverse_sequence(
-    input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None, name: str | None = None
-) -> Any:
+def _reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None) -> Any:
     x = ops.convert(input)
     axes = 0 if seq_axis is None else int(seq_axis), 0 if batch_axis is None else int(batch_axis)
     steps, batch = (normalize_axis(axis, len(static_shape(x))) for axis in axes)

@@ -116,8 +116,8 @@ row("linalg.inv matrix_inverse", _inverse, "input adjoint")
 row("linalg.det matrix_determinant", ops.det, "input:x")
 row("linalg.cholesky cholesky", ops.cholesky, "input:x")
 row("linalg.matrix_transpose matrix_transpose", ops.matrix_transpose, "a:x")
-row("linalg.adjoint", lambda matrix, name=None: _adjoint(matrix), "matrix")
-row("linalg.trace trace", lambda x, name=None: ops.trace(x, 0, -2, -1), "x")
+row("linalg.adjoint", lambda matrix: _adjoint(matrix), "matrix")
+row("linalg.trace trace", lambda x: ops.trace(x, 0, -2, -1), "x")
 row("linalg.pinv", ops.pinv, "a:x rcond")
 
 
@@ -192,7 +192,7 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Any:
     return ops.eigvalsh(tensor)
 
 
-def _solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
+def _solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
     matrix, rhs = alike_values([matrix, rhs])
     return ops.solve(_adjoint(matrix) if adjoint else matrix, rhs)
 
@@ -212,10 +212,15 @@ def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = 
 
 @function("linalg.lstsq matrix_solve_ls", scope=True)
 def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None) -> Any:
-    """What is nearest to solving equations, for matrices of full rank.
+    """What is nearest to solving equations.
+
+    Args:
+        fast: whether the matrices are of full rank; else the smallest solution is found, without `l2_regularizer`.
 
     Source: `tf.linalg.lstsq`.
     """
+    if not fast:
+        return ops.matmul(ops.pinv(matrix), rhs)
     rows, columns = ops.convert(matrix).shape[-2:]
     if rows is None or columns is None:
         raise op_error(ValueError, "tf.linalg.lstsq", "the shape of the matrices must be known.")

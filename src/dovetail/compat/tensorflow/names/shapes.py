@@ -48,7 +48,7 @@ row("shape", _shape, "input out_type", v1="input name out_type")
 row("size", _size, "input out_type", v1="input name out_type")
 
 
-@function("rank")
+@function("rank", scope=True)
 def rank(input: Any, name: str | None = None) -> Any:
     """The number of axes, as an integer tensor.
 

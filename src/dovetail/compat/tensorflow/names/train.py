@@ -10,7 +10,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.variables import named_variable
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.table import V1, function, told, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded
 from dovetail.core.variable import Variable
@@ -78,7 +78,7 @@ def _decay(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             return lambda: rate(*args, **kwargs)
 
         decayed.__doc__, decayed.__wrapped__ = rate.__doc__, rate  # type: ignore[attr-defined]
-        value(f"train.{name}", decayed, "v1")
+        value(f"train.{name}", told(f"train.{name}", decayed, scope=True), "v1")
         return decayed
 
     return decorate
@@ -173,7 +173,7 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: Any = None) -
     return ops.gather(ops.convert(list(values)), passed)
 
 
-value("train.piecewise_constant_decay", piecewise_constant, "v1")
+value("train.piecewise_constant_decay", V1["train.piecewise_constant"], "v1")
 
 # -- moving averages --------------------------------------------------------------------------------------------------
 
@@ -210,8 +210,8 @@ class ExponentialMovingAverage:
         graph = graph_mode.graph()
         if var_list is None:
             var_list = graph_mode.open_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)
-        with graph_mode.inside(graph), graph_mode.name_scope(self._name):
-            return group(*[self._average(variable) for variable in var_list], name=self._name)
+        with graph_mode.inside(graph), graph_mode.name_scope(self._name) as whole:
+            return group(*[self._average(variable) for variable in var_list], name=whole)
 
     def _average(self, value: Any) -> Any:
         average = self._averages.get(value)
