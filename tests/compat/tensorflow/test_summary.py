@@ -111,3 +111,43 @@ def test_what_is_computed_is_written_at_once(tmp_path, engine):
             tf.summary.histogram("spread", [1.0, 2.0])
     writer.close()
     assert [(step, tag) for step, tag, _ in events(tmp_path)] == [(3, "loss"), (3, "picture/image")]
+
+
+def merged(tf, scope):
+    """The tags of the summaries whose names begin like a scope."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        for place in ("net", "net/inner", "other"):
+            with tf.name_scope(place):
+                tf.summary.scalar("loss", tf.constant(1.0))
+        tf.summary.scalar("loss", tf.constant(2.0), family="kind")
+        node = tf.summary.merge_all(scope=scope)
+        written = None if node is None else session.run(node)
+    if not isinstance(written, bytes):
+        return None if written is None else [value.tag for value in written.value]
+    return [value.tag for value in real.compat.v1.Summary.FromString(written).value]
+
+
+@pytest.mark.parametrize("scope", [None, "net", "net/inner", "other", "kind", "nothing", ".*inner"])
+def test_summaries_of_a_scope_are_merged(scope, engine):
+    assert merged(tf.compat.v1, scope) == merged(real.compat.v1, scope)
+
+
+def test_names_of_summaries():
+    def named(tf):
+        with tf.Graph().as_default():
+            x = tf.constant(1.0)
+            first = [tf.summary.scalar("a loss", x), tf.summary.scalar("loss", x), tf.summary.scalar("loss", x)]
+            return [one.name for one in (*first, tf.summary.merge(first), tf.summary.merge(first, name="all"))]
+
+    assert named(tf.compat.v1) == named(real.compat.v1)
+
+
+def test_descriptions_and_buckets_are_written(tmp_path, engine):
+    with tf.summary.create_file_writer(str(tmp_path)).as_default():
+        tf.summary.scalar("loss", 1.0, step=0, description="how bad")
+        tf.summary.histogram("spread", [1.0, 2.0, 5.0], step=0, buckets=4, description="how wide")
+        tf.summary.histogram("flat", [1.0, 2.0], step=0)
+    found = {tag: value for _, tag, value in events(tmp_path)}
+    assert found["loss"].metadata.summary_description == "how bad"
+    assert (found["spread"].metadata.summary_description, len(found["spread"].histo.bucket)) == ("how wide", 4)
+    assert (found["flat"].metadata.summary_description, len(found["flat"].histo.bucket)) == ("", 30)

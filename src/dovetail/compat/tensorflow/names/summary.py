@@ -5,6 +5,7 @@ The files are written by TensorFlow's own writer, which is imported when the fir
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,9 +49,9 @@ def _scalar(tag: str, array: np.ndarray) -> list[dict[str, Any]]:
     return [{"tag": tag, "simple_value": float(array)}]
 
 
-def _histogram(tag: str, array: np.ndarray) -> list[dict[str, Any]]:
+def _histogram(tag: str, array: np.ndarray, buckets: int | None = None) -> list[dict[str, Any]]:
     numbers = array.astype("float64").reshape(-1)
-    counts, edges = np.histogram(numbers, bins=30) if numbers.size else (np.zeros(1), np.zeros(2))
+    counts, edges = np.histogram(numbers, bins=buckets or 30) if numbers.size else (np.zeros(1), np.zeros(2))
     histogram = _tensorflow().compat.v1.HistogramProto(
         min=float(numbers.min(initial=np.inf)),
         max=float(numbers.max(initial=-np.inf)),
@@ -98,11 +99,14 @@ def _proto(values: Sequence[dict[str, Any]]) -> Any:
 class SummaryNode:
     """What a session makes a summary of: tensors of a graph, and how each is written.
 
+    Attributes:
+        name: as that of a tensor, "layer/loss:0".
+
     Source: the tensors of strings that `tf.compat.v1.summary.scalar` gives.
     """
 
-    def __init__(self, parts: Sequence[tuple[Any, Callable[[np.ndarray], list[dict[str, Any]]]]]) -> None:
-        self.parts = list(parts)
+    def __init__(self, parts: Sequence[tuple[Any, Callable[[np.ndarray], list[dict[str, Any]]]]], name: str) -> None:
+        self.parts, self.name = list(parts), name
         self.graph = self.parts[0][0].graph
 
     @property
@@ -126,8 +130,10 @@ def _node(name: str, tensor: Any, write: Callable[..., Any], collections: Any, f
     with graph_mode.inside(graph):
         tensor = tensor if is_recorded(tensor) else graph.constant(ops.convert(tensor).numpy())
         tensor = ops.identity(tensor) if not hasattr(tensor, "op") or hasattr(tensor, "assign") else tensor
-    tag = f"{graph.scope}{name}" if family is None else f"{family}/{graph.scope}{name}"
-    node = SummaryNode([(tensor, lambda array: write(tag, array))])
+    clean = [re.sub(r"[^-/\w.]", "_", word).lstrip("/") for word in (family, name) if word is not None]
+    whole = graph.new_scope("/".join(clean)).rstrip("/")
+    tag = whole if family is None else f"{clean[0]}/{whole}"
+    node = SummaryNode([(tensor, lambda array: write(tag, array))], f"{whole}:0")
     for key in [GraphKeys.SUMMARIES] if collections is None else collections:
         graph.add_to_collection(key, node)
     return node
@@ -166,9 +172,12 @@ def merge(inputs: Sequence[SummaryNode], collections: Any = None, name: str | No
 
     Source: `tf.compat.v1.summary.merge`.
     """
-    node = SummaryNode([part for one in inputs for part in one.parts])
+    graph = graph_mode.open_graph()
+    last = "MergeSummary" if name is None else name.rpartition("/")[2]
+    whole = f"{graph.new_scope(name or 'Merge')}{last}:0"
+    node = SummaryNode([part for one in inputs for part in one.parts], whole)
     for key in collections or ():
-        graph_mode.open_graph().add_to_collection(key, node)
+        graph.add_to_collection(key, node)
     return node
 
 
@@ -176,10 +185,13 @@ def merge(inputs: Sequence[SummaryNode], collections: Any = None, name: str | No
 def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Any:
     """All summaries of the graph in one; None if there are none.
 
+    Args:
+        scope: a regular expression; then those with a name that begins like it.
+
     Source: `tf.compat.v1.summary.merge_all`.
     """
-    found = graph_mode.open_graph().get_collection(key)
-    return merge(found) if found else None
+    found = graph_mode.open_graph().get_collection(key, scope)
+    return merge(found, name=name) if found else None
 
 
 class FileWriter:
@@ -192,6 +204,9 @@ class FileWriter:
         flush_secs: so many seconds they wait.
         graph_def: the definition of a graph, in the place of `graph`.
         filename_suffix: what the name of the file ends with.
+
+    Raises:
+        NotImplementedError: a session is given, in which the writer would be an operation.
 
     Source: `tf.compat.v1.summary.FileWriter`.
     """
@@ -206,6 +221,9 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
+        if session is not None:
+            problem = "it writes at once, and not by operations: leave session out."
+            raise op_error(NotImplementedError, "tf.summary.FileWriter", problem)
         tensorflow = _tensorflow()
         with tensorflow.Graph().as_default():  # where TensorFlow lets it be made
             options = {"max_queue": max_queue, "flush_secs": flush_secs, "filename_suffix": filename_suffix}
@@ -313,15 +331,18 @@ def create_file_writer(
     return SummaryWriter(logdir, None, max_queue or 10, seconds, filename_suffix=filename_suffix)
 
 
-def _write(name: str, data: Any, step: Any, write: Callable[..., Any]) -> bool:
+def _write(name: str, data: Any, step: Any, description: str | None, write: Callable[..., Any]) -> bool:
     writers = _writers.get()
     if not writers:
         return False
     step = _step.get() if step is None else step
     if step is None:
         raise op_error(ValueError, "tf.summary", "it needs a step: step=, or tf.summary.experimental.set_step.")
-    array = np.asarray(ops.convert(data).numpy())
-    writers[-1].add_summary(_proto(write(name, array)), step)
+    values = write(name, np.asarray(ops.convert(data).numpy()))
+    if description is not None:
+        metadata = _tensorflow().compat.v1.SummaryMetadata(summary_description=description)
+        values = [{**one, "metadata": metadata} for one in values]
+    writers[-1].add_summary(_proto(values), step)
     return True
 
 
@@ -331,7 +352,7 @@ def scalar(name: str, data: Any, step: Any = None, description: Any = None) -> b
 
     Source: `tf.summary.scalar`.
     """
-    return _write(name, data, step, _scalar)
+    return _write(name, data, step, description, _scalar)
 
 
 @function("summary.histogram", "v2")
@@ -340,7 +361,7 @@ def histogram(name: str, data: Any, step: Any = None, buckets: Any = None, descr
 
     Source: `tf.summary.histogram`.
     """
-    return _write(name, data, step, _histogram)
+    return _write(name, data, step, description, lambda tag, array: _histogram(tag, array, buckets))
 
 
 @function("summary.image", "v2")
@@ -354,7 +375,7 @@ def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, descript
         pixels = array if array.dtype == np.uint8 else np.clip(array * 255.0, 0, 255).astype("uint8")
         return _image(tag, pixels, max_outputs)
 
-    return _write(name, data, step, write)
+    return _write(name, data, step, description, write)
 
 
 @function("summary.graph", "v2")
