@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from dovetail.compat import tensorflow as tf
+from dovetail.compat.tensorflow.names import kept_checkpoints
 
 v1 = tf.compat.v1
 
@@ -60,6 +59,78 @@ def test_what_does_not_fit_changes_nothing(tmp_path):
         v1.train.Saver()
 
 
+def test_each_session_saves_and_restores_its_own_values(tmp_path, engine):
+    prefix = str(tmp_path / "model")
+    with v1.Graph().as_default(), v1.Session() as one, v1.Session() as other:
+        v = v1.get_variable("v", initializer=[1.0, 2.0])
+        step, saver = v1.train.get_or_create_global_step(), v1.train.Saver()
+        v.load([3.0, 4.0], other)
+        step.load(7, other)
+        assert saver.save(other, prefix, global_step=step) == f"{prefix}-7"
+        saver.restore(one, f"{prefix}-7")
+        v.load([0.0, 0.0], other)
+        assert (one.run(v).tolist(), other.run(v).tolist()) == ([3.0, 4.0], [0.0, 0.0])
+
+
+def test_values_are_restored_in_another_shape_where_that_is_said(tmp_path, engine):
+    prefix = str(tmp_path / "model")
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.train.Saver([v1.get_variable("v", initializer=[1.0, 2.0, 3.0, 4.0])]).save(session, prefix)
+        square, six = v1.get_variable("square", [2, 2]), v1.get_variable("six", [6])
+        v1.train.Saver({"v": square}, reshape=True).restore(session, prefix)
+        assert session.run(square).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+        for variable, reshape in ((square, False), (six, True)):
+            with pytest.raises(ValueError, match=r"has the shape \(4,\)"):
+                v1.train.Saver({"v": variable}, reshape=reshape).restore(session, prefix)
+
+
+def test_a_saver_takes_its_variables_when_it_is_said(tmp_path):
+    with v1.Graph().as_default(), v1.Session() as session:
+        late, built = v1.train.Saver(defer_build=True, pad_step_number=True), v1.train.Saver(defer_build=True)
+        v1.get_variable("v", initializer=1.0)
+        built.build()
+        v1.get_variable("u", initializer=2.0)
+        paths = [
+            late.save(session, str(tmp_path / "late"), global_step=12),
+            built.save(session, str(tmp_path / "built")),
+        ]
+    assert [[name for name, _ in tf.train.list_variables(path)] for path in paths] == [["u", "v"], ["v"]]
+    assert paths[0] == str(tmp_path / "late-00000012")
+    with v1.Graph().as_default(), pytest.raises(ValueError, match="no variables to save"):
+        v1.train.Saver(defer_build=True).build()
+
+
+@pytest.mark.parametrize(("hours", "stay"), [(None, [4, 5]), (2.0, [2, 4, 5]), (1.0, [1, 2, 3, 4, 5]), (10.0, [4, 5])])
+def test_a_checkpoint_stays_each_time_the_hours_are_over(tmp_path, monkeypatch, hours, stay):
+    clock = [1000.0]
+    monkeypatch.setattr(kept_checkpoints.time, "time", lambda: clock[0])
+    with v1.Graph().as_default(), v1.Session() as session:
+        v1.get_variable("v", initializer=1.0)
+        given = {} if hours is None else {"keep_checkpoint_every_n_hours": hours}
+        saver = v1.train.Saver(max_to_keep=2, **given)
+        for i in range(1, 6):
+            clock[0] += 3600 + 60
+            saver.save(session, str(tmp_path / "model"), global_step=i)
+    assert sorted(int(path.stem.rpartition("-")[2]) for path in tmp_path.glob("model*")) == stay
+    assert [path.rpartition("-")[2] for path in saver.last_checkpoints] == ["4", "5"]
+
+
+def test_a_manager_waits_for_its_interval_and_makes_the_first_values(tmp_path):
+    step, made = tf.Variable(0), []
+    checkpoint = tf.train.Checkpoint(step=step)
+    manager = tf.train.CheckpointManager(
+        checkpoint, str(tmp_path), 3, step_counter=step, checkpoint_interval=2, init_fn=lambda: made.append(True)
+    )
+    assert (manager.restore_or_initialize(), made) == (None, [True])
+    saved = []
+    for _ in range(4):
+        saved.append(manager.save() is not None)
+        step.assign_add(1)
+    assert saved == [True, False, True, False]
+    assert manager.save(check_interval=False) is not None and len(manager.checkpoints) == 3
+    assert (manager.restore_or_initialize(), made) == (manager.latest_checkpoint, [True])
+
+
 def test_checkpoints_of_objects(tmp_path):
     class Net(tf.Module):
         def __init__(self):
@@ -88,8 +159,3 @@ def test_files(tmp_path):
     with v1.gfile.GFile(f"{path}/text", "w") as file:
         file.write("words")
     assert (tf.io.gfile.exists(f"{path}/text"), v1.gfile.Glob(f"{path}/*")) == (True, [f"{path}/text"])
-    with v1.Graph().as_default() as graph:
-        v1.placeholder(v1.float32, [2], name="x")
-        v1.square(graph.get_tensor_by_name("x:0"), name="y")
-        text = Path(tf.io.write_graph(graph, path, "graph.txt")).read_text()
-    assert 'name: "y"\nop: "Square"' in text

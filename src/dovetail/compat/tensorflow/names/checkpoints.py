@@ -1,4 +1,4 @@
-"""TensorFlow's names of saving: the values of variables in a file of NumPy's arrays, and files themselves.
+"""TensorFlow's names of saving: the values of variables in a file of NumPy's arrays.
 
 A checkpoint `model-7` is the file `model-7.npz`; a file `checkpoint` beside it says which ones there are, last one
 last.  Files are replaced as a whole, and hold no pickles.
@@ -6,11 +6,10 @@ last.  Files are replaced as a whole, and hold no pickles.
 
 from __future__ import annotations
 
-import glob
 import json
+import math
 import os
-import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import is_nested
 from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.kept_checkpoints import KeptCheckpoints
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
@@ -58,8 +58,11 @@ def _read(path: str) -> dict[str, np.ndarray]:
     return {name: a.view(as_dtype(own[name]).numpy) if name in own else a for name, a in found.items()}
 
 
-def _give(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str) -> None:
+def _give(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str, reshape: bool = False) -> None:
     """Gives variables the values of a checkpoint: all of them, or none.
+
+    Args:
+        reshape: whether a value may have another shape of as many elements.
 
     Raises:
         KeyError: one is not in the checkpoint.
@@ -68,13 +71,16 @@ def _give(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str
     for name, variable in values.items():
         if name not in arrays:
             raise KeyError(f"the checkpoint {path!r} has no variable {name!r}; it has {', '.join(sorted(arrays))}.")
+        if reshape and arrays[name].size == math.prod(variable.shape):
+            continue
         if tuple(arrays[name].shape) != tuple(variable.shape):
             problem = (
                 f"{name!r} has the shape {arrays[name].shape} in {path!r}, and the variable {tuple(variable.shape)}."
             )
             raise ValueError(problem)
     for name, variable in values.items():
-        variable.load(arrays[name]) if hasattr(variable, "load") else variable.assign(arrays[name])
+        array = arrays[name].reshape(variable.shape)
+        variable.load(array) if hasattr(variable, "load") else variable.assign(array)
 
 
 def _note(path: str, known: list[str], state_name: str = "checkpoint") -> None:
@@ -170,6 +176,19 @@ value("train.NewCheckpointReader train.load_checkpoint", CheckpointReader)
 class Saver:
     """Saves variables of a graph, and gives them their values back.
 
+    Args:
+        var_list: variables, or names → variables; all global ones of the graph, if not given.
+        reshape: whether a value may be restored in another shape of as many elements.
+        max_to_keep: how many checkpoints stay; None or 0 for all.
+        keep_checkpoint_every_n_hours: as of `KeptCheckpoints`.
+        defer_build: whether the saver takes the variables of the graph at `build`, or when it is first used.
+        allow_empty: whether there may be no variables.
+        pad_step_number: whether the step in a path has eight digits.
+
+    Raises:
+        NotImplementedError: a definition of a saver, or another builder of one, is given.
+        ValueError: there are no variables.
+
     Source: `tf.compat.v1.train.Saver`.
     """
 
@@ -186,21 +205,40 @@ class Saver:
         builder: Any = None,
         defer_build: bool = False,
         allow_empty: bool = False,
-        **options: Any,
+        write_version: Any = None,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
     ) -> None:
-        if var_list is None:
-            var_list = graph_mode.open_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
-        named = dict(var_list) if isinstance(var_list, Mapping) else {_name_of(v): v for v in var_list}
-        if not named and not allow_empty:
+        if saver_def is not None or builder is not None:
+            problem = "savers are made of variables: leave saver_def and builder out."
+            raise op_error(NotImplementedError, "tf.train.Saver", problem)
+        self._given, self._reshapes, self._may_be_empty = var_list, reshape, allow_empty
+        self._digits = 8 if pad_step_number else 0
+        self._kept = KeptCheckpoints(max_to_keep, keep_checkpoint_every_n_hours)
+        self._variables: dict[str, Any] | None = None
+        if not defer_build:
+            self.build()
+
+    def build(self) -> None:
+        """Takes the variables."""
+        given = self._given
+        if given is None:
+            given = graph_mode.open_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
+        named = dict(given) if isinstance(given, Mapping) else {_name_of(v): v for v in given}
+        if not named and not self._may_be_empty:
             raise op_error(ValueError, "tf.train.Saver", "there are no variables to save.")
         self._variables = named
-        self._keep = max_to_keep or 0
-        self._saved: list[str] = []
+
+    def _named(self) -> dict[str, Any]:
+        if self._variables is None:
+            self.build()
+        return self._variables or {}
 
     @property
     def last_checkpoints(self) -> list[str]:
         """The checkpoints that it wrote and that are there, last one last."""
-        return list(self._saved)
+        return list(self._kept.paths)
 
     def save(
         self,
@@ -211,21 +249,21 @@ class Saver:
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
         write_state: bool = True,
-        **options: Any,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
     ) -> str:
-        """Writes the values; the path of the checkpoint, with the step behind it if one is given."""
-        path = str(save_path) if global_step is None else f"{save_path}-{int(np.asarray(_known(global_step)))}"
+        """Writes the values of a session; the path of the checkpoint, with the step behind it if one is given."""
         with _in_session(sess):
-            _write(path, self._variables)
-        self._saved = [p for p in self._saved if p != path] + [path]
-        while self._keep and len(self._saved) > self._keep:
-            Path(f"{self._saved.pop(0)}.npz").unlink(missing_ok=True)
+            step = None if global_step is None else int(np.asarray(_known(global_step)))
+            path = str(save_path) if step is None else f"{save_path}-{step:0{self._digits}d}"
+            _write(path, self._named())
+        self._kept.add(path)
         if write_state:
-            _note(path, self._saved, latest_filename or "checkpoint")
+            _note(path, self._kept.paths, latest_filename or "checkpoint")
         return path
 
     def restore(self, sess: Any, save_path: str) -> None:
-        """Gives the variables the values of a checkpoint: all of them, or none.
+        """Gives the variables, in a session, the values of a checkpoint: all of them, or none.
 
         Raises:
             ValueError: there is no such checkpoint, or a shape is another one.
@@ -234,7 +272,7 @@ class Saver:
         if save_path is None or not Path(f"{save_path}.npz").is_file():
             raise op_error(ValueError, "tf.train.Saver.restore", f"there is no checkpoint {save_path!r}.")
         with _in_session(sess):
-            _give(self._variables, _read(str(save_path)), str(save_path))
+            _give(self._named(), _read(str(save_path)), str(save_path), self._reshapes)
 
 
 def _in_session(session: Any) -> AbstractContextManager[Any]:
@@ -328,6 +366,13 @@ value("train.Checkpoint", Checkpoint)
 class CheckpointManager:
     """Keeps the last checkpoints in a folder.
 
+    Args:
+        checkpoint, directory: the objects to save, and the folder.
+        max_to_keep, keep_checkpoint_every_n_hours: as of `KeptCheckpoints`.
+        checkpoint_name: the beginning of the files' names.
+        step_counter, checkpoint_interval: a variable, and by how much it must grow for `save` to write another one.
+        init_fn: called by `restore_or_initialize` where there is no checkpoint.
+
     Source: `tf.train.CheckpointManager`.
     """
 
@@ -338,76 +383,49 @@ class CheckpointManager:
         max_to_keep: int | None,
         keep_checkpoint_every_n_hours: Any = None,
         checkpoint_name: str = "ckpt",
-        **options: Any,
+        step_counter: Any = None,
+        checkpoint_interval: int | None = None,
+        init_fn: Callable[[], Any] | None = None,
     ) -> None:
-        self._checkpoint, self._directory, self._keep = checkpoint, str(directory), max_to_keep
+        self._checkpoint, self._directory, self._init = checkpoint, str(directory), init_fn
+        self._steps, self._interval = step_counter, checkpoint_interval
+        self._last_step: Any = None
         self._prefix = str(Path(directory) / checkpoint_name)
+        self._kept = KeptCheckpoints(max_to_keep, keep_checkpoint_every_n_hours)
         found = latest_checkpoint(self._directory)
-        self._paths = [] if found is None else [found]
+        self._kept.paths = [] if found is None else [found]
 
     @property
     def latest_checkpoint(self) -> str | None:
         """The last checkpoint."""
-        return self._paths[-1] if self._paths else None
+        return self._kept.paths[-1] if self._kept.paths else None
 
     @property
     def checkpoints(self) -> list[str]:
         """The checkpoints that are there, last one last."""
-        return list(self._paths)
+        return list(self._kept.paths)
 
-    def save(self, checkpoint_number: Any = None, **options: Any) -> str:
-        """Writes one more, and deletes the oldest if there are too many."""
-        last = int(self._paths[-1].rpartition("-")[2]) if self._paths else 0
+    def save(self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None) -> str | None:
+        """Writes one more, and deletes the oldest if there are too many; None if it is too early."""
+        step: Any = None if self._steps is None else int(_known(self._steps))
+        known = step is not None and self._last_step is not None
+        if check_interval and self._interval and known and step - self._last_step < self._interval:
+            return None
+        latest = self.latest_checkpoint
+        last = 0 if latest is None else int(latest.rpartition("-")[2])
         number = last + 1 if checkpoint_number is None else int(_known(checkpoint_number))
         path = self._checkpoint.write(f"{self._prefix}-{number}")
-        self._paths = [p for p in self._paths if p != path] + [path]
-        while self._keep and len(self._paths) > self._keep:
-            Path(f"{self._paths.pop(0)}.npz").unlink(missing_ok=True)
-        _note(path, self._paths)
+        self._kept.add(path)
+        self._last_step = step
+        _note(path, self._kept.paths)
         return path
 
     def restore_or_initialize(self) -> str | None:
-        """Gives the variables the values of the last checkpoint, if there is one."""
+        """Gives the variables the values of the last checkpoint, if there is one; else calls `init_fn`."""
+        if self.latest_checkpoint is None and self._init is not None:
+            self._init()
         self._checkpoint.restore(self.latest_checkpoint)
         return self.latest_checkpoint
 
 
 value("train.CheckpointManager", CheckpointManager)
-
-# -- files ------------------------------------------------------------------------------------------------------------
-
-
-def GFile(name: str, mode: str = "r") -> Any:
-    """A file of this machine.
-
-    Source: `tf.io.gfile.GFile`.
-    """
-    return open(name, mode)
-
-
-def _glob(pattern: Any) -> list[str]:
-    """The files that fit a pattern, or several."""
-    patterns = [pattern] if isinstance(pattern, str) else pattern
-    return [path for one in patterns for path in sorted(glob.glob(one))]
-
-
-def _remove(path: str) -> None:
-    """Deletes a file."""
-    os.remove(path)
-
-
-for _new, _old, _function in (
-    ("GFile", "GFile Open FastGFile", GFile),
-    ("exists", "Exists", os.path.exists),
-    ("isdir", "IsDirectory", os.path.isdir),
-    ("listdir", "ListDirectory", os.listdir),
-    ("makedirs", "MakeDirs", lambda path: os.makedirs(path, exist_ok=True)),
-    ("mkdir", "MkDir", os.mkdir),
-    ("glob", "Glob", _glob),
-    ("remove", "Remove", _remove),
-    ("rmtree", "DeleteRecursively", shutil.rmtree),
-    ("rename", "Rename", os.replace),
-    ("copy", "Copy", shutil.copyfile),
-):
-    value(f"io.gfile.{_new}", _function)
-    value(" ".join(f"gfile.{name}" for name in _old.split()), _function, "v1")

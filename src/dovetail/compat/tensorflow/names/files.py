@@ -1,0 +1,46 @@
+"""TensorFlow's names of files of this machine."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from typing import Any
+
+from dovetail.compat.tensorflow.table import value
+
+
+def GFile(name: str, mode: str = "r") -> Any:
+    """A file of this machine.
+
+    Source: `tf.io.gfile.GFile`.
+    """
+    return open(name, mode)
+
+
+def _glob(pattern: Any) -> list[str]:
+    """The files that fit a pattern, or several."""
+    patterns = [pattern] if isinstance(pattern, str) else pattern
+    return [path for one in patterns for path in sorted(glob.glob(one))]
+
+
+def _remove(path: str) -> None:
+    """Deletes a file."""
+    os.remove(path)
+
+
+for _new, _old, _function in (
+    ("GFile", "GFile Open FastGFile", GFile),
+    ("exists", "Exists", os.path.exists),
+    ("isdir", "IsDirectory", os.path.isdir),
+    ("listdir", "ListDirectory", os.listdir),
+    ("makedirs", "MakeDirs", lambda path: os.makedirs(path, exist_ok=True)),
+    ("mkdir", "MkDir", os.mkdir),
+    ("glob", "Glob", _glob),
+    ("remove", "Remove", _remove),
+    ("rmtree", "DeleteRecursively", shutil.rmtree),
+    ("rename", "Rename", os.replace),
+    ("copy", "Copy", shutil.copyfile),
+):
+    value(f"io.gfile.{_new}", _function)
+    value(" ".join(f"gfile.{name}" for name in _old.split()), _function, "v1")

@@ -1,0 +1,36 @@
+"""Kept checkpoints: the files that a saver wrote, and which of them it deletes again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+
+class KeptCheckpoints:
+    """The checkpoints of a saver, of which the oldest are deleted.
+
+    Args:
+        limit: how many are kept; 0 or None for all.
+        hours: each time this number of hours is over, one checkpoint stays for good.  None if all old ones are deleted.
+
+    Attributes:
+        paths: the checkpoints that count, the last one last.
+    """
+
+    def __init__(self, limit: int | None, hours: float | None) -> None:
+        self.paths: list[str] = []
+        self._made: dict[str, float] = {}
+        self._limit, self._seconds = limit, None if hours is None else hours * 3600
+        self._next = time.time() + (self._seconds or 0)
+
+    def add(self, path: str) -> None:
+        """Counts a checkpoint, and deletes the oldest if there are too many."""
+        self.paths = [known for known in self.paths if known != path] + [path]
+        self._made[path] = time.time()
+        while self._limit and len(self.paths) > self._limit:
+            oldest = self.paths.pop(0)
+            made = self._made.pop(oldest, 0.0)
+            if self._seconds is not None and made > self._next:
+                self._next += self._seconds
+            else:
+                Path(f"{oldest}.npz").unlink(missing_ok=True)
