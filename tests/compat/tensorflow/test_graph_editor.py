@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from dovetail.compat import tensorflow as tf
+from tests.libraries import Library, require
 
 v1 = tf.compat.v1
 ge = v1.contrib.graph_editor
@@ -114,6 +117,27 @@ def test_definitions_are_imported_and_frozen(graph, engine):
     assert [node.name for node in kept.node if node.op == "Identity"] == ["end"]
     with pytest.raises(TypeError, match="as_graph_def"):
         tf.import_graph_def(object())
+
+
+@pytest.mark.parametrize("given", ["graph", "definition"])
+def test_a_graph_is_written_as_the_text_of_a_protocol_buffer(tmp_path, given):
+    require("tensorflow", "it reads the text")
+    with v1.Graph().as_default() as graph:
+        x = v1.placeholder(v1.float32, [None, 2], name="x")
+        w = v1.get_variable("w", [2, 1], initializer=v1.ones_initializer())
+        y = v1.cond(v1.reduce_sum(x) > 0.0, lambda: v1.matmul(x, w), lambda: x[:, :1] * 0.5, name="y")
+        v1.square(y, name="square")
+    found = graph if given == "graph" else graph.as_graph_def()
+    path = tf.io.write_graph(found, str(tmp_path / "folder"), "graph.pbtxt")
+    definition = Library("tensorflow").compat.v1.GraphDef()
+    Library("google.protobuf.text_format").Parse(Path(path).read_text(), definition)
+    nodes = {node.name: node for node in definition.node}
+    assert (nodes["square"].op, list(nodes["square"].input), nodes["w"].op) == ("Square", [y.op.name], "VarHandleOp")
+    assert [size.size for size in nodes["x"].attr["_output_shapes"].list.shape[0].dim] == [-1, 2]
+    assert len(definition.library.function) == 2
+    with pytest.raises(NotImplementedError, match="say as_text=True"):
+        tf.io.write_graph(found, str(tmp_path / "folder"), "graph.pb", as_text=False)
+    assert [file.name for file in (tmp_path / "folder").iterdir()] == ["graph.pbtxt"]
 
 
 def test_gradients_are_overridden_while_a_definition_is_imported(graph):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +22,7 @@ from dovetail.graph.graph_def import GraphDef, import_definition
 from dovetail.graph.ir import Graph
 from dovetail.graph.node_def import NodeDef
 from dovetail.graph.tensorflow_operation import OpDef
+from dovetail.interop.tensorboard import graph_proto
 
 value("GraphDef", GraphDef)
 value("NodeDef", NodeDef)
@@ -139,8 +141,7 @@ def convert_variables_to_constants(
         if (variable_names_whitelist is None or v.op_name in variable_names_whitelist)
         and v.op_name not in (variable_names_blacklist or ())
     ]
-    with sess.as_default():
-        part.graph.freeze(chosen)
+    part.graph.freeze(chosen)
     return part
 
 
@@ -160,18 +161,31 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Sequence[str] 
 
 @function("io.write_graph train.write_graph")
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
-    """Writes a graph as text, for people.
+    """Write a graph as the text of TensorFlow's `GraphDef`, "graph.pbtxt", for people and viewers of graphs.
+
+    Operations and attributes have Dovetail's names, by which TensorFlow would not run them.
+
+    Args:
+        graph_or_graph_def: a graph or its definition.
+        logdir, name: the folder, which is made if need be, and the file.
+
+    Returns:
+        The path.
+
+    Raises:
+        ImportError: TensorFlow, which writes the text, is not installed.
+        NotImplementedError: bytes are asked for, by `as_text=False`.
 
     Source: `tf.io.write_graph`.
     """
     if not as_text:
         raise op_error(NotImplementedError, "tf.io.write_graph", "only text is written: say as_text=True.")
     found = graph_or_graph_def
-    definition = found.as_graph_def() if isinstance(found, Graph) else found
+    proto = graph_proto(found if isinstance(found, Graph) else found.graph)
     folder = Path(logdir)
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / name) as file:
-        file.write(f"{definition}\n".encode())
+        file.write(import_module("google.protobuf.text_format").MessageToString(proto).encode())
     return str(folder / name)
 
 
