@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,85 @@ def test_connecting(graph):
     assert run(graph, y) == [[8.0]]
 
 
+def names(operations):
+    return [op.name for op in operations]
+
+
+def test_uses_that_may_not_change_stay(graph):
+    h, y = graph.get_tensor_by_name("h:0"), graph.get_tensor_by_name("y:0")
+    other = v1.constant([[7.0]], name="other")
+    of_other, of_h = v1.add(other, 1.0, name="of_other"), v1.add(h, 1.0, name="of_h")
+    assert ge.swap_ts(h, other, can_modify=[y.op, of_other.op]) == 2
+    assert (y.op.inputs[0], of_other.op.inputs[0], of_h.op.inputs[0]) == (other, h, h)
+    assert ge.swap_ts(h, other, cannot_modify=[of_other.op]) == 2
+    assert (y.op.inputs[0], of_other.op.inputs[0], of_h.op.inputs[0]) == (h, h, other)
+    assert ge.swap_ts(h, other, can_modify=[]) == 0
+    assert ge.swap_ts(h, h) == ge.swap_ts([], []) == 0
+
+
+@pytest.mark.parametrize("disconnects", [False, True])
+def test_what_took_the_outputs_of_a_view_before_it_is_connected(graph, disconnects):
+    first = v1.identity(v1.constant([[4.0]]), name="first")
+    after = v1.add(first, 1.0, name="after")
+    ge.connect(ge.sgv(first.op), ge.sgv(graph.get_operation_by_name("h")), disconnect_first=disconnects)
+    assert after.op.inputs[0].op.type == ("Placeholder" if disconnects else "Identity")
+    assert graph.get_operation_by_name("h").inputs[0] is first
+
+
+@pytest.mark.parametrize(
+    ("given", "waits"),
+    [
+        ({}, (True, True)),
+        ({"control_inputs": True}, (False, True)),
+        ({"control_outputs": ge.ControlOutputs}, (True, False)),
+        ({"control_ios": ge.ControlOutputs}, (False, False)),
+    ],
+)
+def test_detached_views_wait_for_others_unless_said_otherwise(graph, given, waits):
+    before, after = (v1.no_op(name=name) for name in ("before", "after"))
+    h = graph.get_operation_by_name("h")
+    h.add_control_input(before)
+    after.add_control_input(h)
+    assert names(ge.ControlOutputs(graph).get(h)) == ["after"]
+    ge.detach(ge.sgv(h), **{key: kind(graph) if callable(kind) else kind for key, kind in given.items()})
+    assert (before in h.control_inputs, h in after.control_inputs) == waits
+
+
+def test_what_is_no_control_outputs_is_refused(graph):
+    view, outputs = ge.sgv(graph.get_operation_by_name("h")), ge.ControlOutputs(graph)
+    before = [(op.name, list(op.inputs)) for op in graph.get_operations()]
+    with pytest.raises(TypeError, match=r"takes tf\.contrib\.graph_editor\.ControlOutputs\(graph\), not True"):
+        ge.detach(view, control_outputs=True)
+    with pytest.raises(ValueError, match="leave control_outputs out"):
+        ge.detach(view, control_outputs=outputs, control_ios=outputs)
+    assert [(op.name, list(op.inputs)) for op in graph.get_operations()] == before
+    assert outputs.update().get_all() == {}
+
+
+def test_copies_are_in_the_scope_that_is_said(graph):
+    h, y = (graph.get_operation_by_name(name) for name in ("h", "y"))
+    copied = lambda **given: ge.copy_with_input_replacements(ge.sgv(h), {}, **given)[0].ops[0].name  # noqa: E731
+    assert [copied(dst_scope="to"), copied(dst_scope="to"), copied(dst_scope="to", reuse_dst_scope=True)] == [
+        "to/h", "to_1/h", "to/h_1",
+    ]  # fmt: skip
+    with v1.name_scope("from"):
+        inner = v1.tanh(h.outputs[0], name="t")
+    view, info = ge.copy_with_input_replacements(ge.sgv(inner.op), {}, dst_scope="there", src_scope="from")
+    assert names(view.ops) == ["there/t"]
+    assert info.transformed([inner, {"a": inner.op}]) == [view.ops[0].outputs[0], {"a": view.ops[0]}]
+    assert info.transformed(y) is None and info.transformed((y,), missing_fn=lambda op: op.name) == ("y",)
+    with pytest.raises(ValueError, match=r"is not in the scope 'from/'"):
+        copied(dst_scope="there", src_scope="from")
+
+
+def test_expressions_say_of_which_kind_they_are(graph):
+    assert names(ge.select_ops("(?#ops)^h$", "(?#ts)^y", graph=graph)) == ["h"]
+    assert names(ge.select_ops("^h$", "(?#ops)^y$", graph=graph, restrict_ops_regex=True)) == ["y"]
+    assert names(ge.select_ops(re.compile("^h$"), graph=graph)) == ["h"]
+    assert names(ge.select_ts("(?#ts)^h:", "(?#ops)^y", graph=graph)) == ["h:0"]
+    assert names(ge.select_ts("^h:", "(?#ts)^y:", graph=graph, restrict_ts_regex=True)) == ["y:0"]
+
+
 def test_selecting(graph):
     assert [op.name for op in ge.select_ops("^h", graph=graph)] == ["h"]
     assert [t.name for t in ge.select_ts("product", graph=graph)] == ["product:0"]
@@ -117,6 +197,17 @@ def test_definitions_are_imported_and_frozen(graph, engine):
     assert [node.name for node in kept.node if node.op == "Identity"] == ["end"]
     with pytest.raises(TypeError, match="as_graph_def"):
         tf.import_graph_def(object())
+
+
+def test_values_of_the_session_that_is_given_are_frozen(graph):
+    with v1.Session() as one, v1.Session() as other:
+        for session, value in ((one, 1.0), (other, 3.0)):
+            session.run(v1.global_variables_initializer())
+            v1.global_variables()[0].load([[value], [value]], session)
+        definition = v1.graph_util.convert_variables_to_constants(one, graph.as_graph_def(), ["y"])
+    with v1.Graph().as_default() as frozen:
+        (y,) = tf.import_graph_def(definition, return_elements=["y:0"], name="")
+        assert run(frozen, y, x=[[1.0, 1.0]]) == [[4.0]]
 
 
 @pytest.mark.parametrize("given", ["graph", "definition"])

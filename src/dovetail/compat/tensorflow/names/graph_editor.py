@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
-from dovetail.compat.tensorflow.names.core import nest_flatten
+from dovetail.compat.tensorflow.names.core import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.graph import walk
 from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.graph.transplant import Copies
 
 _PLACE = "contrib.graph_editor."
 
@@ -45,13 +47,46 @@ class Transformed:
     def __init__(self, copies: Any) -> None:
         self._copies = copies
 
-    def transformed(self, original: Any, missing_fn: Any = None) -> Any:
-        """The copy of a tensor or an operation."""
-        if isinstance(original, Operation):
-            return self._copies.operations.get(original)
-        return self._copies[original]
+    def transformed(self, original: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
+        """The copies of tensors and operations, in their structure.
+
+        Args:
+            original: a structure of tensors and operations.
+            missing_fn: gives the value for a tensor or an operation that was not copied; without it, None.
+        """
+        found = [self._copy(x, missing_fn) for x in nest_flatten(original)]
+        return pack_sequence_as(original, found)
+
+    def _copy(self, original: Any, missing_fn: Callable[[Any], Any] | None) -> Any:
+        copies = self._copies.operations if isinstance(original, Operation) else self._copies.tensors
+        if original in copies:
+            return copies[original]
+        return None if missing_fn is None else missing_fn(original)
 
 
+class ControlOutputs:
+    """The operations that wait for the operations of a graph.
+
+    Source: `tf.contrib.graph_editor.ControlOutputs`.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def get(self, op: Operation) -> list[Operation]:
+        """The operations that wait for one."""
+        return list(op.control_outputs)
+
+    def get_all(self) -> dict[Operation, list[Operation]]:
+        """Operation → the operations that wait for it, where there are any."""
+        return {op: self.get(op) for op in self.graph.operations if op.control_outputs}
+
+    def update(self) -> ControlOutputs:
+        """Accepted: the graph is looked at whenever `get` is called."""
+        return self
+
+
+value(f"{_PLACE}ControlOutputs", ControlOutputs, "v1")
 value(f"{_PLACE}SubGraphView", SubGraphView, "v1")
 
 
@@ -132,6 +167,11 @@ def copy_with_input_replacements(
 ) -> tuple[SubGraphView, Transformed]:
     """Copies operations, which take other tensors in the place of some.
 
+    Args:
+        dst_scope: the name scope of the copies.
+        src_scope: the name scope that `dst_scope` replaces; all operations are in it.
+        reuse_dst_scope: whether a scope that is there is taken; else it gets a number.
+
     Source: `tf.contrib.graph_editor.copy_with_input_replacements`.
     """
     ops = _ops(sgv)
@@ -139,8 +179,27 @@ def copy_with_input_replacements(
     if dst_graph not in (None, graph):
         problem = "the copy is of one graph; tf.import_graph_def copies to another."
         raise op_error(NotImplementedError, f"tf.{_PLACE}copy_with_input_replacements", problem)
-    copies = graph.copy_part(ops, replacement_ts, dst_scope)
+    copies = _copied(graph, ops, replacement_ts, dst_scope, src_scope, reuse_dst_scope)
     return SubGraphView(copies.operations.values()), Transformed(copies)
+
+
+def _copied(graph: Any, ops: list[Operation], replaced: Any, to: str, src_scope: str, reuses: bool) -> Copies:
+    """A copy of operations, of which the names begin with another scope."""
+    src_scope = f"{src_scope.rstrip('/')}/" if src_scope else ""
+    outside = [op for op in ops if not op.name.startswith(src_scope)]
+    if outside:
+        problem = f"{outside[0]!r} is not in the scope {src_scope!r}, which was said as src_scope."
+        raise op_error(ValueError, f"tf.{_PLACE}copy_with_input_replacements", problem)
+    with graph.edit():
+        scope = to.rstrip("/")
+        scope = f"{scope}/" if scope and reuses else graph.new_scope(scope)
+        copies = graph.copy_part(ops, replaced)
+        if not scope and not src_scope:
+            return copies
+        with graph.at_scope(""):
+            for original, copy in copies.operations.items():
+                copy.change(name=graph.unique_name(scope + original.name[len(src_scope) :]))
+    return copies
 
 
 @function(f"{_PLACE}graph_replace", "v1")
@@ -153,6 +212,9 @@ def graph_replace(
 ) -> Any:
     """Tensors, computed anew from others in the place of some.
 
+    Args:
+        dst_scope, src_scope, reuse_dst_scope: as of `copy_with_input_replacements`.
+
     Source: `tf.contrib.graph_editor.graph_replace`.
     """
     targets = _tensors(target_ts)
@@ -161,7 +223,7 @@ def graph_replace(
     if not needed:
         problem = "the targets do not depend on what is to be replaced."
         raise op_error(ValueError, f"tf.{_PLACE}graph_replace", problem)
-    copies = targets[0].graph.copy_part(needed, replacement_ts, dst_scope)
+    copies = _copied(targets[0].graph, needed, replacement_ts, dst_scope, src_scope, reuse_dst_scope)
     found = [replacement_ts.get(t, copies[t] if t.op in copies.operations else t) for t in targets]
     return found if isinstance(target_ts, (list, tuple)) else found[0]
 
@@ -175,50 +237,55 @@ def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = 
 
     Source: `tf.contrib.graph_editor.reroute_ts`.
     """
+    return _rerouted(ts0, ts1, can_modify, cannot_modify, both_ways=False)
+
+
+def _rerouted(ts0: Any, ts1: Any, can_modify: Any, cannot_modify: Any, both_ways: bool) -> int:
     pairs = list(zip(_tensors(ts0), _tensors(ts1), strict=True))
-    graph = pairs[0][0].graph
     allowed = None if can_modify is None else set(_ops(can_modify))
     forbidden = set() if cannot_modify is None else set(_ops(cannot_modify))
-    chosen = [
-        (new, old, [use for use in _uses(old) if (allowed is None or use[0] in allowed) and use[0] not in forbidden])
-        for new, old in pairs
-    ]
-    with graph.edit():
-        for new, old, uses in chosen:
-            if uses:
-                graph.replace_uses(old, new, uses)
-    return sum(len(uses) for _, _, uses in chosen)
 
+    def uses(tensor: GraphTensor) -> list[tuple[Operation, int]]:
+        return [use for use in tensor.uses() if (allowed is None or use[0] in allowed) and use[0] not in forbidden]
 
-def _uses(tensor: GraphTensor) -> list[tuple[Operation, int]]:
-    users = dict.fromkeys(tensor.consumers())
-    return [(op, i) for op in users for i, given in enumerate(op.inputs) if given is tensor]
+    ways = [way for a, b in pairs if a is not b for way in ((a, b), (b, a))[: 1 + both_ways]]
+    chosen = [(new, old, uses(old)) for new, old in ways]
+    with pairs[0][0].graph.edit() if pairs else nullcontext():
+        for new, old, found in chosen:
+            if found:
+                new.graph.replace_uses(old, new, found)
+    return sum(len(found) for _, _, found in chosen)
 
 
 @function(f"{_PLACE}swap_ts", "v1")
 def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
     """What takes the one tensors takes the others, and the other way round.
 
+    Args:
+        can_modify, cannot_modify: the operations that may change, all if not given, and the ones that may not.
+
+    Returns:
+        The number of uses that changed.
+
     Source: `tf.contrib.graph_editor.swap_ts`.
     """
-    pairs = list(zip(_tensors(ts0), _tensors(ts1), strict=True))
-    graph = pairs[0][0].graph
-    chosen = [(a, b, _uses(a), _uses(b)) for a, b in pairs]
-    with graph.edit():
-        for a, b, of_a, of_b in chosen:
-            graph.replace_uses(a, b, of_a)
-            graph.replace_uses(b, a, of_b)
-    return sum(len(of_a) + len(of_b) for _, _, of_a, of_b in chosen)
+    return _rerouted(ts0, ts1, can_modify, cannot_modify, both_ways=True)
 
 
 @function(f"{_PLACE}connect", "v1")
 def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[SubGraphView, SubGraphView]:
     """The outputs of one view become the inputs of another.
 
+    Args:
+        disconnect_first: whether placeholders stand for the outputs of the first view where others take them.
+
     Source: `tf.contrib.graph_editor.connect`.
     """
     first, second = sgv(sgv0), sgv(sgv1)
-    reroute_ts(first.outputs, second.inputs, can_modify=second.ops)
+    outputs = first.outputs
+    if disconnect_first:
+        _detached_outputs(first)
+    reroute_ts(outputs, second.inputs, can_modify=second.ops)
     return SubGraphView(first.ops), SubGraphView(second.ops)
 
 
@@ -238,24 +305,59 @@ def bypass(sgv_: Any) -> tuple[SubGraphView, list[GraphTensor]]:
 
 @function(f"{_PLACE}detach", "v1")
 def detach(
-    sgv_: Any, control_inputs: bool = False, control_outputs: Any = None, control_ios: Any = None
+    sgv_: Any,
+    control_inputs: bool = False,
+    control_outputs: ControlOutputs | None = None,
+    control_ios: ControlOutputs | None = None,
 ) -> tuple[SubGraphView, list[GraphTensor], list[GraphTensor]]:
     """A view takes placeholders, and so does what took its outputs.
+
+    Args:
+        control_inputs: whether its operations wait for no others any more.
+        control_outputs: where given, no others wait for its operations any more.
+        control_ios: both of these.
 
     Returns:
         The view, the placeholders that it takes, and those that stand for its outputs.
 
+    Raises:
+        TypeError: control_outputs or control_ios is something else than `ControlOutputs`.
+        ValueError: both are given.
+
     Source: `tf.contrib.graph_editor.detach`.
     """
+    for said in (control_outputs, control_ios):
+        if not isinstance(said, (ControlOutputs, type(None))):
+            problem = f"it takes tf.{_PLACE}ControlOutputs(graph), not {said!r}."
+            raise op_error(TypeError, f"tf.{_PLACE}detach", problem)
+    if control_outputs is not None and control_ios is not None:
+        raise op_error(ValueError, f"tf.{_PLACE}detach", "control_ios says it all: leave control_outputs out.")
     view = sgv(sgv_)
-    graph: Any = view.graph
-    inside = set(view.ops)
-    taken = [graph.placeholder(t.spec, f"geph__{t.op.name.replace('/', '_')}") for t in view.inputs]
+    taken = [_placeholder_for(t) for t in view.inputs]
     reroute_ts(taken, view.inputs, can_modify=view.ops)
-    used = [t for t in view.outputs if any(op not in inside for op in t.consumers())]
-    given = [graph.placeholder(t.spec, f"geph__{t.op.name.replace('/', '_')}") for t in used]
-    reroute_ts(given, used, cannot_modify=view.ops)
+    given = _detached_outputs(view)
+    inside = set(view.ops)
+    for op in view.ops:
+        for other in op.control_inputs if control_inputs or control_ios is not None else ():
+            if other not in inside:
+                op.remove_control_input(other)
+        for other in op.control_outputs if (control_outputs or control_ios) is not None else ():
+            if other not in inside:
+                other.remove_control_input(op)
     return SubGraphView(view.ops), taken, given
+
+
+def _placeholder_for(tensor: GraphTensor) -> GraphTensor:
+    return tensor.graph.placeholder(tensor.spec, f"geph__{tensor.op.name.replace('/', '_')}")
+
+
+def _detached_outputs(view: SubGraphView) -> list[GraphTensor]:
+    """Placeholders for a view's outputs, where other operations take them."""
+    inside = set(view.ops)
+    used = [t for t in view.outputs if any(op not in inside for op in t.consumers())]
+    given = [_placeholder_for(t) for t in used]
+    reroute_ts(given, used, cannot_modify=view.ops)
+    return given
 
 
 @function(f"{_PLACE}sgv", "v1")
@@ -275,23 +377,40 @@ def select_ops(
     graph: Graph | None = None,
     positive_filter: Callable[[Operation], Any] | None = None,
     scope: str = "",
-    **options: Any,
+    restrict_ops_regex: bool = False,
+    restrict_ts_regex: bool = False,
 ) -> list[Operation]:
     """Operations: given themselves, by tensors, or by regular expressions of their names in a graph.
+
+    Args:
+        args: an expression that begins with "(?#ts)" is of tensors, one with "(?#ops)" of operations.
+        restrict_ops_regex: whether only expressions that begin with "(?#ops)" count.
+        restrict_ts_regex: accepted, since `select_ts` has it.
 
     Source: `tf.contrib.graph_editor.select_ops`.
     """
     found: dict[Operation, None] = {}
     for arg in args:
-        if isinstance(arg, str):
-            if graph is None:
-                problem = "a regular expression needs a graph: say graph=."
-                raise op_error(ValueError, f"tf.{_PLACE}select_ops", problem)
-            pattern = re.compile(scope + arg)
-            found.update(dict.fromkeys(op for op in graph.operations if pattern.search(op.name)))
+        if isinstance(arg, (str, re.Pattern)):
+            text = _text(arg, graph, "select_ops")
+            if _counts(text, "ops", "ts", restrict_ops_regex) and graph is not None:
+                pattern = re.compile(scope + text)
+                found.update(dict.fromkeys(op for op in graph.operations if pattern.search(op.name)))
         else:
             found.update(dict.fromkeys(_ops(arg)))
     return [op for op in found if positive_filter is None or positive_filter(op)]
+
+
+def _text(expression: Any, graph: Any, name: str) -> str:
+    """The text of a regular expression, which may be compiled."""
+    if graph is None:
+        raise op_error(ValueError, f"tf.{_PLACE}{name}", "a regular expression needs a graph: say graph=.")
+    return expression if isinstance(expression, str) else expression.pattern
+
+
+def _counts(text: str, own: str, other: str, is_restricted: bool) -> bool:
+    """Whether an expression is of one kind, by the comment that it begins with."""
+    return not text.startswith(f"(?#{other})") and (not is_restricted or text.startswith(f"(?#{own})"))
 
 
 @function(f"{_PLACE}select_ts", "v1")
@@ -300,18 +419,24 @@ def select_ts(
     graph: Graph | None = None,
     positive_filter: Callable[[GraphTensor], Any] | None = None,
     scope: str = "",
-    **options: Any,
+    restrict_ts_regex: bool = False,
+    restrict_ops_regex: bool = False,
 ) -> list[GraphTensor]:
     """Tensors: given themselves, or by regular expressions of their names in a graph.
+
+    Args:
+        args: an expression that begins with "(?#ts)" is of tensors, one with "(?#ops)" of operations.
+        restrict_ts_regex: whether only expressions that begin with "(?#ts)" count.
+        restrict_ops_regex: accepted, since `select_ops` has it.
 
     Source: `tf.contrib.graph_editor.select_ts`.
     """
     found: dict[GraphTensor, None] = {}
     for arg in args:
-        if isinstance(arg, str):
-            if graph is None:
-                raise op_error(ValueError, f"tf.{_PLACE}select_ts", "a regular expression needs a graph: say graph=.")
-            found.update(dict.fromkeys(filter_ts_from_regex(graph.operations, scope + arg)))
+        if isinstance(arg, (str, re.Pattern)):
+            text = _text(arg, graph, "select_ts")
+            if _counts(text, "ts", "ops", restrict_ts_regex) and graph is not None:
+                found.update(dict.fromkeys(filter_ts_from_regex(graph.operations, scope + text)))
         else:
             found.update(dict.fromkeys(_tensors(arg)))
     return [t for t in found if positive_filter is None or positive_filter(t)]

@@ -141,7 +141,8 @@ def convert_variables_to_constants(
         if (variable_names_whitelist is None or v.op_name in variable_names_whitelist)
         and v.op_name not in (variable_names_blacklist or ())
     ]
-    part.graph.freeze(chosen)
+    with sess.as_default():
+        part.graph.freeze(chosen)
     return part
 
 
