@@ -8,14 +8,17 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import nest_flatten, pack_sequence_as
+from dovetail.compat.tensorflow.names.debugging import require
+from dovetail.compat.tensorflow.names.graph import group
 from dovetail.compat.tensorflow.names.tensor_array import TensorArray
 from dovetail.compat.tensorflow.table import absent, function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, unflatten
-from dovetail.core.value_kinds import is_recorded
+from dovetail.core.tensor_shape import TensorShape, shape_of
+from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
 from dovetail.graph import trace
-from dovetail.graph.ir import Operation
+from dovetail.graph.ir import GraphTensor, Operation
 from dovetail.graph.variable_operation import VariableOperation
 
 # -- branches ---------------------------------------------------------------------------------------------------------
@@ -81,11 +84,16 @@ def case(
 ) -> Any:
     """What the function of the first condition that holds gives.
 
+    Args:
+        exclusive: whether it is an error that several conditions hold.
+
     Source: `tf.case`.
     """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if not pairs:
         raise op_error(ValueError, "tf.case", "it needs one pair of a condition and a function, or more.")
+    if exclusive:
+        pairs = _exclusive(pairs)
     if default is None:
         *pairs, (_, default) = pairs
 
@@ -97,6 +105,19 @@ def case(
         return ops.cond(condition, *(_of_tensors(branch, condition) for branch in branches))
 
     return _unpacked(chosen(pairs), strict)
+
+
+def _exclusive(pairs: Sequence[Any]) -> list[Any]:
+    """The pairs, whose conditions wait for the check that one of them holds at most."""
+    conditions = [condition for condition, _ in pairs]
+    count = ops.sum(ops.stack([ops.cast(ops.convert(condition), "int32") for condition in conditions]))
+    check = require(
+        "case", ops.less_equal(count, 1), "several conditions hold, though exclusive=True was said;", [count]
+    )
+    if check is None:
+        return list(pairs)
+    with check.graph.control_dependencies([check]):
+        return [(ops.identity(condition), function) for condition, function in pairs]
 
 
 @function("switch_case", scope=True)
@@ -118,6 +139,52 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: s
 
 
 # -- loops ------------------------------------------------------------------------------------------------------------
+
+
+def _without_gradient(found: Any, back_prop: bool) -> Any:
+    """Results of a loop; without `back_prop` no gradient flows through them."""
+    if back_prop:
+        return found
+    leaves = nest_flatten(found)
+    return pack_sequence_as(found, [_stopped(leaf) for leaf in leaves])
+
+
+def _stopped(leaf: Any) -> Any:
+    return leaf.of(ops.stop_gradient(leaf.stack())) if isinstance(leaf, TensorArray) else ops.stop_gradient(leaf)
+
+
+def _check_invariants(given: Any, before: Any, after: Any) -> None:
+    """Refuses shape invariants that do not fit the loop variables, at the start or behind the loop."""
+    if given is None:
+        return
+    variables, shapes = nest_flatten(before), _shapes(given)
+    if len(shapes) != len(variables):
+        problem = f"there are {len(shapes)} shape_invariants for {len(variables)} loop variables."
+        raise op_error(ValueError, "tf.while_loop", problem)
+    for shape, first, last in zip(shapes, variables, nest_flatten(after), strict=True):
+        if isinstance(first, TensorArray):
+            continue
+        for what, tensor in (("enters the loop", first), ("leaves it", last)):
+            its = static_shape(tensor)
+            fits_it = shape.is_compatible_with(its)
+            if not fits_it or (what == "leaves it" and not _says_no_less(shape, its)):
+                problem = f"a loop variable of the shape invariant {shape} {what} with the shape {its}."
+                raise op_error(ValueError, "tf.while_loop", problem)
+
+
+def _shapes(given: Any) -> list[Any]:
+    """Shape invariants, as a list: a shape is no structure, and a spec has one."""
+    if isinstance(given, (list, tuple, dict)) and not isinstance(given, TensorShape):
+        parts = [given[key] for key in sorted(given)] if isinstance(given, dict) else given
+        return [shape for part in parts for shape in _shapes(part)]
+    return [shape_of(given.shape if hasattr(given, "dtype") else given)]
+
+
+def _says_no_less(shape: Any, its: Any) -> bool:
+    """Whether a tensor's shape is known wherever an invariant is."""
+    if shape.rank is None:
+        return True
+    return its is not None and all(want is None or got is not None for want, got in zip(shape, its, strict=True))
 
 
 def _while(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, maximum_iterations: Any) -> Any:
@@ -192,9 +259,16 @@ def while_loop(
 ) -> Any:
     """The last values of variables that a body changes as long as a condition holds.
 
+    Args:
+        shape_invariants: the shapes that the variables keep, with None for dimensions that change.  Dimensions that
+            change are found without them; with them, other ones are an error.
+        back_prop: whether gradients flow through the loop.
+
     Source: `tf.while_loop`.
     """
-    return _while(cond, body, loop_vars, maximum_iterations)
+    found = _while(cond, body, loop_vars, maximum_iterations)
+    _check_invariants(shape_invariants, loop_vars, found)
+    return _without_gradient(found, back_prop)
 
 
 @function("while_loop", "v1", scope=True)
@@ -212,9 +286,14 @@ def while_loop_v1(
 ) -> Any:
     """The last values of variables that a body changes as long as a condition holds.
 
+    Args:
+        shape_invariants, back_prop: as of `tf.while_loop`.
+
     Source: `tf.compat.v1.while_loop`.
     """
-    return _unpacked(_while(cond, body, loop_vars, maximum_iterations), return_same_structure)
+    found = _while(cond, body, loop_vars, maximum_iterations)
+    _check_invariants(shape_invariants, loop_vars, found)
+    return _unpacked(_without_gradient(found, back_prop), return_same_structure)
 
 
 @function("map_fn", scope=True)
@@ -240,7 +319,7 @@ def map_fn(
         expected = as_dtype(getattr(spec, "dtype", spec))
         if leaf.dtype != expected:
             raise op_error(ValueError, "tf.map_fn", f"fn gives {leaf.dtype}, but {expected} was said.")
-    return found
+    return _without_gradient(found, back_prop)
 
 
 @function("vectorized_map", scope=True)
@@ -262,7 +341,7 @@ def _fold(fold: Callable[..., Any]) -> Callable[..., Any]:
         swap_memory: bool = False,
         name: str | None = None,
     ) -> Any:
-        return fold(graph_mode.body(fn), elems, initializer)
+        return _without_gradient(fold(graph_mode.body(fn), elems, initializer), back_prop)
 
     return folded
 
@@ -291,14 +370,15 @@ def scan(
     whole = pack_sequence_as(elems, leaves)
     if initializer is not None:
         start = pack_sequence_as(initializer, [ops.convert(v) for v in nest_flatten(initializer)])
-        return _scanned(fn, start, whole, reverse)
+        return _without_gradient(_scanned(fn, start, whole, reverse), back_prop)
     ends = slice(-1, None) if reverse else slice(0, 1)
     rest = slice(None, -1) if reverse else slice(1, None)
     first = pack_sequence_as(elems, [leaf[ends] for leaf in leaves])
     start = pack_sequence_as(elems, [leaf[0] for leaf in nest_flatten(first)])
     found = _scanned(fn, start, pack_sequence_as(elems, [leaf[rest] for leaf in leaves]), reverse)
     pairs = zip(nest_flatten(first), nest_flatten(found), strict=True)
-    return pack_sequence_as(found, [ops.concatenate([b, a] if reverse else [a, b]) for a, b in pairs])
+    joined = pack_sequence_as(found, [ops.concatenate([b, a] if reverse else [a, b]) for a, b in pairs])
+    return _without_gradient(joined, back_prop)
 
 
 def _scanned(fn: Callable[[Any, Any], Any], start: Any, elems: Any, reverse: bool) -> Any:
@@ -314,25 +394,43 @@ def _scanned(fn: Callable[[Any, Any], Any], start: Any, elems: Any, reverse: boo
 
 @function("tuple", "v2")
 def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
-    """Tensors that are there once all of them are.
+    """Tensors that are there once all of them are, and once other operations have run.
+
+    Args:
+        control_inputs: operations, and tensors of them.
+
+    Raises:
+        TypeError: a control input is neither.
+        ValueError: there is no tensor.
 
     Source: `tf.tuple`.
     """
-    return _together(tensors)
+    return _together(tensors, control_inputs, name)
 
 
 @function("tuple", "v1")
 def tuple_v1(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """Tensors that are there once all of them are.
+    """`tf.tuple`, with other places of its arguments.
 
     Source: `tf.compat.v1.tuple`.
     """
-    return _together(tensors)
+    return _together(tensors, control_inputs, name)
 
 
-def _together(tensors: Sequence[Any]) -> list[Any]:
-    there = [t for t in tensors if t is not None]
-    found = iter(ops.identity_n(there) if there else ())
+def _together(tensors: Sequence[Any], control_inputs: Any, name: str | None) -> list[Any]:
+    there: list[Any] = [ops.convert(t) for t in tensors if t is not None]
+    if not there:
+        raise op_error(ValueError, "tf.tuple", "it needs a tensor.")
+    for x in control_inputs or ():
+        if not is_tensor(x) and not isinstance(x, _OPERATIONS):
+            raise op_error(TypeError, "tf.tuple", f"control_inputs are operations and tensors, not {x!r}.")
+    graph: Any = graph_mode.graph() or next((t.graph for t in there if isinstance(t, GraphTensor)), None)
+    if graph is None:
+        return [None if t is None else ops.convert(t) for t in tensors]
+    with graph_mode.inside(graph), graph_mode.name_scope(name or "tuple"):
+        recorded = [t if isinstance(t, GraphTensor) else graph.constant(t.numpy()) for t in there]
+        with graph.control_dependencies([group(*recorded, *(control_inputs or ()), name="group_deps")]):
+            found = iter([ops.identity(t, name="control_dependency") for t in recorded])
     return [None if t is None else next(found) for t in tensors]
 
 

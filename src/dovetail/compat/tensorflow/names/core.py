@@ -97,11 +97,16 @@ def constant(
 ) -> Any:
     """A tensor of numbers; a shape is given to all of them, or to a single one many times.
 
+    Args:
+        verify_shape: whether the numbers must have the shape themselves.
+
     Source: `tf.constant`.
     """
     if shape is None:
         return ops.constant(value, dtype)
     shape, count = tuple(int(dim) for dim in shape), np.size(value)
+    if verify_shape and np.shape(value) != shape:
+        raise op_error(TypeError, "tf.constant", f"the numbers have the shape {np.shape(value)}, not {shape}.")
     if count == 1:
         return ops.broadcast_to(ops.reshape(ops.constant(value, dtype), ()), shape)
     if count != math.prod(shape):
@@ -142,7 +147,12 @@ def tf_function(
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    **options: Any,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: Any = None,
+    experimental_compile: Any = None,
+    experimental_follow_type_hints: Any = None,
 ) -> Any:
     """A compiled function; its Python is not translated, so branches on tensors are `tf.cond`.
 
@@ -226,8 +236,12 @@ def gradients(
 ) -> list[Any]:
     """The gradients of tensors of a graph by others.
 
+    Raises:
+        ValueError: `aggregation_method` is none of `tf.AggregationMethod`.
+
     Source: `tf.gradients`.
     """
+    check_aggregation("tf.gradients", aggregation_method)
     xs = xs if isinstance(xs, (list, tuple)) else [xs]
     found = graph_gradients(ys, list(xs), grad_ys, () if stop_gradients is None else stop_gradients)
     if unconnected_gradients == "zero":
@@ -235,12 +249,43 @@ def gradients(
     return found
 
 
+class AggregationMethod:
+    """How gradients are added up, which makes no difference to the sum.
+
+    Source: `tf.AggregationMethod`.
+    """
+
+    ADD_N = DEFAULT = 0
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+value("AggregationMethod", AggregationMethod)
+
+
+def check_aggregation(title: str, method: Any) -> None:
+    """Refuses what is no `AggregationMethod`."""
+    if method not in (None, 0, 1, 2):
+        raise op_error(ValueError, title, f"aggregation_method is one of tf.AggregationMethod, not {method!r}.")
+
+
 @function("hessians", scope=True)
-def hessians(ys: Any, xs: Any, name: str | None = None, **options: Any) -> list[Any]:
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str | None = None,
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: Any = False,
+    aggregation_method: Any = None,
+) -> list[Any]:
     """The matrices of second derivatives of a scalar of a graph.
+
+    Raises:
+        ValueError: `aggregation_method` is none of `tf.AggregationMethod`.
 
     Source: `tf.hessians`.
     """
+    check_aggregation("tf.hessians", aggregation_method)
     found = []
     for x in xs if isinstance(xs, (list, tuple)) else [xs]:
         (gradient,) = graph_gradients(ys, [x])

@@ -8,6 +8,7 @@ from typing import Any
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import nest_flatten
+from dovetail.compat.tensorflow.names.settings import heed
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
@@ -31,8 +32,13 @@ def disable_eager_execution() -> None:
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
     """From here on what is made is computed.
 
+    Args:
+        config: a `tf.ConfigProto`, as of a session.
+
     Source: `tf.compat.v1.enable_eager_execution`.
     """
+    if config is not None:
+        heed(config)
     graph_mode.close_graph()
 
 
@@ -229,11 +235,11 @@ def no_op(name: str | None = None) -> Any:
 
 @function("container", "v1")
 def container(container_name: str) -> AbstractContextManager[Any]:
-    """Accepted; there are no containers of state.
+    """Accepted: sessions share no state, so it is in no container.
 
     Source: `tf.compat.v1.container`.
     """
-    return nullcontext()
+    return nullcontext(container_name)
 
 
 # -- collections ------------------------------------------------------------------------------------------------------

@@ -62,10 +62,13 @@ class Constant(Initializer):
     """A number, or an array of the shape's size."""
 
     def __init__(self, value: Any = 0, dtype: Any = "float32", verify_shape: bool = False) -> None:
-        self.value, self.dtype = value, dtype
+        self.value, self.dtype, self._verifies = value, dtype, verify_shape
 
     def values(self, shape: list[int], dtype: Any) -> Any:
         array = np.asarray(self.value)
+        if self._verifies and array.shape != tuple(shape):
+            problem = f"the value has the shape {array.shape}, not {tuple(shape)}, and verify_shape=True was said."
+            raise op_error(TypeError, "tf.constant_initializer", problem)
         if array.size == 1:
             return ops.broadcast_to(ops.cast(array.reshape(()), dtype), shape)
         if array.size != math.prod(shape):

@@ -35,20 +35,32 @@ row("manip.roll", ops.roll, "input:x shift axis")
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None) -> Any:
     """A tensor, cut along an axis into equal parts, or into parts of these sizes.
 
+    Args:
+        num: how many sizes there are, where their number is not known.
+
     Source: `tf.split`.
     """
     if is_tensor(num_or_size_splits) and static_shape(num_or_size_splits) == ():
         num_or_size_splits = int(num_or_size_splits)
     if not isinstance(num_or_size_splits, (list, tuple)) and not is_tensor(num_or_size_splits):
         return ops.split(value, int(num_or_size_splits), int(axis))
-    sizes = [size if is_tensor(size) else int(size) for size in num_or_size_splits]
+    sizes = [size if is_tensor(size) else int(size) for size in _listed(num_or_size_splits, num)]
     known = static_shape(ops.convert(value))[int(axis)]
-    if -1 not in sizes and known is not None and all(isinstance(s, int) for s in sizes) and sum(sizes) != known:
+    if known is not None and all(isinstance(s, int) for s in sizes) and -1 not in sizes and sum(sizes) != known:
         raise op_error(ValueError, "tf.split", f"the sizes {sizes} do not add up to {known}.")
     return ops.split_sizes(value, sizes, int(axis))
 
 
-def _pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None) -> Any:
+def _listed(sizes: Any, count: int | None) -> list[Any]:
+    """The sizes of parts, one by one."""
+    if not is_tensor(sizes) or None not in static_shape(sizes):
+        return list(sizes)
+    if count is None:
+        raise op_error(ValueError, "tf.split", "the number of sizes is not known: say num.")
+    return [sizes[i] for i in range(count)]
+
+
+def _pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0) -> Any:
     widths = paddings.tolist() if hasattr(paddings, "tolist") else paddings
     if mode.lower() not in ("constant", "reflect", "symmetric"):
         raise op_error(ValueError, "tf.pad", f"the mode is CONSTANT, REFLECT or SYMMETRIC, not {mode!r}.")
@@ -122,8 +134,13 @@ def strided_slice(
 ) -> Any:
     """What a subscript picks, said in numbers and in bits.
 
+    Raises:
+        NotImplementedError: `var` is given, which would let the slice be assigned.
+
     Source: `tf.strided_slice`.
     """
+    if var is not None:
+        raise op_error(NotImplementedError, "tf.strided_slice", "a slice is not assigned: leave var out.")
     count = static_shape(ops.convert(begin))[0]
     begin, end = _entries(begin, count), _entries(end, count)
     strides = [1] * count if strides is None else _entries(strides, count)

@@ -9,6 +9,7 @@ from dovetail import ops
 from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
+from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
@@ -116,9 +117,10 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Any:
         inputs = [inputs]
     if not inputs:
         raise op_error(ValueError, "tf.add_n", "it needs one tensor or more.")
-    shapes = {tuple(ops.convert(x).shape) if not is_tensor(x) else tuple(x.shape) for x in inputs}
-    if len({shape for shape in shapes if None not in shape}) > 1:
-        raise op_error(ValueError, "tf.add_n", f"the tensors must have one shape, not {sorted(shapes)}.")
+    shapes = {static_shape(x if is_tensor(x) else ops.convert(x)) for x in inputs}
+    known = sorted(tuple(shape) for shape in shapes if shape is not None and None not in shape)
+    if len(known) > 1:
+        raise op_error(ValueError, "tf.add_n", f"the tensors must have one shape, not {known}.")
     total, *others = inputs
     for x in others[:-1]:
         total = ops.add(total, x)
@@ -129,8 +131,23 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Any:
 def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
     """The sum of tensors of one shape.
 
+    Args:
+        shape, tensor_dtype: those of the tensors, which are checked.
+
+    Raises:
+        TypeError: a tensor is of another dtype.
+        ValueError: a tensor has another shape.
+
     Source: `tf.math.accumulate_n`.
     """
+    for x in inputs:
+        tensor = x if is_tensor(x) else ops.convert(x)
+        if tensor_dtype is not None and as_dtype(dtype_of(tensor)) != as_dtype(tensor_dtype):
+            problem = f"tensor_dtype is {as_dtype(tensor_dtype)}, but a tensor is of {dtype_of(tensor)}; cast it."
+            raise op_error(TypeError, "tf.accumulate_n", problem)
+        if not shape_of(shape).is_compatible_with(static_shape(tensor)):
+            problem = f"the shape {shape_of(shape)} was said, but a tensor has {static_shape(tensor)}."
+            raise op_error(ValueError, "tf.accumulate_n", problem)
     return add_n(inputs, name=name)
 
 

@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.autodiff.graph_gradients import gradients as graph_gradients
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow import graph_mode
-from dovetail.compat.tensorflow.names.core import nest_flatten
+from dovetail.compat.tensorflow.names.core import check_aggregation, nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys, group
 from dovetail.compat.tensorflow.names.own_optimizers import OwnSteps
 from dovetail.compat.tensorflow.names.variables import named_variable
@@ -28,7 +28,7 @@ class Optimizer(OwnSteps):
 
     GATE_NONE, GATE_OP, GATE_GRAPH = range(3)
 
-    def __init__(self, use_locking: bool = False, name: str = "Optimizer", **options: Any) -> None:
+    def __init__(self, use_locking: bool = False, name: str = "Optimizer") -> None:
         self._name = name
         self._slots: dict[tuple[str, Any], Any] = {}
         self._own: dict[str, Any] = {}
@@ -55,7 +55,8 @@ class Optimizer(OwnSteps):
         Raises:
             ValueError: no variable has a gradient.
         """
-        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
+        how = (gate_gradients, aggregation_method, colocate_gradients_with_ops)
+        pairs = self.compute_gradients(loss, var_list, *how, grad_loss=grad_loss)
         if all(gradient is None for gradient, _ in pairs):
             names = [variable.name for _, variable in pairs]
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", f"the loss depends on none of {names}.")
@@ -75,12 +76,19 @@ class Optimizer(OwnSteps):
         Args:
             loss: a tensor of a graph, or a function.
             var_list: variables; those of the graph that are trained, or that the function reads, if not given.
+            gate_gradients, aggregation_method: one of `GATE_NONE`, `GATE_OP` and `GATE_GRAPH`, and of
+                `tf.AggregationMethod`; the gradients are the same with each.
             grad_loss: what arrives at the loss.
 
         Raises:
             RuntimeError: the loss is a number that was computed already.
-            ValueError: there are no variables to train.
+            ValueError: there are no variables to train, or one of the ways is none.
         """
+        title = f"tf.train.{type(self).__name__}"
+        if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
+            problem = f"gate_gradients is GATE_NONE, GATE_OP or GATE_GRAPH, not {gate_gradients!r}."
+            raise op_error(ValueError, title, problem)
+        check_aggregation(title, aggregation_method)
         if callable(loss):
             with GradientTape() as tape:
                 result = loss()
@@ -110,15 +118,15 @@ class Optimizer(OwnSteps):
         if not pairs:
             raise op_error(ValueError, f"tf.train.{type(self).__name__}", "there is no gradient to apply.")
         graph = graph_mode.graph()
-        with graph_mode.inside(graph), graph_mode.name_scope(name or self._name):
+        with graph_mode.inside(graph), graph_mode.name_scope(name or self._name) as whole:
             if self._applies_itself:
-                return self._applied(pairs, global_step, name or self._name)
+                return self._applied(pairs, global_step, whole)
             with graph_mode.in_program_order(graph):
                 done = [variable.assign(new) for g, v in pairs for variable, new in self.updates(g, v)]
                 done += [variable.assign(new) for variable, new in self.finish()]
             if global_step is not None:
                 done.append(global_step.assign_add(ops.cast(1, global_step.dtype)))
-            return group(*done, name=name or self._name)
+            return group(*done, name=whole)
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
         """What a step makes of a variable, and of its slots: pairs of a variable and its new value."""
@@ -131,12 +139,11 @@ class Optimizer(OwnSteps):
 
     # what it remembers
 
-    def slot(self, variable: Any, name: str, first: Any = 0.0) -> Any:
-        """What is remembered of a variable under a name."""
+    def slot(self, variable: Any, name: str, first: Any = 0.0, op_name: str | None = None) -> Any:
+        """What is remembered of a variable under a name; `op_name` is the end of its own name."""
         key = (name, variable)
         if key not in self._slots:
-            number = sum(1 for other, owner in self._slots if owner is variable)
-            base = f"{variable.op_name}/{self._name}" + (f"_{number}" if number else "")
+            base = f"{variable.op_name}/{op_name or self._name}"
             self._slots[key] = named_variable(
                 base, lambda: ops.broadcast_to(ops.convert(first, variable.dtype), variable.shape)
             )
@@ -356,10 +363,13 @@ class FtrlOptimizer(Optimizer):
         self._rate, self._power, self._first = learning_rate, learning_rate_power, initial_accumulator_value
         self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
         self._shrinkage, self._beta = l2_shrinkage_regularization_strength, beta or 0.0
+        self._names = accum_name, linear_name
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
         rate = _number(self._rate, variable)
-        total, linear = self.slot(variable, "accum", self._first), self.slot(variable, "linear")
+        accum_name, linear_name = self._names
+        total = self.slot(variable, "accum", self._first, accum_name)
+        linear = self.slot(variable, "linear", op_name=linear_name)
         new_total = ops.add(total, ops.square(gradient))
         before, after = (ops.power(t, -self._power) for t in (total, new_total))
         shrunk = ops.add(gradient, ops.multiply(2 * self._shrinkage, variable)) if self._shrinkage else gradient

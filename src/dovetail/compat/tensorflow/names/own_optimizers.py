@@ -32,19 +32,19 @@ class OwnSteps:
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
         """What is done after all variables have changed; an operation."""
-        return group(*update_ops, name=name_scope.rstrip("/"))
+        return group(*update_ops, name=name_scope)
 
     # what they use
 
-    def slot(self, variable: Any, name: str, first: Any = 0.0) -> Any:
+    def slot(self, variable: Any, name: str, first: Any = 0.0, op_name: str | None = None) -> Any:
         """What is remembered of a variable under a name."""
         raise NotImplementedError
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
-        return self.slot(var, slot_name)
+        return self.slot(var, slot_name, op_name=op_name)
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
-        return self.slot(var, slot_name, val)
+        return self.slot(var, slot_name, val, op_name)
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any = None) -> Any:
         if name not in self._own:
@@ -69,8 +69,8 @@ class OwnSteps:
         apply = self._apply_dense if self._resource_apply_dense is None else self._resource_apply_dense
         self._create_slots([variable for _, variable in pairs])
         self._prepare()
-        done = self._finish([apply(gradient, variable) for gradient, variable in pairs], name)
-        graph = graph_mode.graph()
+        graph, updates = graph_mode.graph(), [apply(gradient, variable) for gradient, variable in pairs]
+        done = self._finish(updates, name if global_step is None else "update")
         if global_step is None:
             return done
         if graph is None:

@@ -160,7 +160,7 @@ def stateless_normal(
 
     Source: `tf.random.stateless_normal`.
     """
-    return ops.random.normal(_stateless(seed), _shape(shape), mean, stddev, as_dtype(dtype))
+    return ops.random.normal(_stateless(seed, alg), _shape(shape), mean, stddev, as_dtype(dtype))
 
 
 @function("random.stateless_truncated_normal", scope=True)
@@ -177,7 +177,7 @@ def stateless_truncated_normal(
 
     Source: `tf.random.stateless_truncated_normal`.
     """
-    return ops.random.truncated_normal(_stateless(seed), _shape(shape), mean, stddev, as_dtype(dtype))
+    return ops.random.truncated_normal(_stateless(seed, alg), _shape(shape), mean, stddev, as_dtype(dtype))
 
 
 @function("random.stateless_uniform", scope=True)
@@ -194,11 +194,18 @@ def stateless_uniform(
 
     Source: `tf.random.stateless_uniform`.
     """
-    return _uniform(_stateless(seed), _shape(shape), minval, maxval, dtype)
+    return _uniform(_stateless(seed, alg), _shape(shape), minval, maxval, dtype)
 
 
-def _stateless(seed: Any) -> Any:
+def _stateless(seed: Any, alg: Any) -> Any:
+    _check_algorithm(alg)
     return ops.cast(ops.convert(seed), "int32")
+
+
+def _check_algorithm(alg: Any) -> None:
+    """Refuses what TensorFlow has no algorithm for.  The numbers are Dovetail's own, whichever is named."""
+    if alg not in (None, 1, 2, 3, "philox", "threefry", "auto_select"):
+        raise op_error(ValueError, "tf.random", f'alg is "philox", "threefry" or "auto_select", not {alg!r}.')
 
 
 class Generator:
@@ -213,11 +220,13 @@ class Generator:
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
         """One that always draws the same."""
+        _check_algorithm(alg)
         return cls(int(seed))
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """One that draws what NumPy's generator says."""
+        _check_algorithm(alg)
         return cls(seeds.numpy_seed())
 
     def normal(self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = "float32", name: Any = None) -> Any:

@@ -43,6 +43,9 @@ class TensorArray:
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
+        if handle is not None or flow is not None:
+            problem = "an array has no handle and no flow that another is made of: leave them out."
+            raise op_error(NotImplementedError, "tf.TensorArray", problem)
         self.dtype = as_dtype(dtype)
         self.dynamic_size = bool(dynamic_size)
         self.element_shape = element_shape

@@ -15,6 +15,7 @@ from dovetail.compat.tensorflow.names.graph import GraphKeys, graph_of
 from dovetail.compat.tensorflow.names.initializers import default_initializer
 from dovetail.compat.tensorflow.names.variables import named_variable
 from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.unused import warn_once
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
@@ -228,7 +229,7 @@ class variable_scope(AbstractContextManager[VariableScope]):
 
 @contextmanager
 def _counted(name: str, is_known: bool) -> Iterator[None]:
-    """Count that a scope is opened.  Default names inside of it begin anew when it is entered again."""
+    """Count that a scope is opened.  Default names inside of it start over when it is entered again."""
     store = graph_mode.store()
     store.variable_scopes[name] += 1
     before = store.variable_scopes.copy()
@@ -356,6 +357,8 @@ def _got(
     **options: Any,
 ) -> Any:
     graph, known = graph_mode.open_graph(), graph_mode.store().variables
+    if options.get("partitioner") is not None:
+        warn_once("tf.get_variable: partitioner", "it does nothing: a variable is kept whole, under its own name.")
     found = known.get(name)
     if found is not None:
         return _reused(found, name, shape, dtype, reuse)

@@ -163,7 +163,7 @@ class Slice(View):
         Raises:
             ValueError: the shape does not fit.
         """
-        return self._variable.assign_changed(partial(_with_slice, self._index), value)
+        return named(self._variable.assign_changed(partial(_with_slice, self._index), value), name)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._part, name)
@@ -181,6 +181,16 @@ def _with_slice(index: Any, whole: Any, value: Any) -> Any:
         ops.reshape(whole, (-1,)), ops.reshape(places, (-1, 1)), ops.reshape(values, (-1,))
     )
     return ops.reshape(flat, shape)
+
+
+def named(result: Any, name: str | None, read_value: bool = True) -> Any:
+    """The result of an assignment, whose operation has the name; the operation itself where no value is read."""
+    operation = getattr(result, "op", None)
+    if not isinstance(operation, Operation):
+        return result if read_value else None
+    if name is not None:
+        operation.graph.name_new(operation, operation.graph.unique_name(name))
+    return result if read_value else operation
 
 
 for _class in (Assigned, Slice):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,14 @@ from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.core import Kind, nest_flatten
 from dovetail.compat.tensorflow.names.graph import GraphKeys
-from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice
+from dovetail.compat.tensorflow.names.variable_views import Assigned, Slice, named
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.core.recording import not_building
 from dovetail.core.scopes import Scoped
 from dovetail.core.structure import leaf
-from dovetail.core.value_kinds import register, unwrapped
+from dovetail.core.tensor_shape import shape_of
+from dovetail.core.value_kinds import is_tensor, register, static_shape, unwrapped
 from dovetail.core.variable import STATE
 from dovetail.core.variable import Variable as DovetailVariable
 from dovetail.graph import variables
@@ -56,18 +57,18 @@ class _Names(DovetailVariable):
         return self.read()
 
     def eval(self, session: Any = None) -> Any:
-        """The value now, as an array."""
-        return self.numpy()
+        """The value now in a session, as an array."""
+        return self.numpy() if session is None else session.run(self)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Gives it a value now, whatever is recorded."""
-        with not_building():
+        """Gives it a value now in a session, whatever is recorded."""
+        with not_building() if session is None else session.as_default(), not_building():
             super().assign(value)
 
     def assign(self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         """Gives it a value; in a graph, whenever the result is run."""
         with graph_mode.inside(graph_mode.graph()):
-            return self._assigned(super().assign(value))
+            return named(self._assigned(super().assign(value)), name, read_value)
 
     def assign_changed(self, change: Callable[..., Any], *operands: Any) -> Any:
         with graph_mode.inside(graph_mode.graph()):
@@ -75,11 +76,11 @@ class _Names(DovetailVariable):
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         """Adds to its value; in a graph, whenever the result is run."""
-        return super().assign_add(delta)
+        return named(super().assign_add(delta), name, read_value)
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
         """Subtracts from its value; in a graph, whenever the result is run."""
-        return super().assign_sub(delta)
+        return named(super().assign_sub(delta), name, read_value)
 
     def _assigned(self, found: Any) -> Any:
         return Assigned(self, found.op) if isinstance(found, GraphTensor) else found
@@ -90,15 +91,15 @@ class _Names(DovetailVariable):
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: Any = None) -> Any:
         """Gives slices of it values."""
-        return self.assign_changed(ops.tensor_scatter_update, indices, updates)
+        return named(self.assign_changed(ops.tensor_scatter_update, indices, updates), name)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: Any = None) -> Any:
         """Adds to slices of it."""
-        return self.assign_changed(ops.tensor_scatter_add, indices, updates)
+        return named(self.assign_changed(ops.tensor_scatter_add, indices, updates), name)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: Any = None) -> Any:
         """Subtracts from slices of it."""
-        return self.assign_changed(_scatter_sub, indices, updates)
+        return named(self.assign_changed(_scatter_sub, indices, updates), name)
 
     def set_shape(self, shape: Any) -> None:
         """Checks what is said of its shape."""
@@ -165,15 +166,6 @@ class TFGraphVariable(_Names, SessionVariable):
         with graph_mode.inside(graph):
             return self.read() if graph is None or not graph.records_effects else variables.add_read(graph, self)
 
-    def eval(self, session: Any = None) -> Any:
-        """The value now in a session, as an array."""
-        return self.numpy() if session is None else session.run(self)
-
-    def load(self, value: Any, session: Any = None) -> None:
-        """Gives it a value now in a session, whatever is recorded."""
-        with not_building() if session is None else session.as_default(), not_building():
-            super().load(value)
-
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_initializer": None}
 
@@ -207,15 +199,18 @@ def variable(
     """A variable of the session graph that is being built, or else one that has its value now."""
     if initial_value is None:
         raise op_error(ValueError, "tf.Variable", "it needs an initial_value: a tensor, numbers, or a function.")
+    _check_given(variable_def, options)
     trainable = True if trainable is None else bool(trainable)
     collections = None if collections is None else _with_trainable(collections, trainable)
     built = graph_mode.graph()
     if built is None:
         first = initial_value() if callable(initial_value) else initial_value
+        _check_shape(shape, first if is_tensor(first) else np.asarray(first))
         return TFVariable(first, dtype, f"{name or 'Variable'}:0", trainable, constraint)
     with graph_mode.lifted() as graph, graph.at_scope(built.scope):
         whole = _unique(graph, name or "Variable")
         first = _first_tensor(graph, initial_value, dtype, whole)
+        _check_shape(shape, first)
         made = TFGraphVariable(first, None, f"{whole}:0", trainable, constraint)
     made.place(built)
     if collections is not None:
@@ -278,6 +273,22 @@ def _unique(graph: Any, name: str) -> str:
         return graph.unique_name(name)
 
 
+def _check_given(variable_def: Any, options: Mapping[str, Any]) -> None:
+    """Refuses arguments of `tf.Variable` that say something which is not offered."""
+    if variable_def is not None:
+        problem = "a definition of a variable is not read: give initial_value, and leave variable_def out."
+        raise op_error(NotImplementedError, "tf.Variable", problem)
+    if options:
+        raise op_error(TypeError, "tf.Variable", f"no argument {', '.join(map(repr, options))}.")
+
+
+def _check_shape(shape: Any, first: Any) -> None:
+    """Refuses a shape of a new variable that its first value does not have."""
+    if not shape_of(shape).is_compatible_with(static_shape(first)):
+        problem = f"the initial value has the shape {static_shape(first)}, not {shape_of(shape)}."
+        raise op_error(ValueError, "tf.Variable", problem)
+
+
 def _with_trainable(collections: Any, trainable: bool) -> list[Any]:
     """The collections of a new variable: the given ones, and the one of trained variables if it is trained."""
     if not isinstance(collections, (list, tuple, set)):
@@ -299,7 +310,7 @@ def assign(ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = 
     Source: `tf.compat.v1.assign`.
     """
     with graph_mode.inside(graph_mode.graph()):
-        return ref.assign(value)
+        return named(ref.assign(value), name)
 
 
 @function("assign_add", "v1")
@@ -309,7 +320,7 @@ def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None =
     Source: `tf.compat.v1.assign_add`.
     """
     with graph_mode.inside(graph_mode.graph()):
-        return ref.assign_add(value)
+        return named(ref.assign_add(value), name)
 
 
 @function("assign_sub", "v1")
@@ -319,7 +330,7 @@ def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None =
     Source: `tf.compat.v1.assign_sub`.
     """
     with graph_mode.inside(graph_mode.graph()):
-        return ref.assign_sub(value)
+        return named(ref.assign_sub(value), name)
 
 
 def _scatter_sub(x: Any, places: Any, changes: Any) -> Any:
@@ -332,11 +343,11 @@ def _scattering(title: str, change: Any) -> None:
         rows, inner = ops.convert(indices), list(ref.shape[1:])
         wide = ops.broadcast_to(ops.convert(updates, ref.dtype), [*dims_of(rows), *inner])
         places, changes = ops.reshape(rows, (-1, 1)), ops.reshape(wide, (-1, *inner))
-        return ref.assign_changed(change, places, changes)
+        return named(ref.assign_changed(change, places, changes), name)
 
     @function(f"scatter_nd_{title}", "v1")
     def scatter_nd(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
-        return ref.assign_changed(change, indices, updates)
+        return named(ref.assign_changed(change, indices, updates), name)
 
     scatter.__doc__ = f"""Slices of a variable along its first axis: `{title}`.
 
