@@ -19,7 +19,9 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 
 from dovetail.compat import tensorflow as tensorflow  # fills the table
+from dovetail.compat.tensorflow.names.settings import DOES_NOTHING
 from dovetail.compat.tensorflow.table import ABSENT, V1, V2
+from dovetail.compat.tensorflow.unread import INTERFACE, TENSORFLOW
 
 FILE = ROOT / "src/dovetail/compat/tensorflow/support.json"
 PAGE = ROOT / "docs/tensorflow_names.md"
@@ -116,9 +118,28 @@ def page() -> str:
         ", ".join(untested) + ".",
         "## Not offered",
         "\n".join(["| names | why, and what to write |", "| --- | --- |", *refused]),
+        "## Arguments that do nothing",
+        "Nothing reads them, since no result depends on them. All others act, or are refused.",
+        "\n".join(["| arguments | why |", "| --- | --- |", *by_reason(arguments())]),
+        "## Settings that do nothing",
+        "The first session or run that is given one warns of it.",
+        "\n".join(["| of `tf.ConfigProto` and `tf.RunOptions` | why |", "| --- | --- |", *by_reason(DOES_NOTHING)]),
         MADE,
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def arguments() -> dict[str, str]:
+    """The arguments of functions that programs call, and why nothing reads them."""
+    return {key: why for key, why in TENSORFLOW.items() if not key.startswith("_") and why != INTERFACE}
+
+
+def by_reason(table: dict[str, str]) -> list[str]:
+    """The rows of a table of reasons, each with all that it holds for."""
+    rows: dict[str, list[str]] = {}
+    for key, why in table.items():
+        rows.setdefault(why, []).append(f"`{key}*`" if key.endswith(".") else f"`{key}`")
+    return [f"| {', '.join(keys)} | {why[0].upper()}{why[1:]} |" for why, keys in rows.items()]
 
 
 def same_functions(names: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -1,0 +1,140 @@
+"""Unread arguments: the parameters that no code reads, since nothing depends on them, with the reason.
+
+A key is a parameter, `"swap_memory"`, or a function or class and its parameter, `"Saver.sharded"`.  A test finds each
+parameter that the body of a function does not read, and compares them with these tables.
+"""
+
+from __future__ import annotations
+
+_HINT = "A hint for speed or memory, which changes no result."
+_NO_OPERATION = "No operation is made, so none has a name."
+_ONE_PROCESS = "One process computes, and keeps each variable as a whole."
+_ONE_FILE = "A checkpoint is one file of NumPy's arrays."
+_NO_META_GRAPH = "A checkpoint has values alone: the program builds its graph again."
+_DIMENSIONS = "Shapes are inferred anyway, and are right."
+_COMPOSITE = "Sparse tensors are leaves either way."
+_ALIGN = "One diagonal at a time is set or taken, so there is nothing to align or to fill up."
+INTERFACE = "Whoever calls it gives this argument, and other classes need it."
+
+# The parameters of `tf`.
+TENSORFLOW = {
+    "use_locking": "The assignments of a run come in one order, and never race.",
+    "swap_memory": _HINT,
+    "parallel_iterations": _HINT,
+    "use_cudnn_on_gpu": _HINT,
+    "a_is_sparse": _HINT,
+    "b_is_sparse": _HINT,
+    "optimize": _HINT,
+    "caching_device": _HINT,
+    "colocate_gradients_with_ops": "A gradient is always for the device of the operation that it is a gradient of.",
+    "gate_gradients": "The gradients of a run are computed from one state of the variables.",
+    "use_resource": "All variables are resource variables.",
+    "synchronization": _ONE_PROCESS,
+    "aggregation": _ONE_PROCESS,
+    "partition_info": _ONE_PROCESS,
+    "options": "Files are written by this process, where the path says.",
+    "validate_indices": "Indices out of range are treated as everywhere else; TensorFlow ignores it, too.",
+    "expand_composites": _COMPOSITE,
+    "infer_shape": _DIMENSIONS,
+    "layout": "Tensors are on one device each.",
+    # variables
+    "variable.validate_shape": "A variable has one shape; a value of another shape is refused, whatever is said.",
+    "assign.validate_shape": "A variable has one shape; a value of another shape is refused, whatever is said.",
+    "variable.import_scope": "It goes with variable_def, which is refused.",
+    "variable.expected_shape": "TensorFlow ignores it, too.",
+    "is_variable_initialized.variable": "Each variable has a value.",
+    "report_uninitialized_variables.var_list": "Each variable has a value.",
+    "report_uninitialized_variables.name": _NO_OPERATION,
+    "_NoNames.arrays": INTERFACE,
+    "_NoNames.feed_dict": INTERFACE,
+    "_NoNames.session": INTERFACE,
+    "Initializer.options": _ONE_PROCESS,
+    # optimizers
+    "OwnSteps.var_list": INTERFACE,
+    "OwnSteps.colocate_with": "A variable is on the device of the values that it meets.",
+    "OwnSteps.graph": "An optimizer serves one graph.",
+    # loops and functions
+    "vectorized_map.fallback_to_while_loop": "An op that has no rule for batches is computed slice by slice.",
+    "vectorized_map.warn": "There is nothing to warn of: the results are the same.",
+    "tf_function.autograph": "Python is not translated: write tf.cond and tf.while_loop.",
+    "tf_function.jit_compile": "The engine compiles the function, as it always does.",
+    "tf_function.reduce_retracing": "A RetracingWarning tells of too many traces.",
+    "tf_function.experimental_implements": "There are no other implementations to choose from.",
+    "tf_function.experimental_autograph_options": "Python is not translated.",
+    "tf_function.experimental_attributes": "Functions have no attributes.",
+    "tf_function.experimental_relax_shapes": "A RetracingWarning tells of too many traces.",
+    "tf_function.experimental_compile": "The engine compiles the function, as it always does.",
+    "tf_function.experimental_follow_type_hints": "Arguments are taken as they are given.",
+    "TFTensorSpec.name": "An argument of a function has the name of its parameter.",
+    "TensorArray.clear_after_read": "A tensor may be read as often as need be.",
+    "TensorArray.colocate_with_first_write_call": _HINT,
+    "TensorArray.tensor_array_name": _NO_OPERATION,
+    "TensorArray.name": _NO_OPERATION,
+    # graphs
+    "enable_eager_execution.device_policy": "Values go where the operation is computed.",
+    "enable_eager_execution.execution_mode": "Operations are computed in order.",
+    "import_graph_def.op_dict": "TensorFlow ignores it, too.",
+    "import_graph_def.producer_op_list": "A definition is of this version of Dovetail.",
+    "select_ops.restrict_ts_regex": "It is of select_ts, which has the same arguments.",
+    "select_ts.restrict_ops_regex": "It is of select_ops, which has the same arguments.",
+    "AttrValue.field": "There is one choice of fields.",
+    "assert_rank.name": _NO_OPERATION,
+    "assert_rank_v1.name": _NO_OPERATION,
+    # numbers
+    "diag.align": _ALIGN,
+    "diag_part.align": _ALIGN,
+    "diag_part.padding_value": _ALIGN,
+    "set_diag.align": _ALIGN,
+    "ctc_loss.unique": _HINT,
+    "top_k.sorted": "The largest come first, which any order allows.",
+    "argsort.stable": "The order is always stable.",
+    "_moments.shift": _HINT,
+    "to_dense.validate_indices": "Indices are not checked: elements that stand twice add up.",
+    "Generator.name": _NO_OPERATION,
+    # files
+    "Saver.sharded": _ONE_FILE,
+    "Saver.name": _NO_OPERATION,
+    "Saver.restore_sequentially": _HINT,
+    "Saver.write_version": _ONE_FILE,
+    "Saver.save_relative_paths": "The file `checkpoint` always has relative paths.",
+    "Saver.filename": "`save` and `restore` take the path.",
+    "Saver.meta_graph_suffix": _NO_META_GRAPH,
+    "Saver.write_meta_graph": _NO_META_GRAPH,
+    "Saver.strip_default_attrs": _NO_META_GRAPH,
+    "Saver.save_debug_info": _NO_META_GRAPH,
+    "create_file_writer.name": _NO_OPERATION,
+}
+# The parameters of Keras 2, K, and Keras on Dovetail, by package.
+OTHERS = {
+    "dovetail.compat": {
+        "_add_update.inputs": "Updates belong to the call in which they are made.",
+        "_run_own_updates.options": INTERFACE,
+        "_update_step.learning_rate": "The class reads its own rate.",
+    },
+    "dovetail.backend": {
+        "constant.name": "A constant has no name before a graph uses it.",
+        "atrous_conv2d.image_shape": "The images have their shape.",
+        "atrous_conv2d.filter_shape": "The kernel has its shape.",
+        "deconv2d.image_shape": "The images have their shape.",
+        "deconv2d.filter_shape": "The kernel has its shape.",
+        "_Sparse.name": "A sparse tensor is several tensors.",
+        "manual_variable_initialization.value": "A variable has its first value from the start.",
+    },
+    "keras_dovetail": {
+        "Interruption.logs": INTERFACE,
+        "Watch.epoch": INTERFACE,
+        "Watch.logs": INTERFACE,
+        "_Computing.values": INTERFACE,
+        "_Steps.key": INTERFACE,
+        "cudnn_ok.args": INTERFACE,
+        "cudnn_ok.kwargs": INTERFACE,
+        "remains.a": INTERFACE,
+        "top_k.sorted": "The largest come first, which any order allows.",
+        "call.sorted": _HINT,
+        "unique.sorted": "The values are always sorted.",
+        "isin.assume_unique": _HINT,
+        "argpartition.kth": "All are sorted, which any partition allows.",
+        "einsum.kwargs": _HINT,
+        "dot_product_attention.attn_logits_soft_cap": "Keras refuses it on all backends but jax on TPUs.",
+    },
+}
