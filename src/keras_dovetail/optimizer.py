@@ -99,6 +99,6 @@ def _alike(gradients: Any, variables: Any) -> Iterable[_Alike]:
 
 def _corrected(optimizer: Any, rate: Any, dtype: str) -> Any:
     """Adam's learning rate, corrected for averages that begin at zero."""
-    step = ops.cast(optimizer.iterations.value + 1, dtype)
+    step = ops.cast(ops.add(optimizer.iterations, 1), dtype)  # `iterations` is a tensor while gradients accumulate
     powers = [ops.cast(beta, dtype) ** step for beta in (optimizer.beta_1, optimizer.beta_2)]
     return rate * ops.sqrt(1 - powers[1]) / (1 - powers[0])

@@ -61,6 +61,24 @@ def feature_accumulation():
     return losses(mlp(keras.optimizers.SGD(0.1, momentum=0.9, gradient_accumulation_steps=2)), X, Y, batch_size=16)
 
 
+ACCUMULATING = (
+    (keras.optimizers.Adam, {}),
+    (keras.optimizers.Adam, {"clipnorm": 0.1, "use_ema": True, "ema_momentum": 0.9, "ema_overwrite_frequency": 2}),
+    (keras.optimizers.Adam, {"loss_scale_factor": 16.0, "global_clipnorm": 0.1, "gradient_accumulation_steps": 3}),
+    (keras.optimizers.AdamW, {"weight_decay": 0.1, "clipvalue": 0.05}),
+    (keras.optimizers.Nadam, {}),
+)
+
+
+def feature_accumulation_by_adam():
+    """Adam's count of steps is no variable then."""
+    scaled = keras.optimizers.LossScaleOptimizer(
+        keras.optimizers.Adam(0.02, gradient_accumulation_steps=2), initial_scale=64.0, dynamic_growth_steps=3
+    )
+    made = [kind(0.02, **{"gradient_accumulation_steps": 2, **options}) for kind, options in ACCUMULATING]
+    return [loss for optimizer in (*made, scaled) for loss in losses(mlp(optimizer), X, Y, batch_size=16)]
+
+
 def feature_averaged_weights():
     model = mlp(keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=4))
     return [*losses(model, X, Y, batch_size=16), model.evaluate(X, Y, verbose=0)[0]]
