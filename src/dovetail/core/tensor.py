@@ -118,7 +118,7 @@ class Tensor(Operators):
         array([ 8., 11.], dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_engine", "_value")
+    __slots__ = ("__weakref__", "_engine", "_keras_mask", "_value")  # Keras' layers mark steps of sequences as padding
 
     def __init__(self, value: Any, engine: Engine) -> None:
         self._value = value
