@@ -78,6 +78,11 @@ class DovetailTrainer(Trainer):
         """What the model gives for one batch."""
         return _forward(self, data_adapter_utils.unpack_x_y_sample_weight(data)[0], training=False)
 
+    def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
+        """Makes all variables before the first step; those of a model without `call` are made in its own steps."""
+        if _has_call(self):
+            super()._symbolic_build(iterator, data_batch)
+
     # the programs of steps, each for a list of batches
 
     def make_train_function(self, force: bool = False) -> Step | None:
@@ -306,6 +311,12 @@ def _last(found: Iterable[Any]) -> Any:
 
 def _batch_size(x: Any) -> int:
     return next(value for value in tree.flatten(x) if value is not None).shape[0]
+
+
+def _has_call(model: Any) -> bool:
+    from keras.src.models.model import Model  # which inherits of this module
+
+    return getattr(model.call, "__func__", None) is not Model.call
 
 
 def _forward(model: Any, x: Any, training: bool) -> Any:

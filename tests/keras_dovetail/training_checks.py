@@ -180,6 +180,107 @@ def check_a_training_step_of_ones_own():
     assert found[-1] < found[0]
 
 
+class Autoencoder(keras.Model):
+    """A model without `call`, as the official examples have them: parts, steps, and a metric of its own."""
+
+    def __init__(self):
+        super().__init__()
+        keras.utils.set_random_seed(1)
+        self.encoder = keras.Sequential([keras.Input((8,)), layers.Dense(4, "tanh")])
+        self.decoder = keras.Sequential([layers.Dropout(0.2), layers.Dense(8)])  # built in the first step
+        self.tracker = keras.metrics.Mean(name="loss")
+
+    @property
+    def metrics(self):
+        return [self.tracker]
+
+    def loss_of(self, data, training):
+        x = data[0] if isinstance(data, tuple) else data
+        loss = keras.ops.mean(keras.ops.square(self.decoder(self.encoder(x), training=training) - x))
+        self.tracker.update_state(loss)
+        return loss
+
+    def train_step(self, data):
+        with dt.GradientTape() as tape:
+            loss = self.loss_of(data, training=True)
+        weights = self.trainable_weights
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return {"loss": self.tracker.result()}
+
+    def test_step(self, data):
+        self.loss_of(data, training=False)
+        return {"loss": self.tracker.result()}
+
+
+class Duel(keras.Model):
+    """A GAN: two parts, two optimizers, and none of those that `compile` makes."""
+
+    def __init__(self):
+        super().__init__()
+        keras.utils.set_random_seed(1)
+        self.seeds = keras.random.SeedGenerator(1)
+        self.judge = keras.Sequential([keras.Input((8,)), layers.Dense(4, "relu"), layers.Dense(1)])
+        self.maker = keras.Sequential([keras.Input((2,)), layers.Dense(8)])
+
+    def compile(self, of_judge, of_maker, loss, **options):
+        super().compile(**options)
+        self.optimizers, self.loss_of = {"judge": of_judge, "maker": of_maker}, loss
+        self.trackers = [keras.metrics.Mean(name="judge"), keras.metrics.Mean(name="maker")]
+
+    @property
+    def metrics(self):
+        return self.trackers
+
+    def train_step(self, real):
+        count = keras.ops.shape(real)[0]
+        made = self.maker(keras.random.normal((count, 2), seed=self.seeds))
+        labels = keras.ops.concatenate([keras.ops.ones((count, 1)), keras.ops.zeros((count, 1))])
+        self.step("judge", lambda: self.loss_of(labels, self.judge(keras.ops.concatenate([made, real]))))
+        drawn = keras.random.normal((count, 2), seed=self.seeds)
+        self.step("maker", lambda: self.loss_of(keras.ops.zeros((count, 1)), self.judge(self.maker(drawn))))
+        return {tracker.name: tracker.result() for tracker in self.trackers}
+
+    def step(self, part, loss_of):
+        weights = getattr(self, part).trainable_weights
+        with dt.GradientTape() as tape:
+            loss = loss_of()
+        self.optimizers[part].apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        next(tracker for tracker in self.trackers if tracker.name == part).update_state(loss)
+
+
+def check_models_without_call_train_by_their_own_steps():
+    """Also eagerly and on one batch; they are built in their steps, as on Keras' backend for TensorFlow."""
+    wanted = None
+    for name in ENGINES:
+        with dt.engine(name):
+            model = Autoencoder()
+            model.compile(keras.optimizers.Adam(0.01))
+            history = model.fit(X, epochs=3, batch_size=32, shuffle=False, verbose=0, validation_data=(X[:20],)).history
+            found = [*history["loss"], *history["val_loss"], model.evaluate(X, verbose=0), model.train_on_batch(X)]
+            assert found[2] < found[0] and len(model.optimizer.variables) == 2 + 2 * len(model.trainable_weights) == 10
+            near(found, wanted or found)
+            wanted = found
+    model = Autoencoder()
+    model.compile(keras.optimizers.Adam(0.01), run_eagerly=True)
+    near(model.fit(X, epochs=3, batch_size=32, shuffle=False, verbose=0).history["loss"], wanted[:3])
+
+
+def check_a_gan_trains_by_two_optimizers():
+    wanted = None
+    for name in ENGINES:
+        with dt.engine(name):
+            model = Duel()
+            before = [model.judge.get_weights()[0], model.maker.get_weights()[0]]
+            loss = keras.losses.BinaryCrossentropy(from_logits=True)
+            model.compile(keras.optimizers.Adam(0.01), keras.optimizers.SGD(0.1), loss)
+            history = model.fit(X, epochs=3, batch_size=32, shuffle=False, verbose=0).history
+            found = [*history["judge"], *history["maker"]]
+            near(found, wanted or found)
+            wanted = found
+            for part, was in zip((model.judge, model.maker), before, strict=True):
+                assert not np.allclose(part.get_weights()[0], was)
+
+
 def check_frozen_layers_stay():
     model = mlp()
     model.layers[0].trainable = False
