@@ -172,6 +172,26 @@ def test_gradients_in_a_graph_by_eager_tensors_a1(engine):
     np.testing.assert_allclose(dt.function(graph)(X), 2 * 9 * OUTSIDE, rtol=1e-6)
 
 
+BODIES = {
+    "map_fn": lambda f, xs: ops.sum(ops.map_fn(f, xs)),
+    "cond": lambda f, xs: ops.cond(ops.constant(True), lambda: ops.sum(f(xs)), lambda: ops.constant(0.0)),
+    "scan": lambda f, xs: ops.scan(lambda total, x: (total + f(x), x), ops.constant(0.0), xs)[0],
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_functions_in_bodies_are_followed_to_what_they_close_over(engine, body):
+    """What a compiled function closes over was computed under the tape, before the body of the loop was traced."""
+    w, xs = dt.Variable(3.0), ops.constant([1.0, 2.0, 3.0])
+    with dt.GradientTape() as tape:
+        c = ops.constant(2.0)
+        tape.watch([c, xs])
+        square = c * c
+        found = BODIES[body](dt.function(lambda x: x * square * w), xs)
+    by_c, by_w, by_xs = tape.gradient(found, [c, w, xs])
+    assert (found.item(), by_c.item(), by_w.item(), by_xs.tolist()) == (72, 72, 24, [12, 12, 12])
+
+
 def test_several_ops_before_a_closure_are_followed_in_order(engine):
     """`exp(tanh(d / 4))` is computed while the function is traced; a tape around the call goes back through it."""
     d = ops.convert(OUTSIDE)

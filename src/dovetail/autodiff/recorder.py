@@ -127,7 +127,7 @@ class _EagerOnly:
     def __init__(self, origin: Recorder) -> None:
         self.origin = origin
         self.watches, self.follows, self.follow = origin.watches, origin.follows, origin.follow
-        self.record, self.add = origin.record, origin.add
+        self.record, self.record_nodes, self.add = origin.record, origin.record_nodes, origin.add
 
     def eager_only(self) -> Any:
         return self
