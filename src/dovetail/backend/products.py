@@ -12,6 +12,7 @@ from dovetail.backend import sparse
 from dovetail.backend.table import k_error, k_function
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import TensorLike
+from dovetail.core.static_types import with_ints
 from dovetail.ops.shapes.shape import dims_of, reorder, shaped
 
 __all__ = ["batch_dot", "dot", "set_batch_dot_mode"]
@@ -110,6 +111,7 @@ def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
 def _summed_axes(axes: Any, x_rank: int, y_rank: int) -> tuple[int, int]:
     if axes is None:
         axes = x_rank - 1, 1 if y_rank == 2 else y_rank - 2
+    axes = with_ints(axes)
     pair = tuple(axes) if hasattr(axes, "__iter__") else (axes, axes)
     if len(pair) != 2 or any(hasattr(axis, "__iter__") for axis in pair):
         raise k_error(ValueError, "batch_dot", f"axes must be an int or two ints, not {axes!r}.")

@@ -40,7 +40,7 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                arguments.check(args, kwargs)
+                arguments.held(args, kwargs)  # raises; the functions take what Keras' took, an int for a float too
                 return function(*args, **kwargs)
             except CONVENTIONAL as error:
                 told = hasattr(error, "k_name")  # by a function of K's, which chose the type

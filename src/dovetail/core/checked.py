@@ -1,4 +1,4 @@
-"""Public functions that are no ops of their own: their arguments are checked, and errors begin with their names."""
+"""Public functions that are no ops: their arguments are checked as those of ops, and errors begin with their names."""
 
 from __future__ import annotations
 
@@ -49,8 +49,12 @@ class Arguments:
                 checks.append((position, p.name, static, static.plain))
         return checks
 
-    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises where an argument of a call is not what its annotation says; see `static_types`."""
+    def held(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call, each in the one form of its static type; see `static_types`.
+
+        Raises:
+            TypeError, ValueError: an argument is not what its annotation says.
+        """
         for position, name, static, plain in self.checks:
             if position < len(args):
                 value = args[position]
@@ -58,8 +62,13 @@ class Arguments:
                 value = kwargs[name]
             else:
                 continue
-            if type(value) not in plain and not is_tensor(value):
-                static.held(name, value)
+            if type(value) in plain or is_tensor(value) or (found := static.held(name, value)) is value:
+                continue
+            if position < len(args):
+                args = (*args[:position], found, *args[position + 1 :])
+            else:
+                kwargs = {**kwargs, name: found}
+        return args, kwargs
 
     def describe(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """The arguments of a call as text."""
@@ -67,15 +76,15 @@ class Arguments:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: checks a call's arguments; an error names the function that the user called."""
+    """Decorator: checks a call's arguments and brings them into form; an error names the function that was called."""
     arguments = Arguments(function)
     title = f"random.{function.__name__}" if ".ops.random." in function.__module__ else function.__name__
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            arguments.check(args, kwargs)
-            return function(*args, **kwargs)
+            held, named = arguments.held(args, kwargs)
+            return function(*held, **named)
         except CONVENTIONAL as error:
             tell(error, title, lambda: arguments.describe(args, kwargs))
             raise

@@ -164,6 +164,20 @@ def _shape_like(value: Any) -> Any:
     return _INTS.held(value) if found is REFUSED else (found,)
 
 
+def with_ints(value: Any) -> Any:
+    """A value with Python's integers for those of other libraries, also in lists; nothing is refused.
+
+    Example:
+        >>> with_ints([np.int64(1), (np.array(2), "a")])
+        [1, (2, 'a')]
+    """
+    if type(value) in (list, tuple):
+        found = [with_ints(item) for item in value]
+        return value if all(map(operator.is_, found, value)) else type(value)(found)
+    integer = REFUSED if isinstance(value, (bool, np.bool_)) else _int(value)
+    return value if integer is REFUSED else integer
+
+
 def _is_iterable(value: Any) -> bool:
     is_scalar = getattr(seen(value), "shape", None) == ()
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and not is_scalar
@@ -220,6 +234,7 @@ Scalar: TypeAlias = Annotated[
 ShapeLike: TypeAlias = Annotated[
     Any, _type("shape", "a list of ints and None", [type(None)], lambda value: value if value is None else _DIMS(value))
 ]
+Sizes: TypeAlias = Annotated[Any, _type("sizes", "ints", [int], with_ints)]  # among which tensors may be
 GraphLike: TypeAlias = Annotated[Any, _type("graph", "a graph", [], _where(lambda value: hasattr(value, "captures")))]
 VariableLike: TypeAlias = Annotated[
     Any, _type("variable", "a variable", [], _where(lambda value: kind_of(value) is STATE))

@@ -27,6 +27,7 @@ CALLS = {
     "repeat": (lambda x: ops.repeat(x, 2, 1), lambda x: np.repeat(x, 2, 1)),
     "repeat each": (lambda x: ops.repeat(x, [2, 0, 1], 1), lambda x: np.repeat(x, [2, 0, 1], 1)),
     "repeat all": (lambda x: ops.repeat(x, 2), lambda x: np.repeat(x, 2)),
+    "repeat by one for all": (lambda x: ops.repeat(x, [2], 1), lambda x: np.repeat(x, [2], 1)),
     "flip": (lambda x: ops.flip(x, (0, -1)), lambda x: np.flip(x, (0, -1))),
     "roll": (lambda x: ops.roll(x, (1, -5), (0, 2)), lambda x: np.roll(x, (1, -5), (0, 2))),
     "roll all": (lambda x: ops.roll(x, 5), lambda x: np.roll(x, 5)),
@@ -117,6 +118,9 @@ def test_pad_of_sizes_known_when_running(engine):
 def test_repeats_as_a_tensor(engine):
     repeats = ops.convert([2, 0, 1])
     np.testing.assert_array_equal(ops.repeat(ops.convert([5, 6, 7]), repeats, 0).numpy(), [5, 5, 7])
+    np.testing.assert_array_equal(ops.repeat([5, 6], ops.convert(2)).numpy(), [5, 5, 6, 6])
+    with pytest.raises(ValueError, match=r"repeat .*one for each of the 2 elements along axis 0, .* the shape \(3,\)"):
+        ops.repeat([5, 6], [1, 2, 3])
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 @checked
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Any:
     """Norm of vectors or matrices.
 
     Args:

@@ -13,6 +13,7 @@ from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Number, Numbers
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
+from dovetail.core.static_types import Sizes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.math.arithmetic import multiply
@@ -244,7 +245,7 @@ def _batch_first(term: str, x: Any) -> tuple[str, Any]:
 
 
 @checked
-def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
+def tensordot(x: Any, y: Any, axes: Sizes = 2) -> Any:
     """Sums of products over pairs of axes; the other axes of `x`, then those of `y`, are in the result.
 
     Args:

@@ -17,7 +17,7 @@ from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Ints
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import Scalar
+from dovetail.core.static_types import Scalar, Sizes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.math.compare import where
@@ -87,13 +87,16 @@ def _interleave(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
 
 
 @checked
-def repeat(x: Any, repeats: Annotated[Any, at_least(0)], axis: int | None = None) -> Any:
+def repeat(x: Any, repeats: Annotated[Sizes, at_least(0)], axis: int | None = None) -> Any:
     """Each element several times in a row.
 
     Args:
         x: any tensor.
-        repeats: how many times: an int, or integers, one for each element along the axis (they may be a tensor).
+        repeats: how many times: one integer, or one for each element along the axis (either may be a tensor).
         axis: the axis; None to repeat the elements of the flattened tensor.
+
+    Raises:
+        ValueError: there are more or fewer integers than elements along the axis.
 
     Source: `numpy.repeat`.
 
@@ -106,9 +109,14 @@ def repeat(x: Any, repeats: Annotated[Any, at_least(0)], axis: int | None = None
     x = shaped(x)
     axis = normalize_axis(axis, len(static_shape(x)))
     dims = dims_of(x)
-    if isinstance(repeats, int):
-        copies = broadcast_to(expand_dims(x, axis + 1), [*dims[: axis + 1], repeats, *dims[axis + 1 :]])
-        return reshape(copies, [*dims[:axis], dims[axis] * repeats, *dims[axis + 1 :]])
+    given = static_shape(repeats)
+    if given in ((), (1,)):  # one number stands for all
+        count = repeats[0] if given else repeats
+        copies = broadcast_to(expand_dims(x, axis + 1), [*dims[: axis + 1], count, *dims[axis + 1 :]])
+        return reshape(copies, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])
+    if isinstance(dims[axis], int) and given not in ((dims[axis],), (None,), None):
+        problem = f"repeats must be one number or one for each of the {dims[axis]} elements along axis {axis}"
+        raise ValueError(f"{problem}, but they have the shape {given}.")
     if isinstance(repeats, (list, tuple, np.ndarray)):
         return gather(x, np.repeat(np.arange(len(repeats), dtype=np.int32), repeats), axis)
     ends = cumsum(repeats)
@@ -185,7 +193,7 @@ def _mirror_pad(x: Anything, paddings: Sequence[tuple[int, int]], mode: Literal[
 @checked
 def pad(
     x: Any,
-    pad_width: Any,
+    pad_width: Sizes,
     mode: Literal["constant", "reflect", "symmetric"] = "constant",
     constant_values: Any = 0,
 ) -> Any:

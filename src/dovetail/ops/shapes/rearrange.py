@@ -10,7 +10,7 @@ from dovetail.core.infer import normalize_axes, normalize_axis
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
-from dovetail.core.static_types import Axes
+from dovetail.core.static_types import Axes, Sizes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.samples import array, sample
@@ -20,7 +20,7 @@ from dovetail.ops.shapes.slicing import along, strided_slice
 
 
 @checked
-def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+def moveaxis(x: Any, source: Sizes, destination: Sizes) -> Any:
     """Some axes in other places, the others in their order.
 
     Source: `numpy.moveaxis`.

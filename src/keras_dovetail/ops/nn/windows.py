@@ -9,6 +9,8 @@ from keras.src.backend.common.backend_utils import check_conv_input_channels, ch
 from keras.src.backend.config import standardize_data_format
 
 from dovetail import ops
+from dovetail.core.static_types import with_ints
+from dovetail.core.windows import per_axis
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.dtypes import as_tensor, promoted
 from keras_dovetail.ops.calls import Function
@@ -29,9 +31,7 @@ def _adaptive(mean: bool) -> Function:
     def call(inputs: Any, output_size: Any, data_format: Any = None) -> Any:
         x = as_tensor(inputs)
         first = 1 if standardize_data_format(data_format) == "channels_last" else 2
-        rank = len(x.shape) - 2
-        sizes = (output_size,) * rank if isinstance(output_size, int) else output_size
-        for axis, size in enumerate(sizes, first):
+        for axis, size in enumerate(per_axis(with_ints(output_size), len(x.shape) - 2), first):
             x = _adapted(x, axis, size, mean)
         return x
 
@@ -123,12 +123,12 @@ def conv_transpose(
     return ops.conv_transpose(inputs, kernel, strides, padding, output_padding, data_format, dilation_rate)
 
 
-def _pair(value: Any) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else tuple(value)
+def _pairs(*values: Any) -> list[tuple[int, ...]]:
+    return [per_axis(with_ints(value), 2) for value in values]
 
 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    size, dilation, padding, stride = map(_pair, (kernel_size, dilation, padding, stride))
+    size, dilation, padding, stride = _pairs(kernel_size, dilation, padding, stride)
     x = ops.transpose(as_tensor(input), (0, 2, 3, 1))
     patches = ops.sliding_windows(x, size, stride, dilation, [(p, p) for p in padding])
     batch, rows, columns, *_, channels = dims_of(patches)
@@ -137,7 +137,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
 
 
 def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    sizes, size, dilation, padding, stride = map(_pair, (output_size, kernel_size, dilation, padding, stride))
+    sizes, size, dilation, padding, stride = _pairs(output_size, kernel_size, dilation, padding, stride)
     x = as_tensor(x)
     channels = x.shape[1] // (size[0] * size[1])
     windows = [(sizes[i] + 2 * padding[i] - dilation[i] * (size[i] - 1) - 1) // stride[i] + 1 for i in range(2)]

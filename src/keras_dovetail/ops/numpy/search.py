@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.static_types import with_ints
 from keras_dovetail.dtypes import as_tensor, floating, promoted, result_type
 
 
@@ -63,7 +64,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = Fal
 
 
 def histogram(x: Any, bins: Any = 10, range: Any = None) -> Any:
-    x = floating(ops.ravel(as_tensor(x)))
+    x, bins = floating(ops.ravel(as_tensor(x))), with_ints(bins)
     edges = _edges(x, bins, range) if isinstance(bins, int) else as_tensor(bins, x.dtype)
     place = ops.searchsorted(edges, x, "right") - 1
     count = edges.shape[0] - 1

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.core.static_types import with_ints
 from keras_dovetail.dtypes import alike, as_tensor, name_of, promoted, widened
 
 
@@ -48,7 +49,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 
 def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    x = as_tensor(x)
+    x, indices_or_sections = as_tensor(x), with_ints(indices_or_sections)
     if not isinstance(indices_or_sections, int):
         return ops.split(x, indices_or_sections, axis)
     parts = np.array_split(np.empty(x.shape[axis]), indices_or_sections)
@@ -133,8 +134,6 @@ def reshape(x: Any, newshape: Any) -> Any:
 
 
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
-    if not isinstance(repeats, int) and np.shape(repeats) == (1,):
-        repeats = int(repeats[0])  # one number stands for all
     return ops.repeat(as_tensor(x), repeats, axis)
 
 
@@ -143,7 +142,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def tile(x: Any, repeats: Any) -> Any:
-    return ops.tile(as_tensor(x), [repeats] if isinstance(repeats, int) else repeats)
+    return ops.tile(as_tensor(x), repeats)
 
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Any:
