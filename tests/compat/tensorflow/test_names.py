@@ -9,6 +9,7 @@ import sys
 from operator import attrgetter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dovetail import backend as K
@@ -78,6 +79,7 @@ def test_a_missing_name_says_what_to_write(name, words):
         ("python.util.nest", "flatten"),
         ("python.client.device_lib", "list_physical_devices"),
         ("contrib.graph_editor", "sgv"),
+        ("experimental.numpy", "take_along_axis"),
         ("config.experimental", "set_memory_growth"),
     ],
 )
@@ -183,6 +185,13 @@ def test_the_views_are_of_one_table():
 def test_k_reaches_the_names():
     assert K.tf is tf
     assert K.tf.matmul([[2.0]], [[3.0]]).numpy() == [[6.0]]
+
+
+def test_numpy_s_behaviour_is_what_dovetail_has_of_it():
+    with pytest.warns(UserWarning, match=r"experimental_enable_numpy_behavior.*no methods.*use tf.cast"):
+        tf.experimental.numpy.experimental_enable_numpy_behavior()
+    assert tf.experimental.numpy.pi == np.pi and tf.experimental.numpy.float32 is np.float32
+    assert tf.experimental.numpy.round([1.26], 1).numpy() == np.float32([1.3])
 
 
 def test_wrong_arguments_name_the_function():

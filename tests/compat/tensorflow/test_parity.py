@@ -16,6 +16,7 @@ from tests.libraries import require
 
 require("tensorflow", "the oracle")
 
+from dovetail.compat.tensorflow.names.segments import SCATTERED
 from dovetail.compat.tensorflow.table import V1, V2
 from tests.backend.parity import KINDS, Case, agree, expected, kind_of
 from tests.compat.tensorflow import cases
@@ -29,7 +30,8 @@ CASES: list[Case] = [
 ]
 FIRST = list({case.functions[0]: case for case in reversed(CASES)}.values())  # of each name
 OF_VALUES = {  # the shape depends on values, and jax compiles only programs of known shapes
-    "math.bincount", "math.segment_sum", "compat.v1.segment_sum", "where", "boolean_mask", "unique",
+    "math.bincount", "where", "boolean_mask", "unique",
+    *(f"{module}.segment_{kind}" for module in ("math", "compat.v1") for kind in (*SCATTERED, "mean")),
     "unique_with_counts", "sequence_mask", "compat.v1.boolean_mask", "compat.v1.where", "image.non_max_suppression",
 }  # fmt: skip
 

@@ -190,9 +190,19 @@ def products():
     yield call("math.top_k", array(2, 5, gap=0.1), 2)
     yield call("nn.top_k", array(5, gap=0.1))
     yield call("compat.v1.nn.top_k", array(5, gap=0.1), k=3, sorted=True)
-    yield call("math.unsorted_segment_sum", array(5, 2), np.array([0, 2, 1, 0, -1]), 3)
-    yield call("math.segment_sum", array(5, 2), np.array([0, 0, 1, 3, 3], "int32"))
-    yield call("compat.v1.segment_sum", ints(4, high=5), np.array([0, 0, 1, 1]))
 
 
-CASES = [*elementwise(), *reductions(), *norms(), *products()]
+def segments():
+    numbers, ascending = np.array([0, 2, 2, 0, -1]), np.array([0, 0, 1, 3, 3], "int32")
+    for kind in ("sum", "mean", "max", "min", "prod", "sqrt_n"):
+        yield call(f"math.unsorted_segment_{kind}", array(5, 2, gap=0.1), numbers, 4)
+        if kind != "sqrt_n":
+            yield call(f"math.segment_{kind}", array(5, 2, gap=0.1), ascending)
+            yield call(f"compat.v1.segment_{kind}", ints(4, high=5), np.array([0, 0, 2, 2]))
+    for kind in ("sum", "mean", "max"):
+        yield call(f"compat.v1.unsorted_segment_{kind}", ints(5, high=5), numbers, 3)
+    yield call("math.unsorted_segment_mean", array(2, 2, 3), np.array([[0, 1], [1, 1]], "int32"), 3)
+    yield call("math.unsorted_segment_max", np.float32([2, 2, 1, 2]), np.array([0, 0, 0, 1]), 2)
+
+
+CASES = [*elementwise(), *reductions(), *norms(), *products(), *segments()]

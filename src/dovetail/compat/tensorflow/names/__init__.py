@@ -22,10 +22,12 @@ from dovetail.compat.tensorflow.names import loss_functions as loss_functions
 from dovetail.compat.tensorflow.names import losses as losses
 from dovetail.compat.tensorflow.names import math as math
 from dovetail.compat.tensorflow.names import nn as nn
+from dovetail.compat.tensorflow.names import numpy_names as numpy_names
 from dovetail.compat.tensorflow.names import optimizers as optimizers
 from dovetail.compat.tensorflow.names import printing as printing
 from dovetail.compat.tensorflow.names import python_calls as python_calls
 from dovetail.compat.tensorflow.names import random as random
+from dovetail.compat.tensorflow.names import segments as segments
 from dovetail.compat.tensorflow.names import session as session
 from dovetail.compat.tensorflow.names import settings as settings
 from dovetail.compat.tensorflow.names import shapes as shapes

@@ -1,4 +1,4 @@
-"""TensorFlow's names of mathematics: elementwise, reductions, products and segments."""
+"""TensorFlow's names of mathematics: elementwise, reductions and products."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
-from dovetail.ops.shapes.shape import dims_of
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
@@ -380,31 +379,3 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32"
     """
     values, indices = ops.top_k(input, int(k), name=name)
     return TopK(values, ops.cast(indices, as_dtype(index_type)))
-
-
-# -- segments ---------------------------------------------------------------------------------------------------------
-
-
-@function("math.unsorted_segment_sum unsorted_segment_sum", scope=True)
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
-    """Sums of the elements that have a number in common; those of negative numbers are left out.
-
-    Source: `tf.math.unsorted_segment_sum`.
-    """
-    rank = len(static_shape(segment_ids))
-    shape = [int(num_segments) if not is_tensor(num_segments) else num_segments, *dims_of(data)[rank:]]
-    kept = ops.greater_equal(segment_ids, 0)
-    wide = ops.reshape(kept, [*dims_of(segment_ids), *[1] * (len(static_shape(data)) - rank)])
-    data = ops.where(wide, data, ops.zeros_like(data))
-    places = ops.expand_dims(ops.where(kept, segment_ids, ops.zeros_like(segment_ids)), -1)
-    return ops.scatter_nd(places, data, shape)
-
-
-@function("math.segment_sum segment_sum", scope=True)
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Any:
-    """Sums of neighbouring elements that have a number in common; the numbers ascend.
-
-    Source: `tf.math.segment_sum`.
-    """
-    count = ops.add(ops.max(segment_ids), 1)
-    return unsorted_segment_sum(data, segment_ids, count)
