@@ -73,5 +73,18 @@ def test_tensors_of_the_tensorflow_engine_stay_differentiable_a17():
 def test_graph_tensors_name_the_user_s_line_a17():
     p = dt.Graph().placeholder(dt.spec((2,)), "p")
     for call in (tf.tanh, tf.reduce_mean):
-        with pytest.raises(TypeError, match=r"Placeholder at test_tensorflow.py:\d+: TensorFlow needs a value"):
+        with pytest.raises(
+            TypeError, match=r"Placeholder at test_tensorflow.py:\d+: TensorFlow needs a value"
+        ) as error:
             call(p)
+        assert "import dovetail.compat.tensorflow as tf" in str(error.value) and "`tensorflow.data`" in str(error.value)
+
+
+def test_tensorflow_s_tape_says_that_it_follows_none_of_dovetail_s_tensors():
+    x, p = ops.constant([1.0, 2.0]), dt.Graph().placeholder(dt.spec((2,)), "p")
+    with tf.GradientTape() as tape:
+        y = tf.constant(1.0)
+    for target, sources in ((x, y), (p, y), (y, dt.Variable(1.0))):
+        with pytest.raises(AttributeError, match=r"GradientTape follows .*use dovetail.GradientTape, or write `import"):
+            tape.gradient(target, sources)
+    assert not hasattr(x, "_id")

@@ -7,10 +7,14 @@ import pickle
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
 # isort: split
+import keras
 import numpy as np
+import pytest
+import tensorflow
 from keras import layers, ops
 
 import dovetail as dt
+from dovetail.compat import tensorflow as compat
 from tests.keras_backends import main
 
 WORDS = np.array([[1, 2, 0], [3, 0, 0]])
@@ -84,6 +88,65 @@ def check_layers_take_the_masks_of_tensors():
 def check_tensors_without_masks_have_no_attribute_for_one():
     x = ops.ones(2)
     assert not hasattr(x, "_keras_mask") and not hasattr(pickle.loads(pickle.dumps(embedded())), "_keras_mask")
+
+
+# -- TensorFlow's functions in layers ---------------------------------------------------------------------------------
+
+
+class Normed(layers.Layer):
+    """A layer in TensorFlow's words, by what is given as `tf`."""
+
+    def __init__(self, tf):
+        super().__init__()
+        self.tf = tf
+        self.kernel = self.add_weight(shape=(3, 2), initializer="ones")
+
+    def call(self, x):
+        y = self.tf.matmul(x, self.kernel)
+        return y / (1.0 + self.tf.norm(y, axis=-1, keepdims=True))
+
+
+class StepByTensorFlow(keras.Sequential):
+    def train_step(self, data):
+        x, y = data
+        with tensorflow.GradientTape() as tape:
+            loss = ops.mean(ops.square(self(x) - y))
+        self.optimizer.apply(tape.gradient(loss, self.trainable_weights), self.trainable_weights)
+        return {"loss": loss}
+
+
+X, Y = np.random.default_rng(0).normal(size=(8, 3)).astype("float32"), np.zeros((8, 2), "float32")
+
+
+def check_raw_functions_of_tensorflow_say_what_to_write():
+    for call in (
+        lambda: Normed(tensorflow)(keras.Input((3,))),
+        lambda: keras.Sequential([Normed(tensorflow)]).predict(X, verbose=0),
+        lambda: compiled(keras.Sequential([layers.Dense(3), Normed(tensorflow)])).fit(X, Y, verbose=0),
+        lambda: compiled(StepByTensorFlow([layers.Dense(2)])).fit(X, Y, verbose=0),
+    ):
+        with pytest.raises((TypeError, RuntimeError, AttributeError)) as error:
+            call()
+        assert "`import dovetail.compat.tensorflow as tf`" in str(error.value)
+        assert "`import tensorflow`, then `tensorflow.data`" in str(error.value)
+
+
+def compiled(model):
+    model.compile("sgd", "mse")
+    return model
+
+
+def check_what_the_error_says_works():
+    """Layers in Dovetail's names of TensorFlow, and TensorFlow's own data, on each engine."""
+    data = tensorflow.data.Dataset.from_tensor_slices((X, Y)).batch(4)
+    wanted = None
+    for name in dt.list_engines():
+        with dt.engine(name):
+            model = compiled(keras.Sequential([Normed(compat)]))
+            losses = model.fit(data, epochs=3, verbose=0).history["loss"]
+            assert losses[2] < losses[0]
+            np.testing.assert_allclose(losses, wanted or losses, rtol=1e-4)
+            wanted = losses
 
 
 if __name__ == "__main__":

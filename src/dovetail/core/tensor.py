@@ -26,11 +26,31 @@ class _KerasShape:
         return self if tensor is None else tensor.shape and tuple(tensor.shape)
 
 
+# How a program has TensorFlow's functions by Dovetail, and TensorFlow's own where data is read.
+AS_TENSORFLOW = (
+    "write `import dovetail.compat.tensorflow as tf` where layers and training steps are defined, and keep tf.data, "
+    "tf.io and tf.image of TensorFlow itself under another name: `import tensorflow`, then `tensorflow.data`"
+)
+
+
+class _TensorFlowId:
+    """What TensorFlow's tape knows its tensors by; Dovetail's have none."""
+
+    def __get__(self, tensor: Any, kind: type) -> Any:
+        if tensor is None:
+            return self
+        problem = (
+            "TensorFlow's GradientTape follows TensorFlow's tensors alone, not {}; use dovetail.GradientTape, or {}."
+        )
+        raise AttributeError(problem.format(describe(tensor), AS_TENSORFLOW))
+
+
 class Operators:
     """What all kinds of tensors have: Python's operators and NumPy-style indexing, which `ops.operators` fills in, and
     the methods of TensorFlow's tensors that say shapes."""
 
     __slots__ = ()
+    _id = _TensorFlowId()
     _keras_shape = _KerasShape()
     arrays_follow = False  # whether arrays beside it in Python's operators take its dtype, as in TensorFlow
     is_one_of_a_kind = False  # whether `==` says if it is the same object, as in TensorFlow 1, not which elements agree

@@ -12,7 +12,7 @@ from dovetail.core.errors import Where, called_library, conventional, describe, 
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
 from dovetail.core.spec import Shape, TensorSpec
-from dovetail.core.tensor import Operators
+from dovetail.core.tensor import AS_TENSORFLOW, Operators
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.graph.journal import note
 from dovetail.graph.node_def import NodeDef, attributes, node_def_of
@@ -29,7 +29,10 @@ Pin: TypeAlias = tuple[str | None, str | None]
 NOT_PINNED: Pin = (None, None)
 NO_NOTES: Mapping[str, Any] = MappingProxyType({})
 SINGLE = -1  # in Operation.layout: the parameter is one tensor
-_INSTEAD = {"Keras": "keras.Input for what Keras computes with, or K's functions in place of the layer"}
+_INSTEAD = {
+    "Keras": "keras.Input for what Keras computes with, or K's functions in place of the layer",
+    "TensorFlow": f"the op of the same name in dovetail.ops, or in TensorFlow's words: {AS_TENSORFLOW}",
+}
 
 
 class GraphTensor(Operators):
