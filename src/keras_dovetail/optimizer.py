@@ -9,19 +9,35 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from keras.src.optimizers.base_optimizer import BaseOptimizer
+from keras.src.utils.tracking import no_automatic_dependency_tracking
 
+import dovetail
 from dovetail import ops
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import is_recorded
 from keras_dovetail.scopes import computing
+from keras_dovetail.variable import Variable, held
 
 
 class DovetailOptimizer(BaseOptimizer):
-    """Keras' own, whose updates of variables a program records, those in branches too."""
+    """Keras' own, whose updates of variables a program records, those in branches too.
+
+    Variables may be Keras', or Dovetail's: those of K and of TensorFlow's names.
+    """
+
+    @no_automatic_dependency_tracking
+    def build(self, variables: Any) -> None:
+        """Makes what is kept for each variable."""
+        super().build(variables)
+        self._trainable_variables = _keras_variables(variables)
+
+    def _var_key(self, variable: Any) -> int:
+        return id(held(variable))
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> Any:
         """Updates variables: at once, also while K's default graph is open, unless the gradients are recorded there."""
+        trainable_variables = trainable_variables and _keras_variables(trainable_variables)
         with _recording() if any(map(is_recorded, grads)) else computing():
             return super().apply(grads, trainable_variables)
 
@@ -29,6 +45,10 @@ class DovetailOptimizer(BaseOptimizer):
         update = _steps_as_one_op().get(type(self).update_step)
         if update is None or not update(self, grads, trainable_variables, learning_rate):
             super()._backend_update_step(grads, trainable_variables, learning_rate)
+
+
+def _keras_variables(variables: Iterable[Any]) -> list[Any]:
+    return [Variable.holding(v) if isinstance(v, dovetail.Variable) else v for v in variables]
 
 
 def _recording() -> AbstractContextManager[Any]:

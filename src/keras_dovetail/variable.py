@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
+from weakref import WeakValueDictionary
 
 from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.stateless_scope import get_stateless_scope
@@ -61,6 +62,19 @@ class Variable(KerasVariable):
         self._shape = self._validate_shape(value.shape)
         self._value = dovetail.Variable(value, self._dtype, name=self._path, trainable=self._trainable)
         self._value.symbolic = True
+
+    @staticmethod
+    def holding(variable: dovetail.Variable) -> Variable:
+        """The variable of Keras that holds one that was made elsewhere, by K or as one of TensorFlow's.
+
+        Example:
+            >>> v = dovetail.Variable(1.0)
+            >>> _ = Variable.holding(v).assign_add(1.0)
+            >>> float(v)
+            2.0
+        """
+        found = _holders.get(id(variable))
+        return _Holder(variable) if found is None else found
 
     def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Any:
         return convert_to_tensor(value, dtype)
@@ -134,6 +148,30 @@ class Variable(KerasVariable):
         self._trainable = bool(value)
         if self._value is not None:
             self._value.trainable = self._trainable
+
+
+class _Holder(Variable):
+    """A variable of Keras whose value is that of a variable that was there before; there is one at a time."""
+
+    def __init__(self, held: dovetail.Variable) -> None:
+        name = held.name.rpartition("/")[2].partition(":")[0]
+        super().__init__(held.read, held.shape, held.dtype, trainable=held.trainable, name=name)
+        self._path, self._value, self._initializer = held.name, held, None
+        _holders[id(held)] = self
+
+    def _initialize_with_initializer(self, initializer: Any) -> None:
+        """Leaves the value as it is."""
+
+    def _deferred_initialize(self) -> None:
+        """Leaves the value as it is."""
+
+
+def held(variable: Any) -> Any:
+    """The variable that one of Keras' was made to hold; any other one itself."""
+    return variable._value if isinstance(variable, _Holder) else variable
+
+
+_holders: WeakValueDictionary[int, _Holder] = WeakValueDictionary()  # by what they hold, and so keep
 
 
 def _recording_graph() -> Any:

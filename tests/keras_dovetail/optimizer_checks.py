@@ -9,8 +9,11 @@ import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 # isort: split
 import keras
 import numpy as np
+import pytest
 
 import dovetail as dt
+from dovetail import backend as K
+from dovetail.compat import tensorflow as tf
 from keras_dovetail.optimizer import _alike
 from tests.keras_backends import main
 from tests.keras_dovetail.training_checks import ENGINES, RANDOM, losses, mlp, near
@@ -94,6 +97,58 @@ def check_steps_of_several_devices():
     first, second = _alike("abc", variables)
     assert (first.variables, first.gradients) == (variables[::2], ["a", "c"])
     assert (second.variables, second.gradients) == ([variables[1]], ["b"])
+
+
+def trained(variable, optimizer):
+    """Four steps by a tape, as programs of TensorFlow write them, and two in a compiled function."""
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(variable**3)
+        optimizer.apply_gradients([(tape.gradient(loss, variable), variable)])
+        return loss
+
+    compiled = dt.function(step)
+    return [float(each()) for each in (step, step, step, step, compiled, compiled)]
+
+
+def check_optimizers_train_variables_of_k_and_of_tensorflows_names():
+    """As they train Keras' own: the numbers and what is kept for them are the same."""
+    kinds = {
+        "Keras": lambda: keras.Variable([1.0, 2.0]),
+        "TensorFlow": lambda: tf.Variable([1.0, 2.0], name="layer/w"),
+        "K": lambda: K.variable([1.0, 2.0]),
+        "Dovetail": lambda: dt.Variable([1.0, 2.0]),
+    }
+    optimizers = (
+        lambda: keras.optimizers.SGD(0.1, momentum=0.9),
+        lambda: keras.optimizers.AdamW(0.1, weight_decay=0.1),
+        lambda: keras.optimizers.RMSprop(0.1, use_ema=True, ema_overwrite_frequency=2),
+        lambda: keras.optimizers.Nadam(0.1, gradient_accumulation_steps=2),
+        lambda: keras.optimizers.Lion(0.1, clipnorm=1.0),
+    )
+    for name in ENGINES:
+        with dt.engine(name):
+            for make in optimizers:
+                found = {}
+                for kind, variable in kinds.items():
+                    optimizer = make()
+                    found[kind] = [*trained(variable(), optimizer), len(optimizer.variables)]
+                assert found["Keras"][5] < found["Keras"][0]
+                for kind in kinds:
+                    near(found[kind], found["Keras"])
+
+
+def check_an_optimizer_is_built_with_variables_of_several_kinds():
+    ours, theirs = tf.Variable(1.0), keras.Variable(2.0)
+    optimizer = keras.optimizers.Adam(0.1)
+    optimizer.build([ours, theirs])
+    optimizer.apply([np.float32(1), np.float32(1)])
+    optimizer.apply([np.float32(1), np.float32(1)], [ours, theirs])
+    near([float(ours), float(theirs)], [0.8, 1.8])
+    with pytest.raises(ValueError, match="Unknown variable"):
+        optimizer.apply([np.float32(1)], [tf.Variable(3.0)])
+    assert len(optimizer.variables) == 6
 
 
 if __name__ == "__main__":
