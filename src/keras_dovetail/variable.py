@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -74,7 +75,7 @@ class Variable(KerasVariable):
             2.0
         """
         found = _holders.get(id(variable))
-        return _Holder(variable) if found is None else found
+        return _holder_class()(variable) if found is None else found
 
     def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Any:
         return convert_to_tensor(value, dtype)
@@ -151,7 +152,7 @@ class Variable(KerasVariable):
 
 
 class _Holder(Variable):
-    """A variable of Keras whose value is that of a variable that was there before; there is one at a time."""
+    """A variable of Keras whose value is a variable that was there before; there is one at a time for each."""
 
     def __init__(self, held: dovetail.Variable) -> None:
         name = held.name.rpartition("/")[2].partition(":")[0]
@@ -164,6 +165,14 @@ class _Holder(Variable):
 
     def _deferred_initialize(self) -> None:
         """Leaves the value as it is."""
+
+
+@cache
+def _holder_class() -> type[_Holder]:
+    """Holders that are `keras.Variable`s: Keras derives that class from this module's once it is imported."""
+    from keras.src.backend import Variable as Public
+
+    return type("Variable", (_Holder, Public), {})
 
 
 def held(variable: Any) -> Any:

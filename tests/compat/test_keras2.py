@@ -8,10 +8,10 @@ from tests.keras_backends import outcomes
 from tests.libraries import checks_of, require
 
 require("keras", "it is Keras whose names these are")
-CHECKS = "tests.compat.keras2_checks"
+CHECKS = "tests.compat.keras2_checks", "tests.compat.keras2_layers_checks"
 
 
-@pytest.mark.parametrize("check", checks_of(CHECKS))
-def test_keras2(check):
-    problem = outcomes(CHECKS, "dovetail", alone=True)[check]
+@pytest.mark.parametrize(("module", "check"), [(module, check) for module in CHECKS for check in checks_of(module)])
+def test_keras2(module, check):
+    problem = outcomes(module, "dovetail", alone=True)[check]
     assert not problem, problem

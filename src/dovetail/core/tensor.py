@@ -138,7 +138,8 @@ class Tensor(Operators):
         array([ 8., 11.], dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_engine", "_keras_mask", "_value")  # Keras' layers mark steps of sequences as padding
+    # Keras notes on a tensor which steps of a sequence are padding, and of which layer it is.
+    __slots__ = ("__weakref__", "_engine", "_keras_history", "_keras_mask", "_value")
 
     def __init__(self, value: Any, engine: Engine) -> None:
         self._value = value

@@ -1,39 +1,45 @@
-"""What optimizers had in Keras 2: `lr` and `decay`, `get_gradients` and `get_updates`, also one of a class's own.
+"""What optimizers had in Keras 2: `lr` and `decay`, `get_gradients` and `get_updates`.
 
-A `get_updates` of one's own is a program in K.  `K.function` runs it as ever; where Keras 3 trains, it is recorded once
-in a default graph for the purpose, with placeholders in the place of gradients, and what it updates is assigned.
+A program's class may define `get_updates`, in K.  `K.function` runs it; where Keras 3 trains, it is recorded once in a
+default graph for the purpose, with placeholders for the gradients, and the variables that it updates are assigned.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import keras
 
 from dovetail import backend as K
+from dovetail.backend.table import FUNCTIONS
+from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.core.recording import not_building, record_on
+from dovetail.core.value_kinds import kind_of
 from dovetail.graph.session_graph import open_default_graph
 from dovetail.plan.function import function
 
 RATE = 0.01  # of an optimizer that says none: in Keras 2 the base class had no rate
 
 
-def install() -> None:
-    """Gives Keras 3's optimizers what those of Keras 2 had."""
+def patches() -> Iterable[Patch]:
+    """Of Keras 3's optimizers."""
     base: Any = keras.optimizers.Optimizer
     classes: list[Any] = [cls for cls in vars(keras.optimizers).values() if inspect.isclass(cls)]
-    for cls in classes:
+    for cls in dict.fromkeys(classes):
         if issubclass(cls, base) and cls is not base:
-            cls.__init__ = _with_old_arguments(cls.__init__)
-    base.__init__ = _with_a_rate(base.__init__)
-    base.lr = property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value))
-    base.get_gradients = _get_gradients
-    base.get_updates = _get_updates
-    base.__init_subclass__ = classmethod(_run_own_updates)
+            yield Patch(cls, "__init__", _with_old_arguments(cls.__init__))
+    yield Patch(base, "__init__", _with_a_rate(base.__init__))
+    yield from methods(
+        base,
+        lr=property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value)),
+        get_gradients=_get_gradients,
+        get_updates=_get_updates,
+        __init_subclass__=classmethod(_run_own_updates),
+    )
 
 
 def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
@@ -58,7 +64,7 @@ def _decaying(rate: float, decay: float) -> Any:
 
 
 def _with_a_rate(init: Callable[..., None]) -> Callable[..., None]:
-    """The base class' `__init__`, which classes of one's own called without a rate."""
+    """The base class' `__init__`, which classes of programs called without a rate."""
 
     @functools.wraps(init)
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -70,44 +76,72 @@ def _with_a_rate(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _get_gradients(self: Any, loss: Any, params: Any) -> list[Any]:
-    """The gradients of a tensor of K's default graph by variables, clipped as the optimizer was told.
+    """The gradients of a tensor of K's default graph by variables, clipped as the optimizer says.
 
     Source: `keras.optimizers.Optimizer.get_gradients` of Keras 2.3.
     """
-    return self._clip_gradients(K.gradients(loss, params))
+    return self._clip_gradients(_function("gradients")(_in_default_graph(loss), params))
 
 
 def _get_updates(self: Any, loss: Any, params: Any) -> list[Any]:
-    """What a step does to variables, as pairs of a variable and its new value, for the `updates` of `K.function`.
+    """The updates of a step, for the `updates` of `K.function`; each is made by `K.update`.
 
     Args:
-        loss: a tensor of K's default graph, which the first `K.placeholder` opens.
-        params: the variables to train.
+        loss: a tensor of K's default graph, or one of a Keras model's, which the default graph takes in.
+        params: the variables to train, of Keras' layers or of K.
 
     Source: `keras.optimizers.Optimizer.get_updates` of Keras 2.3.
     """
     params = list(params)
-    gradients = K.gradients(loss, params)
+    gradients = _function("gradients")(_in_default_graph(loss), params)
     if not self.built:
         self.build(params)
     with keras.StatelessScope() as scope:
         self.apply(gradients, params)
-    found = ((v, scope.get_current_value(v)) for v in (*params, *self.variables))
-    return [(variable, value) for variable, value in found if value is not None]
+    after = (
+        (variable, scope.get_current_value(variable)) for variable in (*self._trainable_variables, *self.variables)
+    )
+    return [_function("update")(variable, value) for variable, value in after if value is not None]
 
 
-# -- a get_updates of one's own ---------------------------------------------------------------------------------------
+def _function(name: str) -> Callable[..., Any]:
+    """A function of K's, or what a program put there, in `keras.backend` or in `dovetail.backend`."""
+    found = getattr(keras.backend, name)
+    return getattr(K, name) if found is FUNCTIONS[name] else found
+
+
+def _in_default_graph(loss: Any) -> Any:
+    """What stands for a tensor of a Keras model in K's default graph, where Keras runs on Dovetail; others stay."""
+    if isinstance(loss, keras.KerasTensor) and keras.config.backend() == "dovetail":
+        return kind_of(loss).in_graph(loss, open_default_graph())
+    return loss
+
+
+# -- a get_updates of a program's class --------------------------------------------------------------------------------
 
 
 def _run_own_updates(cls: Any, **options: Any) -> None:
-    """Makes Keras 3 train by the `get_updates` that a class defines, unless it defines `update_step`, too."""
-    if "get_updates" in vars(cls) and "update_step" not in vars(cls):
-        cls.iterations = property(_iterations, _set_iterations)
-        cls._backend_update_step = _update_step
+    """Makes Keras 3 train by the `get_updates` that a class defines, unless it also defines `update_step`."""
+    if "get_updates" in vars(cls):
+        cls.get_updates = _of_the_default_graph(cls.get_updates)
+        if "update_step" not in vars(cls):
+            cls.iterations = property(_iterations, _set_iterations)
+            cls._backend_update_step = _update_step
+
+
+def _of_the_default_graph(get_updates: Callable[..., Any]) -> Callable[..., Any]:
+    """A `get_updates` for whose loss, one of a Keras model, the default graph is open: it records what is updated."""
+
+    @functools.wraps(get_updates)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = {name: _in_default_graph(value) for name, value in kwargs.items()}
+        return get_updates(self, *map(_in_default_graph, args), **given)
+
+    return call
 
 
 _counts: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-_programs: WeakKeyDictionary[Any, tuple[list[Any], Callable[..., Any]]] = WeakKeyDictionary()
+_programs: WeakKeyDictionary[Any, list[tuple[list[Any], Callable[..., Any]]]] = WeakKeyDictionary()  # by optimizer
 
 
 def _iterations(self: Any) -> Any:
@@ -124,9 +158,10 @@ def _set_iterations(self: Any, value: Any) -> None:
 def _update_step(self: Any, grads: list[Any], trainable_variables: list[Any], learning_rate: Any) -> None:
     """A step by `get_updates`, which Keras 3 calls where it would call `update_step` for each variable.
 
+    For other variables, as of another model, `get_updates` runs again and makes another state.
+
     Raises:
         TypeError: Keras runs on another backend than Dovetail.
-        ValueError: the variables are others than in the first step.
     """
     if keras.config.backend() != "dovetail":
         raise TypeError(
@@ -135,11 +170,12 @@ def _update_step(self: Any, grads: list[Any], trainable_variables: list[Any], le
             "assigns the variable, and make its averages in build(self, variables) by self.add_variable_from_reference"
         )
     grads = [keras.ops.convert_to_tensor(gradient) for gradient in grads]
-    if self not in _programs:
-        _programs[self] = list(trainable_variables), _program(self, grads, trainable_variables)
-    variables, program = _programs[self]
-    if [id(variable) for variable in variables] != [id(variable) for variable in trainable_variables]:
-        raise ValueError(f"{type(self).__name__}.get_updates was called for other variables: make a new optimizer.")
+    programs = _programs.setdefault(self, [])
+    ids = list(map(id, trainable_variables))
+    program = next((program for variables, program in programs if list(map(id, variables)) == ids), None)
+    if program is None:
+        program = _program(self, grads, trainable_variables)
+        programs.append((list(trainable_variables), program))
     program(*grads)
 
 

@@ -1,0 +1,145 @@
+"""Arguments as Keras 2 took them: NumPy's integers as sizes, names that are gone, `call` with any arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import keras
+from keras.src.backend.common import global_state
+from keras.src.ops.operation import Operation
+
+from dovetail.compat.keras2.patches import Patch
+from dovetail.core.static_types import with_ints
+
+# Arguments of any layer that Keras 3 has no more, or warns of → the attribute that keeps what is made of the value.
+OLD_ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "weights": ("_given_weights", lambda weights: weights),
+    "input_shape": ("_input_shape_arg", lambda shape: shape),
+    "input_dim": ("_input_shape_arg", lambda size: (size,)),
+}
+
+# Arguments of the TensorBoard callback that Keras 3 has no more → what becomes of them.
+OF_TENSORBOARD = {
+    "write_grads": "gradients are not written",
+    "batch_size": "batches are those of fit",
+    "embeddings_layer_names": "all embeddings are written",
+    "embeddings_data": "all embeddings are written, of no data",
+    "embeddings_metadata": "embeddings are written without labels",
+}
+
+
+def patches() -> Iterable[Patch]:
+    """Of the base classes, of each of Keras' classes that takes arguments, and of functions with other names."""
+    layer: Any = keras.layers.Layer
+    yield Patch(Operation, "__new__", staticmethod(_with_integers(Operation.__new__)))
+    for cls in (Operation, *dict.fromkeys(_subclasses(Operation))):
+        if "__init__" in vars(cls):
+            init = _with_old_arguments(cls.__init__) if cls is layer else cls.__init__
+            yield Patch(cls, "__init__", _with_integers(init))
+        if issubclass(cls, layer) and (position := _position_of_training(vars(cls).get("call"))):
+            yield Patch(cls, "call", _that_asks_whether_it_trains(vars(cls)["call"], position - 1))
+    yield Patch(keras.activations, "relu", _with_alpha(keras.activations.relu))
+    yield Patch(keras.callbacks.TensorBoard, "__init__", _without_old_arguments(keras.callbacks.TensorBoard.__init__))
+
+
+def _subclasses(cls: Any) -> Iterator[Any]:
+    for each in cls.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+# -- what constructors take -------------------------------------------------------------------------------------------
+
+
+def _with_integers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A constructor that takes integers of NumPy's, also in lists, for Python's."""
+
+    @functools.wraps(function)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *map(with_ints, args), **{name: with_ints(value) for name, value in kwargs.items()})
+
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]  # which Keras asks for
+    return call
+
+
+def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
+    """The base class' `__init__`, which also takes the arguments of Keras 2."""
+
+    @functools.wraps(init)
+    def call(self: Any, **kwargs: Any) -> None:
+        old = {name: kwargs.pop(name) for name in OLD_ARGUMENTS if name in kwargs}
+        init(self, **kwargs)
+        for name, (attribute, made_of) in OLD_ARGUMENTS.items():
+            if old.get(name) is not None:
+                vars(self)[attribute] = made_of(old[name])
+        _name_the_inputs(self)
+
+    return call
+
+
+def _without_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
+    """The `__init__` of the TensorBoard callback, which warns of arguments that do nothing any more."""
+
+    @functools.wraps(init)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        for name in OF_TENSORBOARD.keys() & kwargs.keys():
+            if kwargs.pop(name):
+                warnings.warn(f"TensorBoard ignores {name}: {OF_TENSORBOARD[name]}.", stacklevel=2)
+        init(self, *args, **kwargs)
+
+    return call
+
+
+def _with_alpha(relu: Callable[..., Any]) -> Callable[..., Any]:
+    """The activation, which calls the slope for negative numbers `alpha` and the upper bound `max_value`."""
+
+    @functools.wraps(relu)
+    def call(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0, **named: Any) -> Any:
+        return relu(x, **{"negative_slope": alpha, "max_value": max_value, "threshold": threshold, **named})
+
+    return call
+
+
+# -- what call takes --------------------------------------------------------------------------------------------------
+
+
+def _name_the_inputs(layer: Any) -> None:
+    """Lets Keras 3 find the inputs of a layer whose `call(self, *args, **kwargs)` does not name them.
+
+    As in Keras 2, the first argument is the inputs, and whether it trains the layer asks for by itself.
+    """
+    parameters = list(layer._call_signature.parameters.values())
+    if parameters and parameters[0].kind is parameters[0].VAR_POSITIONAL:
+        inputs = inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        layer._call_signature = layer._call_signature.replace(parameters=[inputs, *parameters])
+        layer._call_has_training_arg = True
+
+
+def _position_of_training(call: Any) -> int:
+    names = list(inspect.signature(call).parameters) if call is not None else []
+    return names.index("training") if "training" in names else 0
+
+
+def _that_asks_whether_it_trains(call: Callable[..., Any], position: int) -> Callable[..., Any]:
+    """A layer's `call`, which does as the running layer does where nobody says whether it trains.
+
+    Layers of the program call it as `super().call(x)`, which in Keras 2 followed the learning phase.
+
+    Args:
+        call: has an argument `training`.
+        position: of this argument, behind `self`.
+    """
+
+    @functools.wraps(call)
+    def asking(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) <= position and kwargs.get("training") is None:
+            running = global_state.get_global_attribute("current_call_ctx")
+            if running is not None and running.get_value("training") is not None:
+                kwargs["training"] = running.get_value("training")
+        return call(self, *args, **kwargs)
+
+    return asking

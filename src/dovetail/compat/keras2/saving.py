@@ -1,0 +1,41 @@
+"""HDF5 files of models: operations that are no layers, as masks are computed by, load again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import keras
+from keras.src.legacy.saving import saving_utils
+from keras.src.ops.operation import Operation
+
+from dovetail.compat.keras2.patches import Patch
+
+
+def patches() -> Iterable[Patch]:
+    yield Patch(saving_utils, "model_from_config", _that_knows_operations(saving_utils.model_from_config))
+
+
+def _that_knows_operations(model_from_config: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that makes each layer of a file, which also makes Keras' operations, by the names of their classes.
+
+    Of what has the name of a layer and of an operation, layers alone say a dtype.
+    """
+
+    @functools.wraps(model_from_config)
+    def call(config: Any, custom_objects: Any = None) -> Any:
+        name = config.get("class_name") if isinstance(config, dict) else None
+        cls = _operations().get(name)
+        if cls is not None and "dtype" not in config["config"] and name not in (custom_objects or {}):
+            custom_objects = {**(custom_objects or {}), name: cls}
+        return model_from_config(config, custom_objects)
+
+    return call
+
+
+@functools.cache
+def _operations() -> dict[Any, type]:
+    """Keras' operations that are no layers, by name."""
+    classes = [cls for cls in Operation.__subclasses__() if not issubclass(cls, keras.layers.Layer)]
+    return {cls.__name__: cls for cls in classes if cls.__module__.startswith("keras.src.ops.")}

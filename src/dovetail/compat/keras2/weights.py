@@ -1,0 +1,133 @@
+"""Weights of layers as Keras 2 had them: lists that layers append to, first values, and whose weights train."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import keras
+
+from dovetail.compat.keras2.patches import Patch, methods
+
+KINDS = {"trainable": "_trainable_variables", "non_trainable": "_non_trainable_variables"}  # → Keras 3's list
+
+
+def patches() -> Iterable[Patch]:
+    """Of the base class of layers."""
+    layer: Any = keras.layers.Layer
+    yield Patch(layer, "_post_build", _with_given_weights(layer._post_build))
+    yield Patch(layer, "add_weight", _with_name_first(layer.add_weight))
+    for kind in KINDS:
+        yield Patch(layer, f"_{kind}_weights", property(functools.partial(_List, kind=kind), _replace(kind)))
+    yield from methods(
+        layer,
+        trainable_weights=property(_that_train("weights"), _replace("trainable")),
+        trainable_variables=property(_that_train("variables")),
+        non_trainable_weights=property(_that_stay("weights"), _replace("non_trainable")),
+        non_trainable_variables=property(_that_stay("variables")),
+    )
+
+
+# -- whose weights train ----------------------------------------------------------------------------------------------
+
+
+def _trained(layer: Any) -> Iterator[Any]:
+    """The weights that a layer trains: none if it is frozen, whatever the layers in it say."""
+    if layer.trainable:
+        yield from (variable for variable in layer._trainable_variables if variable.trainable)
+        for inner in layer._layers:
+            yield from _trained(inner)
+
+
+def _that_train(which: str) -> Callable[[Any], list[Any]]:
+    def found(self: Any) -> list[Any]:
+        trained = set(map(id, _trained(self)))
+        return [variable for variable in getattr(self, which) if id(variable) in trained]
+
+    return found
+
+
+def _that_stay(which: str) -> Callable[[Any], list[Any]]:
+    def found(self: Any) -> list[Any]:
+        trained = set(map(id, _trained(self)))
+        return [variable for variable in getattr(self, which) if id(variable) not in trained]
+
+    return found
+
+
+# -- weights that a layer adds or is given ----------------------------------------------------------------------------
+
+
+class _List(list[Any]):
+    """The weights of a layer of one kind; what is added to the list the layer keeps."""
+
+    def __init__(self, layer: Any, kind: str) -> None:
+        super().__init__(getattr(layer, KINDS[kind]))
+        self._layer, self._kind = layer, kind
+
+    def append(self, weight: Any) -> None:
+        self.extend([weight])
+
+    def extend(self, weights: Iterable[Any]) -> None:
+        super().extend(_keep(self._layer, weight, self._kind) for weight in weights)
+
+    def __iadd__(self, weights: Iterable[Any]) -> Any:  # type: ignore[misc]  # list says it returns itself
+        self.extend(weights)
+        return self
+
+
+def _replace(kind: str) -> Callable[[Any, Iterable[Any]], None]:
+    def replace(self: Any, weights: Iterable[Any]) -> None:
+        kept = [_keep(self, weight, kind) for weight in weights]
+        for variable in list(getattr(self, KINDS[kind])):
+            if not any(variable is each for each in kept):
+                self._untrack_variable(variable)
+
+    return replace
+
+
+def _keep(layer: Any, weight: Any, kind: str) -> Any:
+    """Makes a variable a weight of a layer, if it is none yet; a variable of K's is held by one of Keras'.
+
+    Raises:
+        TypeError: it is a variable of K's, and Keras runs on another backend than Dovetail.
+    """
+    if not isinstance(weight, keras.Variable):
+        if not hasattr(keras.Variable, "holding"):
+            raise TypeError(
+                f"{layer.name}: {weight!r} cannot be a weight where Keras runs on {keras.config.backend()}: make it by "
+                "self.add_weight(name=..., shape=..., initializer=...), or import keras_dovetail before keras."
+            )
+        weight = keras.Variable.holding(weight)
+    if not any(weight is each for each in getattr(layer, KINDS[kind])):
+        if any(weight is each for each in (*layer._trainable_variables, *layer._non_trainable_variables)):
+            layer._untrack_variable(weight)
+        weight.trainable = kind == "trainable"
+        layer._track_variable(weight)
+    return weight
+
+
+def _with_given_weights(post_build: Callable[..., None]) -> Callable[..., None]:
+    """What Keras calls once a layer is built: the weights get the values of the argument `weights`."""
+
+    @functools.wraps(post_build)
+    def call(self: Any) -> None:
+        post_build(self)
+        given = vars(self).pop("_given_weights", None)
+        if given is not None:
+            self.set_weights(given)
+
+    return call
+
+
+def _with_name_first(add_weight: Callable[..., Any]) -> Callable[..., Any]:
+    """A layer's `add_weight`, which in Keras 2 took the name before the shape."""
+
+    @functools.wraps(add_weight)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], str):
+            args, kwargs = args[1:], {**kwargs, "name": args[0]}
+        return add_weight(self, *args, **kwargs)
+
+    return call
