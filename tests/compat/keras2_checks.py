@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from unittest.mock import patch
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
@@ -201,6 +202,73 @@ def check_own_updates_move_between_engines_and_are_clipped():
             found += [made.train_on_batch(X, Y) for _ in range(2)]
     np.testing.assert_allclose(found, wanted[: len(found)], rtol=1e-5)
     assert "own_sgd" in made.optimizer.name and OwnSGD.from_config(made.optimizer.get_config()).clipnorm == 0.5
+
+
+# -- trainable counts as it is when a model is compiled ---------------------------------------------------------------
+
+
+def frozen():
+    made = keras.Sequential([Dense(2, input_shape=(2,)), keras.layers.BatchNormalization(), Dense(3)])
+    made.compile(SGD(0.1), "mse")
+    made.layers[0].trainable = False
+    made.layers[2].trainable = False
+    return made
+
+
+def check_a_discrepancy_is_said_and_nothing_changes():
+    for name in dt.list_engines():
+        with dt.engine(name):
+            made = frozen()
+            before = made.get_weights()
+            with pytest.warns(
+                UserWarning, match="^Discrepancy between trainable weights and collected trainable weights"
+            ):
+                made.fit(np.random.default_rng(0).normal(size=(4, 2)), Y, verbose=0)
+            assert not any(np.array_equal(*pair) for pair in zip(before, made.get_weights(), strict=True))
+            assert [layer.trainable for layer in made.layers] == [False, True, False]
+            assert len(made.trainable_weights) == 2 and not made.layers[0].kernel.trainable
+    made.compile("sgd", "mse")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made.fit(X, Y, verbose=0)
+        made.layers[0].trainable, made.layers[2].trainable = True, True
+        made.evaluate(X, Y, verbose=0)
+        made.predict(X, verbose=0)
+
+
+class Stop(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        assert len(self.model.trainable_weights) == 6  # as when it was compiled
+        raise KeyboardInterrupt
+
+
+def check_a_training_that_fails_leaves_layers_as_they_were():
+    made = frozen()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(KeyboardInterrupt):
+            made.fit(X, Y, verbose=0, callbacks=[Stop()])
+        with pytest.raises(Exception, match=r"shape|broadcast|expected"):
+            made.train_on_batch(X[:, :1], Y)
+    assert [layer.trainable for layer in made.layers] == [False, True, False]
+    assert [weight.trainable for weight in made.layers[0].weights] == [False, False]
+
+
+def check_layers_are_set_one_by_one():
+    """One that is in two models, of which one is frozen, is in the end as it was."""
+    shared, x = Dense(2), Input((2,))
+    inner = Model(x, Dense(2)(shared(x)))
+    made = Model(x, inner(shared(x)))
+    made.compile(SGD(0.1), "mse")
+    inner.trainable = False
+    shared.trainable = True
+    state = {layer.name: layer.trainable for layer in made._flatten_layers()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before = made.get_weights()
+        made.train_on_batch(X, Y[:, :2])
+    assert not any(np.array_equal(*pair) for pair in zip(before, made.get_weights(), strict=True))
+    assert {layer.name: layer.trainable for layer in made._flatten_layers()} == state
 
 
 class OwnSGD(SGD):

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.keras_backends import outcomes
+from tests.conftest import ENGINES
+from tests.keras_backends import outcomes, told
 from tests.libraries import checks_of, require
 
 require("keras", "it is Keras whose names these are")
 CHECKS = "tests.compat.keras2_checks", "tests.compat.keras2_layers_checks"
+PROGRAMS = "tests.compat.keras2_programs"
 
 
 @pytest.mark.parametrize(("module", "check"), [(module, check) for module in CHECKS for check in checks_of(module)])
 def test_keras2(module, check):
     problem = outcomes(module, "dovetail", alone=True)[check]
     assert not problem, problem
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("program", checks_of(PROGRAMS, "program_"))
+def test_a_program_does_what_it_does_on_keras_2(program, engine):
+    require("tf_keras", "programs are compared with it")
+    wanted = told(PROGRAMS, "tensorflow", "tf_keras")["tf_keras"][program]
+    found = told(PROGRAMS, "dovetail", *ENGINES, alone=True)[engine][program]
+    assert not isinstance(wanted, str), wanted
+    assert not isinstance(found, str), found
+    assert len(wanted) > 1
+    same(found, wanted)
+
+
+def same(found, wanted):
+    """Nested lists of numbers and names, but for what engines round."""
+    if isinstance(wanted, list):
+        assert len(found) == len(wanted), (found, wanted)
+        for one, other in zip(found, wanted, strict=True):
+            same(one, other)
+    elif isinstance(wanted, str):
+        assert found == wanted
+    else:
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
