@@ -31,6 +31,8 @@ from tests.keras_backends import tell
 layers = keras.layers
 RANDOM = np.random.default_rng(0)
 X, Z, Y = (RANDOM.normal(size=shape).astype("float32") for shape in ((6, 3), (6, 2), (6, 1)))
+LABELS = RANDOM.integers(0, 3, 6)
+CLASSES = np.eye(3, dtype="float32")[LABELS]
 
 
 def with_weights(*models):
@@ -104,6 +106,97 @@ def program_layers_in_a_frozen_model():
     found = [len(each.trainable_weights) for each in (model, base, base.layers[1])]
     found += [len(each.non_trainable_weights) for each in (model, base)]
     return [*found, model.train_on_batch(X, Y), *sums(model)]
+
+
+# -- metrics of several outputs ---------------------------------------------------------------------------------------
+
+
+def two_outputs(metrics, loss=("binary_crossentropy", "sparse_categorical_crossentropy"), **options):
+    x = layers.Input((3,))
+    outputs = layers.Dense(1, activation="sigmoid", name="a")(x), layers.Dense(3, activation="softmax", name="b")(x)
+    model = keras.Model(x, list(outputs))
+    with_weights(model)
+    model.compile(
+        keras.optimizers.SGD(0.01), list(loss) if isinstance(loss, tuple) else loss, metrics=metrics, **options
+    )
+    return model
+
+
+def results(model, y, **options):
+    """What a model gives for a batch, for all, and as history, with the names."""
+    y = list(y)
+    found = [model.train_on_batch(X, y, **options), model.test_on_batch(X, y, **options)]
+    history = model.fit(X, y, epochs=1, batch_size=3, shuffle=False, verbose=0).history
+    found += [model.evaluate(X, y, verbose=0), model.metrics_names]
+    return [*found, [history[name][0] for name in model.metrics_names]]
+
+
+def program_metrics_of_two_outputs():
+    labels, losses = (
+        ((LABELS > 0).astype("float32")[:, None], CLASSES),
+        ("binary_crossentropy", "categorical_crossentropy"),
+    )
+    found = []
+    for metrics in (
+        ["accuracy"],
+        ["accuracy", "mae"],
+        [["accuracy"], ["accuracy", "mae"]],
+        {"b": "accuracy"},
+        {"a": ["accuracy", "mse"], "b": "accuracy"},
+        None,
+        "accuracy",
+    ):
+        found.append(results(two_outputs(metrics, losses), labels))
+    return found
+
+
+def program_metrics_that_are_functions_and_objects():
+    def gap(y_true, y_pred):
+        return keras.backend.mean(keras.backend.abs(y_true - y_pred))
+
+    labels = (LABELS > 0).astype("float32")[:, None], CLASSES
+    losses = "mse", "categorical_crossentropy"
+    found = [results(two_outputs([gap], losses), labels), results(two_outputs([gap, "accuracy"], "mse"), labels)]
+    return [*found, results(two_outputs([keras.metrics.MeanSquaredError(name="square")], losses), labels)]
+
+
+def program_weighted_metrics_of_two_outputs():
+    labels = (LABELS > 0).astype("float32")[:, None], LABELS
+    model = two_outputs(["accuracy"], weighted_metrics=["accuracy"], loss_weights=[0.5, 2.0])
+    return results(model, labels, sample_weight=[np.arange(6) / 6.0, np.ones(6)])
+
+
+def program_metrics_of_one_output():
+    found = []
+    for metrics, loss, y in (
+        (["accuracy"], "sparse_categorical_crossentropy", LABELS),
+        (["acc", "mae"], "categorical_crossentropy", CLASSES),
+        ("accuracy", "mse", CLASSES),
+    ):
+        model = keras.Sequential([layers.Dense(3, activation="softmax", input_shape=(3,))])
+        with_weights(model)
+        model.compile("sgd", loss, metrics=metrics)
+        found.append([model.train_on_batch(X, y), model.evaluate(X, y, verbose=0), model.metrics_names])
+    return found
+
+
+class TwoHeads(keras.Model):
+    """A model whose outputs have no names."""
+
+    def __init__(self):
+        super().__init__()
+        self.heads = [layers.Dense(1), layers.Dense(3, activation="softmax")]
+
+    def call(self, x):
+        return [head(x) for head in self.heads]
+
+
+def program_metrics_of_outputs_without_names():
+    model = TwoHeads()
+    model(X)
+    with_weights(model)
+    model.compile(keras.optimizers.SGD(0.01), ["mse", "sparse_categorical_crossentropy"], metrics=["accuracy"])
+    return results(model, (Y, LABELS))
 
 
 # -- what runs them ---------------------------------------------------------------------------------------------------

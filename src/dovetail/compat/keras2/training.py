@@ -1,4 +1,4 @@
-"""Training as Keras 2 did it: what `compile` found trainable counts."""
+"""Training as Keras 2 did it: what `compile` found trainable counts, and metrics of several outputs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import keras
 from keras.src import tree
+from keras.src.trainers.compile_utils import CompileLoss, CompileMetrics
 
 from dovetail.compat.keras2.patches import Patch, methods
 
@@ -20,7 +21,7 @@ DISCREPANCY = (
 
 
 def patches() -> Iterable[Patch]:
-    """Of models."""
+    """Of models, and of what holds their losses and metrics."""
     model: Any = keras.Model
     yield from methods(
         model,
@@ -29,8 +30,16 @@ def patches() -> Iterable[Patch]:
         fit_generator=_generator_method("fit", "steps_per_epoch"),
         evaluate_generator=_generator_method("evaluate", "steps"),
         predict_generator=_generator_method("predict", "steps"),
+        metrics=property(_metrics(model.metrics.fget)),
+        metrics_names=property(_metrics_names),
+        _flatten_metrics_in_order=_flatten_in_order,
         _compute_loss=_with_history(model._compute_loss),
     )
+    yield Patch(CompileMetrics, "__init__", _with_a_list(CompileMetrics.__init__))
+    yield Patch(CompileMetrics, "build", _with_names(CompileMetrics.build))
+    yield Patch(CompileMetrics, "result", _in_order_of_outputs(CompileMetrics.result))
+    yield Patch(CompileMetrics, "_build_metrics_set", _for_each_output(CompileMetrics._build_metrics_set))
+    yield Patch(CompileLoss, "build", _with_names(CompileLoss.build))
 
 
 # -- what trains ------------------------------------------------------------------------------------------------------
@@ -72,6 +81,103 @@ def _set(layers: Iterable[Any], state: dict[Any, bool]) -> None:
             layer._trainable = state[layer]
             for variable in layer._trainable_variables:
                 variable.trainable = state[layer]
+
+
+# -- metrics of several outputs ---------------------------------------------------------------------------------------
+
+
+def _with_a_list(init: Callable[..., None]) -> Callable[..., None]:
+    """`CompileMetrics.__init__`, which also takes one metric."""
+
+    @functools.wraps(init)
+    def call(self: Any, metrics: Any, weighted_metrics: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *(_listed(each) for each in (metrics, weighted_metrics)), *args, **kwargs)
+
+    return call
+
+
+def _listed(metrics: Any) -> Any:
+    return metrics if metrics is None or isinstance(metrics, (list, tuple, dict)) else [metrics]
+
+
+def _with_names(build: Callable[..., None]) -> Callable[..., None]:
+    """The first look at outputs: those of a model that gives them no names are `output_1` and so on."""
+
+    @functools.wraps(build)
+    def call(self: Any, y_true: Any, y_pred: Any) -> None:
+        if not self.output_names and isinstance(y_pred, (list, tuple)) and len(y_pred) > 1:
+            self.output_names = [f"output_{number}" for number in range(1, len(y_pred) + 1)]
+        build(self, y_true, y_pred)
+
+    return call
+
+
+def _for_each_output(build_metrics: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes the metrics of all outputs; a plain list of them is for each output, as often as there are names."""
+
+    @functools.wraps(build_metrics)
+    def call(self: Any, metrics: Any, num_outputs: int, *args: Any, **kwargs: Any) -> Any:
+        is_plain = isinstance(metrics, (list, tuple)) and not any(map(tree.is_nested, metrics))
+        if metrics and num_outputs > 1 and is_plain:
+            metrics = [[_copied(metric) for metric in metrics] for _ in range(num_outputs)]
+        return build_metrics(self, metrics, num_outputs, *args, **kwargs)
+
+    return call
+
+
+def _copied(metric: Any) -> Any:
+    return metric.from_config(metric.get_config()) if isinstance(metric, keras.metrics.Metric) else metric
+
+
+def _in_order_of_outputs(result: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """`CompileMetrics.result`, with the weighted metrics of an output behind its others."""
+
+    @functools.wraps(result)
+    def call(self: Any) -> dict[str, Any]:
+        found = result(self)
+        names = iter(found)
+        lists = self._flat_metrics, self._flat_weighted_metrics
+        parts = [[[next(names) for _ in each.metrics] if each else [] for each in metrics] for metrics in lists]
+        ordered = [name for of_output in zip(*parts, strict=True) for part in of_output for name in part]
+        vars(self)["_names"] = ordered
+        return {name: found[name] for name in ordered}
+
+    return call
+
+
+def _metrics(get: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+    """All metrics of a model; those that `compile` was given come behind the losses of outputs."""
+
+    def metrics(self: Any) -> list[Any]:
+        found = get(self)
+        if self._compile_loss is None or not any(metric is self._compile_metrics for metric in found):
+            return found
+        others = [metric for metric in found if metric is not self._compile_metrics]
+        losses = [number for number, each in enumerate(others, 1) if any(each is m for m in self._compile_loss.metrics)]
+        end = max(losses, default=1)
+        return [*others[:end], self._compile_metrics, *others[end:]]
+
+    return metrics
+
+
+def _metrics_names(self: Any) -> list[str]:
+    """The names of what training gives: the loss, the losses of outputs, their metrics.
+
+    Those of metrics are known once there were results.
+
+    Source: `keras.Model.metrics_names` of Keras 2.3.
+    """
+    names = list[str]()
+    for metric in self.metrics:
+        names += vars(metric).get("_names", []) if isinstance(metric, CompileMetrics) else [metric.name]
+    return names
+
+
+def _flatten_in_order(self: Any, logs: dict[str, Any]) -> Any:
+    """The values of logs in the order of `metrics_names`, then others by name; one alone is no list."""
+    names = [name for name in self.metrics_names if name in logs]
+    found = [logs[name] for name in (*names, *sorted(logs.keys() - set(names)))]
+    return found[0] if len(found) == 1 else found
 
 
 # -- what losses are given, and generators ----------------------------------------------------------------------------
