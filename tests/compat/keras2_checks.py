@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
@@ -202,6 +202,101 @@ def check_own_updates_move_between_engines_and_are_clipped():
             found += [made.train_on_batch(X, Y) for _ in range(2)]
     np.testing.assert_allclose(found, wanted[: len(found)], rtol=1e-5)
     assert "own_sgd" in made.optimizer.name and OwnSGD.from_config(made.optimizer.get_config()).clipnorm == 0.5
+
+
+def check_own_updates_train_in_groups():
+    """Where equal batches run in a loop of one program they are the same, on each engine."""
+    x = np.random.default_rng(0).normal(size=(24, 2)).astype("float32")
+    for make in (OwnAdam, OwnSGD):
+        wanted = None
+        for name in dt.list_engines():
+            with dt.engine(name):
+                for options in ({}, {"steps_per_execution": 4}):
+                    made = model()
+                    made.compile(make(lr=0.1), "mse", **options)
+                    losses = made.fit(x, 0 * x[:, :1], batch_size=2, epochs=3, shuffle=False, verbose=0).history["loss"]
+                    found = [*losses, *np.ravel(made.get_weights()[0])]
+                    np.testing.assert_allclose(found, wanted or found, rtol=1e-4, atol=1e-6)
+                    wanted = found
+        assert wanted[2] < wanted[0]
+
+
+def check_own_updates_train_several_models():
+    """Each has its state: with a model of its own an optimizer gives the same."""
+    found = []
+    for shared in (OwnSGD(lr=0.1), None):
+        models = [model(), model()]
+        for made in models:
+            made.compile(shared or OwnSGD(lr=0.1), "mse")
+        found.append([made.train_on_batch(X, Y) for made in (*models, *models)])
+    np.testing.assert_allclose(*found, rtol=1e-5)
+    assert found[0][2] < found[0][0]
+
+
+UPDATES = [
+    SGD,
+    Adam,
+    keras.optimizers.RMSprop,
+    keras.optimizers.Nadam,
+    keras.optimizers.Adagrad,
+    keras.optimizers.Adamax,
+]
+
+
+def check_updates_of_variables_of_k():
+    """Those of K and of Keras are trained alike, by `K.function` and at once; the loss may be of no placeholder."""
+    for cls in UPDATES:
+        w, b, x = backend.variable([1.0, 2.0]), backend.variable(0.5), backend.placeholder((2,))
+        step = backend.function([x], [], updates=cls(0.1).get_updates(backend.sum(w * w * x) + b * b, [w, b]))
+        for _ in range(3):
+            step([[2.0, 1.0]])
+        found = [*backend.get_value(w), backend.get_value(b)]
+        backend.clear_session()
+        w, b, optimizer = keras.Variable([1.0, 2.0]), keras.Variable(0.5), cls(0.1)
+        for _ in range(3):
+            optimizer.apply([2 * np.float32([2, 1]) * w.numpy(), 2 * b.numpy()], [w, b])
+        np.testing.assert_allclose(found, [*w.numpy(), b.numpy()], rtol=1e-5)
+
+
+def check_updates_of_a_model_without_placeholders():
+    for make in (lambda: SGD(0.1), lambda: OwnSGD(lr=0.1)):
+        made, plain = model(), model()
+        loss = backend.mean(backend.square(made.output))
+        step = backend.function([made.input], [loss], updates=make().get_updates(loss, made.trainable_weights))
+        losses = [step([X])[0] for _ in range(3)]
+        backend.clear_session()
+        plain.compile(make(), "mse")
+        np.testing.assert_allclose(losses, [plain.train_on_batch(X, Y) for _ in range(3)], rtol=1e-5)
+        assert losses[1] < losses[0]
+
+
+def check_updates_go_through_k():
+    """What a program puts in place of a function of K's is called, in whichever module it puts it."""
+    for module in (backend, K):
+        made, target = model(), backend.placeholder((None, 3))
+        loss = backend.mean(backend.square(made.output - target))
+        with (
+            patch.object(module, "update", Mock(wraps=module.update)) as update,
+            patch.object(module, "gradients", Mock(wraps=module.gradients)) as gradients,
+        ):
+            updates = Adam(lr=0.1).get_updates(loss, made.trainable_weights)
+        assert gradients.call_count == 1 and update.call_count == len(updates)
+        assert update.call_args_list[0].args[0] is made.trainable_weights[0]
+        backend.function([made.input, target], [], updates=updates)([X, Y])
+        assert made.get_weights()[0].max() < 1
+        backend.clear_session()
+
+
+def check_one_optimizer_updates_two_models():
+    optimizer, target = Adam(0.1), backend.placeholder((None, 3))
+    steps, models = [], [model(), model()]
+    for made in models:
+        loss = backend.mean(backend.square(made.output - target))
+        updates = optimizer.get_updates(loss, made.trainable_weights)
+        steps.append(backend.function([made.input, target], [loss], updates=updates))
+    losses = [step([X, Y])[0] for step in (*steps, *steps)]
+    backend.clear_session()
+    assert losses[2] < losses[0] and losses[3] < losses[1] and int(optimizer.iterations) == 4
 
 
 # -- trainable counts as it is when a model is compiled ---------------------------------------------------------------

@@ -20,8 +20,11 @@ if ON_DOVETAIL:
     # isort: split
     import keras
 
+    legacy = keras.optimizers
 else:
     import tf_keras as keras
+
+    legacy = keras.optimizers.legacy  # which may be compiled into several models
 
 import numpy as np
 
@@ -106,6 +109,60 @@ def program_layers_in_a_frozen_model():
     found = [len(each.trainable_weights) for each in (model, base, base.layers[1])]
     found += [len(each.non_trainable_weights) for each in (model, base)]
     return [*found, model.train_on_batch(X, Y), *sums(model)]
+
+
+def program_thawed_after_training():
+    """Fine tuning: the top first, then all, by one optimizer that is compiled twice."""
+    base, x = keras.Sequential([layers.Dense(4, input_shape=(3,)), layers.BatchNormalization()]), layers.Input((3,))
+    model = keras.Model(x, layers.Dense(1)(base(x)))
+    with_weights(model)
+    optimizer = legacy.SGD(0.01, momentum=0.9)
+    found = []
+    for trainable in (False, True):
+        base.trainable = trainable
+        model.compile(optimizer, "mse")
+        found += [model.train_on_batch(X, Y), model.train_on_batch(X, Y), *sums(model)]
+    return found
+
+
+# -- one optimizer for several models ---------------------------------------------------------------------------------
+
+
+def program_one_optimizer_for_two_models():
+    """State is kept for each variable; the count of steps is one."""
+    found = []
+    for make in (
+        lambda: legacy.Adam(0.05, epsilon=1e-3),
+        lambda: legacy.SGD(0.05, momentum=0.9, nesterov=True, decay=0.1),
+        lambda: legacy.RMSprop(0.05, epsilon=1e-9),  # which Keras 3 adds at another place
+        lambda: legacy.Adam(0.05, epsilon=1e-3, amsgrad=True),
+    ):
+        optimizer = make()
+        first, second = (
+            keras.Sequential([layers.Dense(1, input_shape=(3,))]),
+            keras.Sequential([layers.Dense(2, input_shape=(2,)), layers.Dense(1)]),
+        )
+        with_weights(first, second)
+        for model in (first, second):
+            model.compile(optimizer, "mse")
+        for _ in range(2):
+            found += [first.train_on_batch(X, Y), second.train_on_batch(Z, Y), second.train_on_batch(Z, Y)]
+        found += [*sums(first, second), int(optimizer.iterations)]
+    return found
+
+
+def program_one_optimizer_for_models_that_share_layers():
+    shared, x = layers.Dense(2), layers.Input((3,))
+    features = shared(x)
+    models = [keras.Model(x, layers.Dense(1)(features)) for _ in range(2)]
+    with_weights(*models)
+    optimizer = legacy.Adam(0.05, epsilon=1e-3)
+    found = []
+    for model in models:
+        model.compile(optimizer, "mse")
+    for model in (*models, *models):
+        found += model.fit(X, Y, batch_size=3, epochs=1, shuffle=False, verbose=0).history["loss"]
+    return [*found, *sums(*models)]
 
 
 # -- metrics of several outputs ---------------------------------------------------------------------------------------

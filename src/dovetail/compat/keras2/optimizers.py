@@ -1,4 +1,4 @@
-"""What optimizers had in Keras 2: `lr` and `decay`, `get_gradients` and `get_updates`.
+"""What optimizers had in Keras 2: `lr` and `decay`, `get_gradients` and `get_updates`, several models for each.
 
 A program's class may define `get_updates`, in K.  `K.function` runs it; where Keras 3 trains, it is recorded once in a
 default graph for the purpose, with placeholders for the gradients, and the variables that it updates are assigned.
@@ -38,6 +38,7 @@ def patches() -> Iterable[Patch]:
         lr=property(lambda self: self._learning_rate, lambda self, value: setattr(self, "learning_rate", value)),
         get_gradients=_get_gradients,
         get_updates=_get_updates,
+        _check_variables_are_known=_get_to_know,
         __init_subclass__=classmethod(_run_own_updates),
     )
 
@@ -94,7 +95,9 @@ def _get_updates(self: Any, loss: Any, params: Any) -> list[Any]:
     """
     params = list(params)
     gradients = _function("gradients")(_in_default_graph(loss), params)
-    if not self.built:
+    if self.built:
+        self._check_variables_are_known(params)
+    else:
         self.build(params)
     with keras.StatelessScope() as scope:
         self.apply(gradients, params)
@@ -115,6 +118,31 @@ def _in_default_graph(loss: Any) -> Any:
     if isinstance(loss, keras.KerasTensor) and keras.config.backend() == "dovetail":
         return kind_of(loss).in_graph(loss, open_default_graph())
     return loss
+
+
+# -- several models ---------------------------------------------------------------------------------------------------
+
+
+def _get_to_know(self: Any, variables: Iterable[Any]) -> None:
+    """Keeps state for variables that the optimizer was not built with: it may be compiled into several models.
+
+    Each variable has its state; the count of steps and what else there is once are for all.
+    """
+    known = self._trainable_variables_indices
+    new = [variable for variable in variables if self._var_key(variable) not in known]
+    if not new:
+        return
+    before, count = dict(vars(self)), len(known)
+    self.built = False
+    self.build(new)
+    for name, was in before.items():
+        now = vars(self)[name]
+        if isinstance(was, list) and now is not was:  # one for each variable
+            vars(self)[name] = [*was, *now]
+        elif isinstance(was, keras.Variable) and now is not was:
+            vars(self)[name] = was
+            self._untrack_variable(now)
+    known.update({self._var_key(variable): number for number, variable in enumerate(new, count)})
 
 
 # -- a get_updates of a program's class --------------------------------------------------------------------------------
