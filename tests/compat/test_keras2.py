@@ -6,17 +6,25 @@ import numpy as np
 import pytest
 
 from tests.conftest import ENGINES
-from tests.keras_backends import outcomes, told
+from tests.keras_backends import BACKENDS, outcomes, told
 from tests.libraries import checks_of, require
 
 require("keras", "it is Keras whose names these are")
 CHECKS = "tests.compat.keras2_checks", "tests.compat.keras2_layers_checks"
-PROGRAMS = "tests.compat.keras2_programs"
+ON_STOCK, PROGRAMS = "tests.compat.keras2_stock_checks", "tests.compat.keras2_programs"
 
 
 @pytest.mark.parametrize(("module", "check"), [(module, check) for module in CHECKS for check in checks_of(module)])
 def test_keras2(module, check):
     problem = outcomes(module, "dovetail", alone=True)[check]
+    assert not problem, problem
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("check", checks_of(ON_STOCK))
+def test_keras2_on_keras_own_backends(check, backend):
+    require(backend, "it is a backend of Keras")
+    problem = outcomes(ON_STOCK, backend, alone=True)[check]
     assert not problem, problem
 
 

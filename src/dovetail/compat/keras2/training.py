@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import keras
@@ -191,7 +191,8 @@ def _with_history(compute_loss: Callable[..., Any]) -> Callable[..., Any]:
         outputs, predictions = tree.flatten(getattr(self, "outputs", [])), tree.flatten(y_pred)
         if len(outputs) == len(predictions):
             for output, prediction in zip(outputs, predictions, strict=True):
-                prediction._keras_history = output._keras_history
+                with suppress(AttributeError):  # of JAX, which takes none
+                    prediction._keras_history = output._keras_history
         return compute_loss(self, x, y, y_pred, *args, **kwargs)
 
     return call
