@@ -23,12 +23,12 @@ from keras_dovetail.variable import Variable, held
 class DovetailOptimizer(BaseOptimizer):
     """Keras' own, whose updates of variables a program records, those in branches too.
 
-    Variables may be Keras', or Dovetail's: those of K and of TensorFlow's names.
+    Variables may be Keras' or Dovetail's, such as variables of K.
     """
 
     @no_automatic_dependency_tracking
     def build(self, variables: Any) -> None:
-        """Makes what is kept for each variable."""
+        """Make the state of each variable."""
         super().build(variables)
         self._trainable_variables = _keras_variables(variables)
 

@@ -205,7 +205,7 @@ def check_own_updates_move_between_engines_and_are_clipped():
 
 
 def check_own_updates_train_in_groups():
-    """Where equal batches run in a loop of one program they are the same, on each engine."""
+    """A loop of one program over equal batches gives the same numbers, on each engine."""
     x = np.random.default_rng(0).normal(size=(24, 2)).astype("float32")
     for make in (OwnAdam, OwnSGD):
         wanted = None
@@ -244,7 +244,7 @@ UPDATES = [
 
 
 def check_updates_of_variables_of_k():
-    """Those of K and of Keras are trained alike, by `K.function` and at once; the loss may be of no placeholder."""
+    """`K.function` trains variables of K as the optimizer trains those of Keras."""
     for cls in UPDATES:
         w, b, x = backend.variable([1.0, 2.0]), backend.variable(0.5), backend.placeholder((2,))
         step = backend.function([x], [], updates=cls(0.1).get_updates(backend.sum(w * w * x) + b * b, [w, b]))
@@ -271,7 +271,7 @@ def check_updates_of_a_model_without_placeholders():
 
 
 def check_updates_go_through_k():
-    """What a program puts in place of a function of K's is called, in whichever module it puts it."""
+    """get_updates calls functions that a program puts in place of K's, in either module."""
     for module in (backend, K):
         made, target = model(), backend.placeholder((None, 3))
         loss = backend.mean(backend.square(made.output - target))

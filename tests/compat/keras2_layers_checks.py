@@ -34,7 +34,7 @@ def near(found, wanted):
 
 
 def check_what_is_changed_is_one_table():
-    """Each row names an attribute, which holds what the row says."""
+    """Each row names an attribute, and the attribute holds the value of the row."""
     assert len(keras2.PATCHES) > 200
     last = {(id(patch.owner), patch.name): patch for patch in keras2.PATCHES}
     assert len(last) == len(keras2.PATCHES)

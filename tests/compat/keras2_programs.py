@@ -1,4 +1,4 @@
-"""Programs for Keras 2, each a function of the library that gives numbers and names: {program: what it gives}.
+"""Programs for Keras 2, each a function that gives numbers and names: {program: numbers and names}.
 
 They run on tf_keras, which is Keras 2, or on Keras 3 by Dovetail's names, on each engine.  Weights are given.
 """
@@ -85,7 +85,7 @@ def program_gan_by_fit_and_adam():
 
 
 def program_frozen_then_compiled_again():
-    """What is frozen counts once the model is compiled again, also for a batch normalization, which then stays."""
+    """Freezing counts once the model is compiled again; a frozen batch normalization keeps its averages."""
     judge, _, _ = gan()
     found = [judge.train_on_batch(X, Y), *sums(judge)]
     judge.trainable = True
@@ -180,7 +180,7 @@ def two_outputs(metrics, loss=("binary_crossentropy", "sparse_categorical_crosse
 
 
 def results(model, y, **options):
-    """What a model gives for a batch, for all, and as history, with the names."""
+    """The results of a model for a batch and for all data, its history, and the names."""
     y = list(y)
     found = [model.train_on_batch(X, y, **options), model.test_on_batch(X, y, **options)]
     history = model.fit(X, y, epochs=1, batch_size=3, shuffle=False, verbose=0).history
@@ -256,11 +256,11 @@ def program_metrics_of_outputs_without_names():
     return results(model, (Y, LABELS))
 
 
-# -- what runs them ---------------------------------------------------------------------------------------------------
+# -- running them -----------------------------------------------------------------------------------------------------
 
 
 def outcome(program):
-    """What a program gives, or the traceback."""
+    """The result of a program, or the traceback."""
     try:
         return plain(program())
     except Exception:

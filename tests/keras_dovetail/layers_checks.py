@@ -49,7 +49,7 @@ def embedded():
 
 
 def check_tensors_keep_the_masks_of_layers():
-    """As on Keras' other backends: of what makes a mask, hands it on, cuts it in parts, or needs it no more."""
+    """As on Keras' other backends: layers make masks, pass them on, split them and drop them."""
     for name in dt.list_engines():
         with dt.engine(name):
             x = embedded()
@@ -74,7 +74,7 @@ def check_tensors_keep_the_masks_of_layers():
 
 
 def check_layers_take_the_masks_of_tensors():
-    """Called one by one they give what they give in a model."""
+    """Layers that are called one by one compute as in a model."""
     for name in dt.list_engines():
         with dt.engine(name):
             x = embedded()
@@ -94,7 +94,7 @@ def check_tensors_without_masks_have_no_attribute_for_one():
 
 
 class Normed(layers.Layer):
-    """A layer in TensorFlow's words, by what is given as `tf`."""
+    """A layer in TensorFlow's words; `tf` is TensorFlow or Dovetail's names of it."""
 
     def __init__(self, tf):
         super().__init__()

@@ -53,7 +53,7 @@ class Arguments:
         """The arguments of a call, each in the one form of its static type; see `static_types`.
 
         Raises:
-            TypeError, ValueError: an argument is not what its annotation says.
+            TypeError, ValueError: an argument does not fit its annotation.
         """
         for position, name, static, plain in self.checks:
             if position < len(args):

@@ -2,8 +2,8 @@
 
 Modules that are gone, as `keras.engine` and `keras.layers.core`, find their classes where Keras 3 has them;
 `keras.backend` is K; optimizers take `lr` and `decay`, and have `get_updates`, also one that a program defines; layers
-have `add_update`.  A model trains the layers that were trainable when it was compiled.  What Keras 3 cannot do raises
-an error that says what to write instead.
+have `add_update`.  A model trains the layers that were trainable when it was compiled.  Features that Keras 3 lacks
+raise an error with the replacement to write.
 
     import dovetail.compat.keras2
     from keras.layers.core import Dense
@@ -19,7 +19,7 @@ from dovetail.compat.keras2 import arguments, layers, modules, optimizers, savin
 from dovetail.compat.keras2.modules import GONE as GONE
 from dovetail.compat.keras2.modules import MODULES as MODULES
 
-PATCHED = modules, arguments, weights, layers, training, saving, optimizers  # each says what it changes, as rows
+PATCHED = modules, arguments, weights, layers, training, saving, optimizers  # each lists its changes as rows
 
 if "keras.engine" not in sys.modules:
     modules.install()

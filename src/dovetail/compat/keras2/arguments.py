@@ -15,14 +15,14 @@ from keras.src.ops.operation import Operation
 from dovetail.compat.keras2.patches import Patch
 from dovetail.core.static_types import with_ints
 
-# Arguments of any layer that Keras 3 has no more, or warns of → the attribute that keeps what is made of the value.
+# Arguments of any layer that Keras 3 lacks or warns of → the attribute for the value, and a conversion.
 OLD_ARGUMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "weights": ("_given_weights", lambda weights: weights),
     "input_shape": ("_input_shape_arg", lambda shape: shape),
     "input_dim": ("_input_shape_arg", lambda size: (size,)),
 }
 
-# Arguments of the TensorBoard callback that Keras 3 has no more → what becomes of them.
+# Arguments of the TensorBoard callback that Keras 3 lacks → the behaviour without them.
 OF_TENSORBOARD = {
     "write_grads": "gradients are not written",
     "batch_size": "batches are those of fit",
@@ -33,7 +33,7 @@ OF_TENSORBOARD = {
 
 
 def patches() -> Iterable[Patch]:
-    """Of the base classes, of each of Keras' classes that takes arguments, and of functions with other names."""
+    """Yield the changes of constructors, of `call`, and of functions whose arguments have other names."""
     layer: Any = keras.layers.Layer
     yield Patch(Operation, "__new__", staticmethod(_with_integers(Operation.__new__)))
     for cls in (Operation, *dict.fromkeys(_subclasses(Operation))):
@@ -52,11 +52,11 @@ def _subclasses(cls: Any) -> Iterator[Any]:
         yield from _subclasses(each)
 
 
-# -- what constructors take -------------------------------------------------------------------------------------------
+# -- arguments of constructors ----------------------------------------------------------------------------------------
 
 
 def _with_integers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A constructor that takes integers of NumPy's, also in lists, for Python's."""
+    """Wrap a constructor: it also takes integers of NumPy, alone and in lists."""
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -67,7 +67,7 @@ def _with_integers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
-    """The base class' `__init__`, which also takes the arguments of Keras 2."""
+    """Wrap the base class' `__init__`: it also takes the arguments of Keras 2."""
 
     @functools.wraps(init)
     def call(self: Any, **kwargs: Any) -> None:
@@ -82,7 +82,7 @@ def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _without_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
-    """The `__init__` of the TensorBoard callback, which warns of arguments that do nothing any more."""
+    """Wrap the `__init__` of the TensorBoard callback: it warns of arguments without effect."""
 
     @functools.wraps(init)
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -95,7 +95,7 @@ def _without_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _with_alpha(relu: Callable[..., Any]) -> Callable[..., Any]:
-    """The activation, which calls the slope for negative numbers `alpha` and the upper bound `max_value`."""
+    """Wrap the activation: it calls the slope for negative numbers `alpha`."""
 
     @functools.wraps(relu)
     def call(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0, **named: Any) -> Any:
@@ -104,13 +104,13 @@ def _with_alpha(relu: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-# -- what call takes --------------------------------------------------------------------------------------------------
+# -- arguments of call ------------------------------------------------------------------------------------------------
 
 
 def _name_the_inputs(layer: Any) -> None:
-    """Lets Keras 3 find the inputs of a layer whose `call(self, *args, **kwargs)` does not name them.
+    """Let Keras 3 find the inputs of a layer whose `call(self, *args, **kwargs)` does not name them.
 
-    As in Keras 2, the first argument is the inputs, and whether it trains the layer asks for by itself.
+    As in Keras 2, the first argument is the inputs.  Keras does not pass `training` to such a layer.
     """
     parameters = list(layer._call_signature.parameters.values())
     if parameters and parameters[0].kind is parameters[0].VAR_POSITIONAL:
@@ -125,13 +125,13 @@ def _position_of_training(call: Any) -> int:
 
 
 def _that_asks_whether_it_trains(call: Callable[..., Any], position: int) -> Callable[..., Any]:
-    """A layer's `call`, which does as the running layer does where nobody says whether it trains.
+    """Wrap a layer's `call`: without `training` it trains if the running layer does.
 
-    Layers of the program call it as `super().call(x)`, which in Keras 2 followed the learning phase.
+    Programs call `super().call(x)`, which followed the learning phase in Keras 2.
 
     Args:
-        call: has an argument `training`.
-        position: of this argument, behind `self`.
+        call: a method with an argument `training`.
+        position: the position of this argument, behind `self`.
     """
 
     @functools.wraps(call)

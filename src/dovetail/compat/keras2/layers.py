@@ -1,4 +1,4 @@
-"""What layers, models and tensors had in Keras 2."""
+"""Methods and attributes that layers, models and tensors had in Keras 2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dovetail.compat.keras2.patches import Patch, methods
 
 
 def patches() -> Iterable[Patch]:
-    """Of the base class of layers, of models, and of KerasTensors."""
+    """Yield the changes of layers, models and KerasTensors."""
     yield from methods(
         keras.layers.Layer,
         add_update=_add_update,
@@ -45,7 +45,7 @@ def _add_update(self: Any, updates: Any, inputs: Any = None) -> None:
 
 
 def _at(tensors: str, words: str, part: Callable[[Any], Any] = lambda tensor: tensor) -> Callable[..., Any]:
-    """A method that gives what a layer was called with, or gave, in one of its calls; a list if there are several."""
+    """Make a method for the inputs or outputs of one call of a layer; several tensors come as a list."""
 
     def method(self: Any, node_index: int) -> Any:
         found = self._get_node_attribute_at_index(node_index, tensors, words)
@@ -55,7 +55,7 @@ def _at(tensors: str, words: str, part: Callable[[Any], Any] = lambda tensor: te
 
 
 def _of_the_graph(name: str) -> property:
-    """The tensor with which a Sequential begins or ends, whether it was called as a layer or not."""
+    """Make a property for the input or output of a Sequential, which need not have been called as a layer."""
 
     def found(self: Any) -> Any:
         source = self._functional or super(keras.Sequential, self)

@@ -92,7 +92,7 @@ def install() -> None:
 
 
 def patches() -> Iterable[Patch]:
-    """Names that modules of Keras 3 lack; K's functions go before what `keras.backend` has under their names."""
+    """Yield names that modules of Keras 3 lack.  K's functions replace those of `keras.backend`."""
     yield from methods(keras.backend, **{**FUNCTIONS, "clear_session": _clear_session})
     yield Patch(keras.layers, "ThresholdedReLU", ThresholdedReLU)
     yield Patch(keras.models, "Input", keras.Input)

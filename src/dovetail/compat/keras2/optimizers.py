@@ -1,7 +1,7 @@
 """What optimizers had in Keras 2: `lr` and `decay`, `get_gradients` and `get_updates`, several models for each.
 
-A program's class may define `get_updates`, in K.  `K.function` runs it; where Keras 3 trains, it is recorded once in a
-default graph for the purpose, with placeholders for the gradients, and the variables that it updates are assigned.
+A program's class may define `get_updates`, in K.  `K.function` runs it.  For Keras 3 it is recorded once, in a default
+graph with placeholders for the gradients, and its updates are assigned.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RATE = 0.01  # of an optimizer that says none: in Keras 2 the base class had no 
 
 
 def patches() -> Iterable[Patch]:
-    """Of Keras 3's optimizers."""
+    """Yield the changes of Keras 3's optimizers."""
     base: Any = keras.optimizers.Optimizer
     classes: list[Any] = [cls for cls in vars(keras.optimizers).values() if inspect.isclass(cls)]
     for cls in dict.fromkeys(classes):
@@ -108,13 +108,13 @@ def _get_updates(self: Any, loss: Any, params: Any) -> list[Any]:
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """A function of K's, or what a program put there, in `keras.backend` or in `dovetail.backend`."""
+    """A function of K, or its replacement by a program, in `keras.backend` or in `dovetail.backend`."""
     found = getattr(keras.backend, name)
     return getattr(K, name) if found is FUNCTIONS[name] else found
 
 
 def _in_default_graph(loss: Any) -> Any:
-    """What stands for a tensor of a Keras model in K's default graph, where Keras runs on Dovetail; others stay."""
+    """The tensor of K's default graph for one of a Keras model, if Keras runs on Dovetail; other values stay."""
     if isinstance(loss, keras.KerasTensor) and keras.config.backend() == "dovetail":
         return kind_of(loss).in_graph(loss, open_default_graph())
     return loss
@@ -124,9 +124,9 @@ def _in_default_graph(loss: Any) -> Any:
 
 
 def _get_to_know(self: Any, variables: Iterable[Any]) -> None:
-    """Keeps state for variables that the optimizer was not built with: it may be compiled into several models.
+    """Make state for variables that the optimizer was not built with, as it may be compiled into several models.
 
-    Each variable has its state; the count of steps and what else there is once are for all.
+    Each variable has its state; the count of steps is shared, and so is any other single variable.
     """
     known = self._trainable_variables_indices
     new = [variable for variable in variables if self._var_key(variable) not in known]
@@ -145,7 +145,7 @@ def _get_to_know(self: Any, variables: Iterable[Any]) -> None:
     known.update({self._var_key(variable): number for number, variable in enumerate(new, count)})
 
 
-# -- a get_updates of a program's class --------------------------------------------------------------------------------
+# -- a get_updates of a program's class -------------------------------------------------------------------------------
 
 
 def _run_own_updates(cls: Any, **options: Any) -> None:
@@ -158,7 +158,7 @@ def _run_own_updates(cls: Any, **options: Any) -> None:
 
 
 def _of_the_default_graph(get_updates: Callable[..., Any]) -> Callable[..., Any]:
-    """A `get_updates` for whose loss, one of a Keras model, the default graph is open: it records what is updated."""
+    """Wrap `get_updates`: for a loss of a Keras model it opens the default graph, which records the updates."""
 
     @functools.wraps(get_updates)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

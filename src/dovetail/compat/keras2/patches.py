@@ -1,18 +1,18 @@
-"""What is changed of Keras 3, as rows: so one place applies them, and one table says what they are."""
+"""Changes of Keras 3 as rows: one place applies them, and one table lists them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 
 class Patch(NamedTuple):
-    """An attribute and what is put there.
+    """An attribute and its new value.
 
     Attributes:
         owner: the module or class.
         name: the attribute's name.
-        value: what it becomes; it may call what was there.
+        value: the new value; a function may call the one that it replaces.
     """
 
     owner: Any
@@ -20,15 +20,10 @@ class Patch(NamedTuple):
     value: Any
 
     def apply(self) -> None:
-        """Puts it there."""
+        """Set the attribute."""
         setattr(self.owner, self.name, self.value)
 
 
 def methods(owner: Any, **values: Any) -> Iterable[Patch]:
-    """Patches of one class or module, by name."""
+    """Make the patches of one class or module."""
     return [Patch(owner, name, value) for name, value in values.items()]
-
-
-def wrapped(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Patch:
-    """A patch that is made of what stands there now."""
-    return Patch(owner, name, wrap(getattr(owner, name)))

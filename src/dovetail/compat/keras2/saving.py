@@ -1,4 +1,4 @@
-"""HDF5 files of models: operations that are no layers, as masks are computed by, load again."""
+"""HDF5 files of models: operations that are no layers, such as those of masks, load again."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from dovetail.compat.keras2.patches import Patch
 
 
 def patches() -> Iterable[Patch]:
+    """Yield the change of the function that makes the layers of a file."""
     yield Patch(saving_utils, "model_from_config", _that_knows_operations(saving_utils.model_from_config))
 
 
 def _that_knows_operations(model_from_config: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that makes each layer of a file, which also makes Keras' operations, by the names of their classes.
+    """Wrap the function that makes each layer of a file: it also makes Keras' operations, by class name.
 
-    Of what has the name of a layer and of an operation, layers alone say a dtype.
+    Some operations and layers share a name.  Only the configuration of a layer has a dtype.
     """
 
     @functools.wraps(model_from_config)

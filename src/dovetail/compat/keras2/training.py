@@ -1,4 +1,4 @@
-"""Training as Keras 2 did it: what `compile` found trainable counts, and metrics of several outputs."""
+"""Training as Keras 2 did it: `compile` decides which layers train, and each output has the metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DISCREPANCY = (
 
 
 def patches() -> Iterable[Patch]:
-    """Of models, and of what holds their losses and metrics."""
+    """Yield the changes of models, and of the objects that hold their losses and metrics."""
     model: Any = keras.Model
     yield from methods(
         model,
@@ -42,11 +42,11 @@ def patches() -> Iterable[Patch]:
     yield Patch(CompileLoss, "build", _with_names(CompileLoss.build))
 
 
-# -- what trains ------------------------------------------------------------------------------------------------------
+# -- trainable layers -------------------------------------------------------------------------------------------------
 
 
 def _as_compiled(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that trains a model, whose layers train if they were to when it was compiled."""
+    """Wrap a method that trains a model: its layers are trainable as they were when it was compiled."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -58,7 +58,7 @@ def _as_compiled(method: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _compiled_state(model: Any) -> Iterator[None]:
-    """Layers are trainable as they were when the model was compiled; afterwards they are as they were before."""
+    """Make layers trainable as they were when the model was compiled, and restore them afterwards."""
     compiled = getattr(model, "_compiled_trainable_state", {})
     present = {layer: layer._trainable for layer in model._flatten_layers()}
     if all(compiled.get(layer, trainable) == trainable for layer, trainable in present.items()):
@@ -75,7 +75,7 @@ def _compiled_state(model: Any) -> Iterator[None]:
 
 
 def _set(layers: Iterable[Any], state: dict[Any, bool]) -> None:
-    """Sets each layer by itself: Keras' own setter sets those inside, too, and which comes last would matter."""
+    """Set each layer by itself.  Keras' setter also sets inner layers, so the order would matter."""
     for layer in layers:
         if layer in state:
             layer._trainable = state[layer]
@@ -87,7 +87,7 @@ def _set(layers: Iterable[Any], state: dict[Any, bool]) -> None:
 
 
 def _with_a_list(init: Callable[..., None]) -> Callable[..., None]:
-    """`CompileMetrics.__init__`, which also takes one metric."""
+    """Wrap `CompileMetrics.__init__`: it also takes one metric."""
 
     @functools.wraps(init)
     def call(self: Any, metrics: Any, weighted_metrics: Any, *args: Any, **kwargs: Any) -> None:
@@ -101,7 +101,7 @@ def _listed(metrics: Any) -> Any:
 
 
 def _with_names(build: Callable[..., None]) -> Callable[..., None]:
-    """The first look at outputs: those of a model that gives them no names are `output_1` and so on."""
+    """Wrap the method that sees outputs first: outputs without names are called `output_1` and so on."""
 
     @functools.wraps(build)
     def call(self: Any, y_true: Any, y_pred: Any) -> None:
@@ -113,7 +113,7 @@ def _with_names(build: Callable[..., None]) -> Callable[..., None]:
 
 
 def _for_each_output(build_metrics: Callable[..., Any]) -> Callable[..., Any]:
-    """What makes the metrics of all outputs; a plain list of them is for each output, as often as there are names."""
+    """Wrap the method that makes the metrics: a plain list of them is for each output."""
 
     @functools.wraps(build_metrics)
     def call(self: Any, metrics: Any, num_outputs: int, *args: Any, **kwargs: Any) -> Any:
@@ -130,7 +130,7 @@ def _copied(metric: Any) -> Any:
 
 
 def _in_order_of_outputs(result: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """`CompileMetrics.result`, with the weighted metrics of an output behind its others."""
+    """Wrap `CompileMetrics.result`: the weighted metrics of an output follow its others."""
 
     @functools.wraps(result)
     def call(self: Any) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _in_order_of_outputs(result: Callable[..., dict[str, Any]]) -> Callable[...,
 
 
 def _metrics(get: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
-    """All metrics of a model; those that `compile` was given come behind the losses of outputs."""
+    """Wrap the property `metrics`: the metrics of `compile` follow the losses of outputs."""
 
     def metrics(self: Any) -> list[Any]:
         found = get(self)
@@ -161,9 +161,9 @@ def _metrics(get: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
 
 
 def _metrics_names(self: Any) -> list[str]:
-    """The names of what training gives: the loss, the losses of outputs, their metrics.
+    """The names of the results of training: the loss, the losses of outputs, their metrics.
 
-    Those of metrics are known once there were results.
+    The names of metrics are known after the first results.
 
     Source: `keras.Model.metrics_names` of Keras 2.3.
     """
@@ -174,24 +174,24 @@ def _metrics_names(self: Any) -> list[str]:
 
 
 def _flatten_in_order(self: Any, logs: dict[str, Any]) -> Any:
-    """The values of logs in the order of `metrics_names`, then others by name; one alone is no list."""
+    """The values of logs in the order of `metrics_names`, then others by name; one value is no list."""
     names = [name for name in self.metrics_names if name in logs]
     found = [logs[name] for name in (*names, *sorted(logs.keys() - set(names)))]
     return found[0] if len(found) == 1 else found
 
 
-# -- what losses are given, and generators ----------------------------------------------------------------------------
+# -- losses and generators --------------------------------------------------------------------------------------------
 
 
 def _with_history(compute_loss: Callable[..., Any]) -> Callable[..., Any]:
-    """A model's loss, whose functions may ask predictions for the layer that they come from, by `_keras_history`."""
+    """Wrap the method that computes losses: predictions have the `_keras_history` of the model's outputs."""
 
     @functools.wraps(compute_loss)
     def call(self: Any, x: Any = None, y: Any = None, y_pred: Any = None, *args: Any, **kwargs: Any) -> Any:
         outputs, predictions = tree.flatten(getattr(self, "outputs", [])), tree.flatten(y_pred)
         if len(outputs) == len(predictions):
             for output, prediction in zip(outputs, predictions, strict=True):
-                with suppress(AttributeError):  # of JAX, which takes none
+                with suppress(AttributeError):  # JAX's tensors take no attributes
                     prediction._keras_history = output._keras_history
         return compute_loss(self, x, y, y_pred, *args, **kwargs)
 
@@ -199,7 +199,7 @@ def _with_history(compute_loss: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _generator_method(name: str, steps: str) -> Callable[..., Any]:
-    """`fit_generator` and its like: the method itself, which takes generators, without what it has no use for."""
+    """Make `fit_generator` or the like of the method that takes generators."""
 
     def call(self: Any, generator: Any, *args: Any, **kwargs: Any) -> Any:
         for unused in ("max_queue_size", "workers", "use_multiprocessing"):

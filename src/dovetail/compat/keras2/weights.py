@@ -1,4 +1,4 @@
-"""Weights of layers as Keras 2 had them: lists that layers append to, first values, and whose weights train."""
+"""Weights of layers as in Keras 2: lists that layers append to, initial values, and frozen models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = {"trainable": "_trainable_variables", "non_trainable": "_non_trainable_v
 
 
 def patches() -> Iterable[Patch]:
-    """Of the base class of layers."""
+    """Yield the changes of the base class of layers."""
     layer: Any = keras.layers.Layer
     yield Patch(layer, "_post_build", _with_given_weights(layer._post_build))
     yield Patch(layer, "add_weight", _with_name_first(layer.add_weight))
@@ -29,11 +29,11 @@ def patches() -> Iterable[Patch]:
     )
 
 
-# -- whose weights train ----------------------------------------------------------------------------------------------
+# -- trainable weights ------------------------------------------------------------------------------------------------
 
 
 def _trained(layer: Any) -> Iterator[Any]:
-    """The weights that a layer trains: none if it is frozen, whatever the layers in it say."""
+    """The weights that a layer trains.  A frozen layer trains none, even if inner layers are trainable."""
     if layer.trainable:
         yield from (variable for variable in layer._trainable_variables if variable.trainable)
         for inner in layer._layers:
@@ -56,11 +56,11 @@ def _that_stay(which: str) -> Callable[[Any], list[Any]]:
     return found
 
 
-# -- weights that a layer adds or is given ----------------------------------------------------------------------------
+# -- weights that a layer adds or takes -------------------------------------------------------------------------------
 
 
 class _List(list[Any]):
-    """The weights of a layer of one kind; what is added to the list the layer keeps."""
+    """The weights of a layer of one kind; the layer tracks the weights that are added to the list."""
 
     def __init__(self, layer: Any, kind: str) -> None:
         super().__init__(getattr(layer, KINDS[kind]))
@@ -88,10 +88,10 @@ def _replace(kind: str) -> Callable[[Any, Iterable[Any]], None]:
 
 
 def _keep(layer: Any, weight: Any, kind: str) -> Any:
-    """Makes a variable a weight of a layer, if it is none yet; a variable of K's is held by one of Keras'.
+    """Track a variable as a weight of a layer; one of Keras' variables holds a variable of K.
 
     Raises:
-        TypeError: it is a variable of K's, and Keras runs on another backend than Dovetail.
+        TypeError: it is a variable of K, and Keras runs on another backend than Dovetail.
     """
     if not isinstance(weight, keras.Variable):
         if not hasattr(keras.Variable, "holding"):
@@ -109,7 +109,7 @@ def _keep(layer: Any, weight: Any, kind: str) -> Any:
 
 
 def _with_given_weights(post_build: Callable[..., None]) -> Callable[..., None]:
-    """What Keras calls once a layer is built: the weights get the values of the argument `weights`."""
+    """Wrap the method that Keras calls once a layer is built: it sets the values of the argument `weights`."""
 
     @functools.wraps(post_build)
     def call(self: Any) -> None:
@@ -122,7 +122,7 @@ def _with_given_weights(post_build: Callable[..., None]) -> Callable[..., None]:
 
 
 def _with_name_first(add_weight: Callable[..., Any]) -> Callable[..., Any]:
-    """A layer's `add_weight`, which in Keras 2 took the name before the shape."""
+    """Wrap `add_weight`: it also takes the name before the shape."""
 
     @functools.wraps(add_weight)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""TensorFlow's names of NumPy's functions, `tf.experimental.numpy`: rows, by what their parameters are called.
+"""TensorFlow's names of NumPy's functions, `tf.experimental.numpy`, as rows with their parameters.
 
 Floats keep their dtype, and Python's numbers are weak, as in all of Dovetail; new tensors have floats of 64 bits.
 """
@@ -20,7 +20,7 @@ from dovetail.ops.shapes.shape import dims_of
 
 MODULE = "experimental.numpy"
 
-# TensorFlow's parameters, with those of Dovetail's function behind colons → the functions, likewise.
+# TensorFlow's parameters → names of functions; Dovetail's names follow colons where they differ.
 ROWS = {
     "x": """
         abs:absolute absolute arccos arccosh arcsin arcsinh arctan arctanh ceil conjugate:conj cos cosh exp exp2 expm1
@@ -68,7 +68,7 @@ ROWS = {
 }
 # The same of functions that give integers of 64 bits.
 COUNTS = {"a:x axis": "argsort count_nonzero"}
-# The same of what makes tensors, of floats of 64 bits where no dtype is given.
+# The same of functions that make tensors, whose default dtype is float64.
 NEW = {
     "shape dtype": "empty:zeros ones zeros",
     "N:rows M:columns k dtype": "eye tri",
@@ -79,7 +79,7 @@ DTYPES = "bool_ float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint
 
 
 def _with_doubles(target: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose `dtype` is float64 where none is given."""
+    """Wrap a function: its default dtype is float64."""
 
     @functools.wraps(target)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -90,7 +90,7 @@ def _with_doubles(target: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_int64(target: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose result is cast."""
+    """Wrap a function: its result is of int64."""
 
     @functools.wraps(target)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -117,7 +117,7 @@ for _name in DTYPES.split():
 
 @function(f"{MODULE}.array")
 def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any:
-    """A value as a tensor with so many axes at least.
+    """A value as a tensor with at least `ndmin` axes.
 
     Source: `tf.experimental.numpy.array`.
     """

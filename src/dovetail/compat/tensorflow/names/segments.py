@@ -1,4 +1,4 @@
-"""TensorFlow's names of segments: what is computed of the elements that have a number in common."""
+"""TensorFlow's names of segments: reductions over the elements that have a number in common."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dovetail.ops.shapes.shape import dims_of
 
 Segments = Callable[..., Any]
 
-# What puts elements together → the op that does so at places of a tensor, and what a segment without elements holds.
+# reduction → the op that scatters by it, and the value of a segment without elements
 SCATTERED: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
     "sum": (ops.tensor_scatter_add, lambda dtype: 0),
     "prod": (ops.tensor_scatter_mul, lambda dtype: 1),
@@ -23,7 +23,7 @@ SCATTERED: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
 
 
 def _scattered(kind: str, data: Any, segment_ids: Any, count: Any) -> Any:
-    """The elements of each of so many segments, put together; those of negative numbers are left out."""
+    """Reduce the elements of each segment; elements with negative numbers are left out."""
     scatter, of_none = SCATTERED[kind]
     dtype = native_to_dtype(dtype_of(data))
     none, rank = of_none(dtype), len(static_shape(segment_ids))
@@ -36,7 +36,7 @@ def _scattered(kind: str, data: Any, segment_ids: Any, count: Any) -> Any:
 
 
 def _counts(data: Any, segment_ids: Any, count: Any, dtype: Any) -> Any:
-    """How many elements each segment has, at least 1, of a shape that broadcasts to the sums."""
+    """Count the elements of each segment, at least 1, in a shape that broadcasts to the sums."""
     found = _scattered("sum", ops.ones_like(segment_ids, dtype), segment_ids, count)
     axes = len(static_shape(data)) - len(static_shape(segment_ids))
     return ops.reshape(ops.maximum(found, 1), [*dims_of(found), *[1] * axes])
@@ -58,7 +58,7 @@ def _unsorted(kind: str, segments: Segments) -> Segments:
     def call(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         return segments(data, segment_ids, num_segments)
 
-    call.__doc__ = f"""The {kind} of the elements that have a number in common; those of negative numbers are left out.
+    call.__doc__ = f"""The {kind} of the elements that have a number in common; negative numbers are left out.
 
     Source: `tf.math.unsorted_segment_{kind}`.
     """
