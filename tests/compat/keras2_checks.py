@@ -99,6 +99,10 @@ def check_rates_decay_as_they_did():
         optimizer.apply([np.float32(1)], [w])
         found.append(before - float(w))
     np.testing.assert_allclose(found, [0.5 / (1 + 0.25 * step) for step in range(3)], rtol=1e-6)
+    for rate in (1, np.float32(0.5), np.int64(2)):
+        assert backend.get_value(SGD(lr=rate).lr) == backend.get_value(SGD(rate).lr) == rate
+    with pytest.raises(ValueError, match="should be float"):
+        SGD(lr="fast")
     plain = Adam(lr=0.25)
     assert backend.get_value(plain.lr) == 0.25
     plain.lr = 0.125

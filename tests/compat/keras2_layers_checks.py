@@ -120,6 +120,14 @@ def check_integers_of_numpy_are_sizes_of_operations():
                     np.testing.assert_array_equal(one, other)
 
 
+def check_integers_of_numpy_are_seeds():
+    for kind in KINDS:
+        made = [keras.initializers.RandomNormal(seed=seed)((3,)) for seed in (kind(3), 3)]
+        near(*made)
+        near(*[keras.random.normal((3,), seed=keras.random.SeedGenerator(seed)) for seed in (kind(3), 3)])
+        assert layers.Dropout(0.5, seed=kind(3)).get_config()["seed"] == 3
+
+
 def check_other_sizes_are_refused_as_before():
     for size, kind in ((2.5, ValueError), ("2", ValueError), (np.float32(2), ValueError), (0, ValueError)):
         with pytest.raises(kind, match="positive integer"):

@@ -36,7 +36,8 @@ def patches() -> Iterable[Patch]:
     """Yield the changes of constructors, of `call`, and of functions whose arguments have other names."""
     layer: Any = keras.layers.Layer
     yield Patch(Operation, "__new__", staticmethod(_with_integers(Operation.__new__)))
-    for cls in (Operation, *dict.fromkeys(_subclasses(Operation))):
+    bases = Operation, keras.initializers.Initializer, keras.random.SeedGenerator
+    for cls in dict.fromkeys(cls for base in bases for cls in (base, *_subclasses(base))):
         if "__init__" in vars(cls):
             init = _with_old_arguments(cls.__init__) if cls is layer else cls.__init__
             yield Patch(cls, "__init__", _with_integers(init))

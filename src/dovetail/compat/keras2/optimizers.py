@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
+from numbers import Real
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -65,13 +66,11 @@ def _decaying(rate: float, decay: float) -> Any:
 
 
 def _with_a_rate(init: Callable[..., None]) -> Callable[..., None]:
-    """The base class' `__init__`, which classes of programs called without a rate."""
+    """Wrap the base class' `__init__`: the rate may be missing, and any number that is no complex one."""
 
     @functools.wraps(init)
-    def call(self: Any, *args: Any, **kwargs: Any) -> None:
-        if not args:
-            kwargs.setdefault("learning_rate", RATE)
-        init(self, *args, **kwargs)
+    def call(self: Any, learning_rate: Any = RATE, *args: Any, **kwargs: Any) -> None:
+        init(self, float(learning_rate) if isinstance(learning_rate, Real) else learning_rate, *args, **kwargs)
 
     return call
 
