@@ -30,7 +30,7 @@ CASES: list[Case] = [
 ]
 FIRST = list({case.functions[0]: case for case in reversed(CASES)}.values())  # of each name
 OF_VALUES = {  # the shape depends on values, and jax compiles only programs of known shapes
-    "math.bincount", "where", "boolean_mask", "unique",
+    "math.bincount", "where", "boolean_mask", "unique", "experimental.numpy.nonzero",
     *(f"{module}.segment_{kind}" for module in ("math", "compat.v1") for kind in (*SCATTERED, "mean")),
     "unique_with_counts", "sequence_mask", "compat.v1.boolean_mask", "compat.v1.where", "image.non_max_suppression",
 }  # fmt: skip

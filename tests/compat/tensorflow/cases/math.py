@@ -203,6 +203,36 @@ def segments():
         yield call(f"compat.v1.unsorted_segment_{kind}", ints(5, high=5), numbers, 3)
     yield call("math.unsorted_segment_mean", array(2, 2, 3), np.array([[0, 1], [1, 1]], "int32"), 3)
     yield call("math.unsorted_segment_max", np.float32([2, 2, 1, 2]), np.array([0, 0, 0, 1]), 2)
+    nothing, none_of_them = np.zeros((0, 2), "float32"), np.array([-1, -1, -1, -1, -1])
+    for kind in ("sum", "mean", "max", "min", "prod", "sqrt_n"):
+        yield call(f"math.unsorted_segment_{kind}", nothing, numbers[:0], 3)
+        yield call(f"math.unsorted_segment_{kind}", array(5, 2, gap=0.1), none_of_them, 0)
+        yield segment_gradient(kind)
+    for kind in ("sum", "max", "mean"):
+        yield call(f"math.segment_{kind}", nothing, ascending[:0], ways=EAGER)
+    for kind, dtype in (("max", "int64"), ("min", "int64"), ("max", "int32"), ("mean", "uint8"), ("mean", "int16")):
+        yield call(f"math.unsorted_segment_{kind}", np.array([7, 2, 3, 5], dtype), np.array([0, 0, 2, -1]), 4)
+    yield call("math.segment_min", np.array([7, 2, -3], "int64"), np.array([0, 0, 2]))
+    yield program(
+        "math.unsorted_segment_mean (as many segments as rows)",
+        lambda tf, x, ids: tf.math.unsorted_segment_mean(x, ids, tf.shape(x)[0]),
+        array(5, 2),
+        numbers,
+    )
+
+
+def segment_gradient(kind):
+    """Of a reduction with a zero, equal numbers, an empty segment, and an infinite number that is left out."""
+
+    def run(tf, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            found = getattr(tf.math, f"unsorted_segment_{kind}")(x, [0, 0, 0, 2, 2, 3, -1], 4)
+            loss = tf.reduce_sum(found[:1] ** 2) + tf.reduce_sum(found[2:] ** 2)
+        return tape.gradient(loss, x)
+
+    data = np.float32([2, 2, 0.5, 3, 0, 4, np.inf])
+    return program(f"math.unsorted_segment_{kind} (gradient)", run, data, ways=EAGER)
 
 
 CASES = [*elementwise(), *reductions(), *norms(), *products(), *segments()]

@@ -43,7 +43,21 @@ def along_axes():
     yield call("experimental.numpy.squeeze", array(2, 1, 3), axis=1)
     yield call("experimental.numpy.average", array(2, 3), axis=0, weights=np.float32([1, 2]))
     yield call("experimental.numpy.diff", array(2, 4))
+    for name in ("sum", "prod", "cumsum", "cumprod"):
+        yield call(f"experimental.numpy.{name}", array(2, 3))
+        yield call(f"experimental.numpy.{name}", array(2, 3), axis=1)
+        for dtype in ("int32", "int8", "uint8"):
+            yield call(f"experimental.numpy.{name}", np.array([100, 100, 100, 7, 3]).astype(dtype))
+    yield call("experimental.numpy.sum", array(2, 3), axis=1, keepdims=True)
+    yield call("experimental.numpy.cumsum", ints(2, 3), axis=-1, dtype="float32")
     yield call("experimental.numpy.trace", array(3, 3))
+    yield call("experimental.numpy.trace", ints(2, 2, 2))
+    yield call("experimental.numpy.diagonal", array(2, 3, 4))
+    yield call("experimental.numpy.diagonal", array(2, 3, 4), offset=1, axis1=1, axis2=2)
+    yield call("experimental.numpy.var", array(2, 3))
+    yield call("experimental.numpy.var", array(2, 3), axis=1, keepdims=True)
+    yield call("experimental.numpy.var", array(2, 3), axis=1, dtype="float64", ddof=1)
+    yield call("experimental.numpy.nonzero", np.float32([[1, 0, 2], [0, 3, 4]]))
 
 
 def shapes():
@@ -68,8 +82,21 @@ def shapes():
     yield call("experimental.numpy.clip", x, -0.5, 0.5)
     yield program("experimental.numpy.concatenate", lambda tf, a: tf.experimental.numpy.concatenate([a, a], axis=1), x)
     yield program("experimental.numpy.stack", lambda tf, a: tf.experimental.numpy.stack([a, a]), x)
+    for name in ("hstack", "vstack"):
+        for shape in ((3,), (2, 3), (2, 3, 2)):
+            yield program(f"experimental.numpy.{name} ({shape})", joined(name), array(*shape))
+    yield program("experimental.numpy.meshgrid", lambda tf, a: tf.experimental.numpy.meshgrid(a, a[:2]), array(3))
+    yield program(
+        "experimental.numpy.meshgrid (ij)",
+        lambda tf, a: tf.experimental.numpy.meshgrid(a, a[:2], indexing="ij"),
+        array(3),
+    )
     yield program("experimental.numpy.split", lambda tf, a: tf.experimental.numpy.split(a, 3, axis=1), x)
     yield program("experimental.numpy.where", lambda tf, a: tf.experimental.numpy.where(a > 0, a, -a), x)
+
+
+def joined(name):
+    return lambda tf, a: getattr(tf.experimental.numpy, name)([a, a + 1.0])
 
 
 def products():
@@ -92,6 +119,13 @@ def new():
     yield call("experimental.numpy.tri", 3, ways=EAGER)
     yield call("experimental.numpy.identity", 3, ways=EAGER)
     yield call("experimental.numpy.array", array(2, 3), ndmin=3)
+    for numbers in ((3,), (1, 7, 2), (0.0, 1.0, 0.25), (5, 0, -2)):
+        yield call("experimental.numpy.arange", *numbers, ways=EAGER)
+    yield call("experimental.numpy.arange", 3, dtype="float32", ways=EAGER)
+    for value in (7, 2.5, np.float32(2.5), True):
+        yield call("experimental.numpy.full", (2, 3), value, ways=EAGER)
+    yield call("experimental.numpy.linspace", 0, 1, 5, ways=EAGER)
+    yield call("experimental.numpy.linspace", 0.0, 1.0, num=4, endpoint=False, retstep=True, ways=EAGER)
 
 
 CASES = [*elementwise(), *along_axes(), *shapes(), *products(), *new()]

@@ -1,6 +1,7 @@
 """TensorFlow's names of NumPy's functions, `tf.experimental.numpy`, as rows with their parameters.
 
-Floats keep their dtype, and Python's numbers are weak, as in all of Dovetail; new tensors have floats of 64 bits.
+Floats keep their dtype, and integers and Python's numbers become such floats, as in all of Dovetail.  New tensors have
+floats of 64 bits; sums and products of integers have integers of 64 bits.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from dovetail import ops
 from dovetail.compat.tensorflow.table import V2, function, row, value
-from dovetail.core.errors import warn
+from dovetail.core.engine import native_to_dtype
+from dovetail.core.errors import op_error, warn
+from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of
 
 MODULE = "experimental.numpy"
@@ -23,9 +26,9 @@ MODULE = "experimental.numpy"
 # TensorFlow's parameters → names of functions; Dovetail's names follow colons where they differ.
 ROWS = {
     "x": """
-        abs:absolute absolute arccos arccosh arcsin arcsinh arctan arctanh ceil conjugate:conj cos cosh exp exp2 expm1
-        fabs:absolute floor isfinite isinf isnan log log10 log1p log2 logical_not negative positive:identity reciprocal
-        sign sin sinh sqrt square tan tanh""",
+        abs:absolute absolute arccos arccosh arcsin arcsinh arctan arctanh ceil conj conjugate:conj cos cosh exp exp2
+        expm1 fabs:absolute floor isfinite isinf isnan log log10 log1p log2 logical_not negative positive:identity
+        reciprocal sign sin sinh sqrt square tan tanh""",
     "x1:x x2:y": """
         add bitwise_and bitwise_or bitwise_xor divide equal floor_divide greater greater_equal hypot less less_equal
         logaddexp logical_and logical_or logical_xor matmul maximum minimum mod multiply not_equal power
@@ -35,11 +38,10 @@ ROWS = {
     "a:x b:y": "dot inner outer vdot",
     "a:x b:y axes": "tensordot",
     "a:x b:y rtol atol equal_nan": "allclose isclose",
-    "a:x axis keepdims": "all amax:max amin:min any max mean min prod std sum",
+    "a:x axis keepdims": "all amax:max amin:min any max mean min std",
     "a:x axis": "argmax argmin expand_dims sort squeeze",
     "a:x axis weights": "average",
     "a:x n axis": "diff",
-    "a:x offset axis1 axis2": "trace",
     "a:x": "ndim ravel",
     "a:x decimals": "around:round round",
     "a:x a_min:x_min a_max:x_max": "clip",
@@ -68,6 +70,8 @@ ROWS = {
 }
 # The same of functions that give integers of 64 bits.
 COUNTS = {"a:x axis": "argsort count_nonzero"}
+# The same of functions that add or multiply, for integers in 64 bits.
+TOTALS = {"a:x axis keepdims": "prod sum", "a:x offset axis1 axis2": "trace"}
 # The same of functions that make tensors, whose default dtype is float64.
 NEW = {
     "shape dtype": "empty:zeros ones zeros",
@@ -90,7 +94,7 @@ def _with_doubles(target: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_int64(target: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function: its result is of int64."""
+    """Wrap a function: its results are of int64."""
 
     @functools.wraps(target)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -98,6 +102,29 @@ def _as_int64(target: Callable[..., Any]) -> Callable[..., Any]:
 
     call.__signature__ = inspect.signature(target)  # type: ignore[attr-defined]
     return call
+
+
+def _in_64_bits(target: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function: it computes with integers, and with truths, in 64 bits."""
+
+    @functools.wraps(target)
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return target(_widened(x, "uint64"), *args, **kwargs)
+
+    call.__signature__ = inspect.signature(target)  # type: ignore[attr-defined]
+    return call
+
+
+def _widened(x: Any, unsigned: str) -> Any:
+    """A tensor of 64 bits for truths or integers; floats stay."""
+    kind = _dtype_of(x).kind
+    return ops.cast(x, {"b": "int64", "i": "int64", "u": unsigned}[kind]) if kind in "biu" else x
+
+
+def _dtype_of(*values: Any) -> np.dtype[Any]:
+    """The common dtype of tensors, arrays and lists, for which Python's numbers have 64 bits."""
+    dtypes = [native_to_dtype(dtype_of(v)).numpy if is_tensor(v) else np.asarray(v).dtype for v in values]
+    return np.result_type(*dtypes)
 
 
 def _add(rows: dict[str, str], made: Callable[[Any], Any]) -> None:
@@ -108,6 +135,7 @@ def _add(rows: dict[str, str], made: Callable[[Any], Any]) -> None:
 
 _add(ROWS, lambda target: target)
 _add(COUNTS, _as_int64)
+_add(TOTALS, _in_64_bits)
 _add(NEW, _with_doubles)
 for _name, _constant in CONSTANTS.items():
     value(f"{MODULE}.{_name}", _constant)
@@ -123,6 +151,127 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
     """
     found = ops.convert(val, dtype)
     return ops.reshape(found, [*[1] * (ndmin - len(found.shape)), *dims_of(found)])
+
+
+@function(f"{MODULE}.arange")
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    """Numbers from `start` up to `stop`, or from 0 up to `start`, in equal steps.
+
+    Source: `tf.experimental.numpy.arange`.
+    """
+    given = [start, step] if stop is None else [start, step, stop]
+    return ops.arange(start, stop, step, dtype or _dtype_of(*given))
+
+
+@function(f"{MODULE}.full")
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """A tensor of one value.
+
+    Source: `tf.experimental.numpy.full`.
+    """
+    return ops.full(shape, fill_value, dtype or _dtype_of(fill_value))
+
+
+@function(f"{MODULE}.linspace")
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = "float64",
+    axis: int = 0,
+) -> Any:
+    """Numbers at equal distances, and the distance if `retstep` is true.
+
+    Source: `tf.experimental.numpy.linspace`.
+    """
+    start, stop = (ops.cast(value, "float64") for value in (start, stop))
+    found = ops.cast(ops.linspace(start, stop, num, endpoint, axis), dtype)
+    return (found, (stop - start) / (num - endpoint)) if retstep else found
+
+
+@function(f"{MODULE}.var")
+def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    """The variance along axes: squared differences are divided by their count, less `ddof`.
+
+    Raises:
+        ValueError: there is a tensor `out`, which TensorFlow does not take either.
+
+    Source: `tf.experimental.numpy.var`.
+    """
+    if out is not None:
+        raise op_error(ValueError, f"tf.{MODULE}.var", "out must be None: tensors are not written to. Use the result.")
+    x = ops.convert(a) if dtype is None else ops.cast(a, dtype)
+    found = ops.var(x, axis, keepdims)
+    if not ddof:
+        return found
+    count = ops.cast(ops.size(x) / ops.maximum(ops.size(found), 1), found.dtype)
+    return found * count / (count - ddof)
+
+
+def _cumulative(name: str) -> None:
+    target = getattr(ops, name)
+
+    def call(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+        x = _widened(a, "int64") if dtype is None else ops.cast(a, dtype)
+        return target(ops.ravel(x), 0) if axis is None else target(x, axis)
+
+    call.__doc__ = f"""Cumulative results along an axis, or over all elements; see `dovetail.ops.{name}`.
+
+    Source: `tf.experimental.numpy.{name}`.
+    """
+    function(f"{MODULE}.{name}")(call)
+
+
+for _name in ("cumprod", "cumsum"):
+    _cumulative(_name)
+
+
+@function(f"{MODULE}.diagonal")
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals of matrices, whose axes are the first two.
+
+    Source: `tf.experimental.numpy.diagonal`.
+    """
+    return ops.diagonal(a, offset, axis1, axis2)
+
+
+@function(f"{MODULE}.nonzero")
+def nonzero(a: Any) -> Any:
+    """The indices of the elements that are not zero, a tensor for each axis.
+
+    Source: `tf.experimental.numpy.nonzero`.
+    """
+    return [ops.cast(indices, "int64") for indices in ops.nonzero(a)]
+
+
+@function(f"{MODULE}.meshgrid")
+def meshgrid(*xi: Any, indexing: Literal["xy", "ij"] = "xy") -> Any:
+    """The coordinates of a grid, a tensor for each axis.
+
+    Source: `tf.experimental.numpy.meshgrid`.
+    """
+    return ops.meshgrid(*xi, indexing=indexing)
+
+
+@function(f"{MODULE}.hstack")
+def hstack(tup: Any) -> Any:
+    """Tensors joined along the second axis, or along the only one.
+
+    Source: `tf.experimental.numpy.hstack`.
+    """
+    parts = [ops.reshape(x, [1]) if not len(static_shape(x)) else x for x in map(ops.convert, tup)]
+    return ops.concatenate(parts, min(1, len(static_shape(parts[0])) - 1))
+
+
+@function(f"{MODULE}.vstack")
+def vstack(tup: Any) -> Any:
+    """Tensors joined along the first axis; those with fewer than two axes are rows.
+
+    Source: `tf.experimental.numpy.vstack`.
+    """
+    return ops.concatenate([array(x, ndmin=2) for x in tup], 0)
 
 
 @function(f"{MODULE}.einsum")

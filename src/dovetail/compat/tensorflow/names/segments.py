@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
+from dovetail.compat.tensorflow.names.math import divide
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
@@ -23,16 +24,16 @@ SCATTERED: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
 
 
 def _scattered(kind: str, data: Any, segment_ids: Any, count: Any) -> Any:
-    """Reduce the elements of each segment; elements with negative numbers are left out."""
+    """Reduce the elements of each segment.  Elements with negative numbers go into a row before the first segment."""
     scatter, of_none = SCATTERED[kind]
     dtype = native_to_dtype(dtype_of(data))
-    none, rank = of_none(dtype), len(static_shape(segment_ids))
+    none, rank = ops.convert(of_none(dtype), dtype), len(static_shape(segment_ids))
     kept = ops.greater_equal(segment_ids, 0)
     wide = ops.reshape(kept, [*dims_of(segment_ids), *[1] * (len(static_shape(data)) - rank)])
-    data = ops.where(wide, data, ops.full_like(data, none))
-    places = ops.expand_dims(ops.where(kept, segment_ids, ops.zeros_like(segment_ids)), -1)
-    shape = [count if is_tensor(count) else int(count), *dims_of(data)[rank:]]
-    return scatter(ops.full(shape, none, dtype), places, data)
+    data = ops.where(wide, data, none)  # whose gradient is finite, whatever is left out
+    rows = ops.expand_dims(ops.add(ops.maximum(segment_ids, -1), 1), -1)
+    shape = [ops.add(count, 1) if is_tensor(count) else int(count) + 1, *dims_of(data)[rank:]]
+    return scatter(ops.full(shape, none, dtype), rows, data)[1:]
 
 
 def _counts(data: Any, segment_ids: Any, count: Any, dtype: Any) -> Any:
@@ -44,9 +45,7 @@ def _counts(data: Any, segment_ids: Any, count: Any, dtype: Any) -> Any:
 
 def _mean(data: Any, segment_ids: Any, count: Any) -> Any:
     total = _scattered("sum", data, segment_ids, count)
-    if not native_to_dtype(dtype_of(total)).is_differentiable:
-        total = ops.cast(total, "float64")  # as TensorFlow divides integers
-    return ops.divide(total, _counts(data, segment_ids, count, total.dtype))
+    return divide(total, _counts(data, segment_ids, count, total.dtype))
 
 
 def _over_root(data: Any, segment_ids: Any, count: Any) -> Any:
@@ -67,7 +66,7 @@ def _unsorted(kind: str, segments: Segments) -> Segments:
 
 def _sorted(kind: str, segments: Segments) -> Segments:
     def call(data: Any, segment_ids: Any, name: str | None = None) -> Any:
-        count = ops.add(ops.max(segment_ids), 1)
+        count = ops.add(ops.maximum(ops.max(segment_ids), -1), 1)  # 0 without any numbers
         found = segments(data, segment_ids, count)
         if kind in ("max", "min"):
             has_some = ops.greater(_scattered("sum", ops.ones_like(segment_ids), segment_ids, count), 0)
