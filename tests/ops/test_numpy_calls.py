@@ -102,3 +102,12 @@ def test_numpy_on_graph_tensors_a17():
     for call in (np.tanh, np.mean, lambda x: np.concatenate([x, x])):
         with pytest.raises(TypeError, match=r"Placeholder at test_numpy_calls.py:\d+: NumPy needs a value"):
             call(p)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16"])
+def test_numpy_finds_the_common_dtype_of_tensors(engine, dtype):
+    x = ops.cast(A, dtype)
+    recorded = dt.Graph().placeholder(dt.spec((2,), dtype), "p")
+    for tensor in (x, dt.Variable(x), recorded):
+        assert np.result_type(tensor) == np.asarray(x).dtype
+        assert np.result_type(tensor, np.float64) == np.float64

@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.autograph.core import config
+from tensorflow.python.framework.type_spec import register_type_spec_from_value_converter
 
 from dovetail.core.errors import is_inside, is_of_user
 from dovetail.core.tensor import Tensor
@@ -47,3 +48,5 @@ def _called() -> str:
 
 # Behind what `interop.keras` registers for variables (100), before what TensorFlow does with any object (200).
 tf.register_tensor_conversion_function((Tensor, Variable, GraphTensor), _convert, priority=150)
+# Loops of TensorFlow ask for the kinds of values first, and would hide why a tensor of a graph has none.
+register_type_spec_from_value_converter(GraphTensor, lambda tensor: tensor.__array__())

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import GradientLostWarning, warn
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Operators
+from dovetail.core.value_kinds import dtype_of
 
 # The names that are others in `dovetail.ops`; and the functions that convert.
 OTHERS = {
@@ -51,6 +53,8 @@ def _array(value: Any) -> Any:
 
 
 def _function(self: Any, function: Any, types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    if function is np.result_type:
+        args = tuple(native_to_dtype(dtype_of(v)).numpy if isinstance(v, Operators) else v for v in args)
     result = function._implementation(*args, **options)
     if function.__name__ not in CONVERSIONS:
         warn_of_loss("np", function.__name__, (*args, *options.values()), result)
