@@ -34,4 +34,9 @@ absent("summary.trace_on summary.trace_export", _PROFILER)
 absent("contrib contrib.", "tf.contrib is gone; of it there is contrib.graph_editor.")
 absent("lite lite. quantization quantization.", "Models are not converted for small devices.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")
-absent("io io.", "Read files in Python, and feed what they hold.")
+_PICTURES = "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png"
+absent(
+    " ".join(["io io.", *(f"image.{name}" for name in _PICTURES.split())]),
+    "TensorFlow itself reads files: write import tensorflow, then tensorflow.io or tensorflow.image; or read them in "
+    "Python. Feed what they hold.",
+)
