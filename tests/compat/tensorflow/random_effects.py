@@ -59,8 +59,8 @@ _ARE_TENSORS = ("add", "sub", "assign", "read", "sum", "half", "cond", "loop", "
 def program(seed: int) -> Program:
     """A random program."""
     draw = random.Random(seed)
-    is_chained = draw.random() < 0.65
-    steps = _scope(draw, draw.randint(3, 8), tuple(_KINDS), is_chained, inner=False)
+    is_chained = draw.random() < 0.8
+    steps = _scope(draw, draw.randint(4, 9), tuple(_KINDS), is_chained, inner=False)
     runs = [
         Run(tuple(sorted(draw.sample(range(len(steps)), draw.randint(1, min(3, len(steps)))))), draw.random() < 0.5)
     ]
