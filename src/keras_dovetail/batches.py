@@ -13,7 +13,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 
 from dovetail import ops
 from keras_dovetail.grouping import Pace
-from keras_dovetail.tensors import convert_to_tensor, each_leaf, narrowed
+from keras_dovetail.tensors import convert_to_tensor, each_leaf, in_32_bits
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def given(value: Any, eagerly: bool = False) -> Any:
         return None
     if eagerly or not isinstance(value, np.ndarray):
         return convert_to_tensor(value)
-    return value.astype(narrowed(value), copy=False)
+    return in_32_bits(value)
 
 
 def _stacked(*parts: Any) -> Any:

@@ -39,7 +39,7 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     Args:
         x: a tensor, a variable, another library's array, a NumPy array, a Python number, or nested lists of them.
         dtype: the dtype to cast to.  Without it tensors keep theirs, and numbers of 64 bits become 32 wide, but for
-            floats where `floatx` is "float64".
+            floats where `floatx` is "float64"; an integer that 32 bits do not hold becomes the nearest one.
         sparse: must not be true.
         ragged: must not be true.
 
@@ -65,6 +65,8 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     x = arguments.stacked(x)
     if is_tensor(x):  # a list of tensors was stacked
         return convert_to_tensor(x, wanted)
+    if wanted is None and not kind_of(x).is_tensor and dtype_of(x) in _NARROW:
+        x = in_32_bits(np.asarray(x))
     if (graph := scopes().graph) is not None and not kind_of(x).is_tensor:
         return graph.constant(np.asarray(ops.convert(x, wanted or narrowed(x), "numpy").value))
     return ops.convert(x, wanted or narrowed(x), current_engine().name)
@@ -74,6 +76,17 @@ def narrowed(x: Any) -> str:
     """The dtype of the tensor that is made of a value when none is said."""
     name = str(promote([dtype_of(x)]))
     return name if name == config.floatx() else _NARROW.get(name, name)
+
+
+def in_32_bits(x: np.ndarray) -> np.ndarray:
+    """An array in the dtype of the tensor that is made of it when none is said.
+
+    An integer that the dtype does not hold becomes the nearest one that it holds, so a position out of range stays so.
+    """
+    name = narrowed(x)
+    if x.dtype.kind in "iu" and x.dtype != name:
+        x = np.clip(x, np.iinfo(name).min, np.iinfo(name).max)
+    return x.astype(name, copy=False)
 
 
 def convert_to_numpy(x: Any) -> np.ndarray:

@@ -13,6 +13,7 @@ import keras_dovetail  # first: it makes Keras run on Dovetail
 # isort: split
 import keras
 import numpy as np
+import pytest
 from keras import ops
 from keras.src import backend
 
@@ -33,6 +34,29 @@ def check_keras_runs_on_dovetail():
 def check_nothing_for_stock_backends_is_registered():
     assert "dovetail.interop.keras.stock" not in sys.modules
     assert not provided.reads and provided.array_result is None
+
+
+def check_integers_of_64_bits_stay_out_of_range():
+    wide = np.int64([2**32 + 1, -(2**32) - 1])
+    assert ops.convert_to_tensor(wide).numpy().tolist() == [2**31 - 1, -(2**31)]
+    assert ops.convert_to_tensor(np.uint64([2**32 + 1])).numpy().tolist() == [2**32 - 1]
+    assert ops.convert_to_tensor(wide, "int32").numpy().tolist() == [1, -1]
+    for call in (
+        lambda ids: ops.take(np.float32([1, 2, 3]), ids),
+        lambda ids: ops.take_along_axis(np.float32([1, 2, 3]), ids),
+        lambda ids: keras.layers.Embedding(3, 2)(ids),
+    ):
+        with pytest.raises((IndexError, ValueError)):
+            call(wide)
+    for call in (
+        lambda ids: ops.one_hot(ids, 3),
+        lambda ids: ops.multi_hot(ids, 3),
+        lambda ids: ops.segment_sum(np.float32([5, 5]), ids, num_segments=3),
+    ):
+        assert not np.asarray(call(wide)).any()
+    model = keras.Sequential([keras.Input((1,), dtype="int32"), keras.layers.Embedding(3, 2)])
+    with pytest.raises((IndexError, ValueError)):
+        model.predict(wide[:, None], verbose=0)
 
 
 def check_memory_stays():

@@ -47,7 +47,7 @@ def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> 
         >>> s.indices.numpy().tolist(), s.values.numpy().tolist()
         ([[0, 0], [0, 1], [1, 0]], [5, 6, 7])
     """
-    labels, lengths = shaped(labels), ops.reshape(ops.cast(label_lengths, "int32"), (-1,))
+    labels, lengths = shaped(labels), ops.reshape(ops.saturate_cast(label_lengths, "int32"), (-1,))
     shape = K.int_shape(labels)
     if not fits(shape, (*K.int_shape(lengths), None)):
         problem = (
@@ -93,8 +93,8 @@ def ctc_batch_cost(y_true: TensorLike, y_pred: TensorLike, input_length: TensorL
         >>> K.ctc_batch_cost([[0]], [[[0.5, 0.5], [0.5, 0.5]]], [[2]], [[1]]).numpy().round(4)  # three of four paths
         array([[0.2877]], dtype=float32)
     """
-    y_true, y_pred = ops.cast(y_true, "int32"), shaped(y_pred)
-    times, lengths = (ops.squeeze(ops.cast(t, "int32"), -1) for t in (input_length, label_length))
+    y_true, y_pred = ops.saturate_cast(y_true, "int32"), shaped(y_pred)
+    times, lengths = (ops.squeeze(ops.saturate_cast(t, "int32"), -1) for t in (input_length, label_length))
     _require_shapes(y_true, y_pred, times, lengths)
     within = _within(lengths, dims_of(y_true)[1])
     is_label = ops.logical_and(within, ops.less(y_true, dims_of(y_pred)[2] - 1))
@@ -185,7 +185,7 @@ def ctc_decode(
         >>> decoded[0].numpy(), scores.numpy().round(3)
         (array([[ 0, -1, -1, -1]]), array([[1.196]], dtype=float32))
     """
-    y_pred, lengths = shaped(y_pred), ops.cast(input_length, "int32")
+    y_pred, lengths = shaped(y_pred), ops.saturate_cast(input_length, "int32")
     shape = K.int_shape(y_pred)
     if shape is not None and 0 in shape:
         raise k_error(ValueError, "ctc_decode", f"y_pred must not be empty, but its shape is {shape}.")

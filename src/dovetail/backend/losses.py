@@ -216,7 +216,7 @@ def sparse_categorical_crossentropy(
         array([0.2877, 0.    ], dtype=float32)
     """
     output = _floating(output)
-    target = ops.cast(target, "int64")
+    target = ops.saturate_cast(target, "int32" if ignore_class is None or abs(ignore_class) < 2**31 else "int64")
     output, from_logits = _scores(output, from_logits, "sparse_categorical_crossentropy")
     rank = K.ndim(output)
     if rank is None and axis == -1:

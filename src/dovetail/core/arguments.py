@@ -88,6 +88,20 @@ def with_stacked(op: Op, values: list[Any]) -> list[Any]:
     return values
 
 
+def with_signed_positions(op: Op, values: list[Any]) -> list[Any]:
+    """The arguments, with unsigned positions of 64 bits as int64, its greatest number where that does not hold one."""
+    found = list(values)
+    for index in op.index_positions:
+        if dtype_of(values[index]) == "uint64":
+            found[index] = signed(values[index])
+    return found if any(a is not b for a, b in zip(found, values, strict=True)) else values
+
+
+def signed(value: Any) -> Any:
+    """Unsigned integers of 64 bits as int64; those that it does not hold become its greatest."""
+    return OPS["SaturateCast"](value, "int64")
+
+
 def conversions(op: Op, values: list[Any], engine: Engine) -> list[tuple[int, Any]]:
     """Which arguments are converted to Tensors of the engine, and to which dtypes.
 
@@ -188,6 +202,7 @@ def _one_int(name: str, value: Any) -> Any:
 
 
 def _ints_of(name: str, value: Any) -> tuple[Any, ...]:
+    value = signed(value) if dtype_of(value) == "uint64" else value
     tensor = kind_of(value).tensor(value, dtype_of(value), current_engine())
     engine, array = tensor._engine, tensor._value
     if not tensor.dtype.is_integer and 0 not in engine.shape(array):

@@ -24,6 +24,7 @@ from dovetail.core.arguments import (
     natives,
     operands,
     static_ints,
+    with_signed_positions,
     with_stacked,
 )
 from dovetail.core.checks import infer
@@ -94,6 +95,8 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
     members = list(operands(op, values))
     if any(map(holds_tensors, members)):
         return _apply_anew(op, with_stacked(op, values), name, None, args, kwargs)
+    if op.index_positions and (signed := with_signed_positions(op, values)) is not values:
+        return apply(op, signed, {"name": name})
     kind, _ = highest(members)
     is_native = kind is NATIVE
     if not (kind.is_computed or is_native):

@@ -243,3 +243,28 @@ def promote(items: Iterable[Any]) -> DType:
 def weak_type(value: Any) -> Any:
     """What stands for a Python number in `promote`: its Python type, also where its class derives from that."""
     return next(kind for kind in (bool, int, float, complex) if isinstance(value, kind))
+
+
+def limits(old: DType, new: DType) -> tuple[Any, Any]:
+    """The least and the greatest value of a dtype, as values of another one that has values beyond.
+
+    Returns:
+        For each of the two None, if the old dtype has no value beyond it.
+
+    Example:
+        >>> limits(as_dtype("int64"), as_dtype("int32")), limits(as_dtype("uint8"), as_dtype("int16"))
+        ((np.int64(-2147483648), np.int64(2147483647)), (None, None))
+    """
+
+    def limit(name: str) -> Any:
+        most, bound = _number(getattr(old, name), old), _number(getattr(new, name), new)
+        if abs(most) <= abs(bound):
+            return None
+        nearest = old.numpy.type(bound)  # rounded, it may lie beyond
+        return nearest if abs(_number(nearest, old)) <= abs(bound) else np.nextafter(nearest, old.numpy.type(0))
+
+    return (None, None) if old.is_bool or new.is_bool else (limit("min"), limit("max"))
+
+
+def _number(value: Any, dtype: DType) -> Any:
+    return int(value) if dtype.is_integer else float(value)

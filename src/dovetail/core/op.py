@@ -119,6 +119,7 @@ class Op(Generic[P, R]):
         self.tensor_positions = [(i, p.kind) for i, p in enumerate(self.params) if isinstance(p.kind, Kind)]
         self.tensor_places = [(i, kind.many) for i, kind in self.tensor_positions]
         self.ints_positions = [i for i, p in enumerate(self.params) if isinstance(p.kind, IntsKind)]
+        self.index_positions = [i for i, kind in self.tensor_positions if kind.accepts == "index"]
         self.tensors_alone = not self.ints_positions and not any(kind.many for _, kind in self.tensor_positions)
         self._static = [(i, p.name, p.static, p.static.plain) for i, p in enumerate(self.params) if p.kind is None]
         self.checks_values = prepare is not None or any(p.kind and p.domain for p in self.params)

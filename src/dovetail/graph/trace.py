@@ -310,6 +310,7 @@ def _dynamic_ints(op: Op, index: int, value: Any, graph: Graph) -> GraphTensor:
         tensor = to_graph(value, dtype_of(value), graph, op)
     if not tensor.dtype.is_integer:
         raise op_error(TypeError, op.title, f"{op.params[index].name} must be ints, but {tensor!r} is {tensor.dtype}.")
+    tensor = arguments.signed(tensor) if tensor.dtype == "uint64" else tensor
     if tensor.shape == ():
         tensor = record(OPS["Reshape"], [tensor, (1,)])
     return tensor

@@ -47,7 +47,7 @@ def cdist(x: Any, y: Any) -> Any:
 
 def _placed(data: Any, segment_ids: Any, num_segments: int | None) -> tuple[Any, Any, int]:
     """Rows, the segment of each, and how many segments there are; those of no segment go to one more, at the end."""
-    data, ids = as_tensor(data), as_tensor(segment_ids, "int32")
+    data, ids = as_tensor(data), ops.saturate_cast(as_tensor(segment_ids), "int32")
     count = int(ops.max(ids)) + 1 if num_segments is None else num_segments
     outside = ops.logical_or(ids < 0, ids >= count)
     return data, ops.where(outside, as_tensor(count, "int32"), ids), count

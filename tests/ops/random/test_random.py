@@ -150,6 +150,20 @@ def test_split_keys_differ_from_each_other_and_from_numbers():
     assert len(np.unique(every)) == every.size
 
 
+def test_a_key_is_made_of_all_64_bits_of_an_integer(engine):
+    numbers = [5, 2**31 + 5, 2**32 + 5, 2**33 + 5, 2**63 - 1, -(2**32) + 5, -5, 2**32 - 5, 2**64 - 5 - 2**32]
+    keys = [random.fold_in(SEED, n).numpy().tolist() for n in numbers]
+    assert len(set(map(tuple, keys))) == len(numbers)
+    wide = np.array([n if n < 2**63 else n - 2**64 for n in numbers])
+    fold = dt.function(lambda n: random.fold_in(SEED, n))
+    for key, n in zip(keys, wide, strict=True):
+        assert random.fold_in(SEED, n).numpy().tolist() == key
+        assert random.fold_in(SEED, dt.ops.convert(n)).numpy().tolist() == key
+        assert fold(n).numpy().tolist() == key
+    for n, dtype in ((5, "uint8"), (-5, "int32"), (2**32 - 5, "uint32"), (2**64 - 5 - 2**32, "uint64")):
+        assert random.fold_in(SEED, np.array(n, dtype)).numpy().tolist() == keys[numbers.index(n)]
+
+
 def test_generator_gives_new_numbers_also_compiled(engine):
     generator = dt.Generator(3)
     eager = [random.uniform(generator, (2,)).tolist() for _ in range(4)]

@@ -10,11 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from dovetail.core.dtypes import DType
+from dovetail.core.dtypes import DType, limits
+from dovetail.core.engine import native_to_dtype
 from dovetail.core.rules import EAGER, NATIVE, PROGRAM, Rule
 from dovetail.engines import slices
 from dovetail.engines.jax.devices import placed
 from dovetail.engines.jax.dimensions import Dimension, shape_of
+from dovetail.engines.jax.executable import with_64_bits
 from dovetail.engines.jax.gradients import with_gradient_of_table
 from dovetail.engines.jax.tables import rules
 
@@ -61,6 +63,13 @@ def _(x: Any, low: Any, high: Any, value: Any) -> Any:
 
 
 rules["Squeeze"] = jnp.squeeze
+
+
+@rules("SaturateCast", layers=(NATIVE,))
+@with_64_bits
+def _(x: Any, dtype: DType) -> Any:
+    """JAX drops the upper bits of its users' values wherever these did not enable 64-bit types."""
+    return jnp.clip(x, *limits(native_to_dtype(x.dtype), dtype)).astype(dtype.numpy)
 
 
 @rules("Iota")
@@ -126,22 +135,31 @@ def _(g: Any, shape: Any, *where: Any) -> Any:
     return lax.pad(lax.rev(g, flipped).reshape(sizes), jnp.zeros((), g.dtype), padding)
 
 
-def _check_positions(indices: Any, *dims: int) -> None:
-    """Raises IndexError where one is out of range and the values can be seen, which is not so inside `jit`."""
+@with_64_bits
+def _positions(indices: Any, *dims: int) -> Any:
+    """Positions on axes of these sizes, in 32 bits wherever those hold all that are in range.
+
+    JAX drops the upper bits of wider ones; a position out of range becomes another one out of range here.
+
+    Raises:
+        IndexError: one is out of range and the values can be seen, which is not so inside `jit`.
+    """
     if not isinstance(indices, jax.core.Tracer):
         slices.rows(np.asarray(indices).astype(np.int64).reshape(-1, len(dims)), dims)
+    low, high = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+    if np.iinfo(indices.dtype).max <= high or any(dim > high for dim in dims if isinstance(dim, int)):
+        return indices
+    return jnp.clip(indices, low, high).astype(np.int32)
 
 
 @rules("GatherV2")
 def _(x: Any, indices: Any, axis: int) -> Any:
-    _check_positions(indices, x.shape[axis])
-    return jnp.take(x, indices, axis, mode="fill")
+    return jnp.take(x, _positions(indices, x.shape[axis]), axis, mode="fill")
 
 
 @rules("TakeAlongAxis")
 def _(x: Any, indices: Any, axis: int) -> Any:
-    _check_positions(indices, x.shape[axis])
-    return jnp.take_along_axis(x, indices, axis, mode="fill")
+    return jnp.take_along_axis(x, _positions(indices, x.shape[axis]), axis, mode="fill")
 
 
 def _at(method: str) -> Rule:
@@ -151,8 +169,7 @@ def _at(method: str) -> Rule:
         return getattr(x.at[positions], method)(*updates, mode="drop")  # reads NaN, writes nothing out of range
 
     def rule(x: Any, indices: Any, *updates: Any) -> Any:
-        _check_positions(indices, *x.shape[: indices.shape[-1]])
-        return compiled(x, indices, *updates)
+        return compiled(x, _positions(indices, *x.shape[: indices.shape[-1]]), *updates)
 
     return rule
 

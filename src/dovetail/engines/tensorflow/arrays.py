@@ -71,9 +71,20 @@ def _(x: Any, dtype: DType) -> Any:
 # -- joining and moving -----------------------------------------------------------------------------------------------
 
 rules["ConcatV2"] = lambda xs, axis: tf.raw_ops.ConcatV2(values=xs, axis=axis) if len(xs) > 1 else xs[0]
-rules["Roll"] = lambda x, shift, axis: (
-    tf.reshape(tf.roll(tf.reshape(x, (-1,)), shift, 0), tf.shape(x)) if axis is None else tf.roll(x, shift, axis)
-)
+
+
+@rules("Roll")
+def _(x: Any, shift: Any, axis: Any) -> Any:
+    """By less than the size of each axis: of a shift of 64 bits TensorFlow drops the upper ones."""
+    flat = x if axis is not None else tf.reshape(x, (-1,))
+    shifts, axes = (v if isinstance(v, tuple) else (v,) for v in (shift, axis or 0))
+    count = max(len(shifts), len(axes))
+    shifts, axes = shifts * (count // len(shifts)), axes * (count // len(axes))
+    sizes = [tf.cast(tf.maximum(dims(flat)[i], 1), tf.int64) for i in axes]
+    within = [tf.math.floormod(tf.constant(by, tf.int64), n) for by, n in zip(shifts, sizes, strict=True)]
+    return tf.reshape(tf.roll(flat, within, axes), tf.shape(x))
+
+
 rules["Pack"] = lambda xs, axis: tf.raw_ops.Pack(values=xs, axis=axis)
 rules["SplitV"] = lambda x, sizes, axis: tf.split(x, sizes, axis)
 rules["Unpack"] = kernel("Unpack", "value", "num", "axis")
@@ -111,8 +122,8 @@ def _(g: Any, shape: Any, *where: Any) -> Any:
 
 def _start(x: Any, start: Any, size: Any) -> Any:
     """Where a block starts, moved so that it lies inside."""
-    start = tf.cast(start, tf.int32)
-    return tf.maximum(0, tf.minimum(start, ints(dims(x)) - ints(size)))
+    last = tf.cast(ints(dims(x)) - ints(size), tf.int64)
+    return tf.cast(tf.maximum(tf.minimum(tf.cast(start, tf.int64), last), tf.constant(0, tf.int64)), tf.int32)
 
 
 @rules("Slice")

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dovetail.core.domains import NotNegative
+from dovetail.core.dtypes import limits
+from dovetail.core.infer import cast as infer_cast
 from dovetail.core.infer import elementwise, elementwise_as
 from dovetail.core.kinds import Anything, Bool, Inexact, MaybeReal, Number, Real
 from dovetail.core.op import composite, primitive
+from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.bitwise import logical_not, logical_or
 from dovetail.ops.samples import array, binary, bools, ints, sample, unary
 from dovetail.ops.shapes.identity import identity
-from dovetail.ops.shapes.shape import sum_like
+from dovetail.ops.shapes.shape import cast, sum_like
 
 NAN, INFINITY = float("nan"), float("inf")
 to_bool = elementwise_as("bool")
@@ -218,6 +223,36 @@ def _(op: Any, g: Any) -> Any:
     by_x = sum_like(where(logical_or(raised, lowered), 0, g), x)
     bounds = [(low, raised), (high, lowered)]
     return by_x, *[sum_like(where(out, g, 0), bound) for bound, out in bounds if bound is not None]
+
+
+@composite(
+    "SaturateCast",
+    infer=infer_cast,
+    samples=[
+        sample(np.array([-(2**40), -7, 2**31, 2**63 - 1]), "int32"),
+        sample(np.array([5, 2**63, 2**64 - 1], np.uint64), "int64"),
+        sample(ints(6, low=-300, high=300), "uint8"),
+        sample(array(2, 3), "float64"),
+        sample([-1e20, -1.5, 3e9, INFINITY], "int32", gradient=False),
+        sample([1e9, -1e9, 0.5], "float16"),
+    ],
+)
+def saturate_cast(x: Real, dtype: DTypeLike) -> Tensor:
+    """The values in another dtype; one that the dtype does not hold becomes its least or greatest value.
+
+    Where `cast` keeps the lower bits of an integer, a position that is out of range stays out of range here.
+
+    Args:
+        x: real numbers.
+        dtype: a dtype of real numbers.
+
+    Source: `tf.saturate_cast`.
+
+    Example:
+        >>> saturate_cast(np.int64([2**32 + 1, -5]), "int32").numpy()
+        array([2147483647,         -5], dtype=int32)
+    """
+    return cast(clip(x, *limits(x.dtype, dtype)), dtype)
 
 
 # -- special values ---------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math.arithmetic import absolute, squared_difference
 from dovetail.ops.math.bitwise import logical_or
-from dovetail.ops.math.compare import clip, equal, where
+from dovetail.ops.math.compare import clip, equal, saturate_cast, where
 from dovetail.ops.math.exponential import exp, log
 from dovetail.ops.math.reduce import all, max, mean, sum
 from dovetail.ops.nn.activation import sigmoid, softplus
@@ -31,7 +31,7 @@ from dovetail.ops.nn.softmax import log_softmax, softmax
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.index import take_along_axis
 from dovetail.ops.shapes.search import one_hot
-from dovetail.ops.shapes.shape import cast, dims_of, expand_dims, shaped, squeeze, sum_like
+from dovetail.ops.shapes.shape import dims_of, expand_dims, shaped, squeeze, sum_like
 
 _PAIR = [sample(array(3, 4), array(3, 4)), sample(array(2, 3, 2), array(3, 1))]
 
@@ -228,7 +228,7 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
         raise TypeError(
             f'the target must be the numbers of classes, integers, not {dtype_of(target)}; see cast(x, "int32").'
         )
-    target = cast(target, "int32")
+    target = saturate_cast(target, "int32")
     if len(static_shape(target)) == len(static_shape(output)):
         target = squeeze(target, axis)
     if from_logits:

@@ -14,8 +14,9 @@ from dovetail.core.kinds import Integer, Ints, MaybeEach
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import static_shape
+from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math.bitwise import right_shift
+from dovetail.ops.math.compare import where
 from dovetail.ops.samples import ints, sample
 from dovetail.ops.shapes.join import stack
 from dovetail.ops.shapes.shape import cast, convert, transpose
@@ -98,8 +99,7 @@ def key(seed: Any) -> Any:
         array([1, 7], dtype=int32)
     """
     if isinstance(seed, (int, np.integer)):
-        words = [int(seed) >> 32 & 0xFFFFFFFF, int(seed) & 0xFFFFFFFF]
-        return convert(np.array(words, np.uint32).view(np.int32))
+        return convert(np.array([_signed(int(seed) >> 32), _signed(int(seed))], np.int32))
     high = right_shift(cast(seed, "int64"), 32)
     return stack([cast(high, "int32"), cast(seed, "int32")])
 
@@ -140,7 +140,7 @@ def fold_in(key: Any, data: Any) -> Any:
 
     Args:
         key: a key, a seed or a Generator.
-        data: an integer or a scalar integer tensor, of which the lower 32 bits count.
+        data: an integer, of which the lower 64 bits count, or a scalar integer tensor.
 
     Returns:
         A tensor of two int32 words.
@@ -153,6 +153,29 @@ def fold_in(key: Any, data: Any) -> Any:
     """
     if isinstance(data, float):
         raise TypeError(f"data must be an integer, not {data}.")
+    high, low = words_of(data)
+    folded = random_bits(as_key(key), (2,), stack([low, FOLDED]))
+    if high is None:
+        return folded
+    return where(high == 0, folded, random_bits(folded, (2,), stack([high, FOLDED])))
+
+
+def words_of(data: Any) -> tuple[Any, Any]:
+    """The upper and the lower 32 bits of integers; of the upper, the difference from those of an int32 of the lower.
+
+    So they are 0 for what an int32 holds, and None where all that the dtype holds is such.
+    """
     if isinstance(data, (int, np.integer)):
-        data = np.array(int(data) & 0xFFFFFFFF, np.uint32).view(np.int32)
-    return random_bits(as_key(key), (2,), stack([cast(data, "int32"), FOLDED]))
+        word = _signed(int(data))
+        rest = _signed(int(data) - word >> 32)
+        return None if rest == 0 else np.array(rest, np.int32), np.array(word, np.int32)
+    low, dtype = cast(data, "int32"), dtype_of(data)
+    if dtype.itemsize < 4 or dtype == "int32":
+        return None, low
+    high = 0 if dtype == "uint32" else cast(right_shift(cast(data, "int64"), 32), "int32")
+    return high - right_shift(low, 31), low
+
+
+def _signed(word: int) -> int:
+    """The lower 32 bits of an integer, as a signed one."""
+    return (word + 2**31) % 2**32 - 2**31

@@ -17,7 +17,17 @@ from dovetail.core.tensor import Tensor
 from dovetail.ops.control.flow import scan, while_loop
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.bitwise import logical_and, logical_not, logical_or
-from dovetail.ops.math.compare import equal, greater, greater_equal, less, maximum, minimum, not_equal, where
+from dovetail.ops.math.compare import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    maximum,
+    minimum,
+    not_equal,
+    saturate_cast,
+    where,
+)
 from dovetail.ops.math.exponential import logaddexp
 from dovetail.ops.math.reduce import any, argmax, max, sum
 from dovetail.ops.nn.softmax import log_softmax
@@ -126,17 +136,18 @@ def ctc_beam_search_decode(
         ([[[1, -1]], [[-1, -1]]], [[0.58, 0.42]])
     """
     batch, times, classes = dims_of(inputs)
+    lengths = saturate_cast(sequence_lengths, "int32")
     logs = transpose(log_softmax(wide(inputs)), (1, 0, 2))
     blank = mask_index % classes
 
     def step(beams: Any, slices: Any) -> tuple[Any, None]:
         time, log = slices
-        goes_on = less(time, sequence_lengths)
+        goes_on = less(time, lengths)
         steps = zip(_advanced(_Beams(*beams), log, blank), beams, strict=True)
         return [where(reshape(goes_on, (-1, *[1] * (len(a.shape) - 1))), a, b) for a, b in steps], None
 
     first = _first(batch, beam_width, times, logs.dtype)
-    last, _ = scan(step, list(first), (iota((times,), sequence_lengths.dtype), logs))
+    last, _ = scan(step, list(first), (iota((times,)), logs))
     best = _Beams(*(x[:, :top_paths] for x in last))
     found = greater(best.total, IMPOSSIBLE)
     labels = transpose(where(expand_dims(found, -1), best.labels, -1), (1, 0, 2))

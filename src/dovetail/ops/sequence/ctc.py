@@ -18,7 +18,7 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.control.flow import scan
 from dovetail.ops.math.bitwise import logical_and, logical_not
-from dovetail.ops.math.compare import equal, less, maximum, not_equal, where
+from dovetail.ops.math.compare import equal, less, maximum, minimum, not_equal, saturate_cast, where
 from dovetail.ops.math.exponential import logaddexp
 from dovetail.ops.math.reduce import argmax, max, sum
 from dovetail.ops.nn.softmax import log_softmax
@@ -97,7 +97,10 @@ def ctc_loss(
         array([0.2877], dtype=float32)
     """
     times, classes = dims_of(output)[1:]
-    within = less(iota((dims_of(target)[1],), target.dtype), expand_dims(target_length, 1))
+    labels = dims_of(target)[1]
+    target, output_length = saturate_cast(target, "int32"), saturate_cast(output_length, "int32")
+    target_length = minimum(saturate_cast(target_length, "int32"), labels + 1)
+    within = less(iota((labels,)), expand_dims(target_length, 1))
     states, may_skip = _states(where(within, target, 0), mask_index % classes)
     scores = maximum(log_softmax(wide(output)), _UNREACHED)
     scores = transpose(gather(scores, states, axis=2, batch_dims=1), (1, 0, 2))
@@ -112,7 +115,7 @@ def ctc_loss(
 
     at_first = where(equal(iota((dims_of(states)[1],)), 0), 0.0, _UNREACHED)
     start = broadcast_to(cast(at_first, scores.dtype), dims_of(states))
-    alpha, _ = scan(step, start, (iota((times,), output_length.dtype), scores))
+    alpha, _ = scan(step, start, (iota((times,)), scores))
     last = expand_dims(target_length * 2, 1)  # the blank after the last label; the label is the state before
     ends = take_along_axis(_padded(alpha), concatenate([last + 1, last], 1), 1)
     likelihood = logaddexp(ends[:, 0], ends[:, 1])
@@ -190,7 +193,7 @@ def ctc_greedy_decode(
     """
     times, classes = dims_of(inputs)[1:]
     best = cast(argmax(inputs, -1), "int32")
-    counts = less(iota((times,), sequence_lengths.dtype), expand_dims(sequence_lengths, 1))
+    counts = less(iota((times,)), expand_dims(saturate_cast(sequence_lengths, "int32"), 1))
     kept = logical_and(counts, not_equal(best, mask_index % classes))
     if merge_repeated:
         kept = logical_and(kept, not_equal(best, before(best)))

@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.core import infer
 from dovetail.core.checked import checked
-from dovetail.core.kinds import Anything, Integer, Ints
+from dovetail.core.kinds import Anything, Index, Ints
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
@@ -38,7 +38,7 @@ def _slice_spec(x: TensorSpec, start: TensorSpec, size: Any) -> TensorSpec:
     infer=_slice_spec,
     samples=[sample(array(4, 3), ints(2, high=3), (2, 1)), sample(array(4), [9], (2,)), sample(array(2), [0], (0,))],
 )
-def _slice(x: Anything, start: Integer, size: Ints) -> Tensor:
+def _slice(x: Anything, start: Index, size: Ints) -> Tensor:
     """The block of a size that starts at a position."""
 
 
@@ -87,7 +87,7 @@ def _slice_update_spec(x: TensorSpec, start: TensorSpec, updates: TensorSpec) ->
         sample(array(2), [0], array(0)),
     ],
 )
-def _slice_update(x: Anything, start: Integer, updates: Anything) -> Tensor:
+def _slice_update(x: Anything, start: Index, updates: Anything) -> Tensor:
     """`x` with a block replaced."""
 
 

@@ -17,7 +17,7 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.static_types import DTypeLike
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, kind_of
-from dovetail.ops.math.compare import equal, maximum, where
+from dovetail.ops.math.compare import equal, maximum, saturate_cast, where
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.shape import broadcast_to, cast, convert, dims_of, expand_dims, reshape, shape_of, sum_like
 
@@ -185,7 +185,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 def _count(start: Any, stop: Any, step: Any) -> Any:
     """How many numbers lie from start up to stop: a 1-tuple where it is known, else a tensor."""
     if not all(kind_of(v).is_computed for v in (start, stop, step)):
-        return cast(maximum(-((start - stop) // step), 0), "int32")
+        return saturate_cast(maximum(-((start - stop) // step), 0), "int32")
     first, last, by = (v if isinstance(v, (int, float)) else convert(v).item() for v in (start, stop, step))
     if by == 0:
         raise op_error(ValueError, "Range", "the step must not be 0.")

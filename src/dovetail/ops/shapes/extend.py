@@ -25,7 +25,7 @@ from dovetail.ops.math.cumulative import cumsum
 from dovetail.ops.math.reduce import sum
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.create import iota, ones_like
-from dovetail.ops.shapes.index import gather
+from dovetail.ops.shapes.index import for_positions, gather
 from dovetail.ops.shapes.join import concatenate
 from dovetail.ops.shapes.rearrange import flip
 from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, expand_dims, reshape, shape_of, shaped
@@ -119,7 +119,8 @@ def repeat(x: Any, repeats: Annotated[Sizes, at_least(0)], axis: int | None = No
         raise ValueError(f"{problem}, but they have the shape {given}.")
     if isinstance(repeats, (list, tuple, np.ndarray)):
         return gather(x, np.repeat(np.arange(len(repeats), dtype=np.int32), repeats), axis)
-    ends = cumsum(repeats)
+    repeats = shaped(repeats)
+    ends = cumsum(cast(repeats, for_positions(repeats.dtype)))
     return gather(x, searchsorted(ends, iota(ends[-1:], ends.dtype), side="right"), axis)
 
 

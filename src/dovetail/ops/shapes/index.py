@@ -100,8 +100,13 @@ def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
 def coordinates(indices: Any, axes: int) -> list[Any]:
     """Where each element of `indices` stands: for each of its first axes, a tensor of its shape with the position."""
     dims = dims_of(indices)
-    numbers = [iota((dims[i],), indices.dtype) for i in range(axes)]
+    numbers = [iota((dims[i],), for_positions(indices.dtype)) for i in range(axes)]
     return [broadcast_to(reshape(n, (-1, *(1,) * (len(dims) - i - 1))), dims) for i, n in enumerate(numbers)]
+
+
+def for_positions(dtype: Any) -> Any:
+    """A dtype of integers, or int32 where it has too few bits for the numbers of all positions."""
+    return dtype if dtype.itemsize >= 4 else "int32"
 
 
 @checked

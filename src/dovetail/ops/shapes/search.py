@@ -119,9 +119,11 @@ def one_hot(x: Integer, num_classes: Annotated[Ints, at_least(0)], axis: int = -
                [1., 0., 0.]], dtype=float32)
     """
     after = len(x.shape) - normalize_axis(axis, len(x.shape) + 1)
-    x = x if x.dtype.itemsize >= 4 else cast(x, "int32")  # of which there are numbers for all classes
-    classes = reshape(iota(num_classes, x.dtype), (-1, *(1,) * after))
-    return cast(compare.equal(expand_dims(x, axis), classes), dtype)
+    classes = reshape(iota(num_classes, "int32"), (-1, *(1,) * after))
+    return cast(compare.equal(expand_dims(compare.saturate_cast(x, "int32"), axis), classes), dtype)
+
+
+LARGEST = 2**48  # a number of which no memory holds the counts, and to which 1 can be added
 
 
 @checked
@@ -148,8 +150,9 @@ def bincount(x: Any, weights: Any = None, minlength: Count = 0, length: Count | 
     size: Any = length
     if length is None:
         highest = reduce.max(concatenate([reshape(x, (-1,)), cast([0], dtype_of(x))]))
-        size = compare.maximum(cast(highest, "int32") + 1, minlength) if static_shape(x)[-1] != 0 else minlength
-    counted = logical_and(x >= 0, x < size)
+        highest = compare.minimum(compare.saturate_cast(highest, "int64"), LARGEST)
+        size = compare.maximum(highest + 1, minlength) if static_shape(x)[-1] != 0 else minlength
+    counted = logical_and(compare.greater_equal(x, 0), compare.less(x, size))
     rows = len(static_shape(x)) - 1
     counts = full([*dims_of(x)[:rows], size], 0, weights.dtype)
     where = stack([*coordinates(x, rows), compare.where(counted, x, 0)], -1)

@@ -158,7 +158,8 @@ def in_top_k(targets: Integer, predictions: Real, k: int) -> Tensor:
         >>> in_top_k([0, 1], [[0.1, 0.2, 0.7], [0.1, 0.2, 0.7]], 2).numpy()
         array([False,  True])
     """
-    is_class = logical_and(targets >= 0, targets < cast(dims_of(predictions)[1], targets.dtype))
+    targets = compare.saturate_cast(targets, "int32")
+    is_class = logical_and(targets >= 0, targets < dims_of(predictions)[1])
     score = take_along_axis(predictions, expand_dims(compare.where(is_class, targets, 0), -1))
     higher = reduce.sum(cast(predictions > score, "int32"), -1)
     return logical_and(logical_and(is_class, reduce.all(compare.isfinite(predictions), -1)), higher < k)

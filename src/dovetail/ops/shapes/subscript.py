@@ -20,10 +20,11 @@ from dovetail.core.errors import describe, op_error
 from dovetail.core.provided import provided
 from dovetail.core.tensor import Operators
 from dovetail.core.value_kinds import dtype_of, is_tensor, seen, static_shape
+from dovetail.ops.math.compare import saturate_cast
 from dovetail.ops.shapes.index import gather, gather_nd
 from dovetail.ops.shapes.join import stack, unstack
 from dovetail.ops.shapes.search import positions
-from dovetail.ops.shapes.shape import cast, expand_dims, reorder, shaped
+from dovetail.ops.shapes.shape import expand_dims, reorder, shaped
 from dovetail.ops.shapes.slicing import strided_slice
 
 WHOLE = slice(None)
@@ -75,7 +76,7 @@ def _picked(x: Any, axes: list[int], indices: list[Any]) -> Any:
     replace stand together, in their place."""
     if len(axes) == 1:
         return gather(x, indices[0], axis=axes[0])
-    indices = _broadcast(indices)
+    indices = _broadcast(indices, x)
     rank = len(indices[0].shape)
     rest = [i for i in range(len(x.shape)) if i not in axes]
     picked = gather_nd(reorder(x, [*axes, *rest]), stack(indices, -1))
@@ -84,11 +85,11 @@ def _picked(x: Any, axes: list[int], indices: list[Any]) -> Any:
     return reorder(picked, [*after[:first], *range(rank), *after[first:]])
 
 
-def _broadcast(indices: list[Any]) -> list[Any]:
-    """The indices in one shape and one dtype."""
+def _broadcast(indices: list[Any], x: Any) -> list[Any]:
+    """The indices in one shape and one dtype, in which positions out of range on the axes of `x` stay so."""
     tensors = [shaped(i) for i in indices]
-    wide = any(t.dtype.itemsize == 8 for t in tensors)
-    tensors = [cast(t, "int64" if wide else "int32") for t in tensors]
+    wide = any(t.dtype.itemsize == 8 for t in tensors) and not all(dim and dim < 2**31 for dim in static_shape(x))
+    tensors = [saturate_cast(t, "int64" if wide else "int32") for t in tensors]
     try:
         infer.broadcast(*[t.shape for t in tensors])
     except ValueError as error:
@@ -206,6 +207,7 @@ def _bounds(entry: Any) -> tuple[Any, Any, Any]:
 
 def _within(bound: Any) -> Any:
     """A bound that engines can hold; beyond all axes, bounds mean the same."""
+    bound = int(bound) if isinstance(bound, (np.ndarray, np.generic)) and bound.dtype.kind in "iu" else bound
     return max(-_FAR, min(bound, _FAR)) if isinstance(bound, int) else bound
 
 

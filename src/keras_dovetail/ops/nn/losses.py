@@ -7,7 +7,7 @@ from typing import Any
 from keras.src.backend.config import epsilon, floatx
 
 from dovetail import ops
-from keras_dovetail.dtypes import as_tensor, floating, name_of, result_type
+from keras_dovetail.dtypes import as_tensor, floating, result_type
 
 
 def _dense_only(name: str, sparse: bool) -> None:
@@ -18,12 +18,12 @@ def _dense_only(name: str, sparse: bool) -> None:
 def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Any:
     _dense_only("one_hot", sparse)
     x = as_tensor(x)
-    return ops.one_hot(x if "int" in name_of(x) else ops.cast(x, "int32"), num_classes, axis, dtype or floatx())
+    return ops.one_hot(ops.saturate_cast(x, "int32"), num_classes, axis, dtype or floatx())
 
 
 def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Any:
     _dense_only("multi_hot", sparse)
-    x = as_tensor(x, "int32")
+    x = as_tensor(x)
     return ops.max(one_hot(x, num_classes, axis, dtype), 1 if len(x.shape) > 1 else 0)
 
 
@@ -57,13 +57,13 @@ def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False
 
 
 def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Any:
-    output, target = floating(output), as_tensor(target, "int32")
+    output, target = floating(output), as_tensor(target)
     if not len(output.shape):
         raise ValueError(f"Argument `output` must be at least rank 1. Received: output.shape={tuple(output.shape)}")
     if len(target.shape) == len(output.shape) and target.shape[-1] == 1:
         target = ops.squeeze(target, -1)
     _must_match(target, output.shape[:-1], "must have the same shape up until the last dimension")
-    labels = ops.one_hot(target, output.shape[axis], axis, output.dtype)
+    labels = one_hot(target, output.shape[axis], axis, output.dtype)
     return -ops.sum(labels * _log_probabilities(output, from_logits, axis), axis)
 
 
@@ -76,7 +76,8 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 
 
 def ctc_loss(target: Any, output: Any, target_length: Any, output_length: Any, mask_index: int = 0) -> Any:
-    target, target_length, output_length = (as_tensor(x, "int32") for x in (target, target_length, output_length))
+    integers = (ops.saturate_cast(as_tensor(x), "int32") for x in (target, target_length, output_length))
+    target, target_length, output_length = integers
     output = as_tensor(output)
     return ops.ctc_loss(
         target, as_tensor(output, result_type(output, "float32")), target_length, output_length, mask_index
@@ -92,7 +93,7 @@ def ctc_decode(
     merge_repeated: bool = True,
     mask_index: int | None = 0,
 ) -> Any:
-    inputs, lengths = as_tensor(inputs), as_tensor(sequence_lengths, "int32")
+    inputs, lengths = as_tensor(inputs), ops.saturate_cast(as_tensor(sequence_lengths), "int32")
     inputs = as_tensor(inputs, result_type(inputs, "float32"))
     mask_index = -1 if mask_index is None else mask_index
     if strategy == "greedy":

@@ -155,7 +155,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Any:
 
 def _index(indices: Any) -> Any:
     indices = as_tensor(indices)
-    return indices if "int" in str(indices.dtype) else ops.cast(indices, "int32")
+    return indices if "int" in str(indices.dtype) else ops.saturate_cast(indices, "int32")
 
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:

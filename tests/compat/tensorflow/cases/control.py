@@ -132,6 +132,13 @@ def draws():
     yield program(
         "random.stateless_uniform", lambda tf: tf.reduce_max(tf.random.stateless_uniform([3], [1, 2], 5, 6, tf.int32))
     )
+    yield program(
+        "random.stateless_uniform (64 bits)",
+        lambda tf: [
+            tf.reduce_all(tf.equal(*(tf.random.stateless_uniform([9], seed) for seed in (np.int64([n, 1]), [5, 1]))))
+            for n in (5, 2**32 + 5, 5 - 2**32)
+        ],
+    )
     yield program("random.Generator", lambda tf: tf.shape(tf.random.Generator.from_seed(1).normal([2, 3])))
     yield program("random.gamma", lambda tf, a: tf.shape(tf.random.gamma([4], a)), array(3, low=0.5))
     yield program("random.poisson", lambda tf: tf.shape(tf.random.poisson([4], [1.0, 2.0])))

@@ -77,6 +77,8 @@ def making():
     yield call("one_hot", ints(3, high=4), 4, on_value=True, off_value=False)
     yield call("sequence_mask", np.array([1, 3, 0], "int32"))
     yield call("sequence_mask", np.array([[1, 3], [0, 2]], "int32"), 4, "float32")
+    yield call("sequence_mask", np.array([1, 2**32 + 1]), np.int64(3))
+    yield program("sequence_mask (bytes)", lambda tf: tf.sequence_mask(np.array([1, 2], "uint8"), 300))
     yield call("meshgrid", array(3), array(2))
     yield call("meshgrid", array(3), array(2), indexing="ij")
 

@@ -100,7 +100,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     """
     lengths = ops.convert(lengths)
     steps = ops.arange(0, ops.max(lengths) if maxlen is None else maxlen)
-    mask = ops.less(ops.cast(steps, lengths.dtype), ops.expand_dims(lengths, -1))
+    mask = ops.less(steps, ops.expand_dims(ops.saturate_cast(lengths, "int32"), -1))
     return of_dtype(mask, dtype)
 
 

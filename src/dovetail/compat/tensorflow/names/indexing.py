@@ -137,7 +137,7 @@ def _reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_
     if steps == batch:
         raise op_error(ValueError, "tf.reverse_sequence", "seq_axis and batch_axis must be two axes.")
     x = ops.moveaxis(x, (batch, steps), (0, 1))
-    lengths = ops.expand_dims(ops.cast(seq_lengths, "int32"), -1)
+    lengths = ops.expand_dims(ops.saturate_cast(seq_lengths, "int32"), -1)
     place = ops.expand_dims(ops.arange(0, dims_of(x)[1]), 0)
     order = ops.where(ops.less(place, lengths), ops.subtract(ops.subtract(lengths, 1), place), place)
     return ops.moveaxis(ops.gather(x, order, 1, 1), (0, 1), (batch, steps))

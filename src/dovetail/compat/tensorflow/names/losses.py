@@ -186,7 +186,7 @@ def _dense_labels(labels: SparseTensor) -> tuple[Any, Any]:
     batch = labels.dims[0]
     samples = ops.expand_dims(labels.indices[:, 0], 1)
     own = ops.equal(samples, ops.cast(ops.arange(0, batch), samples.dtype))
-    return ops.cast(K.to_dense(labels), "int32"), ops.sum(ops.cast(own, "int32"), 0)
+    return ops.saturate_cast(K.to_dense(labels), "int32"), ops.sum(ops.cast(own, "int32"), 0)
 
 
 @function("nn.xw_plus_b")

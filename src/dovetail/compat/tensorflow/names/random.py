@@ -12,6 +12,7 @@ from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.ops.random.generator import Generator as KeyGenerator
+from dovetail.ops.random.keys import words_of
 from dovetail.ops.shapes.shape import dims_of
 
 _global: dict[str, Any] = {"seed": None, "draws": itertools.count()}
@@ -198,8 +199,13 @@ def stateless_uniform(
 
 
 def _stateless(seed: Any, alg: Any) -> Any:
+    """The key of a seed of two integers, also where they need 64 bits."""
     _check_algorithm(alg)
-    return ops.cast(ops.convert(seed), "int32")
+    high, low = words_of(ops.convert(seed))
+    if high is None:
+        return low
+    folded = ops.random.fold_in(ops.random.fold_in(low, high[0]), high[1])
+    return ops.where(ops.any(ops.not_equal(high, 0)), folded, low)
 
 
 def _check_algorithm(alg: Any) -> None:

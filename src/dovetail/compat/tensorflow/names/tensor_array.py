@@ -93,7 +93,7 @@ class TensorArray:
             raise op_error(ValueError, "tf.TensorArray.write", f"it holds {self.dtype}, not {value.dtype}.")
         array = self._copy()
         if self._whole is not None or is_recorded(index):
-            place = ops.reshape(ops.cast(index, "int32"), (1, 1))
+            place = ops.reshape(ops.convert(index), (1, 1))
             whole = self._grown(self._filled(value), index) if self.dynamic_size else self._filled(value)
             array._items, array._whole = {}, ops.tensor_scatter_update(whole, place, ops.expand_dims(value, 0))
             return array
@@ -117,7 +117,7 @@ class TensorArray:
     def _grown(whole: Any, index: Any) -> Any:
         """All tensors stacked, with zeros behind them up to a number."""
         size, *others = dims_of(whole)
-        missing = ops.maximum(ops.subtract(ops.add(ops.cast(index, "int32"), 1), size), 0)
+        missing = ops.maximum(ops.subtract(ops.add(ops.saturate_cast(index, "int32"), 1), size), 0)
         return ops.concatenate([whole, ops.zeros([missing, *others], whole.dtype)])
 
     def read(self, index: Any, name: str | None = None) -> Any:
