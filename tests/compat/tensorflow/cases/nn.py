@@ -124,6 +124,21 @@ def normalisation():
             )
 
 
+OTHER_SHAPES = (  # of labels and logits whose samples are the same in order, or of which there is one for all
+    ((1, 3, 4), (3, 4)), ((3, 4), (1, 3, 4)), ((6, 4), (2, 3, 4)), ((2, 3, 4), (6, 4)), ((1, 4), (4,)),
+    ((3, 2, 4), (2, 3, 4)), ((1, 2, 3, 4), (2, 3, 4)), ((3, 4), (3, 4)),
+)  # fmt: skip
+RAISES = {"raises": True, "ways": FIXED}
+
+
+def gradient_of_cross_entropy(tf, labels, logits):
+    """Of labels that do not add up to 1."""
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss = tf.compat.v1.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    return tape.gradient(loss, logits)
+
+
 def losses():
     labels = array(3, 4, low=0, high=1)
     yield call("nn.sigmoid_cross_entropy_with_logits", labels=labels, logits=array(3, 4, low=-9, high=9))
@@ -135,6 +150,24 @@ def losses():
     yield call("nn.softmax_cross_entropy_with_logits", labels, array(3, 4), axis=0)
     yield call("compat.v1.nn.softmax_cross_entropy_with_logits", labels=labels, logits=array(3, 4))
     yield call("compat.v1.nn.softmax_cross_entropy_with_logits_v2", labels=labels, logits=array(3, 4), dim=0)
+    for of_labels, of_logits in OTHER_SHAPES:
+        for name in ("nn.softmax_cross_entropy_with_logits", "compat.v1.nn.softmax_cross_entropy_with_logits_v2"):
+            yield call(name, labels=array(*of_labels, low=0), logits=array(*of_logits))
+        yield program(
+            f"compat.v1.nn.softmax_cross_entropy_with_logits (gradient {of_labels} {of_logits})",
+            gradient_of_cross_entropy,
+            array(*of_labels, low=0),
+            array(*of_logits),
+        )
+    for of_labels, of_logits in ((2, 1, 4), (2, 3, 4)), ((2, 4), (3, 4)), ((3, 4), (3, 5)):
+        shapes = {"labels": array(*of_labels), "logits": array(*of_logits), "raises": True, "ways": FIXED}
+        yield call("nn.softmax_cross_entropy_with_logits", **shapes)
+        yield call("nn.weighted_cross_entropy_with_logits", **shapes, pos_weight=2.0)
+        yield call("compat.v1.losses.sigmoid_cross_entropy", array(*of_labels), array(*of_logits), **RAISES)
+        yield call("compat.v1.losses.mean_squared_error", array(*of_labels), array(*of_logits), **RAISES)
+    yield call("compat.v1.losses.mean_squared_error", array(3), array(3, 1), **RAISES)
+    yield call("nn.sigmoid_cross_entropy_with_logits", labels=array(3), logits=array(3, 1), raises=True)
+    yield call("nn.sparse_softmax_cross_entropy_with_logits", labels=ints(1, 3), logits=array(3, 4), raises=True)
     yield call("nn.sparse_softmax_cross_entropy_with_logits", ints(3, high=4), array(3, 4))
     yield call(
         "nn.sparse_softmax_cross_entropy_with_logits", labels=ints(2, 3, high=4, dtype="int64"), logits=array(2, 3, 4)

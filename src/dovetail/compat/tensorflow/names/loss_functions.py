@@ -12,6 +12,7 @@ import numpy as np
 from dovetail import ops
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.compat.tensorflow.names.graph import GraphKeys
+from dovetail.compat.tensorflow.names.losses import require_one_shape, softmax_cross_entropy_with_logits
 from dovetail.compat.tensorflow.table import alike_values, function, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import is_recorded, static_shape
@@ -122,7 +123,7 @@ def _sigmoid(labels: Any, logits: Any, smoothing: float) -> Any:
 
 def _softmax(labels: Any, logits: Any, smoothing: float) -> Any:
     labels = labels * (1.0 - smoothing) + smoothing / static_shape(labels)[-1] if smoothing else labels
-    return ops.softmax_cross_entropy_with_logits(ops.stop_gradient(labels), logits, axis=-1)
+    return softmax_cross_entropy_with_logits(ops.stop_gradient(labels), logits)
 
 
 def _weighted(title: str, elements: Callable[[], Any], given: tuple[Any, ...]) -> Any:
@@ -146,6 +147,7 @@ def _pair(title: str, first: str, second: str, of_elements: Callable[..., Any], 
         if labels is None or predictions is None:
             raise op_error(ValueError, f"tf.losses.{title}", f"{first} and {second} must not be None.")
         labels, predictions = _floats(labels, predictions)
+        require_one_shape(f"losses.{title}", labels, predictions)
         said = [given[name] for name in settings]
         options = given["weights"], given["scope"], given["loss_collection"], given["reduction"]
         return _weighted(title, lambda: of_elements(labels, predictions, *said), options)

@@ -6,15 +6,26 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
+from dovetail.autodiff.registry import RegisterGradient, gradient_override_map
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.errors import op_error
+from dovetail.core.infer import fits
+from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import static_shape
+from dovetail.ops.shapes.shape import shaped
 
 
 def _both(title: str, labels: Any, logits: Any) -> None:
     if labels is None or logits is None:
         raise op_error(ValueError, f"tf.{title}", "it needs both labels and logits, by name.")
+
+
+def require_one_shape(title: str, labels: Any, predictions: Any) -> None:
+    """Raises ValueError where two values cannot have one shape; unknown dimensions fit any."""
+    shapes = [static_shape(shaped(v)) for v in (labels, predictions)]
+    if not fits(*shapes):
+        raise op_error(ValueError, f"tf.{title}", f"both must have one shape, not {shapes[0]} and {shapes[1]}.")
 
 
 @function("nn.sigmoid_cross_entropy_with_logits")
@@ -25,11 +36,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     """
     _both("nn.sigmoid_cross_entropy_with_logits", labels, logits)
     labels, logits = alike_values([labels, logits])
-    if static_shape(ops.convert(labels)) != static_shape(ops.convert(logits)):
-        known = [static_shape(ops.convert(v)) for v in (labels, logits)]
-        if None not in (*known[0], *known[1]):
-            problem = f"labels and logits must have one shape, not {known[0]} and {known[1]}."
-            raise op_error(ValueError, "tf.nn.sigmoid_cross_entropy_with_logits", problem)
+    require_one_shape("nn.sigmoid_cross_entropy_with_logits", labels, logits)
     return ops.sigmoid_cross_entropy_with_logits(labels, logits, name=name)
 
 
@@ -43,6 +50,7 @@ def weighted_cross_entropy_with_logits(
     """
     labels = targets if labels is None else labels
     _both("nn.weighted_cross_entropy_with_logits", labels, logits)
+    require_one_shape("nn.weighted_cross_entropy_with_logits", labels, logits)
     weight = ops.add(1.0, ops.multiply(ops.subtract(pos_weight, 1.0), labels))
     absent = ops.multiply(ops.subtract(1.0, labels), logits)
     small = ops.log1p(ops.exp(ops.negative(ops.absolute(logits))))
@@ -53,10 +61,38 @@ def weighted_cross_entropy_with_logits(
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Any:
     """The cross-entropy of classes that exclude each other.
 
+    The samples of labels and logits are counted in order, however many axes they have; one sample of labels is for all.
+
     Source: `tf.nn.softmax_cross_entropy_with_logits`.
     """
     _both("nn.softmax_cross_entropy_with_logits", labels, logits)
-    return ops.softmax_cross_entropy_with_logits(*alike_values([labels, logits]), axis=int(axis), name=name)
+    labels, logits = map(shaped, alike_values([labels, logits]))
+    shape, other = static_shape(logits), static_shape(labels)
+    is_one = shape is not None and (len(shape) <= 2 or axis != -1 or None not in shape) and fits(other, shape)
+    if is_one:
+        return _cross_entropy(labels, logits, int(axis), name)
+    if axis != -1:
+        labels, logits = (ops.moveaxis(v, int(axis), -1) for v in (labels, logits))
+    sizes = ops.shape(logits)
+    samples = ops.reshape(logits, [-1, sizes[-1]])
+    labels = ops.broadcast_to(ops.reshape(labels, [-1, ops.shape(labels)[-1]]), ops.shape(samples))
+    return ops.reshape(_cross_entropy(labels, samples, -1, None), sizes[:-1], name=name)
+
+
+_OVERRIDE = {"SoftmaxCrossEntropyWithLogits": "SoftmaxWithoutLabels"}
+
+
+def _cross_entropy(labels: Any, logits: Any, axis: int, name: str | None) -> Any:
+    """The op, with TensorFlow's gradient by the logits, also where labels do not add up to 1."""
+    with gradient_override_map({**_OVERRIDE, **scopes().overrides}):
+        return ops.softmax_cross_entropy_with_logits(labels, logits, axis, name=name)
+
+
+@RegisterGradient("SoftmaxWithoutLabels")
+def _(op: Any, g: Any) -> tuple[Any, Any]:
+    labels, logits, axis = op.args
+    g = ops.expand_dims(g, axis)
+    return -(g * ops.log_softmax(logits, axis)), g * (ops.softmax(logits, axis) - labels)
 
 
 @function("nn.softmax_cross_entropy_with_logits", "v1")
