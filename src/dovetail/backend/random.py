@@ -371,9 +371,9 @@ def _level(level: Any, x: Any) -> Any:
         if not 0 <= level < 1:
             raise k_error(ValueError, "dropout", f"the level must be in [0, 1), not {level}.")
         return float(level)
-    if level is None or isinstance(level, str) or K.ndim(level) != 0:
+    if level is None or isinstance(level, str) or K.ndim(level) not in (0, None):
         raise k_error(ValueError, "dropout", f"the level must be a number or a scalar tensor, not {describe(level)}.")
-    return ops.cast(level, K.dtype(x))
+    return ops.reshape(ops.cast(level, K.dtype(x)), ())
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------

@@ -5,14 +5,16 @@ started, on every engine, and others in each of its steps.  A draw that is recor
 run, and in each step of a loop, from a sequence of the graph's own, which begins where that of eager draws began.  So
 it does in the steps that Keras 3 compiles with JAX, which ask Python for it.
 
-A seed that is not given is a number from NumPy's global generator, so `np.random.seed` is what makes programs repeat.
+A seed that K is not given is a number from NumPy's global generator, as in Keras 2, so `np.random.seed` makes programs
+repeat.  TensorFlow's functions take theirs from the operating system, and leave that generator as it is.
 """
 
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -44,6 +46,11 @@ def numpy_seed(high: int = 10_000_000) -> int:
     return int(np.random.randint(high))  # noqa: NPY002  # the generator that users seed
 
 
+def system_seed() -> int:
+    """A seed of 62 bits from the operating system, another one in each process."""
+    return secrets.randbits(62)
+
+
 def first_key(seed: int) -> Any:
     """The first key of an integer's sequence."""
     return ops.random.fold_in(seed, 0)
@@ -61,7 +68,9 @@ def restart() -> None:
         _draws.clear()
 
 
-def next_key(function: str, seed: Any, dtype: Any, values: Iterable[Any] = ()) -> Any:
+def next_key(
+    function: str, seed: Any, dtype: Any, values: Iterable[Any] = (), draw_seed: Callable[[], int] = numpy_seed
+) -> Any:
     """The random key for one call.
 
     Args:
@@ -70,11 +79,12 @@ def next_key(function: str, seed: Any, dtype: Any, values: Iterable[Any] = ()) -
             `next` that gives two integers, like Keras' SeedGenerator.
         dtype: of the numbers; sequences for other dtypes are other ones.
         values: what the call is given: where one of them is, the key must be.
+        draw_seed: gives the seed where there is none.
 
     Raises:
         TypeError: the seed is none of these.
-        ValueError: JAX traces the program, which is no step of Keras', so that a seed from NumPy would be the same in
-            each run.
+        ValueError: JAX traces the program, which is no step of Keras', so that a seed that was not given would be the
+            same in each run.
     """
     if hasattr(seed, "next_key"):
         return seed.next_key()
@@ -88,7 +98,7 @@ def next_key(function: str, seed: Any, dtype: Any, values: Iterable[Any] = ()) -
         seed = _number_of(words)
     elif _is_tensor(seed):
         return ops.random.keys.as_key(seed)
-    number, use = numpy_seed() if seed is None else _checked(function, seed), (function, str(dtype))
+    number, use = draw_seed() if seed is None else _checked(function, seed), (function, str(dtype))
     key = kind.fresh_key(number, like)
     if key is not None:
         return key

@@ -9,10 +9,11 @@ from typing import Any
 from dovetail import backend as K
 from dovetail import ops
 from dovetail.compat.tensorflow.names.convolution import layout_of
+from dovetail.compat.tensorflow.names.random import key_of_draw
 from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, shape_of, shaped
 
 # -- activations ------------------------------------------------------------------------------------------------------
 
@@ -59,7 +60,9 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: 
 
     Source: `tf.nn.dropout`.
     """
-    return ops.identity(x) if not is_tensor(rate) and rate == 0 else K.dropout(x, rate, noise_shape, seed)
+    if not is_tensor(rate) and rate == 0:
+        return ops.identity(x)
+    return K.dropout(x, rate, noise_shape, _key_of_dropout(x, rate, noise_shape, seed))
 
 
 @function("nn.dropout", "v1", scope=True)
@@ -76,8 +79,14 @@ def dropout_v1(
         return dropout(x, rate, noise_shape, seed)
     if not is_tensor(keep_prob):
         return dropout(x, 1 - keep_prob, noise_shape, seed)
-    noise = K.random_uniform(ops.shape(x) if noise_shape is None else noise_shape, dtype=dtype_of(x), seed=seed)
+    x, keep_prob = shaped(x), ops.reshape(keep_prob, ())
+    key = _key_of_dropout(x, keep_prob, noise_shape, seed)
+    noise = ops.random.uniform(key, shape_of(x) if noise_shape is None else noise_shape, dtype=dtype_of(x))
     return ops.where(ops.less(noise, keep_prob), ops.divide(x, keep_prob), ops.zeros_like(x))
+
+
+def _key_of_dropout(x: Any, rate: Any, noise_shape: Any, seed: Any) -> Any:
+    return key_of_draw("nn.dropout", seed, dtype_of(x), x, rate, () if noise_shape is None else noise_shape)
 
 
 # -- biases, normalisation, embeddings --------------------------------------------------------------------------------

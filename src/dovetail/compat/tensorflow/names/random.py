@@ -28,12 +28,12 @@ def set_seed(seed: int) -> None:
     _global.update(seed=int(seed), draws=itertools.count())
 
 
-def _key(title: str, seed: Any, dtype: Any, *values: Any) -> Any:
-    """The key of one draw: of its seed, of the seed of all and its number, or of NumPy's generator."""
+def key_of_draw(title: str, seed: Any, dtype: Any, *values: Any) -> Any:
+    """The key of one draw: of its seed, of the seed of all and its number, or of the operating system's."""
     if _global["seed"] is not None:
         own = next(_global["draws"]) if seed is None else int(seed)
         seed = (_global["seed"] * 1_000_003 + own) % 2**31
-    return seeds.next_key(f"tf.{title}", seed, dtype, values)
+    return seeds.next_key(f"tf.{title}", seed, dtype, values, seeds.system_seed)
 
 
 def _floats(names: str, draw: Callable[..., Any]) -> None:
@@ -48,7 +48,7 @@ def _floats(names: str, draw: Callable[..., Any]) -> None:
         seed: Any = None,
         name: str | None = None,
     ) -> Any:
-        return draw(_key(title, seed, dtype, shape, mean, stddev), _shape(shape), mean, stddev, as_dtype(dtype))
+        return draw(key_of_draw(title, seed, dtype, shape, mean, stddev), _shape(shape), mean, stddev, as_dtype(dtype))
 
 
 def _shape(shape: Any) -> Any:
@@ -81,7 +81,9 @@ def uniform(
 
     Source: `tf.random.uniform`.
     """
-    return _uniform(_key("random.uniform", seed, dtype, shape, minval, maxval), _shape(shape), minval, maxval, dtype)
+    return _uniform(
+        key_of_draw("random.uniform", seed, dtype, shape, minval, maxval), _shape(shape), minval, maxval, dtype
+    )
 
 
 @function("random.shuffle random_shuffle", scope=True)
@@ -90,7 +92,7 @@ def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Any:
 
     Source: `tf.random.shuffle`.
     """
-    return ops.random.shuffle(_key("random.shuffle", seed, "int32", value), value)
+    return ops.random.shuffle(key_of_draw("random.shuffle", seed, "int32", value), value)
 
 
 @function("random.gamma random_gamma", scope=True)
@@ -101,7 +103,7 @@ def gamma(
 
     Source: `tf.random.gamma`.
     """
-    key = _key("random.gamma", seed, dtype, shape, alpha)
+    key = key_of_draw("random.gamma", seed, dtype, shape, alpha)
     whole = [*shape, *dims_of(ops.add(ops.convert(alpha), 0 if beta is None else beta))]
     return ops.random.gamma(key, whole, alpha, 1.0 if beta is None else beta, as_dtype(dtype))
 
@@ -112,7 +114,7 @@ def poisson(shape: Any, lam: Any, dtype: Any = "float32", seed: Any = None, name
 
     Source: `tf.random.poisson`.
     """
-    key = _key("random.poisson", seed, dtype, shape, lam)
+    key = key_of_draw("random.poisson", seed, dtype, shape, lam)
     return ops.cast(ops.random.poisson(key, [*shape, *dims_of(ops.convert(lam))], lam), as_dtype(dtype))
 
 
@@ -120,7 +122,7 @@ def _categorical(title: str, logits: Any, num_samples: Any, dtype: Any, seed: An
     logits = ops.convert(logits)
     if len(logits.shape) != 2:
         raise op_error(ValueError, f"tf.{title}", f"logits have two axes, (batch, classes), not {logits.shape}.")
-    key = _key(title, seed, "int32", logits)
+    key = key_of_draw(title, seed, "int32", logits)
     return ops.cast(ops.random.categorical(key, logits, (num_samples,)), as_dtype(dtype or "int64"))
 
 
@@ -231,9 +233,9 @@ class Generator:
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        """One that draws what NumPy's generator says."""
+        """One that draws other numbers in each process."""
         _check_algorithm(alg)
-        return cls(seeds.numpy_seed())
+        return cls(seeds.system_seed())
 
     def normal(self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = "float32", name: Any = None) -> Any:
         """Normal numbers."""
