@@ -12,6 +12,7 @@ from dovetail.ops.math.compare import equal, greater, less, not_equal, where
 from dovetail.ops.math.complex import adjoint, real, real_spec
 from dovetail.ops.math.exponential import log
 from dovetail.ops.samples import array, binary, ints, sample, unary
+from dovetail.ops.shapes.create import zeros_like
 from dovetail.ops.shapes.shape import cast, sum_like
 
 # -- two tensors ------------------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ def divide(x: Inexact, y: Inexact) -> Tensor:
 def _(op: Any, g: Any) -> Any:
     x, y = op.inputs
     over_y = g / adjoint(y)
-    return sum_like(over_y, x), sum_like(-over_y * adjoint(op.outputs[0]), y)
+    return sum_like(over_y, x), sum_like(-over_y * adjoint(x / y), y) if op.needs(1) else None
 
 
 @composite("DivNoNan", infer=elementwise, samples=[*binary(0.5, 2), sample([1.0, 0.0, -2.0], [0.0, 0.0, 4.0])])
@@ -114,7 +115,8 @@ def divide_no_nan(x: Inexact, y: Inexact) -> Tensor:
 def _(op: Any, g: Any) -> Any:
     x, y = op.inputs
     over_y = divide_no_nan(g, adjoint(y))
-    return sum_like(over_y, x), sum_like(-over_y * adjoint(op.outputs[0]), y)
+    by_y = sum_like(-over_y * adjoint(divide_no_nan(x, y)), y) if op.needs(1) else None
+    return sum_like(over_y, x), by_y
 
 
 @primitive(
@@ -259,7 +261,9 @@ def absolute(x: Number) -> Tensor:
 @absolute.gradient
 def _(op: Any, g: Any) -> Any:
     x = op.inputs[0]
-    return cast(g, x.dtype) * sign(x)
+    if not x.dtype.is_complex:
+        return g * sign(x)
+    return cast(g, x.dtype) * divide_no_nan(x, cast(op.outputs[0], x.dtype))
 
 
 @composite("Sign", infer=elementwise, samples=[*unary(), sample([-3, 0, 3]), sample([0.0, -0.0])])
@@ -280,10 +284,10 @@ def sign(x: Number) -> Tensor:
 
 @sign.gradient
 def _(op: Any, g: Any) -> Any:
-    """Of a complex number: what of `g` stands at a right angle to it; of a real one there is none."""
+    """By a complex number the part of `g` at a right angle to it; by a real one zero, as in TensorFlow."""
     x, y = op.inputs[0], op.outputs[0]
     if not x.dtype.is_complex:
-        return None
+        return zeros_like(x)
     along = cast(real(adjoint(y) * g), x.dtype)
     return divide_no_nan(g - y * along, cast(absolute(x), x.dtype))
 

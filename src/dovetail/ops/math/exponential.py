@@ -68,7 +68,7 @@ def expm1(x: Float) -> Tensor:
 
 @expm1.gradient
 def _(op: Any, g: Any) -> Any:
-    return g * (op.outputs[0] + 1)
+    return g * exp(op.inputs[0])
 
 
 # -- logarithms -------------------------------------------------------------------------------------------------------

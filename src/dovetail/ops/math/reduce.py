@@ -151,7 +151,7 @@ def logsumexp(x: Float, axis: Axes = None, keepdims: bool = False) -> Tensor:
 @logsumexp.gradient
 def _(op: Any, g: Any) -> Any:
     x, axis, keepdims = op.args
-    shift = restore_axes(finite_or_zero(op.outputs[0]), x, axis, keepdims)
+    shift = finite_or_zero(logsumexp(x, axis, keepdims=True))
     return restore_axes(g, x, axis, keepdims) * exp(x - shift)
 
 

@@ -1,9 +1,11 @@
 """Rounding, and the next float, elementwise.
 
-Every result is a float.  Nothing here has a gradient: the derivatives of rounding are 0 wherever they exist.
+Every result is a float.  Rounding has no gradient: its derivatives are 0 wherever they exist.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float, Number
@@ -11,8 +13,9 @@ from dovetail.core.op import composite, primitive
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.compare import equal, greater, isnan, less, where
 from dovetail.ops.samples import array, binary, sample, unary
+from dovetail.ops.shapes.create import zeros_like
 from dovetail.ops.shapes.identity import identity
-from dovetail.ops.shapes.shape import bitcast, cast
+from dovetail.ops.shapes.shape import bitcast, cast, sum_like
 
 SAMPLES = [*unary(-5, 5), sample([-2.5, -1.5, -0.5, -0.0, 0.5, 1.5, 2.5, 1e10, float("inf"), float("nan")])]
 
@@ -105,9 +108,8 @@ _BITS = {2: "int16", 4: "int32", 8: "int64"}  # bytes of a float → the integer
 @composite(
     "NextAfter",
     infer=elementwise,
-    differentiable=False,
     samples=[
-        *binary(),
+        *binary(gradient=False),
         sample([0.0, -0.0, 1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 2.0, 0.0, 0.0, -2.0]),
         sample([3.0e38, 3.4028235e38, float("inf"), 1.0], [float("inf"), float("inf"), 0.0, float("nan")]),
     ],
@@ -131,3 +133,10 @@ def nextafter(x: Float, toward: Float) -> Tensor:
     moved = where(equal(x, 0), where(greater(toward, 0), smallest, -smallest), moved)
     moved = where(equal(x, toward), toward, moved)
     return where(isnan(x), x, where(isnan(toward), toward, moved))
+
+
+@nextafter.gradient
+def _(op: Any, g: Any) -> Any:
+    """That of the first argument, as in TensorFlow."""
+    x, toward = op.inputs
+    return sum_like(g, x), zeros_like(toward)

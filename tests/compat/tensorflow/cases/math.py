@@ -171,6 +171,8 @@ def norms():
     yield call("clip_by_global_norm", [array(2, 3), array(4)], 100.0)
     yield call("clip_by_global_norm", [np.float32([INF, 1])], 1.0)
     yield program("clip_by_global_norm (None)", lambda tf, x: tf.clip_by_global_norm([x, None], 1.0)[0][0], array(3))
+    for name in ("math.l2_normalize", "compat.v1.nn.l2_normalize"):
+        yield call(name, array(2, 3))
     yield call("math.l2_normalize", array(2, 3), axis=1)
     yield call("nn.l2_normalize", array(2, 3), 0, 1e-6)
     yield call("compat.v1.nn.l2_normalize", array(2, 3), dim=1)

@@ -20,7 +20,7 @@ from dovetail.compat.tensorflow.table import function, row, value
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.spec import TensorSpec, spec
-from dovetail.core.structure import flatten
+from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.tensor import Tensor
 from dovetail.core.tensor_shape import TensorShape, shape_of
 from dovetail.core.value_kinds import dtype_of, is_tensor
@@ -234,7 +234,7 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: str = "none",
 ) -> list[Any]:
-    """The gradients of tensors of a graph by others.
+    """The gradients of tensors of a graph by others; None of integers and by integers.
 
     Raises:
         ValueError: `aggregation_method` is none of `tf.AggregationMethod`.
@@ -242,11 +242,24 @@ def gradients(
     Source: `tf.gradients`.
     """
     check_aggregation("tf.gradients", aggregation_method)
-    xs = xs if isinstance(xs, (list, tuple)) else [xs]
-    found = graph_gradients(ys, list(xs), grad_ys, () if stop_gradients is None else stop_gradients)
+    xs = list(xs) if isinstance(xs, (list, tuple)) else [xs]
+    targets, structure = flatten(ys)
+    arriving = flatten_like(structure, grad_ys)
+    pairs = [(y, g) for y, g in zip(targets, arriving, strict=True) if _may_have_gradient(y)]
+    sources = [x for x in xs if _may_have_gradient(x)]
+    found: list[Any] = [None] * len(xs)
+    if pairs:
+        stopped = () if stop_gradients is None else stop_gradients
+        made = graph_gradients([y for y, _ in pairs], sources, [g for _, g in pairs], stopped)
+        by_source = dict(zip(map(id, sources), made, strict=True))
+        found = [by_source.get(id(x)) for x in xs]
     if unconnected_gradients == "zero":
         found = [ops.zeros_like(x) if g is None else g for x, g in zip(xs, found, strict=True)]
     return found
+
+
+def _may_have_gradient(x: Any) -> bool:
+    return not is_tensor(x) or x.dtype.is_differentiable
 
 
 class AggregationMethod:

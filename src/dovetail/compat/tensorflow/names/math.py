@@ -265,7 +265,7 @@ def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any =
     if ord in ("euclidean", "fro") or (ord == 2 and not isinstance(axis, tuple)):
         if ord == "fro" and axis is not None and not isinstance(axis, tuple):
             raise op_error(ValueError, "tf.norm", "'fro' is a norm of matrices: it needs two axes.")
-        return ops.euclidean_norm(tensor, axis, bool(keepdims), name=name)
+        return ops.identity(ops.euclidean_norm(tensor, axis, bool(keepdims)), name=name)
     if axis is None:
         rank = len(static_shape(tensor))
         flat = ops.norm(ops.reshape(tensor, (-1,)), ord, 0)
@@ -274,7 +274,14 @@ def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any =
 
 
 row("norm linalg.norm", _norm, "tensor ord axis keepdims", v1="+keep_dims:keepdims")
-row("math.l2_normalize nn.l2_normalize linalg.l2_normalize", ops.l2_normalize, "x axis epsilon", v1="+dim:axis")
+
+
+def _l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | None = None) -> Any:
+    """Division by the Euclidean length along axes, or by that of all elements where none is given."""
+    return ops.l2_normalize(x, axis, epsilon, name=name)
+
+
+row("math.l2_normalize nn.l2_normalize linalg.l2_normalize", _l2_normalize, "x axis epsilon", v1="+dim:axis")
 
 
 @function("clip_by_norm", scope=True)
