@@ -7,6 +7,7 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.core import dtypes
 from dovetail.core.table import OPS
+from tests.conftest import ENGINES
 from tests.libraries import Library
 from tests.ops.table import draw, identifier, leaves
 
@@ -93,3 +94,29 @@ def test_relu_of_unsigned_integers_b(dtype):
         assert way(x).numpy().tolist() == [0, 3, 200]
     for way in (ops.relu6, dt.function(ops.relu6)):
         assert way(x).numpy().tolist() == [0, 3, 6]
+
+
+Z = [[1 + 2j, 3 - 1j, 0.5j]]
+LAZY = {  # name → a view whose numbers are conjugated or negated when they are read, and these
+    "conj": (lambda torch: torch.tensor(Z).conj(), np.conj(Z)),
+    "mH": (lambda torch: torch.tensor(Z).mH, np.conj(Z).T),
+    "imag": (lambda torch: torch.tensor(Z).conj().imag, np.conj(Z).imag),
+    "slice": (lambda torch: torch.tensor(Z).conj()[:, ::2], np.conj(Z)[:, ::2]),
+    "gradient": (lambda torch: torch.tensor(Z, requires_grad=True).conj(), np.conj(Z)),
+}
+TAKEN = {
+    "convert": ops.convert,
+    "to numpy": lambda x: ops.convert(x, engine="numpy"),
+    "Variable": lambda x: dt.Variable(x),
+    "constant": lambda x: dt.function(lambda: ops.identity(ops.convert(x)))(),
+    "argument": lambda x: dt.function(lambda y: y * 1)(ops.convert(x)),
+}
+
+
+@pytest.mark.parametrize("take", TAKEN)
+@pytest.mark.parametrize("view", LAZY)
+def test_views_that_torch_conjugates_when_they_are_read(view, take):
+    make, expected = LAZY[view]
+    for engine in ENGINES:
+        with dt.engine(engine):
+            np.testing.assert_array_equal(TAKEN[take](make(torch)).numpy(), expected, err_msg=engine)

@@ -304,7 +304,11 @@ class Engine:
         raise NotImplementedError
 
     def to_dlpack(self, value: Any, **options: Any) -> Any:
-        return value.__dlpack__(**options)
+        return self.plain(value).__dlpack__(**options)
+
+    def plain(self, value: Any) -> Any:
+        """The array, copied where its memory does not hold its numbers as they are."""
+        return value
 
     def dlpack_device(self, value: Any) -> tuple[int, int]:
         return value.__dlpack_device__()
@@ -466,7 +470,7 @@ class Engine:
         if sender is self:
             return value if device is None else self.to_device(value, device)
         try:
-            received = self.from_dlpack(value)
+            received = self.from_dlpack(sender.plain(value))
         except _NOT_EXCHANGED + self.errors + sender.errors:  # a dtype, a layout or a device of one of the two
             array = sender.to_numpy(value)
             return self.asarray(array, native_to_dtype(array.dtype), device)

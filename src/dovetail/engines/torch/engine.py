@@ -66,11 +66,11 @@ class TorchEngine(Engine):
         return made if place is None else made.to(device=place)
 
     def to_numpy(self, value: Any) -> np.ndarray:
-        value = value.detach().cpu()
         dtype = self.dtype(value)
         if dtype in _NOT_NUMPYS:
-            return value.view(torch.uint16 if dtype.itemsize == 2 else torch.uint8).numpy().view(dtype.numpy)
-        return value.numpy()
+            bits = value.detach().resolve_neg().view(torch.uint16 if dtype.itemsize == 2 else torch.uint8)
+            return bits.cpu().numpy().view(dtype.numpy)
+        return value.numpy(force=True)  # also of views whose numbers are conjugated or negated when they are read
 
     def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device(device))
@@ -90,6 +90,9 @@ class TorchEngine(Engine):
             if isinstance(other, torch.Tensor) and _share_memory(value, other):
                 return value.clone()
         return value
+
+    def plain(self, value: Any) -> Any:
+        return value.resolve_conj().resolve_neg()
 
     def from_dlpack(self, value: Any) -> Any:
         if _runs_backwards(value):  # torch would not raise an exception but end the process
