@@ -150,8 +150,7 @@ def test_what_is_known_of_a_shape_is_used(graph, shape_of_result, expected):
 def test_a_shape_of_unknown_length(graph):
     x, shape = graph.placeholder(dt.spec((4,)), "x"), graph.placeholder(dt.spec((None,), "int32"), "shape")
     assert ops.reshape(x, shape).shape is ops.broadcast_to(x, shape).shape is None
-    with pytest.raises(ValueError, match="rank would not be"):
-        ops.overlap_add(np.ones((1, 1, 1, 1)), shape, (1,), (1,), (1,), "valid")
+    assert ops.overlap_add(np.ones((1, 1, 1, 1)), shape, (1,), (1,), (1,), "valid").shape == (None, None, None)
     with pytest.raises(TypeError, match="shape must be ints"):
         ops.reshape(x, x)
 

@@ -229,6 +229,11 @@ def unknown_dimensions(arrays: list[np.ndarray]) -> list[Any]:
     return [dt.spec([None] * x.ndim, x.dtype) for x in arrays]
 
 
+def unknown_ranks(arrays: list[np.ndarray]) -> list[Any]:
+    """The specs of arrays of which not even the rank is known."""
+    return [dt.spec(None, x.dtype) for x in arrays]
+
+
 def projected(op: Op, args: list[Any], kwargs: dict[str, Any], weights: list[np.ndarray]) -> Any:
     """The op's float results, weighted and summed to one number: what is differentiated."""
     results = [r for r in leaves(op(*args, **kwargs)) if r.dtype.is_floating]

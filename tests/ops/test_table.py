@@ -18,6 +18,7 @@ from tests.ops.table import (
     leaves,
     replace_arrays,
     unknown_dimensions,
+    unknown_ranks,
 )
 
 PLUMBING = {*NOT_COMPUTED, *HOST_CALLS, "Call", "If", "While", "Scan", "WhileGrad"}
@@ -83,7 +84,7 @@ def test_value_and_type(engine, op, number, is_first, rng):
 @pytest.mark.sampled(16, ("jax", "tensorflow"))
 @cases(CASES)
 def test_compiled_is_eager(engine, op, number, is_first, rng):
-    """`function` gives what the eager call gives, with known dimensions and, where the sample allows, unknown ones."""
+    """`function` gives what the eager call gives, with known dimensions, unknown ones, and unknown ranks."""
     sample = op.samples[number]
     args, kwargs = draw(sample, rng)
     arrays = float_arrays(args, kwargs)
@@ -98,7 +99,7 @@ def test_compiled_is_eager(engine, op, number, is_first, rng):
         with pytest.raises(ValueError, match="depends on the values"):
             dt.function(call)(*arrays)
         return
-    for signature in (None, unknown_dimensions(arrays)):
+    for signature in (None, unknown_dimensions(arrays), unknown_ranks(arrays)):
         found = leaves(dt.function(call, input_signature=signature)(*arrays))
         for f, e in zip(found, expected, strict=True):
             check_close(f.numpy(), e.numpy(), sample.tolerance)

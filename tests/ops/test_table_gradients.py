@@ -29,6 +29,7 @@ from tests.ops.table import (
     replace_arrays,
     taped,
     unknown_dimensions,
+    unknown_ranks,
 )
 
 DIFFERENTIABLE = [case for case in CASES if is_differentiable(*case)]
@@ -96,6 +97,18 @@ def test_second_order(op, number, is_first, rng):
             both = dt.function(lambda *new: (function.first(*new), function.second(*new)), input_signature=signature)
             for found, expected in zip(both(*function.arrays), (once, twice), strict=True):
                 check(found, expected, engine)
+
+
+@cases([(op, number) for op, number in DIFFERENTIABLE if not op.samples[number].known])
+def test_unknown_ranks(op, number, is_first, rng):
+    """The gradient of arrays of which not even the ranks are known when it is recorded is that of a tape."""
+    function = Function(op, *draw(op.samples[number], rng, "float64"), rng)
+    with dt.engine("numpy"):
+        expected = function.first(*function.arrays)
+    for engine in engines_to_compile(ENGINES, op, number, is_first, one_in=8):
+        with dt.engine(engine):
+            gradient = dt.function(function.first, input_signature=unknown_ranks(function.arrays))
+            check(gradient(*function.arrays), [g.numpy() for g in expected], engine)
 
 
 @cases(COMPLEX)

@@ -20,6 +20,7 @@ from dovetail.core.engine_registry import on_engine
 from dovetail.core.errors import op_error
 from dovetail.core.recording import tensors_in
 from dovetail.core.tensor import Tensor
+from dovetail.graph.deferred import gradient_of
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.trace import current_graph
 
@@ -134,7 +135,7 @@ def _step(
         arriving = or_zeros(arriving, node.outputs)
     first = node.outputs[0]
     with on_engine(first._engine) if type(first) is Tensor else nullcontext():
-        result = function(node, *arriving)
+        result = gradient_of(function, node, arriving)
     result = result if isinstance(result, (tuple, list)) else (result,)
     if len(result) != len(sources):
         problem = f"its gradient function returned {len(result)} gradients for {len(sources)} inputs."

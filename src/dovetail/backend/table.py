@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from dovetail.core.checked import Arguments
 from dovetail.core.errors import CONVENTIONAL, op_error, tell, with_given
+from dovetail.core.provided import provided
 from dovetail.core.structure import refuse_nesting
 
 P = ParamSpec("P")
@@ -41,6 +42,8 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 arguments.held(args, kwargs)  # raises; the functions take what Keras' took, an int for a float too
+                if provided.has_unknown_rank(args) or (kwargs and provided.has_unknown_rank(kwargs.values())):
+                    return provided.with_unknown_rank(function, f"K.{name}", args, kwargs)
                 return function(*args, **kwargs)
             except CONVENTIONAL as error:
                 told = hasattr(error, "k_name")  # by a function of K's, which chose the type

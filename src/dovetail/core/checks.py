@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.arguments import given
 from dovetail.core.errors import op_error
+from dovetail.core.infer import of_any_rank
 from dovetail.core.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 def infer(op: Op, values: list[Any], where: Any = None) -> Any:
     """Runs the op's type rule on tensors or specs; its failures name the op, the arguments and the user's line."""
     try:
-        return op.infer(*[_as_spec(v) for v in values])  # type: ignore[misc]
+        return of_any_rank(op.infer, [_as_spec(v) for v in values], op.ints_positions)  # type: ignore[arg-type]
     except (ValueError, TypeError, IndexError) as error:
         if getattr(error, "dovetail", False):
             raise

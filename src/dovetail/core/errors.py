@@ -187,12 +187,17 @@ def tell(error: Exception, name: str, given: Callable[[], str]) -> None:
         text = known if known.startswith((f"{name} at ", f"{name}: ")) else f"{name}: {known}"
         text = with_given(text, given)
         error.dovetail = text.removeprefix(f"{name}: ")  # type: ignore[attr-defined]
-    elif is_inside(_raised_in(error)):
+    elif is_raised_inside(error):
         said = error.args[0] if isinstance(error, KeyError) and error.args else error  # its str has quotes around it
         text = error.dovetail = _told(name, str(said), given())  # type: ignore[attr-defined]
     else:
         return
     error.args = (text,)
+
+
+def is_raised_inside(error: Exception) -> bool:
+    """Whether an error comes from Dovetail's code, not from its user's or another library's."""
+    return is_inside(_raised_in(error))
 
 
 def _raised_in(error: Exception) -> CodeType:

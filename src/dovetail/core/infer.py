@@ -1,21 +1,37 @@
 """Type rules: from the specs of an op's arguments, the spec of its result, with None for unknown dimensions.
 
 A rule gets a `TensorSpec` for each tensor, a list of them for a list of tensors, and static values as they are;
-dtypes are promoted already.  A problem is raised as ValueError, TypeError or IndexError that says what is needed; the
-caller adds the op, the arguments and the user's line.
+dtypes are promoted already.  It sees known ranks alone: where one is not known, `of_any_rank` asks it for each rank.
+A problem is raised as ValueError, TypeError or IndexError that says what is needed; the caller adds the op, the
+arguments and the user's line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dovetail.core.dtypes import ALL, DType
-from dovetail.core.spec import Shape, TensorSpec
+from dovetail.core.errors import CONVENTIONAL
+from dovetail.core.spec import RankedSpec, Shape, TensorSpec
 
 Dims = tuple[int | None, ...]
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+def any_rank(rule: Rule) -> Rule:
+    """Decorator: marks a type rule that takes specs of unknown rank itself."""
+    rule.any_rank = True  # type: ignore[attr-defined]
+    return rule
+
+
+def ranked(spec: TensorSpec, rank: int) -> RankedSpec:
+    """The spec, with this rank if its own is not known."""
+    return RankedSpec((None,) * rank if spec.shape is None else spec.shape, spec.dtype)
 
 
 def broadcast(*shapes: Shape) -> Shape:
@@ -42,6 +58,7 @@ def _broadcast_dim(dims: Sequence[int | None], shapes: Sequence[Shape]) -> int |
     return None if None in dims else 1
 
 
+@any_rank
 def elementwise(*specs: Any, dtype: DType | None = None) -> TensorSpec:
     """Broadcast all tensors; the dtype they were promoted to."""
     tensors = [s for s in specs if isinstance(s, TensorSpec)]
@@ -54,6 +71,7 @@ elementwise.elementwise = True  # type: ignore[attr-defined]
 def elementwise_as(dtype: str) -> Callable[..., TensorSpec]:
     """Broadcast all tensors; a fixed result dtype, as comparisons give bool."""
 
+    @any_rank
     def rule(*specs: Any) -> TensorSpec:
         return elementwise(*specs, dtype=ALL[dtype])
 
@@ -61,6 +79,7 @@ def elementwise_as(dtype: str) -> Callable[..., TensorSpec]:
     return rule
 
 
+@any_rank
 def same(x: TensorSpec, *static: Any) -> TensorSpec:
     """The spec of the first argument."""
     return x
@@ -105,6 +124,7 @@ def reduced_shape(shape: Shape, axis: Any, keepdims: bool) -> Shape:
     return tuple(dim for i, dim in enumerate(shape) if i not in axes)
 
 
+@any_rank
 def reduction(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> TensorSpec:
     """Reduce over `axis` (None: all axes); the dtype stays."""
     return TensorSpec(reduced_shape(x.shape, axis, keepdims), x.dtype)
@@ -113,16 +133,15 @@ def reduction(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> Tensor
 def reduction_as(dtype: str) -> Callable[..., TensorSpec]:
     """Reduce over `axis` to a fixed dtype."""
 
+    @any_rank
     def rule(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> TensorSpec:
         return TensorSpec(reduced_shape(x.shape, axis, keepdims), ALL[dtype])
 
     return rule
 
 
-def matmul(x: TensorSpec, y: TensorSpec, transpose_a: bool = False, transpose_b: bool = False) -> TensorSpec:
+def matmul(x: RankedSpec, y: RankedSpec, transpose_a: bool = False, transpose_b: bool = False) -> RankedSpec:
     """Matrix product of the last two axes; the others broadcast."""
-    if x.shape is None or y.shape is None:
-        return TensorSpec(None, x.dtype)
     if len(x.shape) < 2 or len(y.shape) < 2:
         raise ValueError("both must have rank 2 or more; for vectors use dot, or expand_dims first.")
     rows, inner = x.shape[:-3:-1] if transpose_a else x.shape[-2:]
@@ -130,7 +149,7 @@ def matmul(x: TensorSpec, y: TensorSpec, transpose_a: bool = False, transpose_b:
     if inner is not None and other is not None and inner != other:
         raise ValueError(f"the inner dimensions must be equal, but they are {inner} and {other}.")
     batch = broadcast(x.shape[:-2], y.shape[:-2])
-    return TensorSpec((*batch, rows, columns), x.dtype)  # type: ignore[misc]
+    return RankedSpec((*batch, rows, columns), x.dtype)  # type: ignore[misc]
 
 
 def fits(a: Shape, b: Shape) -> bool:
@@ -163,8 +182,6 @@ def size_of(shape: Shape) -> int | None:
 
 def reshape(x: TensorSpec, shape: Any) -> TensorSpec:
     """A new shape of as many elements; one dimension may be -1."""
-    if shape is None:
-        return TensorSpec(None, x.dtype)
     if shape.count(-1) > 1:
         raise ValueError(f"only one dimension can be -1, but the new shape is {shape}.")
     if any(dim is not None and dim < -1 for dim in shape):
@@ -182,11 +199,130 @@ def reshape(x: TensorSpec, shape: Any) -> TensorSpec:
     return TensorSpec(tuple(shape), x.dtype)
 
 
-reshape.unknown_rank = True  # type: ignore[attr-defined]  # the shape may be a tensor of unknown length
-
-
+@any_rank
 def cast(x: TensorSpec, dtype: DType) -> TensorSpec:
     return TensorSpec(x.shape, dtype)
+
+
+# -- unknown ranks ----------------------------------------------------------------------------------------------------
+
+RANKS = range(9)  # that a tensor of unknown rank is taken to have, and numbers that a shape of unknown length has
+
+MOST = 1000  # sets of ranks that are tried
+
+
+def of_any_rank(rule: Callable[..., Any], values: Sequence[Any], ints: Sequence[int] = ()) -> Any:
+    """What a type rule gives for arguments of unknown rank: what its results for all ranks have in common.
+
+    Args:
+        rule: (specs and static values) → a spec, or several.
+        values: its arguments.
+        ints: the positions of shapes among them; one of unknown length is None.
+
+    Raises:
+        ValueError, TypeError, IndexError: the arguments do not fit each other, whatever the ranks are.
+
+    Example:
+        >>> unknown, matrix = (TensorSpec(shape, ALL["float32"]) for shape in (None, (None, 4)))
+        >>> of_any_rank(elementwise, [unknown, matrix]), of_any_rank(reshape, [unknown, (2, -1)])
+        (float32[...], float32[2,?])
+    """
+    unknown = [] if hasattr(rule, "any_rank") else _unknown_places(values, ints)
+    if not unknown:
+        return rule(*values)
+    found, problems = None, list[Exception]()
+    for ranks in _assignments(len(unknown)):
+        try:
+            result = rule(*_with_ranks(values, dict(zip(unknown, ranks, strict=True))))
+        except CONVENTIONAL as error:
+            problems.append(error)
+            continue
+        found = result if found is None else _common(found, result)
+        specs = _specs(found)
+        if specs and all(spec.shape is None for spec in specs):
+            break
+    if found is None:
+        raise most_telling(problems)
+    return found
+
+
+def _unknown_places(values: Sequence[Any], ints: Sequence[int]) -> list[tuple[int, int | None]]:
+    """(position, place in a list of tensors or None) of what has no known rank or length."""
+    places: list[tuple[int, int | None]] = [(i, None) for i in ints if values[i] is None]
+    for i, value in enumerate(values):
+        if isinstance(value, TensorSpec):
+            places += [(i, None)] * (value.shape is None)
+        elif isinstance(value, (list, tuple)):
+            places += [(i, k) for k, v in enumerate(value) if isinstance(v, TensorSpec) and v.shape is None]
+    return places
+
+
+def _assignments(count: int) -> Iterator[tuple[int, ...]]:
+    """Ranks for so many tensors: all pairs for two of them; of more, those in which all but one are alike."""
+    if count <= 2:
+        yield from itertools.product(RANKS, repeat=count)
+        return
+    for most in RANKS:
+        yield (most,) * count
+        for which, other in itertools.product(range(count), RANKS):
+            if other != most:
+                yield (*(most,) * which, other, *(most,) * (count - which - 1))
+
+
+def specs_of_each_rank(
+    specs: Sequence[TensorSpec], takes: Callable[[list[TensorSpec]], bool] = lambda specs: True
+) -> Iterator[list[TensorSpec]]:
+    """The specs with ranks that they may have, for those that are not known.
+
+    Args:
+        specs: some may be of unknown rank.
+        takes: (specs) → whether ranks are possible together, also where those of other specs are not known.
+    """
+    unknown = _unknown_places(specs, ())
+    ranks = [[rank for rank in RANKS if takes(_with_ranks(specs, {place: rank}))] for place in unknown]
+    each: Iterable[tuple[int, ...]] = itertools.product(*ranks)
+    if math.prod(map(len, ranks)) > MOST:
+        each = (a for a in _assignments(len(unknown)) if all(n in of for n, of in zip(a, ranks, strict=True)))
+    for found in each:
+        yield _with_ranks(specs, dict(zip(unknown, found, strict=True)))
+
+
+def _with_ranks(values: Sequence[Any], ranks: dict[tuple[int, int | None], int]) -> list[Any]:
+    found: list[Any] = [list(v) if isinstance(v, (list, tuple)) and any((i, k) in ranks for k in range(len(v))) else v
+             for i, v in enumerate(values)]  # fmt: skip
+    for (i, k), rank in ranks.items():
+        if k is not None:
+            found[i][k] = TensorSpec((None,) * rank, found[i][k].dtype)
+        else:
+            found[i] = TensorSpec((None,) * rank, found[i].dtype) if found[i] is not None else (None,) * rank
+    return found
+
+
+def _specs(result: Any) -> Sequence[TensorSpec]:
+    return result if isinstance(result, (list, tuple)) else [result]
+
+
+def _common(first: Any, second: Any) -> Any:
+    """What two results of a type rule have in common."""
+    if isinstance(first, TensorSpec):
+        return TensorSpec(_common_shape(first.shape, second.shape), first.dtype)
+    if len(first) != len(second):
+        raise ValueError("how many results there are depends on a rank that is not known; give it with set_shape.")
+    return [_common(a, b) for a, b in zip(first, second, strict=True)]
+
+
+def _common_shape(a: Shape, b: Shape) -> Shape:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(m if m == n else None for m, n in zip(a, b, strict=True))
+
+
+def most_telling(problems: Sequence[Exception]) -> Exception:
+    """Of the problems that each rank has, one that is not about ranks; of such the one that fewest ranks have."""
+    texts = [str(problem).partition("Given: ")[0] for problem in problems]
+    kinds = ["".join(filter(str.isalpha, text.replace("None", ""))) for text in texts]
+    order = reversed(range(len(problems)))
+    return problems[min(order, key=lambda i: ("rank" in texts[i], kinds.count(kinds[i])))]
 
 
 # Ops of integers that NumPy computes in floats with NaN for what is unknown: arithmetic carries NaN along.

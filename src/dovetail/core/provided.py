@@ -23,6 +23,9 @@ class _Provided:
         stacked_specs: (body, init, xs) → the specs of what a scan's body gives to be stacked, each with an engine's own
             value on which it depends, or None; of `graph`.
         batched: (function of slices, xs) → its results for all slices at once, stacked, or None; of `graph`.
+        has_unknown_rank: (values) → whether a graph Tensor of unknown rank is among them, or in lists among them; of
+            `graph`.
+        with_unknown_rank: (function, title, args, kwargs) → what the function gives for such values; of `graph`.
         graph_kind: the kind of graph Tensors; of `graph`.
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
         reads: engine → (variable → what reads it in each run of what the engine's library traces now); of `interop`.
@@ -37,6 +40,8 @@ class _Provided:
     control: Control
     stacked_specs: Callable[..., list[tuple[Any, Any]]]
     batched: Callable[..., list[Any] | None]
+    has_unknown_rank: Callable[..., bool]
+    with_unknown_rank: Callable[..., Any]
     graph_kind: ValueKind
     run_body: Callable[..., Any]
     seen: Callable[[Any], Any]

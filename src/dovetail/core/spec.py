@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.errors import describe, tell
@@ -37,6 +37,16 @@ class TensorSpec:
     def __repr__(self) -> str:
         dims = "..." if self.shape is None else ",".join("?" if d is None else str(d) for d in self.shape)
         return f"{self.dtype.name}[{dims}]"
+
+
+if TYPE_CHECKING:
+
+    class RankedSpec(TensorSpec):
+        """A `TensorSpec` of known rank, as type rules get it."""
+
+        shape: tuple[int | None, ...]
+else:
+    RankedSpec = TensorSpec
 
 
 def spec(shape: Any, dtype: Any = "float32") -> TensorSpec:

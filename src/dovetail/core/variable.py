@@ -309,13 +309,13 @@ class Variable(Operators):
         return tensor if tensor.device == device else Tensor(engine.to_device(tensor._value, device), engine)
 
     def check_shape(self, value: Any) -> None:
-        """Raises ValueError where a value's shape is not the variable's."""
+        """Raises ValueError where a value's shape is not the variable's; an unknown rank is checked when it runs."""
         try:
             shape = static_shape(arguments.stacked(value))
         except RecursionError:
             refuse_nesting("AssignVariableOp", [value])
             raise
-        if shape is None or not fits(shape, self.shape):
+        if not fits(shape, self.shape):
             given = tuple(shape or ())
             problem = f"the variable {self.name!r} has the shape {self.shape}: a value of shape {given} does not fit."
             raise op_error(ValueError, "AssignVariableOp", problem)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from dovetail.core.errors import op_error
 from dovetail.core.infer import CARRIES_NAN, size_of
 from dovetail.core.spec import Shape, TensorSpec
+from dovetail.core.tensor_shape import TensorShape
 from dovetail.graph.journal import note
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.partial import LARGEST, PartialInts
-from dovetail.graph.trace import infer_specs, shape_ints
+from dovetail.graph.trace import infer_specs
 from dovetail.graph.transplant import copy_graph
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, join_specs
 
@@ -30,7 +31,7 @@ def infer_again(operation: Operation, known: PartialInts | None = None) -> list[
     for index in op.ints_positions:
         if operation.layout[index] is not None:
             tensor = operation.inputs[operation.input_at(index)]
-            args[index] = shape_ints(tensor, op, known, operation.where)
+            args[index] = known.ints(tensor)
     specs = infer_specs(op, args, operation.where)
     specs = specs if op.returns_tuple else (specs,)
     if len(specs) != len(operation.outputs):
@@ -42,6 +43,13 @@ def infer_again(operation: Operation, known: PartialInts | None = None) -> list[
             problem = f"{tensor!r} would become {spec!r}; cast what it is computed from."
             raise op_error(TypeError, op.name, problem, where=operation.where)
     return [(tensor, spec.shape) for tensor, spec in pairs if spec.shape != tensor.shape]
+
+
+def merged(inferred: Shape, said: Shape) -> Shape:
+    """A shape of which both a type rule and `set_shape` say something; where they differ, the type rule is right."""
+    if inferred is None or said is None or len(inferred) != len(said):
+        return said if inferred is None else inferred
+    return TensorShape(b if a is None else a for a, b in zip(inferred, said, strict=True))
 
 
 def is_told(tensor: GraphTensor) -> bool:

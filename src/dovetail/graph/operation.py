@@ -204,6 +204,27 @@ def _tensor_of(graph: Graph, name: str) -> GraphTensor:
     return graph.get_tensor(name)
 
 
+def call_arguments(op: Op, layout: Sequence[int | None], attrs: Mapping[str, Any], inputs: Sequence[Any]) -> list[Any]:
+    """The arguments of a call in parameter order: tensors, lists of tensors, static values.
+
+    Args:
+        op, layout, attrs: as an `Operation` has them.
+        inputs: the tensors, flat.
+    """
+    values: list[Any] = []
+    at = 0
+    for param, count in zip(op.params, layout, strict=True):
+        if count is None:
+            values.append(attrs[param.name])
+        elif count == SINGLE:
+            values.append(inputs[at])
+            at += 1
+        else:
+            values.append(tuple(inputs[at : at + count]))
+            at += count
+    return values
+
+
 class Operation(TensorFlowOperation):
     """A node: one op applied to graph Tensors.
 
@@ -328,18 +349,7 @@ class Operation(TensorFlowOperation):
 
     def arguments(self, inputs: Sequence[Any]) -> list[Any]:
         """`args` with other values in the place of the inputs."""
-        values: list[Any] = []
-        at = 0
-        for param, count in zip(self.op.params, self.layout, strict=True):
-            if count is None:
-                values.append(self.attrs[param.name])
-            elif count == SINGLE:
-                values.append(inputs[at])
-                at += 1
-            else:
-                values.append(tuple(inputs[at : at + count]))
-                at += count
-        return values
+        return call_arguments(self.op, self.layout, self.attrs, inputs)
 
     def attr(self, name: str) -> Any:
         """A static argument by name."""

@@ -18,12 +18,13 @@ from dovetail.core.dtypes import DType
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import owner_of_type
 from dovetail.core.errors import Where, op_error
+from dovetail.core.infer import of_any_rank
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
 from dovetail.core.recording import DEFAULT_GRAPH, record_on
 from dovetail.core.scopes import scopes
 from dovetail.core.signature import static_key
-from dovetail.core.spec import Ints, TensorSpec
+from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import (
@@ -113,6 +114,8 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     dynamic = [i for i in op.ints_positions if _is_dynamic(values[i])]
     if op.body is not None and dynamic:  # its body sees which dimensions are known
         with graph.as_default():
+            if provided.has_unknown_rank(values):
+                return provided.with_unknown_rank(op.body, op.title, values, {})
             return op.body(*values)
     dtypes = arguments.promoted_dtypes(op, values)
     values = list(values)
@@ -132,7 +135,7 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
     for index in op.ints_positions:
         if index in dynamic:
             values[index] = _dynamic_ints(op, index, values[index], graph)
-            known[index] = ints = shape_ints(values[index], op, PartialInts())
+            known[index] = ints = PartialInts().ints(values[index])
             if ints is not None and None not in ints:
                 values[index] = ints
         else:
@@ -316,15 +319,6 @@ def _dynamic_ints(op: Op, index: int, value: Any, graph: Graph) -> GraphTensor:
     return tensor
 
 
-def shape_ints(tensor: GraphTensor, op: Op, known: PartialInts, where: Where = None) -> Ints:
-    """What is known now of a 1-D integer tensor that an op uses as a shape; None if it is not even its length."""
-    ints = known.ints(tensor)
-    if ints is None and not getattr(op.infer, "unknown_rank", False):
-        problem = f"the length of the shape {tensor!r} is not known, so the rank would not be."
-        raise op_error(ValueError, op.title, problem, where=where)
-    return ints
-
-
 # -- inference --------------------------------------------------------------------------------------------------------
 
 
@@ -332,16 +326,29 @@ def infer_specs(op: Op, values: list[Any], where: Where = None) -> Any:
     """The spec of the result, or a tuple of them, for graph Tensors and static values."""
     if op.infer is not None:
         return checks.infer(op, values, where)
-    specs = [t.spec for t in body_graph(op, values).outputs]
+    specs = of_any_rank(lambda *values: [t.spec for t in body_graph(op, values).outputs], list(map(_spec_of, values)))
     return tuple(specs) if op.returns_tuple else specs[0]
+
+
+def _spec_of(value: Any) -> Any:
+    """What stands for an argument where its spec alone counts."""
+    if type(value) is tuple and value and type(value[0]) is GraphTensor:
+        return tuple(t.spec for t in value)
+    return value.spec if type(value) is GraphTensor else value
 
 
 _bodies: Cache[Any, Graph] = Cache(2500)
 
 
 def body_graph(op: Op, values: Sequence[Any]) -> Graph:
-    """The body of a composite as a graph whose inputs are the op's tensors, for arguments of these specs."""
-    key = (op, config.version, *[_spec_key(v) for v in values])
+    """The body of a composite as a graph whose inputs are the op's tensors, for arguments of these specs.
+
+    Args:
+        op: the composite.
+        values: specs or graph Tensors, lists of them, and static values.
+    """
+    values = list(map(_spec_of, values))
+    key = (op, config.version, *map(_spec_key, values))
     try:
         found = _bodies.get(key)
     except TypeError:
@@ -352,9 +359,9 @@ def body_graph(op: Op, values: Sequence[Any]) -> Graph:
 
 
 def _spec_key(value: Any) -> Any:
-    if type(value) is GraphTensor:
+    if type(value) is TensorSpec:
         return value.shape, value.dtype
-    if type(value) is tuple and any(type(v) is GraphTensor for v in value):
+    if type(value) in (tuple, list) and any(type(v) is TensorSpec for v in value):
         return tuple(map(_spec_key, value))
     return static_key(value)
 
@@ -364,10 +371,10 @@ def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
     names = [p.name for p in op.params]
     args: list[Any] = []
     for name, value in zip(names, values, strict=True):
-        if type(value) is GraphTensor:
-            args.append(graph.placeholder(value.spec, name))
-        elif type(value) is tuple and value and type(value[0]) is GraphTensor:
-            args.append(tuple(graph.placeholder(v.spec, name) for v in value))
+        if type(value) is TensorSpec:
+            args.append(graph.placeholder(value, name))
+        elif type(value) in (tuple, list) and value and type(value[0]) is TensorSpec:
+            args.append(tuple(graph.placeholder(v, name) for v in value))
         else:
             args.append(value)
     try:

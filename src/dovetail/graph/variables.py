@@ -165,7 +165,8 @@ def _put_last(graph: Graph, variable: Any, assignment: Operation) -> None:
 def add_assignment(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> Operation:
     """The operation that assigns, which nothing else of the graph knows."""
     attrs, name = {"variable": variable, "with_value": with_value}, f"{variable.op_name}/Assign"
-    operation = graph.add(OPS[ASSIGN], [value], attrs, [value.spec], (SINGLE, None, None), name)
+    spec = TensorSpec(variable.shape, value.dtype) if value.shape is None else value.spec
+    operation = graph.add(OPS[ASSIGN], [value], attrs, [spec], (SINGLE, None, None), name)
     if graph.in_order is not None:
         graph.in_order.append(operation)
     return operation

@@ -6,6 +6,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from dovetail import ops
+from dovetail.core.engine import Engine
+from dovetail.core.errors import CONVENTIONAL, op_error
+from dovetail.graph.deferred import has_unknown_rank
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.trace import body_graph
 from dovetail.graph.transplant import transplant
@@ -30,13 +33,36 @@ def inline_composites(graph: Graph, claimed: Callable[[Operation], Collection[st
     return count
 
 
+def waits_for_rank(op: Operation, engine: Engine) -> bool:
+    """Whether a program runs the body of a composite on values, since that must know a rank which depends on values."""
+    if op.op.body is None or engine.compiles_programs or not has_unknown_rank(op.inputs):
+        return False
+    try:
+        body_graph(op.op, op.args)
+    except CONVENTIONAL:
+        return True
+    return False
+
+
+def rank_error(op: Operation) -> Exception:
+    """What to raise where an operation must know the rank of an input when its program is made."""
+    unknown = next(t for t in op.inputs if t.shape is None)
+    problem = f"the rank of {unknown.name!r} depends on the values of tensors, and must be known here."
+    return op_error(ValueError, op.type, f"{problem} Say it: the_result.set_shape(shape).", where=op.where)
+
+
 def _is_open(op: Operation, claimed: Callable[[Operation], Collection[str]]) -> bool:
     return op.op.body is not None and op.type not in claimed(op)
 
 
 def _expand(graph: Graph, node: Operation) -> list[Operation]:
     """Puts the body of a composite in its place; its operations, which are in the name scope that the composite was."""
-    body = body_graph(node.op, node.args)
+    try:
+        body = body_graph(node.op, node.args)
+    except CONVENTIONAL as error:
+        if has_unknown_rank(node.inputs):
+            raise rank_error(node) from error
+        raise
     with graph.replacing(node, f"{node.name}/"):
         copies = transplant(body.operations, graph, dict(zip(body.inputs, node.inputs, strict=True)))
         outputs = copies.of(body.outputs)

@@ -19,7 +19,7 @@ from dovetail.core.infer import CARRIES_NAN, size_of
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.graph.inference import infer_again, set_shape
+from dovetail.graph.inference import infer_again, merged, set_shape
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.partial import PartialInts
 from dovetail.graph.transplant import copy_graph
@@ -56,9 +56,10 @@ def _folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
         changes = _freeze_ints(op, known) + _tell_subgraphs(op, refined)
         if changes or any(t in refined for t in op.inputs) or _takes_shape(op):
             for tensor, shape in infer_again(op, known):
-                tensor.shape = shape
-                refined.add(tensor)
-                graph.touch(op)
+                if (better := merged(shape, tensor.shape)) != tensor.shape:
+                    tensor.shape = better
+                    refined.add(tensor)
+                    graph.touch(op)
         if not op.inputs or not op.outputs:
             return changes
         values = _folded(op, known)

@@ -19,13 +19,16 @@ scale = wildcards("scale", lambda value: scalar_constant(value) is not None)
 def _matrices(found: Match) -> bool:
     if not found[x].ndim == found[y].ndim == found.tensor.ndim == 2 or not found.tensor.dtype.is_floating:
         return False
+    if found[bias].shape is None:
+        return False
     product = infer.matmul(found[x].spec, found[y].spec, found[ta], found[tb]).shape or ()
-    pairs = zip(reversed(found[bias].shape or ()), reversed(product), strict=False)
+    pairs = zip(reversed(found[bias].shape), reversed(product), strict=False)
     return all(dim is not None and dim in (1, own) for dim, own in pairs)  # the bias broadcasts, the product does not
 
 
 def _wide(found: Match) -> bool:
-    return found[x].shape == found.tensor.shape and found.tensor.dtype.is_floating
+    shape = found[x].shape
+    return shape is not None and shape == found.tensor.shape and found.tensor.dtype.is_floating
 
 
 def _scaled(sign: int) -> Callable[[Match], Any]:

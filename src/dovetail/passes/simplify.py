@@ -271,19 +271,21 @@ def _(op: Operation, shapes: SameShape) -> Any:
 @_rule("Transpose")
 def _(op: Operation, shapes: SameShape) -> Any:
     order = _axes(op)
+    if order is None:
+        return None
     if order == tuple(range(len(order))):
         return op.inputs[0]
     inner = op.inputs[0].op
-    if inner.op.name == "Transpose" and order:
-        before = _axes(inner)
-        return ops.transpose(inner.inputs[0], tuple(before[i] for i in order))
-    return None
+    before = _axes(inner) if inner.op.name == "Transpose" else None
+    return None if before is None else ops.transpose(inner.inputs[0], tuple(before[i] for i in order))
 
 
-def _axes(op: Operation) -> tuple[int, ...]:
-    """The axes of a Transpose, counted from 0; empty if the rank is unknown."""
-    rank, axes = op.inputs[0].ndim or 0, op.attrs["axes"]
-    return tuple(range(rank))[::-1] if axes is None else tuple(axis % rank for axis in axes)
+def _axes(op: Operation) -> tuple[int, ...] | None:
+    """The axes of a Transpose, counted from 0; None if the rank is not known."""
+    rank, axes = op.inputs[0].ndim, op.attrs["axes"]
+    if axes is None:
+        return None if rank is None else tuple(range(rank))[::-1]
+    return tuple(axis % len(axes) for axis in axes)
 
 
 @_rule("MatMul", needs=("Transpose",))
@@ -299,7 +301,7 @@ def _swaps_last_axes(op: Operation) -> bool:
     if op.type != "Transpose":
         return False
     order = _axes(op)
-    return order == (*range(len(order) - 2), len(order) - 1, len(order) - 2)
+    return order is not None and order == (*range(len(order) - 2), len(order) - 1, len(order) - 2)
 
 
 @_rule("SelectV2", needs=("Const",))

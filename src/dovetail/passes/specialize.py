@@ -8,25 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dovetail.core.engine import Engine
 from dovetail.core.errors import op_error
+from dovetail.graph.deferred import has_unknown_rank
 from dovetail.graph.inference import set_shape
-from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import HOST_CALLS
 from dovetail.passes.constant_folding import propagate
 
 
-def specialize(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> int:
-    """Makes everything known that follows from the shapes of the inputs.
+def specialize(graph: Graph, shapes: Sequence[tuple[int, ...]] | None = None) -> int:
+    """Makes everything known that follows from the shapes of the inputs, and from those that `set_shape` gave.
+
+    Args:
+        graph: is edited.
+        shapes: of the inputs; if not given, these have their own.
 
     Returns:
         How many operations changed.
     """
-    refined: set[GraphTensor] = set()
-    for tensor, shape in zip(graph.inputs, shapes, strict=True):
-        if tensor.shape != tuple(shape):
-            set_shape(tensor, tuple(shape))
-            refined.add(tensor)
-    return propagate(graph, refined)
+    if shapes is not None:
+        for tensor, shape in zip(graph.inputs, shapes, strict=True):
+            if tensor.shape != tuple(shape):
+                set_shape(tensor, tuple(shape))
+    return propagate(graph, {t for op in graph.operations for t in op.outputs})
+
+
+def needs_shapes(graph: Graph, engine: Engine) -> bool:
+    """Whether a program is made for the shapes of its inputs: the bodies of composites are written for known ranks."""
+    return engine.specializes or has_unknown_rank(graph.inputs)
 
 
 def check_static(graph: Graph, engine: str) -> None:

@@ -11,6 +11,7 @@ from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import HOME, get_engine
 from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
+from dovetail.passes.specialize import needs_shapes
 from dovetail.plan.divided import PREFIX, divided_plan
 from dovetail.plan.plan import Plan
 from dovetail.plan.store import Measured
@@ -65,7 +66,7 @@ class Candidate:
         if self.strategy not in engine.strategies:
             known = ", ".join(filter(None, engine.strategies)) or "none"
             raise ValueError(f"the engine {self.engine!r} has no strategy {self.strategy!r}; it has {known}.")
-        given = shapes if is_open and engine.specializes else None
+        given = shapes if is_open and needs_shapes(graph, engine) else None
         self.plan = Plan(graph, engine, given, variants=engine.strategies[self.strategy])
 
     def without_plan(self) -> Candidate:

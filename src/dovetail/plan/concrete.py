@@ -24,6 +24,7 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor, native_of
 from dovetail.core.value_kinds import dtype_of
 from dovetail.core.variable import Variable
+from dovetail.graph.deferred import has_unknown_rank
 from dovetail.graph.ir import Graph
 from dovetail.graph.transplant import Variables, transplant
 from dovetail.plan.choice import Choice
@@ -54,7 +55,9 @@ class Concrete:
         self._is_open = any(not t.spec.is_static for t in graph.inputs)
         self._is_pinned = is_pinned(graph)
         self._specializes = self._is_open and (
-            self._history is not None or any(engine.specializes for engine in pinned_engines(graph))
+            self._history is not None
+            or has_unknown_rank(graph.inputs)
+            or any(engine.specializes for engine in pinned_engines(graph))
         )
         self._plans: Cache[Any, Plan | Choice] = Cache(PLANS)
         self._functionals: Cache[tuple[Tensor, ...], Functional] = Cache(PLANS)

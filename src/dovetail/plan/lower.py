@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from dovetail.core.engine import FILE, OPERATIONS
+from dovetail.core import dispatch
+from dovetail.core.engine import FILE, OPERATIONS, Engine
 from dovetail.core.kinds import IntsKind
+from dovetail.core.op import Op
+from dovetail.core.recording import not_building, record_on
 from dovetail.core.rules import Rule
+from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.plan.buffers import BufferPlan, plan_buffers
 from dovetail.plan.placement import Place
@@ -60,6 +64,24 @@ def lower(
     given = {t.op for t in graph.inputs}
     operations = [op for op in graph.operations if op not in given]
     return _Writer(operations, place, buffers, bodies).lowered(graph.inputs, graph.outputs)
+
+
+def _body_rule(op: Op, engine: Engine) -> Rule | None:
+    """What runs the body of a composite on arrays, whose ranks were not known when the program was made."""
+    if op.body is None:
+        return None
+
+    def rule(*args: Any) -> Any:
+        values = list(args)
+        for index, is_list in op.tensor_places:
+            value = values[index]
+            if value is not None:
+                values[index] = tuple(Tensor(v, engine) for v in value) if is_list else Tensor(value, engine)
+        with record_on(()), not_building():
+            result = dispatch.run(op, values, engine)
+        return tuple(t._value for t in result) if op.returns_tuple else result._value
+
+    return rule
 
 
 class _Writer:
@@ -129,7 +151,7 @@ class _Writer:
         return None if variant is not None and variant.name in preferred else rules.bound_rule(op)
 
     def _rule(self, op: Operation, out: bool) -> Rule | None:
-        return self.engine.rule_for(op, out, self.place.variants)
+        return self.engine.rule_for(op, out, self.place.variants) or _body_rule(op.op, self.engine)
 
     def _target(self, op: Operation) -> str | None:
         spares = [f"s{self.buffers.spares[t]}" for t in op.outputs if t in self.buffers.spares]

@@ -10,7 +10,7 @@ from dovetail.core.garbage import no_garbage_collection
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.transplant import copy_graph
 from dovetail.passes import base
-from dovetail.passes.composites import inline_composites
+from dovetail.passes.composites import inline_composites, waits_for_rank
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.control_inputs import control_inputs_to_data
 from dovetail.passes.cse import merge_common
@@ -48,11 +48,13 @@ def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]]
     base.run(copy, [control_inputs_to_data])
     if not home.engine.fuses_elementwise:
         base.run(copy, [normalize_kernels, prune])
-    if shapes is not None:
+    if shapes is not None or any(not t.spec.is_static for op in copy.operations for t in op.outputs):
         specialize(copy, shapes)
 
     def claimed(operation: Operation) -> Collection[str]:
         engine = place_of(operation, home).engine
+        if waits_for_rank(operation, engine):
+            return (operation.type,)
         return engine.host_control.rules() if is_divided(operation, home) else engine.claimed_with(operation)
 
     inline = partial(inline_composites, claimed=claimed)

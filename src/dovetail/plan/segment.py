@@ -13,8 +13,10 @@ from typing import Any
 from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
 from dovetail.core.errors import op_error
+from dovetail.graph.deferred import has_unknown_rank
 from dovetail.graph.ir import Graph, GraphTensor
 from dovetail.ops.control.plumbing import NOT_COMPUTED
+from dovetail.passes.composites import rank_error, waits_for_rank
 from dovetail.passes.specialize import check_static
 from dovetail.plan.buffers import plan_buffers
 from dovetail.plan.lower import BodyFunctions, Lowered, failed_operation, lower
@@ -112,11 +114,14 @@ class Segment:
             operation = failed_operation(error)
             if operation is None or getattr(error, "dovetail", False):
                 raise
+            if self.engine.compiles_programs and has_unknown_rank(operation.inputs):
+                raise rank_error(operation) from error
             raise operation.failure(error, self.engine.name) from error
 
 
 def _check_claimed(graph: Graph, engine: Engine) -> None:
     for part in (graph, *graph.subgraphs()):
         for op in part.operations:
-            if op.type not in NOT_COMPUTED and op.type not in engine.claimed_with(op):
+            is_claimed = op.type in NOT_COMPUTED or op.type in engine.claimed_with(op)
+            if not is_claimed and not waits_for_rank(op, engine):
                 raise op_error(NotImplementedError, op.type, op.op.no_rule(engine.name), where=op.where)

@@ -14,7 +14,7 @@ from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.ops.control.flow import check_functions, scan, while_loop
 from dovetail.ops.shapes.create import arange
 from dovetail.ops.shapes.join import concatenate, stack
-from dovetail.ops.shapes.shape import cast, dims_of, reshape, shaped
+from dovetail.ops.shapes.shape import cast, dims_of, rank_of, reshape, shaped
 from dovetail.ops.shapes.subscript import getitem
 
 
@@ -162,7 +162,7 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
     check_functions("Scan", f=f)
     leaves, structure = flatten(elems)
     leaves = [shaped(leaf) for leaf in leaves]
-    axis = normalize_axis(axis, len(static_shape(leaves[0])))
+    axis = normalize_axis(axis, min(map(rank_of, leaves)))
     counts = {static_shape(leaf)[axis] for leaf in leaves} - {None}
     if len(counts) != 1:
         wanted = f"must be one and known, not {sorted(counts) or None}; use scan where it is not known."

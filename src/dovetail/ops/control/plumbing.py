@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.core.engine import native_to_dtype
-from dovetail.core.infer import require_shape
+from dovetail.core.infer import any_rank, require_shape
 from dovetail.core.kinds import Each, Eachs
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
@@ -53,9 +53,10 @@ def read_variable(variable: VariableLike, in_order: bool = False) -> Tensor:
     """
 
 
+@any_rank
 def _assigned_spec(value: TensorSpec, variable: Any, with_value: bool) -> TensorSpec:
     require_shape(value, variable.shape)
-    return value
+    return TensorSpec(variable.shape, value.dtype) if value.shape is None else value
 
 
 @primitive("AssignVariableOp", infer=_assigned_spec, differentiable=False)
@@ -72,7 +73,7 @@ def assign_variable(value: Each, variable: VariableLike, with_value: bool = Fals
     """
 
 
-@primitive("Call", infer=lambda inputs, graph: [t.spec for t in graph.outputs], differentiable=False)
+@primitive("Call", infer=any_rank(lambda inputs, graph: [t.spec for t in graph.outputs]), differentiable=False)
 def call(inputs: Eachs, graph: GraphLike) -> tuple[Tensor, ...]:
     """Runs a graph; what a compiled function is on a gradient tape.
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from dovetail.core.dtypes import promote
 from dovetail.core.errors import op_error
+from dovetail.core.infer import any_rank
 from dovetail.core.kinds import Bool, Eachs
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
@@ -59,6 +60,7 @@ def settled_body(
         specs = joined
 
 
+@any_rank
 def _if_spec(condition: TensorSpec, inputs: Any, then_branch: Any, else_branch: Any) -> list[TensorSpec]:
     pairs = zip(then_branch.outputs, else_branch.outputs, strict=True)
     return [join_specs(a.spec, b.spec, "a result of both branches") for a, b in pairs]
@@ -91,6 +93,7 @@ def _fits(shape: Any, wider: Any) -> bool:
     return len(shape) == len(wider) and all(a == b or None in (a, b) for a, b in zip(shape, wider, strict=True))
 
 
+@any_rank
 def _while_spec(init: Any, constants: Any, condition: Any, body: Any, maximum_iterations: Any) -> list[TensorSpec]:
     return carried_specs(body, init)
 
@@ -105,6 +108,7 @@ def while_op(
     """
 
 
+@any_rank
 def _scan_spec(init: Any, xs: Any, constants: Any, body: Any, length: Any, reverse: Any) -> list[TensorSpec]:
     steps = scan_length(xs, length)
     carried = carried_specs(body, init)

@@ -21,7 +21,7 @@ from dovetail.core.checked import checked
 from dovetail.core.errors import op_error
 from dovetail.core.kinds import Anything, Float, Inexact, Ints
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.core.windows import DataFormat, data_format_of, join_shape, split_shape
@@ -225,10 +225,10 @@ def _gathered(x: Any, weights: np.ndarray, axis: int, taps: int) -> Any:
 # -- ops --------------------------------------------------------------------------------------------------------------
 
 
-def _resized_spec(x: TensorSpec, size: Any, *options: Any) -> TensorSpec:
-    if x.shape is not None and len(x.shape) != 4:
+def _resized_spec(x: RankedSpec, size: Any, *options: Any) -> TensorSpec:
+    if len(x.shape) != 4:
         raise ValueError(f"images must have rank 4, but the shape is {x.shape}.")
-    batch, sizes, channels = split_shape(x.shape or (None,) * 4, options[-1])
+    batch, sizes, channels = split_shape(x.shape, options[-1])
     if 0 in sizes:
         raise ValueError(f"images of no pixels cannot be resized, but the shape is {x.shape}.")
     if len(size) != 2 or any(n is not None and n < 1 for n in size):

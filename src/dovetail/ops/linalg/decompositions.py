@@ -20,7 +20,7 @@ from dovetail.core.dtypes import ALL
 from dovetail.core.errors import op_error
 from dovetail.core.kinds import Inexact
 from dovetail.core.op import primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.linalg.systems import _solve, adjoint_matrix, matrix_dims, real_dtype, square_spec, triangular_solve
@@ -104,7 +104,7 @@ def _(op: Any, g: Any) -> Any:
 # -- LU ---------------------------------------------------------------------------------------------------------------
 
 
-def _lu_spec(x: TensorSpec) -> list[TensorSpec]:
+def _lu_spec(x: RankedSpec) -> list[TensorSpec]:
     batch, rows, columns = matrix_dims(x)
     return [x, TensorSpec((*batch, _smaller(rows, columns)), ALL["int32"])]
 
@@ -149,7 +149,7 @@ def _(op: Any, g: Any, _: Any) -> Any:
 # -- QR ---------------------------------------------------------------------------------------------------------------
 
 
-def _qr_spec(x: TensorSpec, mode: str = "reduced") -> list[TensorSpec]:
+def _qr_spec(x: RankedSpec, mode: str = "reduced") -> list[TensorSpec]:
     batch, rows, columns = matrix_dims(x)
     inner = rows if mode == "complete" else _smaller(rows, columns)
     return [TensorSpec((*batch, rows, inner), x.dtype), TensorSpec((*batch, inner, columns), x.dtype)]
@@ -205,7 +205,7 @@ def _(op: Any, gq: Any, gr: Any) -> Any:
 # -- eigenvalues ------------------------------------------------------------------------------------------------------
 
 
-def _eigh_spec(x: TensorSpec, compute_v: bool = True) -> list[TensorSpec]:
+def _eigh_spec(x: RankedSpec, compute_v: bool = True) -> list[TensorSpec]:
     whole = square_spec(x)
     values = TensorSpec(whole.shape[:-1], real_dtype(x.dtype))  # type: ignore[index]
     return [values, whole] if compute_v else [values]
@@ -271,7 +271,7 @@ def eigvalsh(x: Any) -> Any:
     return _eigh(x, compute_v=False)[0]
 
 
-def _eig_spec(x: TensorSpec) -> list[TensorSpec]:
+def _eig_spec(x: RankedSpec) -> list[TensorSpec]:
     whole = square_spec(x)
     dtype = ALL["complex128" if x.dtype in ("float64", "complex128") else "complex64"]
     return [TensorSpec(whole.shape[:-1], dtype), TensorSpec(whole.shape, dtype)]  # type: ignore[index]
@@ -310,7 +310,7 @@ def _(op: Any, gw: Any, gv: Any) -> Any:
 # -- singular values --------------------------------------------------------------------------------------------------
 
 
-def _svd_spec(x: TensorSpec, full_matrices: bool = True, compute_uv: bool = True) -> list[TensorSpec]:
+def _svd_spec(x: RankedSpec, full_matrices: bool = True, compute_uv: bool = True) -> list[TensorSpec]:
     batch, rows, columns = matrix_dims(x)
     k = _smaller(rows, columns)
     shapes = [(rows, rows if full_matrices else k), (k,), (columns if full_matrices else k, columns)]

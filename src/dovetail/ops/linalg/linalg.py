@@ -10,7 +10,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis, reduced_shape
 from dovetail.core.kinds import Inexact
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
@@ -176,7 +176,7 @@ _MATRIX_NORMS: dict[Any, Any] = {
 # -- by singular values -----------------------------------------------------------------------------------------------
 
 
-def _pinv_spec(x: TensorSpec, rcond: Any = None) -> TensorSpec:
+def _pinv_spec(x: RankedSpec, rcond: Any = None) -> TensorSpec:
     batch, rows, columns = matrix_dims(x)
     return TensorSpec((*batch, columns, rows), x.dtype)
 
@@ -270,7 +270,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 # -- determinants ---------------------------------------------------------------------------------------------------
 
 
-def _det_spec(x: TensorSpec) -> TensorSpec:
+def _det_spec(x: RankedSpec) -> TensorSpec:
     return slogdet_spec(x)[0]
 
 

@@ -107,14 +107,17 @@ def _parsed(equation: str) -> tuple[list[str], str]:
     return left.split(","), result
 
 
+@infer.any_rank
 def _einsum_spec(inputs: Sequence[TensorSpec], equation: str) -> TensorSpec:
     terms, result = _parsed(equation)
     sizes: dict[str, int] = {}
-    batches = []
-    for term, x in zip(terms, inputs, strict=True):
-        if x.shape is None:
-            return TensorSpec(None, x.dtype)
+    batches: list[Any] = []
+    for term, given in zip(terms, inputs, strict=True):
         front, dots, back = term.partition("...")
+        if given.shape is None and dots:
+            batches.append(None)
+            continue
+        x = infer.ranked(given, len(term))
         batch = len(x.shape) - len(front) - len(back)
         if batch < 0 or (batch > 0 and not dots):
             raise ValueError(f"{term!r} names {len(front + back)} axes, but its tensor has {len(x.shape)}.")
@@ -124,8 +127,9 @@ def _einsum_spec(inputs: Sequence[TensorSpec], equation: str) -> TensorSpec:
             if dim is not None and sizes.setdefault(letter, dim) != dim:
                 raise ValueError(f"the axes named {letter!r} must be equally long, not {sizes[letter]} and {dim}.")
     front, dots, back = result.partition("...")
-    common = (dots and infer.broadcast(*batches)) or ()  # what is not in the result is summed over
-    return TensorSpec((*map(sizes.get, front), *common, *map(sizes.get, back)), inputs[0].dtype)
+    common = infer.broadcast(*batches) if dots else ()  # what is not in the result is summed over
+    shape = None if common is None else (*map(sizes.get, front), *common, *map(sizes.get, back))
+    return TensorSpec(shape, inputs[0].dtype)
 
 
 @primitive(

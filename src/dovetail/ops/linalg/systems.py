@@ -13,7 +13,7 @@ from dovetail.core.dtypes import ALL, DType
 from dovetail.core.infer import Dims, broadcast
 from dovetail.core.kinds import Inexact
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.linalg.products import matmul, matrix_transpose
@@ -24,14 +24,12 @@ from dovetail.ops.shapes.diagonals import eye, tril, triu
 from dovetail.ops.shapes.shape import dims_of, expand_dims, squeeze, sum_like
 
 
-def matrix_dims(x: TensorSpec, square: bool = False) -> tuple[Dims, Any, Any]:
+def matrix_dims(x: RankedSpec, square: bool = False) -> tuple[Dims, Any, Any]:
     """The shape before the last two axes, and these two; unknown ones as None.
 
     Raises:
         ValueError: the rank is below 2, or the matrices are not square though they must be.
     """
-    if x.shape is None:
-        raise ValueError("the rank must be known.")
     if len(x.shape) < 2:
         raise ValueError(f"needs matrices, of rank 2 or more, but the rank is {len(x.shape)}.")
     *batch, rows, columns = x.shape
@@ -52,13 +50,13 @@ def real_dtype(dtype: DType) -> DType:
     return ALL[PARTS.get(dtype, dtype)]
 
 
-def square_spec(x: TensorSpec) -> TensorSpec:
+def square_spec(x: RankedSpec) -> TensorSpec:
     """Square matrices to matrices of that size."""
     batch, rows, columns = matrix_dims(x, square=True)
     return TensorSpec((*batch, rows, columns), x.dtype)
 
 
-def solve_spec(matrix: TensorSpec, rhs: TensorSpec, *static: Any) -> TensorSpec:
+def solve_spec(matrix: RankedSpec, rhs: RankedSpec, *static: Any) -> TensorSpec:
     """Square matrices, and right-hand sides with as many rows, in batches that broadcast."""
     batch, size, _ = matrix_dims(matrix, square=True)
     other, rows, columns = matrix_dims(rhs)
@@ -179,7 +177,7 @@ def _(op: Any, g: Any) -> Any:
 SQUARE = [sample(spd(3, 3)), sample(array(2, 2, 2)), sample(array(0, 0))]
 
 
-def slogdet_spec(x: TensorSpec) -> list[TensorSpec]:
+def slogdet_spec(x: RankedSpec) -> list[TensorSpec]:
     batch, _, _ = matrix_dims(x, square=True)
     return [TensorSpec(batch, x.dtype), TensorSpec(batch, real_dtype(x.dtype))]
 

@@ -13,7 +13,7 @@ from dovetail.core.domains import above
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Float, Inexact
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.compare import equal, where
 from dovetail.ops.math.complex import PARTS, WHOLE, complex, conj, real
@@ -31,15 +31,15 @@ def _waves(*shape: int) -> Any:
     return sample(array(*shape, dtype="complex64"))
 
 
-def _require_axes(x: TensorSpec, axes: int) -> None:
-    if x.shape is not None and len(x.shape) < axes:
+def _require_axes(x: RankedSpec, axes: int) -> None:
+    if len(x.shape) < axes:
         raise ValueError(f"it transforms the last {axes} axes, but the rank is {len(x.shape)}.")
-    if x.shape is not None and 0 in x.shape[-axes:]:
+    if 0 in x.shape[-axes:]:
         raise ValueError(f"there must be at least one number to transform, but the shape is {x.shape}.")
 
 
 def _transform_spec(axes: int) -> Any:
-    def spec(x: TensorSpec) -> TensorSpec:
+    def spec(x: RankedSpec) -> TensorSpec:
         _require_axes(x, axes)
         if not x.dtype.is_complex:
             raise TypeError(f"it transforms complex numbers, not {x.dtype}: use complex(x, 0), or rfft.")
@@ -137,12 +137,10 @@ def ifft2d(x: Inexact) -> Tensor:
 # -- of real numbers --------------------------------------------------------------------------------------------------
 
 
-def _rfft_spec(x: TensorSpec, fft_length: int | None = None) -> TensorSpec:
+def _rfft_spec(x: RankedSpec, fft_length: int | None = None) -> TensorSpec:
     _require_axes(x, 1)
     if x.dtype not in WHOLE:
         raise TypeError(f"it transforms float32 or float64, not {x.dtype}; cast it.")
-    if x.shape is None:
-        return TensorSpec(None, ALL[WHOLE[x.dtype]])
     size = x.shape[-1] if fft_length is None else fft_length
     return TensorSpec((*x.shape[:-1], None if size is None else size // 2 + 1), ALL[WHOLE[x.dtype]])
 
@@ -182,13 +180,11 @@ def rfft(x: Float, fft_length: Length = None) -> Tensor:
     return getitem(whole, (..., slice(0, length // 2 + 1)))
 
 
-def _irfft_spec(x: TensorSpec, fft_length: int | None = None) -> TensorSpec:
+def _irfft_spec(x: RankedSpec, fft_length: int | None = None) -> TensorSpec:
     _require_axes(x, 1)
     if not x.dtype.is_complex:
         raise TypeError(f"it transforms complex numbers, not {x.dtype}: use complex(x, 0).")
     dtype = ALL[PARTS[x.dtype]]
-    if x.shape is None:
-        return TensorSpec(None, dtype)
     known = x.shape[-1]
     if fft_length is None and known == 1:
         raise ValueError("one frequency alone does not tell how many numbers there were; say fft_length.")

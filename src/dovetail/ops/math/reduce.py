@@ -15,7 +15,7 @@ from dovetail.core.dtypes import ALL
 from dovetail.core.infer import normalize_axes, normalize_axis, reduced_shape, size_of
 from dovetail.core.kinds import Anything, Bool, Float, Inexact, Number, Real
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.bitwise import invert, logical_not
@@ -61,7 +61,7 @@ def _(op: Any, g: Any) -> Any:
 
 def restore_axes(g: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     """A reduced tensor with its reduced axes back, as size 1, so that it broadcasts against `x`."""
-    if keepdims or not x.shape:
+    if keepdims or x.shape == ():
         return g
     axes = normalize_axes(axis, len(x.shape))
     return reshape(g, [1 if i in axes else dim for i, dim in enumerate(dims_of(x))])
@@ -198,10 +198,9 @@ def _(op: Any, g: Any) -> Any:
     return chosen * (restore_axes(g, x, axis, keepdims) / sum(chosen, axis, keepdims=True))
 
 
-def _position_spec(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> TensorSpec:
-    if axis is not None and x.shape is not None:
-        axis = normalize_axis(axis, len(x.shape))
-    if (size_of(x.shape) if axis is None or x.shape is None else x.shape[axis]) == 0:
+def _position_spec(x: RankedSpec, axis: Any = None, keepdims: bool = False) -> TensorSpec:
+    axis = axis if axis is None else normalize_axis(axis, len(x.shape))
+    if (size_of(x.shape) if axis is None else x.shape[axis]) == 0:
         raise ValueError("there are no elements to choose from.")
     return TensorSpec(reduced_shape(x.shape, axis, keepdims), ALL["int64"])
 

@@ -9,7 +9,7 @@ from dovetail.core.domains import within
 from dovetail.core.infer import normalize_axes, reduced_shape
 from dovetail.core.kinds import Float, Inexact, MaybeFloat
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math.arithmetic import divide_no_nan, square
@@ -114,14 +114,14 @@ _SHARES = {  # the share of the upper neighbour, by the position and the positio
 
 
 def _quantile_spec(
-    x: TensorSpec, q: TensorSpec, axis: Any = None, method: str = "linear", keepdims: bool = False
+    x: RankedSpec, q: RankedSpec, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> TensorSpec:
-    if q.shape is None or len(q.shape) > 1:
+    if len(q.shape) > 1:
         raise ValueError("q must be a number or a vector of numbers.")
-    if x.shape is not None and 0 in [x.shape[i] for i in normalize_axes(axis, len(x.shape))]:
+    if 0 in [x.shape[i] for i in normalize_axes(axis, len(x.shape))]:
         raise ValueError("there are no elements along the axes.")
     shape = reduced_shape(x.shape, axis, keepdims)
-    return TensorSpec(None if shape is None else (*q.shape, *shape), x.dtype)
+    return TensorSpec((*q.shape, *shape), x.dtype)  # type: ignore[misc]
 
 
 @composite(

@@ -8,7 +8,7 @@ from typing import Any
 from dovetail.core import infer
 from dovetail.core.kinds import Float, MaybeReal
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.math.compare import greater_equal, where
@@ -21,10 +21,10 @@ HIDDEN = -0.7 * 3.4028234663852886e38  # a score that adds nothing to others, an
 
 
 def _attention_spec(
-    query: TensorSpec, key: TensorSpec, value: TensorSpec, mask: Any = None, *static: Any
+    query: RankedSpec, key: RankedSpec, value: RankedSpec, mask: Any = None, *static: Any
 ) -> TensorSpec:
     scores = infer.matmul(query, key, False, True)
-    if mask is not None and mask.shape is not None:
+    if mask is not None:
         infer.require_shape(scores, infer.broadcast(scores.shape, mask.shape))
     return infer.matmul(scores, value)
 

@@ -17,7 +17,7 @@ from dovetail.core import infer
 from dovetail.core.checked import checked
 from dovetail.core.kinds import Float, Ints
 from dovetail.core.op import Op, primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import seen, static_shape
 from dovetail.core.windows import (
@@ -38,19 +38,19 @@ RANKS = (1, 2, 3)
 # -- type rules -------------------------------------------------------------------------------------------------------
 
 
-def _require_rank(what: str, x: TensorSpec, rank: int) -> None:
-    if x.shape is not None and len(x.shape) != rank + 2:
+def _require_rank(what: str, x: RankedSpec, rank: int) -> None:
+    if len(x.shape) != rank + 2:
         raise ValueError(f"the {what} must have rank {rank + 2} for {rank} spatial axes, but its shape is {x.shape}.")
 
 
 def conv_spec(
-    x: TensorSpec, kernel: TensorSpec, strides: Any, padding: Any, dilations: Any, data_format: str
+    x: RankedSpec, kernel: RankedSpec, strides: Any, padding: Any, dilations: Any, data_format: str
 ) -> TensorSpec:
     rank = len(strides)
     _require_rank("input", x, rank)
     _require_rank("kernel", kernel, rank)
-    batch, sizes, channels = split_shape(x.shape or (None,) * (rank + 2), data_format)
-    *size, per_group, filters = kernel.shape or (None,) * (rank + 2)
+    batch, sizes, channels = split_shape(x.shape, data_format)
+    *size, per_group, filters = kernel.shape
     if channels is not None and per_group is not None:
         if per_group == 0 or channels % per_group:
             raise ValueError(f"the input has {channels} channels, not a multiple of the kernel's {per_group}.")
@@ -62,14 +62,14 @@ def conv_spec(
     )
 
 
-def _backprop_input_spec(input_sizes: Any, kernel: TensorSpec, g: TensorSpec, *window: Any) -> TensorSpec:
-    x = TensorSpec(tuple(input_sizes), g.dtype)
+def _backprop_input_spec(input_sizes: Any, kernel: RankedSpec, g: RankedSpec, *window: Any) -> TensorSpec:
+    x = RankedSpec(tuple(input_sizes), g.dtype)
     infer.require_shape(g, conv_spec(x, kernel, *window).shape)
     return x
 
 
-def _backprop_filter_spec(x: TensorSpec, filter_sizes: Any, g: TensorSpec, *window: Any) -> TensorSpec:
-    kernel = TensorSpec(tuple(filter_sizes), g.dtype)
+def _backprop_filter_spec(x: RankedSpec, filter_sizes: Any, g: RankedSpec, *window: Any) -> TensorSpec:
+    kernel = RankedSpec(tuple(filter_sizes), g.dtype)
     infer.require_shape(g, conv_spec(x, kernel, *window).shape)
     return kernel
 

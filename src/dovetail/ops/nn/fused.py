@@ -12,7 +12,7 @@ from dovetail.core import infer
 from dovetail.core.infer import elementwise
 from dovetail.core.kinds import Float, MaybeFloat
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.windows import DataFormat, Padding, PerAxis
 from dovetail.ops.linalg.linalg import matmul
@@ -24,7 +24,7 @@ from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.shape import reshape
 
 
-def _matmul_add_spec(bias: TensorSpec, x: TensorSpec, y: TensorSpec, *transposed: bool) -> TensorSpec:
+def _matmul_add_spec(bias: RankedSpec, x: RankedSpec, y: RankedSpec, *transposed: bool) -> TensorSpec:
     product = infer.matmul(x, y, *transposed)
     return TensorSpec(infer.broadcast(bias.shape, product.shape), product.dtype)
 
@@ -73,7 +73,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _fused_conv_spec(x: TensorSpec, kernel: TensorSpec, bias: Any, addend: Any, *options: Any) -> TensorSpec:
+def _fused_conv_spec(x: RankedSpec, kernel: RankedSpec, bias: Any, addend: Any, *options: Any) -> TensorSpec:
     *window, _ = options
     return conv_spec(x, kernel, *window)
 

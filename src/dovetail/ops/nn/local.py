@@ -10,7 +10,7 @@ from dovetail.core import infer
 from dovetail.core.checked import checked
 from dovetail.core.kinds import Number
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.core.windows import DataFormat, PerAxis, data_format_of, join_shape, output_sizes, per_axis, split_shape
@@ -27,22 +27,20 @@ def _reach(size: Any, strides: Any, counts: Any) -> list[int]:
 
 
 def _local_spec(
-    x: TensorSpec, kernel: TensorSpec, size: Any, strides: Any, counts: Any, data_format: str
+    x: RankedSpec, kernel: RankedSpec, size: Any, strides: Any, counts: Any, data_format: str
 ) -> TensorSpec:
     rank = len(size)
-    if x.shape is not None and len(x.shape) != rank + 2:
+    if len(x.shape) != rank + 2:
         raise ValueError(f"the input must have rank {rank + 2} for {rank} spatial axes, but its shape is {x.shape}.")
-    batch, sizes, channels = split_shape(x.shape or (None,) * (rank + 2), data_format)
+    batch, sizes, channels = split_shape(x.shape, data_format)
     most = output_sizes(sizes, size, strides, (1,) * rank, "valid")
     if any(None not in (n, limit) and not 1 <= n <= limit for n, limit in zip(counts, most, strict=True)):
         raise ValueError(f"there are {tuple(most)} windows of the size {size} in {tuple(sizes)}, not {counts}.")
     features = None if channels is None else channels * math.prod(size)
     wanted = (math.prod(counts), features)
-    found = (kernel.shape or (None,) * 3)[:2]
-    if (kernel.shape is not None and len(kernel.shape) != 3) or not infer.fits(found, wanted):
+    if len(kernel.shape) != 3 or not infer.fits(kernel.shape[:2], wanted):
         raise ValueError(f"the kernel must have the shape ({wanted[0]}, {wanted[1]}, filters), not {kernel.shape}.")
-    filters = kernel.shape[2] if kernel.shape else None
-    return TensorSpec(join_shape(batch, counts, filters, data_format), x.dtype)
+    return TensorSpec(join_shape(batch, counts, kernel.shape[2], data_format), x.dtype)
 
 
 @composite(

@@ -16,7 +16,7 @@ from dovetail.core.engine import native_to_dtype
 from dovetail.core.infer import elementwise, normalize_axis, require_shape
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math.arithmetic import absolute, squared_difference
@@ -62,14 +62,12 @@ def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = float) -> A
 # -- cross-entropy from scores ----------------------------------------------------------------------------------------
 
 
-def _without(spec: TensorSpec, axis: int) -> TensorSpec:
-    if spec.shape is None:
-        return spec
+def _without(spec: RankedSpec, axis: int) -> TensorSpec:
     axis = normalize_axis(axis, len(spec.shape))
     return TensorSpec(spec.shape[:axis] + spec.shape[axis + 1 :], spec.dtype)
 
 
-def _cross_entropy_spec(labels: TensorSpec, logits: TensorSpec, axis: int = -1) -> TensorSpec:
+def _cross_entropy_spec(labels: RankedSpec, logits: RankedSpec, axis: int = -1) -> TensorSpec:
     require_shape(labels, logits.shape)
     return _without(logits, axis)
 
@@ -106,7 +104,7 @@ def _(op: Any, g: Any) -> Any:
     return -(g * log_softmax(logits, axis)), g * (softmax(logits, axis) * sum(labels, axis, keepdims=True) - labels)
 
 
-def _sparse_spec(labels: TensorSpec, logits: TensorSpec, axis: int = -1) -> TensorSpec:
+def _sparse_spec(labels: RankedSpec, logits: RankedSpec, axis: int = -1) -> TensorSpec:
     result = _without(logits, axis)
     require_shape(labels, result.shape)
     return result

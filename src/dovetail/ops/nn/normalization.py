@@ -10,7 +10,7 @@ from dovetail.core.domains import NotNegative
 from dovetail.core.infer import elementwise, normalize_axes, normalize_axis, reduced_shape, require_shape
 from dovetail.core.kinds import Float, MaybeFloat, Number
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
@@ -36,11 +36,9 @@ def _along(v: Any, x: Any, axes: Sequence[int]) -> Any:
 # -- bias -------------------------------------------------------------------------------------------------------------
 
 
-def _bias_spec(x: TensorSpec, bias: TensorSpec, data_format: str) -> TensorSpec:
-    if bias.shape is not None and len(bias.shape) != 1:
+def _bias_spec(x: RankedSpec, bias: RankedSpec, data_format: str) -> TensorSpec:
+    if len(bias.shape) != 1:
         raise ValueError(f"the bias must have rank 1, a number for each channel, but its shape is {bias.shape}.")
-    if x.shape is None or bias.shape is None:
-        return x
     if len(x.shape) < 2:
         raise ValueError(f"x must have rank 2 or more, but its shape is {x.shape}.")
     channels = x.shape[-1 if data_format == "channels_last" else 1]
@@ -133,10 +131,8 @@ def _(op: Any, g_mean: Any, g_variance: Any) -> Any:
 # -- batch ------------------------------------------------------------------------------------------------------------
 
 
-def _batch_norm_spec(x: TensorSpec, mean: TensorSpec, variance: TensorSpec, *rest: Any) -> TensorSpec:
+def _batch_norm_spec(x: RankedSpec, mean: RankedSpec, variance: RankedSpec, *rest: Any) -> TensorSpec:
     offset, scale, axis, _ = rest
-    if x.shape is None:
-        return x
     channels = x.shape[normalize_axis(axis, len(x.shape))]
     for v in (mean, variance, offset, scale):
         if v is not None:
@@ -213,9 +209,7 @@ def batch_normalization(
 # -- layer, group -----------------------------------------------------------------------------------------------------
 
 
-def _layer_norm_spec(x: TensorSpec, gamma: Any, beta: Any, axis: Any = -1, epsilon: float = 1e-3) -> TensorSpec:
-    if x.shape is None:
-        return x
+def _layer_norm_spec(x: RankedSpec, gamma: Any, beta: Any, axis: Any = -1, epsilon: float = 1e-3) -> TensorSpec:
     wanted = tuple(x.shape[a] for a in normalize_axes(axis, len(x.shape)))
     for v in (gamma, beta):
         if v is not None:
@@ -272,9 +266,9 @@ def _(op: Any, g: Any) -> Any:
     return [dx] + [dgamma] * (gamma is not None) + [sum(g, _other_axes(x, axes))] * (beta is not None)
 
 
-def _layer_norm_grad_spec(g: Any, x: TensorSpec, gamma: Any, axis: Any, epsilon: float) -> list[TensorSpec]:
+def _layer_norm_grad_spec(g: Any, x: RankedSpec, gamma: Any, axis: Any, epsilon: float) -> list[TensorSpec]:
     _layer_norm_spec(x, gamma, None, axis)
-    shape = None if x.shape is None else tuple(x.shape[a] for a in normalize_axes(axis, len(x.shape)))
+    shape = tuple(x.shape[a] for a in normalize_axes(axis, len(x.shape)))
     return [elementwise(g, x), TensorSpec(shape, x.dtype)]
 
 

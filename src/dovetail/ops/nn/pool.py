@@ -15,7 +15,7 @@ from dovetail.core.checked import checked
 from dovetail.core.config import DATA_FORMATS
 from dovetail.core.kinds import Float, Inexact, Ints, Number
 from dovetail.core.op import Op, composite, primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.core.windows import (
@@ -40,18 +40,18 @@ from dovetail.ops.shapes.shape import broadcast_to, dims_of, expand_dims, reshap
 
 
 def _windows_spec(
-    x: TensorSpec, size: Any, strides: Any, dilations: Any, padding: Any, fill: float = 0.0
+    x: RankedSpec, size: Any, strides: Any, dilations: Any, padding: Any, fill: float = 0.0
 ) -> TensorSpec:
-    if x.shape is not None and len(x.shape) != len(size) + 2:
+    if len(x.shape) != len(size) + 2:
         raise ValueError(
             f"x must have rank {len(size) + 2} for windows of {len(size)} axes, but its shape is {x.shape}."
         )
-    batch, *sizes, channels = x.shape or (None,) * (len(size) + 2)
+    batch, *sizes, channels = x.shape
     return TensorSpec((batch, *output_sizes(sizes, size, strides, dilations, padding), *size, channels), x.dtype)
 
 
-def _overlap_add_spec(patches: TensorSpec, input_sizes: Any, *window: Any) -> TensorSpec:
-    x = TensorSpec(tuple(input_sizes), patches.dtype)
+def _overlap_add_spec(patches: RankedSpec, input_sizes: Any, *window: Any) -> TensorSpec:
+    x = RankedSpec(tuple(input_sizes), patches.dtype)
     infer.require_shape(patches, _windows_spec(x, *window).shape)
     return x
 
@@ -134,21 +134,21 @@ def _(op: Any, h: Any) -> Any:
 # -- the pools of each rank -------------------------------------------------------------------------------------------
 
 
-def _pool_spec(x: TensorSpec, size: Any, strides: Any, padding: str, data_format: str) -> TensorSpec:
+def _pool_spec(x: RankedSpec, size: Any, strides: Any, padding: str, data_format: str) -> TensorSpec:
     rank = len(size)
-    if x.shape is not None and len(x.shape) != rank + 2:
+    if len(x.shape) != rank + 2:
         raise ValueError(f"x must have rank {rank + 2} to be pooled over {rank} axes, but its shape is {x.shape}.")
-    batch, sizes, channels = split_shape(x.shape or (None,) * (rank + 2), data_format)
+    batch, sizes, channels = split_shape(x.shape, data_format)
     sizes = output_sizes(sizes, size, strides, (1,) * rank, padding)
     return TensorSpec(join_shape(batch, sizes, channels, data_format), x.dtype)
 
 
-def _pool_grad_spec(x: TensorSpec, g: TensorSpec, *pool: Any) -> TensorSpec:
+def _pool_grad_spec(x: RankedSpec, g: RankedSpec, *pool: Any) -> TensorSpec:
     infer.require_shape(g, _pool_spec(x, *pool).shape)
     return x
 
 
-def _pool_grad_grad_spec(x: TensorSpec, h: TensorSpec, *pool: Any) -> TensorSpec:
+def _pool_grad_grad_spec(x: RankedSpec, h: RankedSpec, *pool: Any) -> TensorSpec:
     infer.require_shape(h, x.shape)
     return _pool_spec(x, *pool)
 

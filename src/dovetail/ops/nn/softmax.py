@@ -27,8 +27,7 @@ def _along_axis(*args: Any) -> TensorSpec:
     """Like the tensors, which must have the axis or the axes."""
     *tensors, axis = args
     spec = elementwise(*tensors)
-    if spec.shape is not None:
-        normalize_axes(axis, len(spec.shape))
+    normalize_axes(axis, len(spec.shape))  # type: ignore[arg-type]
     return spec
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from dovetail.core.checked import checked
 from dovetail.core.domains import Count
 from dovetail.core.dtypes import ALL
-from dovetail.core.infer import size_of
+from dovetail.core.infer import fits, size_of
 from dovetail.core.kinds import Integer, Ints, MaybeEach
 from dovetail.core.op import primitive
 from dovetail.core.spec import TensorSpec
@@ -31,7 +31,7 @@ KEY = ints(2, low=-(2**31), high=2**31)
 def bits_spec(key: TensorSpec, shape: Any, counter: TensorSpec | None = None) -> TensorSpec:
     """int32 of the shape, after a look at the key."""
     for words in (key, counter):
-        if words is not None and (words.dtype != "int32" or words.shape != (2,)):
+        if words is not None and (words.dtype != "int32" or not fits(words.shape, (2,))):
             raise ValueError(f"a key is made by random.key: two int32 words, not {words!r}.")
     size = size_of(shape)
     if size is not None and (size > 2**33 or min(shape, default=0) < 0):

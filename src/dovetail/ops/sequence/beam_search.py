@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dovetail.core.dtypes import ALL
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.control.flow import scan, while_loop
 from dovetail.ops.linalg.products import matmul
@@ -77,7 +77,7 @@ def _elements(x: Any, places: Any) -> Any:
 
 
 def _beam_spec(
-    inputs: TensorSpec, lengths: TensorSpec, beam_width: int, top_paths: int, merge_repeated: bool, mask_index: int
+    inputs: RankedSpec, lengths: RankedSpec, beam_width: int, top_paths: int, merge_repeated: bool, mask_index: int
 ) -> list[TensorSpec]:
     check_scores(inputs, lengths, mask_index=mask_index)
     if not 1 <= top_paths <= beam_width:
@@ -85,7 +85,7 @@ def _beam_spec(
             f"top_paths must be between 1 and beam_width, but they are {top_paths} and {beam_width}; more beams are "
             "needed for more paths."
         )
-    batch, times, _ = inputs.shape or (None,) * 3
+    batch, times, _ = inputs.shape
     return [TensorSpec((top_paths, batch, times), ALL["int32"]), TensorSpec((batch, top_paths), inputs.dtype)]
 
 

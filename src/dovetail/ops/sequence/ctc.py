@@ -14,7 +14,7 @@ from dovetail.core.dtypes import ALL
 from dovetail.core.infer import fits, require_shape
 from dovetail.core.kinds import Float, Integer
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.control.flow import scan
 from dovetail.ops.math.bitwise import logical_and, logical_not
@@ -38,10 +38,10 @@ def wide(x: Any) -> Any:
     return cast(x, "float32") if x.dtype in ("float16", "bfloat16") else x
 
 
-def check_scores(scores: TensorSpec, *lengths: TensorSpec, mask_index: int) -> None:
-    if scores.rank not in (3, None):
+def check_scores(scores: RankedSpec, *lengths: RankedSpec, mask_index: int) -> None:
+    if scores.rank != 3:
         raise ValueError(f"the scores must be (batch, time, classes), but their shape is {scores.shape}.")
-    batch, _, classes = scores.shape or (None,) * 3
+    batch, _, classes = scores.shape
     for length in lengths:
         require_shape(length, (batch,))
     if classes is not None and not -classes <= mask_index < classes:
@@ -52,10 +52,10 @@ def check_scores(scores: TensorSpec, *lengths: TensorSpec, mask_index: int) -> N
 
 
 def _loss_spec(
-    target: TensorSpec, output: TensorSpec, target_length: Any, output_length: Any, mask_index: int = 0
+    target: RankedSpec, output: RankedSpec, target_length: Any, output_length: Any, mask_index: int = 0
 ) -> TensorSpec:
     check_scores(output, target_length, output_length, mask_index=mask_index)
-    batch = None if output.shape is None else output.shape[0]
+    batch = output.shape[0]
     if not fits(target.shape, (batch, None)):
         raise ValueError(f"the target must be (batch, labels), but its shape is {target.shape} for a batch of {batch}.")
     return TensorSpec((batch,), output.dtype)
@@ -150,9 +150,9 @@ def _shifted(alpha: Any) -> Any:
 # -- the best path ----------------------------------------------------------------------------------------------------
 
 
-def _greedy_spec(inputs: TensorSpec, lengths: TensorSpec, merge_repeated: bool, mask_index: int) -> list[TensorSpec]:
+def _greedy_spec(inputs: RankedSpec, lengths: RankedSpec, merge_repeated: bool, mask_index: int) -> list[TensorSpec]:
     check_scores(inputs, lengths, mask_index=mask_index)
-    batch, times, _ = inputs.shape or (None,) * 3
+    batch, times, _ = inputs.shape
     return [TensorSpec((batch, times), ALL["int32"]), TensorSpec((batch, 1), inputs.dtype)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.infer import require_shape
+from dovetail.core.infer import any_rank, require_shape
 from dovetail.core.kinds import Float, MaybeFloat
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
@@ -22,6 +22,7 @@ from dovetail.ops.shapes.join import concatenate, split, stack
 _ARGUMENTS = (array(2, 3, 4), array(2, 2), array(4, 6), array(2, 6))
 
 
+@any_rank
 def _gru_spec(
     x: TensorSpec, h: TensorSpec, kernel: TensorSpec, recurrent: TensorSpec, bias: Any = None
 ) -> list[TensorSpec]:
@@ -100,8 +101,11 @@ def _(op: Any, g: Any, g_h: Any) -> Any:
     return found[: len(op.inputs)]
 
 
+@any_rank
 def _gru_grad_spec(g: Any, g_h: Any, y: Any, *arguments: Any) -> list[TensorSpec]:
-    _gru_spec(*arguments)
+    outputs = _gru_spec(*arguments)
+    for spec, output in zip((g, g_h, y), (*outputs, outputs[0]), strict=True):
+        require_shape(spec, output.shape)
     *specs, recurrent, _ = arguments
     return [*specs, recurrent, TensorSpec((2, recurrent.shape[1] if recurrent.shape else None), recurrent.dtype)]
 

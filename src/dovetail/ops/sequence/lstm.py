@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.infer import require_shape
+from dovetail.core.infer import any_rank, require_shape
 from dovetail.core.kinds import Float, MaybeFloat
 from dovetail.core.op import composite
 from dovetail.core.spec import TensorSpec
@@ -22,6 +22,7 @@ from dovetail.ops.shapes.join import concatenate, split
 _ARGUMENTS = (array(2, 3, 4), array(2, 2), array(2, 2), array(4, 8), array(2, 8))
 
 
+@any_rank
 def _lstm_spec(
     x: TensorSpec, h: TensorSpec, c: TensorSpec, kernel: TensorSpec, recurrent: TensorSpec, bias: Any = None
 ) -> list[TensorSpec]:
@@ -94,8 +95,11 @@ def _(op: Any, g: Any, g_h: Any, g_c: Any) -> Any:
     return found[: len(op.inputs)]
 
 
+@any_rank
 def _lstm_grad_spec(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> list[TensorSpec]:
-    _lstm_spec(*arguments)
+    outputs = _lstm_spec(*arguments)
+    for spec, output in zip((g, g_h, g_c, y), (*outputs, outputs[0]), strict=True):
+        require_shape(spec, output.shape)
     *specs, recurrent, _ = arguments
     return [*specs, recurrent, TensorSpec(recurrent.shape and recurrent.shape[1:], recurrent.dtype)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.core.infer import require_shape
+from dovetail.core.infer import ranked, require_shape
 from dovetail.core.spec import TensorSpec
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.shapes.join import concatenate
@@ -19,9 +19,10 @@ def recurrent_dims(
     Raises:
         ValueError: shapes do not fit together.
     """
-    if x.rank not in (3, None):
+    x = ranked(x, 3)
+    if x.rank != 3:
         raise ValueError(f"the sequences must be (batch, steps, features), but their shape is {x.shape}.")
-    batch, steps, features = x.shape or (None,) * 3
+    batch, steps, features = x.shape
     require_shape(h, (batch, None))
     units = next((s.shape[axis] for s, axis in ((h, 1), (recurrent, 0)) if s.shape and s.shape[axis] is not None), None)
     wide = None if units is None else gates * units

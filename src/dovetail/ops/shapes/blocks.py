@@ -9,7 +9,7 @@ from dovetail.core import infer
 from dovetail.core.checked import checked
 from dovetail.core.kinds import Anything, Index, Ints
 from dovetail.core.op import primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.samples import array, ints, sample
 from dovetail.ops.shapes.create import full, zeros_like
@@ -17,18 +17,15 @@ from dovetail.ops.shapes.join import stack
 from dovetail.ops.shapes.shape import dims_of, shape_of, shaped
 
 
-def _check_block(x: TensorSpec, start: TensorSpec, size: Any) -> None:
-    if x.shape is None:
-        return
-    if start.shape is not None:
-        infer.require_shape(start, (len(x.shape),))
+def _check_block(x: RankedSpec, start: RankedSpec, size: Any) -> None:
+    infer.require_shape(start, (len(x.shape),))
     if len(size) != len(x.shape):
         raise ValueError(f"the size must have one number for each of the {len(x.shape)} axes, but it is {tuple(size)}.")
     if any(None not in (n, dim) and not 0 <= n <= dim for n, dim in zip(size, x.shape, strict=True)):
         raise ValueError(f"a block of the size {tuple(size)} does not fit into the shape {x.shape}.")
 
 
-def _slice_spec(x: TensorSpec, start: TensorSpec, size: Any) -> TensorSpec:
+def _slice_spec(x: RankedSpec, start: RankedSpec, size: Any) -> TensorSpec:
     _check_block(x, start, size)
     return TensorSpec(tuple(size), x.dtype)
 
@@ -72,9 +69,8 @@ def slice(x: Any, start_indices: Any, shape: Sequence[Any]) -> Any:
     return _slice(x, _position(start_indices), shape)
 
 
-def _slice_update_spec(x: TensorSpec, start: TensorSpec, updates: TensorSpec) -> TensorSpec:
-    if updates.shape is not None:
-        _check_block(x, start, updates.shape)
+def _slice_update_spec(x: RankedSpec, start: RankedSpec, updates: RankedSpec) -> TensorSpec:
+    _check_block(x, start, updates.shape)
     return x
 
 

@@ -16,7 +16,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Ints
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Scalar, Sizes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
@@ -42,11 +42,9 @@ def _tile_parts(shape: Sequence[Any], repeats: Any) -> tuple[list[Any], list[Any
     return [1] * (rank - len(shape)) + list(shape), [1] * (rank - len(repeats)) + repeats
 
 
-def _tile_spec(x: TensorSpec, repeats: Any) -> TensorSpec:
+def _tile_spec(x: RankedSpec, repeats: Any) -> TensorSpec:
     if any(r is not None and r < 0 for r in repeats):
         raise ValueError(f"the repeats must be 0 or more, but they are {repeats}.")
-    if x.shape is None:
-        return x
     pairs = zip(*_tile_parts(x.shape, repeats), strict=True)
     return TensorSpec(tuple(None if None in pair else pair[0] * pair[1] for pair in pairs), x.dtype)
 
@@ -127,13 +125,11 @@ def repeat(x: Any, repeats: Annotated[Sizes, at_least(0)], axis: int | None = No
 # -- borders ----------------------------------------------------------------------------------------------------------
 
 
-def _pad_spec(x: TensorSpec, low: Any, high: Any, value: Any = 0) -> TensorSpec:
+def _pad_spec(x: RankedSpec, low: Any, high: Any, value: Any = 0) -> TensorSpec:
     if any(n is not None and n < 0 for n in (*low, *high)):
         raise ValueError(
             f"a border must be 0 or more wide, but they are {low} before and {high} after; slice to cut off."
         )
-    if x.shape is None:
-        return TensorSpec((None,) * len(low), x.dtype)
     if not len(low) == len(high) == len(x.shape):
         raise ValueError(f"there must be a border for each of the {len(x.shape)} axes, but they are {low} and {high}.")
     parts = zip(low, x.shape, high, strict=True)
@@ -163,10 +159,10 @@ def _(op: Any, g: Any) -> Any:
 _SKIPPED = {"reflect": 1, "symmetric": 0}  # how many elements at the edge are not mirrored
 
 
-def _mirror_pad_spec(x: TensorSpec, paddings: Any, mode: str) -> TensorSpec:
+def _mirror_pad_spec(x: RankedSpec, paddings: Any, mode: str) -> TensorSpec:
     low, high = zip(*paddings, strict=True) if paddings else ((), ())
     spec = _pad_spec(x, low, high)
-    for axis, (dim, pair) in enumerate(zip(x.shape or (), paddings, strict=False)):
+    for axis, (dim, pair) in enumerate(zip(x.shape, paddings, strict=True)):
         if dim is not None and any(pair) and max(pair) > dim - _SKIPPED[mode]:
             raise ValueError(f"axis {axis} has {dim} elements, too few to mirror {max(pair)} of them in mode {mode!r}.")
     return spec

@@ -65,6 +65,7 @@ def _(op: Any, *gs: Any) -> Any:
     return gs
 
 
+@infer.any_rank
 def _of_any(x: TensorSpec, shape: Any, any_rank: bool) -> TensorSpec:
     if any_rank:
         return TensorSpec(None, x.dtype)

@@ -14,7 +14,7 @@ from dovetail.core.checked import checked
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Index, Number, Real
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, static_shape
 from dovetail.ops.math import compare
@@ -27,9 +27,7 @@ from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, expand_dims, 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _gather_spec(x: TensorSpec, indices: TensorSpec, axis: int = 0) -> TensorSpec:
-    if x.shape is None or indices.shape is None:
-        return TensorSpec(None, x.dtype)
+def _gather_spec(x: RankedSpec, indices: RankedSpec, axis: int = 0) -> TensorSpec:
     axis = normalize_axis(axis, len(x.shape))
     return TensorSpec((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
 
@@ -122,23 +120,23 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     return _gather(reshape(x, (-1,)), indices) if axis is None else _gather(x, indices, axis)
 
 
-def _indexed_rank(x: TensorSpec, indices: TensorSpec) -> int | None:
+def _indexed_rank(x: RankedSpec, indices: RankedSpec) -> int | None:
     """How many axes of `x` the last axis of `indices` speaks of; None if unknown."""
-    if indices.shape is not None and not indices.shape:
+    if not indices.shape:
         raise ValueError("indices must have a last axis, with a position for each axis that is indexed.")
-    depth = None if indices.shape is None else indices.shape[-1]
-    if depth is not None and x.shape is not None and not 1 <= depth <= len(x.shape):
+    depth = indices.shape[-1]
+    if depth is not None and not 1 <= depth <= len(x.shape):
         raise ValueError(
             f"the last axis of indices must be of size 1 to {len(x.shape)}, the rank, but is of size {depth}."
         )
     return depth
 
 
-def _gather_nd_spec(x: TensorSpec, indices: TensorSpec) -> TensorSpec:
+def _gather_nd_spec(x: RankedSpec, indices: RankedSpec) -> TensorSpec:
     depth = _indexed_rank(x, indices)
-    if depth is None or x.shape is None:
+    if depth is None:
         return TensorSpec(None, x.dtype)
-    return TensorSpec((*indices.shape[:-1], *x.shape[depth:]), x.dtype)  # type: ignore[index]
+    return TensorSpec((*indices.shape[:-1], *x.shape[depth:]), x.dtype)
 
 
 @primitive(
@@ -173,9 +171,7 @@ def _(op: Any, g: Any) -> Any:
     return tensor_scatter_add(zeros_like(x, g.dtype), indices, g), None
 
 
-def _along_axis_spec(x: TensorSpec, indices: TensorSpec, axis: int) -> TensorSpec:
-    if x.shape is None or indices.shape is None:
-        return TensorSpec(None, x.dtype)
+def _along_axis_spec(x: RankedSpec, indices: RankedSpec, axis: int) -> TensorSpec:
     if len(x.shape) != len(indices.shape):
         raise ValueError(
             f"the tensor and the indices must have the same rank, not {len(x.shape)} and {len(indices.shape)}."
@@ -259,7 +255,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _scatter_spec(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+def _scatter_spec(x: RankedSpec, indices: RankedSpec, updates: RankedSpec) -> TensorSpec:
     if _indexed_rank(x, indices) is not None:
         infer.require_shape(updates, _gather_nd_spec(x, indices).shape)
     return x

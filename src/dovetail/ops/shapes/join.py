@@ -11,7 +11,7 @@ from dovetail.core.errors import op_error
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Anythings, Ints
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import Shape, TensorSpec
+from dovetail.core.spec import RankedSpec, Shape, TensorSpec
 from dovetail.core.static_types import Sizes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
@@ -135,9 +135,7 @@ def _(op: Any, g: Any) -> Any:
     return unstack(g, len(op.inputs), op.attr("axis"))
 
 
-def _unstack_spec(x: TensorSpec, num: int, axis: int) -> list[TensorSpec]:
-    if x.shape is None:
-        return [TensorSpec(None, x.dtype)] * num
+def _unstack_spec(x: RankedSpec, num: int, axis: int) -> list[TensorSpec]:
     axis = normalize_axis(axis, len(x.shape))
     if x.shape[axis] not in (None, num):
         raise ValueError(f"axis {axis} has the size {x.shape[axis]}, so there are not {num} slices.")
@@ -184,11 +182,9 @@ def _known_dim(x: Any, axis: int, op_name: str, argument: str) -> int:
     return dim
 
 
-def _split_spec(x: TensorSpec, sizes: Any, axis: int) -> list[TensorSpec]:
+def _split_spec(x: RankedSpec, sizes: Any, axis: int) -> list[TensorSpec]:
     if any(size is not None and size < 0 for size in sizes):
         raise ValueError(f"the sizes must be 0 or more, but they are {sizes}.")
-    if x.shape is None:
-        return [TensorSpec(None, x.dtype)] * len(sizes)
     axis = normalize_axis(axis, len(x.shape))
     if None not in (x.shape[axis], *sizes) and sum(sizes) != x.shape[axis]:
         raise ValueError(f"the sizes {sizes} do not add up to {x.shape[axis]}, the size of axis {axis}.")

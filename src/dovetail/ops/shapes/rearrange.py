@@ -9,7 +9,7 @@ from dovetail.core.checked import checked
 from dovetail.core.infer import normalize_axes, normalize_axis
 from dovetail.core.kinds import Anything
 from dovetail.core.op import composite
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes, Sizes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
@@ -61,9 +61,8 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     return reorder(x, order)
 
 
-def _flip_spec(x: TensorSpec, axis: Any = None) -> TensorSpec:
-    if x.shape is not None:
-        normalize_axes(axis, len(x.shape))
+def _flip_spec(x: RankedSpec, axis: Any = None) -> TensorSpec:
+    normalize_axes(axis, len(x.shape))
     return x
 
 
@@ -102,9 +101,9 @@ def _pairs(shift: Any, axis: Any) -> list[tuple[int, int]]:
     return list(zip(shifts * (count // len(shifts)), axes * (count // len(axes)), strict=True))
 
 
-def _roll_spec(x: TensorSpec, shift: Any, axis: Any = None) -> TensorSpec:
+def _roll_spec(x: RankedSpec, shift: Any, axis: Any = None) -> TensorSpec:
     for _, i in _pairs(shift, axis):
-        if i is not None and x.shape is not None:
+        if i is not None:
             normalize_axis(i, len(x.shape))
     return x
 

@@ -12,8 +12,9 @@ from dovetail.core.engine_registry import get_engine
 from dovetail.core.infer import normalize_axes
 from dovetail.core.kinds import Anything, Each, Ints
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.static_types import Axes, DTypeLike
+from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor, require_numbers, static_shape, unwrapped
 from dovetail.ops.samples import array, sample
@@ -45,9 +46,9 @@ def _(op: Any, g: Any) -> Any:
     return cast(g, op.inputs[0].dtype)
 
 
-def _bitcast_spec(x: TensorSpec, dtype: DType) -> TensorSpec:
+def _bitcast_spec(x: RankedSpec, dtype: DType) -> TensorSpec:
     old, new = x.dtype.itemsize, dtype.itemsize
-    if old == new or x.shape is None:
+    if old == new:
         return TensorSpec(x.shape, dtype)
     if new < old:
         return TensorSpec((*x.shape, old // new), dtype)
@@ -156,17 +157,12 @@ def sum_like(g: Any, like: Any) -> Any:
 
 
 def _broadcast_to_spec(x: TensorSpec, shape: Any) -> TensorSpec:
-    if shape is None:
-        return TensorSpec(None, x.dtype)
     if any(dim is not None and dim < 0 for dim in shape):
         raise ValueError(f"the dimensions of a shape must be 0 or more, but it is {shape}.")
     result = infer.broadcast(x.shape, shape)
     if result is not None and not infer.fits(result, tuple(shape)):
         raise ValueError(f"the shape {x.shape} does not broadcast to {shape}.")
     return TensorSpec(tuple(shape), x.dtype)
-
-
-_broadcast_to_spec.unknown_rank = True  # type: ignore[attr-defined]
 
 
 @primitive("BroadcastTo", infer=_broadcast_to_spec, samples=[sample(array(2, 1), (3, 2, 4))])
@@ -187,9 +183,7 @@ def _(op: Any, g: Any) -> Any:
     return sum_like(g, op.inputs[0])
 
 
-def _transpose_spec(x: TensorSpec, axes: Any) -> TensorSpec:
-    if x.shape is None:
-        return x
+def _transpose_spec(x: RankedSpec, axes: Any) -> TensorSpec:
     if axes is None:
         return TensorSpec(x.shape[::-1], x.dtype)
     if len(axes) != len(x.shape) or len(normalize_axes(axes, len(x.shape))) != len(axes):
@@ -231,7 +225,7 @@ def _expanded(shape: Any, axis: Any) -> tuple[int | None, ...]:
 
 
 def _expand_dims_spec(x: TensorSpec, axis: Any) -> TensorSpec:
-    return TensorSpec(None if x.shape is None else _expanded(x.shape, axis), x.dtype)
+    return TensorSpec(_expanded(x.shape, axis), x.dtype)
 
 
 @composite(
@@ -270,8 +264,8 @@ def _squeezed_axes(shape: Any, axis: Any) -> tuple[int, ...]:
     return axes
 
 
-def _squeeze_spec(x: TensorSpec, axis: Any) -> TensorSpec:
-    if x.shape is None or (axis is None and None in x.shape):
+def _squeeze_spec(x: RankedSpec, axis: Any) -> TensorSpec:
+    if axis is None and None in x.shape:
         return TensorSpec(None, x.dtype)
     axes = _squeezed_axes(x.shape, axis)
     return TensorSpec(tuple(dim for i, dim in enumerate(x.shape) if i not in axes), x.dtype)
@@ -342,13 +336,29 @@ def size(x: Any) -> Any:
         2
     """
     count: Any = 1
-    for dim in dims_of(shaped(x)):
+    x = shaped(x)
+    if static_shape(x) is None:
+        return OPS["Prod"](shape(x))
+    for dim in dims_of(x):
         count = dim * count
     return count
 
 
+def rank_of(x: Any) -> int:
+    """The number of axes.
+
+    Raises:
+        ValueError: it is not known.
+    """
+    known = static_shape(x)
+    if known is None:
+        raise ValueError(f"the rank of {x!r} is not known; give it with set_shape, or reshape the tensor.")
+    return len(known)
+
+
 def dims_of(x: Any) -> list[Any]:
     """The dimensions: ints where known, scalar tensors where not."""
+    rank_of(x)
     known = static_shape(x)
     if None not in known:
         return list(known)

@@ -7,7 +7,7 @@ from typing import Any
 from dovetail.core import infer
 from dovetail.core.kinds import Anything, Ints
 from dovetail.core.op import primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.samples import array, sample
 from dovetail.ops.shapes.shape import shape_of
@@ -23,14 +23,12 @@ def _sliced_dim(dim: int | None, begin: Any, end: Any, step: Any) -> int | None:
 
 
 def _strided_slice_spec(
-    x: TensorSpec, begin: Any, end: Any, strides: Any, begin_mask: int = 0, end_mask: int = 0, shrink_axis_mask: int = 0
+    x: RankedSpec, begin: Any, end: Any, strides: Any, begin_mask: int = 0, end_mask: int = 0, shrink_axis_mask: int = 0
 ) -> TensorSpec:
     if not len(begin) == len(end) == len(strides):
         raise ValueError(f"begin, end and strides must be equally long, but they are {begin}, {end} and {strides}.")
     if 0 in strides:
         raise ValueError("a step must not be 0.")
-    if x.shape is None:
-        return x
     if len(begin) > len(x.shape):
         raise IndexError(f"{len(begin)} axes are indexed, but the tensor has {len(x.shape)}.")
     shape = []
@@ -90,8 +88,8 @@ def _(op: Any, g: Any) -> Any:
     return strided_slice_grad(g, shape_of(x), *where)
 
 
-def _strided_slice_grad_spec(g: TensorSpec, shape: Any, *where: Any) -> TensorSpec:
-    whole = TensorSpec(tuple(shape), g.dtype)
+def _strided_slice_grad_spec(g: RankedSpec, shape: Any, *where: Any) -> TensorSpec:
+    whole = RankedSpec(tuple(shape), g.dtype)
     infer.require_shape(g, _strided_slice_spec(whole, *where).shape)
     return whole
 

@@ -9,7 +9,7 @@ from dovetail.core.dtypes import ALL
 from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Integer, Real
 from dovetail.core.op import composite, primitive
-from dovetail.core.spec import TensorSpec
+from dovetail.core.spec import RankedSpec, TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.ops.math import compare, reduce
 from dovetail.ops.math.bitwise import logical_and
@@ -19,9 +19,8 @@ from dovetail.ops.shapes.rearrange import flip
 from dovetail.ops.shapes.shape import cast, dims_of, expand_dims, reshape
 
 
-def _sort_spec(x: TensorSpec, axis: int = -1) -> TensorSpec:
-    if x.shape is not None:
-        normalize_axis(axis, len(x.shape))
+def _sort_spec(x: RankedSpec, axis: int = -1) -> TensorSpec:
+    normalize_axis(axis, len(x.shape))
     return x
 
 
@@ -93,9 +92,7 @@ def sort(x: Any, axis: int | None = -1) -> Any:
     return _sort(reshape(x, (-1,))) if axis is None else _sort(x, axis)
 
 
-def _top_k_spec(x: TensorSpec, k: int) -> list[TensorSpec]:
-    if x.shape is None:
-        return [TensorSpec(None, x.dtype), TensorSpec(None, ALL["int32"])]
+def _top_k_spec(x: RankedSpec, k: int) -> list[TensorSpec]:
     last = x.shape[normalize_axis(-1, len(x.shape))]
     if k < 0 or (last is not None and k > last):
         raise ValueError(f"k must be in 0 … {last}, the size of the last axis, but it is {k}.")
@@ -166,7 +163,7 @@ def in_top_k(targets: Integer, predictions: Real, k: int) -> Tensor:
 
 
 def _searchsorted_spec(sequence: TensorSpec, values: TensorSpec, side: str = "left") -> TensorSpec:
-    if sequence.rank not in (1, None):
+    if sequence.rank != 1:
         raise ValueError(f"the sorted sequence must have one axis, but its shape is {sequence.shape}.")
     return TensorSpec(values.shape, ALL["int32"])
 

@@ -40,7 +40,7 @@ def getitem(x: Any, index: Any) -> Any:
 
     Raises:
         IndexError: too many axes are indexed, an index is out of range or of no use as an index.
-        ValueError: a step is 0, or the rank of `x` is unknown.
+        ValueError: a step is 0.
 
     Source: NumPy's indexing.
 
@@ -53,8 +53,6 @@ def getitem(x: Any, index: Any) -> Any:
     """
     if provided.array_result is None or not isinstance(x, np.ndarray):  # arrays that come back as arrays stay so
         x = shaped(x)
-    if static_shape(x) is None:
-        raise op_error(ValueError, "StridedSlice", "a tensor of unknown rank cannot be indexed; reshape it first.")
     entries = _entries(_parts(index), static_shape(x))
     new = tuple(i for i, entry in enumerate(entries) if entry is None)
     if new:
@@ -109,9 +107,13 @@ def _parts(index: Any) -> tuple[Any, ...]:
     return tuple(index) if parts else (index,)
 
 
-def _entries(index: tuple[Any, ...], shape: tuple[int | None, ...]) -> list[Any]:
-    """One entry for each axis: an int, a slice or an integer tensor; and None for each new axis."""
+def _entries(index: tuple[Any, ...], shape: tuple[int | None, ...] | None) -> list[Any]:
+    """One entry for each axis, or for the first ones: an int, a slice or an integer tensor; None for each new axis."""
     items = [_item(item) for item in index]
+    if shape is None:
+        if any(item is Ellipsis or _is_mask(item) for item in items):
+            raise _index_error("a tensor of unknown rank has neither an ellipsis (...) nor masks; reshape it first.")
+        return items
     if sum(item is Ellipsis for item in items) > 1:
         raise _index_error("an index can have only one ellipsis (...).")
     missing = len(shape) - sum(map(_width, items))
