@@ -19,15 +19,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dovetail import ops
 from dovetail.backend.table import as_value_error
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
 from dovetail.core.host import beside
 from dovetail.core.op import Op
+from dovetail.core.provided import provided
 from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Tensor
-from dovetail.core.value_kinds import dtype_of, is_tensor
+from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
+from dovetail.ops.shapes.shape import shaped
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -79,7 +82,7 @@ def absent(names: str, why: str) -> None:
 
 
 def function(
-    names: str, views: str = "v1 v2", *, scope: bool = False, default_name: str | None = None
+    names: str, views: str = "v1 v2", *, scope: bool = False, defers: bool = False, default_name: str | None = None
 ) -> Callable[[Function], Function]:
     """Decorator: adds a function with TensorFlow's parameters.
 
@@ -87,11 +90,12 @@ def function(
         names: with spaces between; errors begin with the first.
         views: in which they stand.
         scope: whether `name` is a name scope for what is recorded; else the function gives the name to an operation.
+        defers: whether it does nothing but compute, and must know ranks; where one is not known, it is called later.
         default_name: the name of a constant that is recorded without a name; if not given, the last part of the first.
     """
 
     def decorate(function: Function) -> Function:
-        value(names, told(names.split()[0], function, scope, default_name), views)
+        value(names, told(names.split()[0], function, scope, default_name, defers), views)
         return function
 
     return decorate
@@ -120,8 +124,8 @@ def row(
     old = f"{parameters} name {v1[1:]}" if v1.startswith("+") else v1
     title, scope = names.split()[0], not _takes_name(target) if scope is None else scope
     default_name = target.name if isinstance(target, Op) else None
-    value(names, told(title, _renamed(target, f"{parameters} name", alike), scope, default_name), "v2")
-    value(names, told(title, _renamed(target, old, alike), scope, default_name), "v1")
+    for view, words in (("v2", f"{parameters} name"), ("v1", old)):
+        value(names, told(title, _renamed(target, words, alike), scope, default_name, defers=True), view)
 
 
 def _takes_name(target: Callable[..., Any]) -> bool:
@@ -172,11 +176,20 @@ def _parameter(name: str, like: inspect.Parameter | None) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
 
 
-def told(title: str, function: Callable[..., Any], scope: bool, default_name: str | None = None) -> Callable[..., Any]:
-    """A function as programs call it: errors begin with its name, and what it makes in graph mode is in the graph."""
+def told(
+    title: str, function: Callable[..., Any], scope: bool, default_name: str | None = None, defers: bool = False
+) -> Callable[..., Any]:
+    """A function as programs call it: errors begin with its name, and what it makes in graph mode is in the graph.
+
+    Args:
+        title: its name.
+        function: computes its results.
+        scope, default_name, defers: as for `function`.
+    """
     signature = inspect.signature(function).parameters
     default_name = default_name or title.rpartition(".")[2]
     parameters, takes_any = list(signature), any(p.kind is p.VAR_POSITIONAL for p in signature.values())
+    run = _deferring(f"tf.{title}", function) if defers else function
     place = (sys.maxsize if takes_any else parameters.index("name")) if "name" in parameters else None
 
     @functools.wraps(function)
@@ -184,9 +197,9 @@ def told(title: str, function: Callable[..., Any], scope: bool, default_name: st
         name = None if place is None else args[place] if place < len(args) else kwargs.get("name")
         try:
             if not scope or name is None:
-                return graph_mode.recorded(function(*args, **kwargs), name or default_name)
+                return graph_mode.recorded(run(*args, **kwargs), name or default_name)
             with graph_mode.name_scope(name) as whole:
-                result = function(*args, **kwargs)
+                result = run(*args, **kwargs)
                 return graph_mode.named(graph_mode.recorded(result, whole or name), whole)
         except CONVENTIONAL as error:
             tell(error, f"tf.{title}", lambda: describe_arguments(parameters, args, kwargs))
@@ -198,6 +211,26 @@ def told(title: str, function: Callable[..., Any], scope: bool, default_name: st
             raise
 
     return call
+
+
+def _deferring(title: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which is called later where a rank is not known that it must know."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if provided.has_unknown_rank((*args, *kwargs.values())):
+            return provided.with_unknown_rank(function, title, args, kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def of_rank(x: Any, rank: int) -> Any:
+    """A tensor, with a rank where its own is not known."""
+    x = shaped(x)
+    if static_shape(x) is None:
+        x = ops.identity(x)
+        x.set_shape([None] * rank)
+    return x
 
 
 def alike_values(values: Sequence[Any]) -> list[Any]:

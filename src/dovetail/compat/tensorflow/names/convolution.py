@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import alike_values, function, row
+from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
 from dovetail.core.errors import op_error
+from dovetail.core.infer import fits
 from dovetail.core.value_kinds import is_tensor, static_shape
+from dovetail.ops.shapes.shape import shaped
 
 
 def _per_axis(title: str, numbers: Any, rank: int, channels_first: bool) -> list[int]:
@@ -53,11 +55,11 @@ def _window(
 
 
 def _convolution(title: str, rank: int, x: Any, filters: Any, window: Any, name: str | None) -> Any:
-    for tensor, wanted in ((x, rank + 2), (filters, rank + 2)):
-        if len(static_shape(ops.convert(tensor))) != wanted:
-            given = static_shape(ops.convert(tensor))
-            raise op_error(ValueError, f"tf.{title}", f"input and filters have {wanted} axes, not {given}.")
     x, filters = alike_values([x, filters])
+    for tensor in (x, filters):
+        if not fits(shape := static_shape(shaped(tensor)), (None,) * (rank + 2)):
+            raise op_error(ValueError, f"tf.{title}", f"input and filters have {rank + 2} axes, not {shape}.")
+    x, filters = of_rank(x, rank + 2), of_rank(filters, rank + 2)
     return ops.conv(x, filters, name=name, **window)
 
 
@@ -185,6 +187,7 @@ def _transposed(title: str, rank: int) -> Callable[..., Any]:
     ) -> Any:
         window = _window(title, rank, strides, padding, data_format, 1 if dilations is None else dilations)
         shape = output_shape if is_tensor(output_shape) else list(output_shape)
+        input, filters = of_rank(input, rank + 2), of_rank(filters, rank + 2)
         return ops.conv_transpose(input, filters, output_shape=shape, name=name, **window)
 
     return transposed
@@ -211,7 +214,7 @@ def _depthwise(
 ) -> Any:
     title = "nn.depthwise_conv2d"
     window = _window(title, 2, strides, padding, data_format, 1 if dilations is None else dilations)
-    return ops.depthwise_conv(input, filter, name=name, **window)
+    return ops.depthwise_conv(of_rank(input, 4), of_rank(filter, 4), name=name, **window)
 
 
 row(
@@ -235,7 +238,8 @@ def _separable(
 ) -> Any:
     title = "nn.separable_conv2d"
     window = _window(title, 2, strides, padding, data_format, 1 if dilations is None else dilations)
-    return ops.separable_conv(input, depthwise_filter, pointwise_filter, name=name, **window)
+    kernels = of_rank(depthwise_filter, 4), of_rank(pointwise_filter, 4)
+    return ops.separable_conv(of_rank(input, 4), *kernels, name=name, **window)
 
 
 row(
@@ -259,10 +263,11 @@ def _pool(title: str, rank: int | None, pool: Callable[..., Any]) -> Callable[..
     def pooled(
         input: Any, ksize: Any, strides: Any, padding: str, data_format: str | None = None, name: str | None = None
     ) -> Any:
-        axes = len(static_shape(ops.convert(input))) - 2 if rank is None else rank
+        shape = static_shape(shaped(input))
+        axes = rank or len(ksize if shape is None else shape) - 2
         window = _window(title, axes, strides, padding, data_format)
         size = _per_axis(title, ksize, axes, window["data_format"] == "channels_first")
-        return pool(input, size, name=name, **window)
+        return pool(of_rank(input, axes + 2), size, name=name, **window)
 
     return pooled
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import function, value
+from dovetail.compat.tensorflow.table import function, of_rank, value
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
@@ -77,7 +77,7 @@ def resize_bilinear(
 
     Source: `tf.compat.v1.image.resize_bilinear`.
     """
-    images = ops.cast(ops.convert(images), "float32")
+    images = ops.cast(of_rank(images, 4), "float32")
     if half_pixel_centers:
         return ops.resize(images, list(size), "bilinear", data_format="channels_last")
     for axis, count in ((1, size[0]), (2, size[1])):
@@ -93,7 +93,7 @@ def resize_nearest_neighbor(
 
     Source: `tf.compat.v1.image.resize_nearest_neighbor`.
     """
-    images = ops.convert(images)
+    images = of_rank(images, 4)
     if half_pixel_centers:
         return ops.resize(images, list(size), "nearest", data_format="channels_last")
     for axis, count in ((1, size[0]), (2, size[1])):
@@ -191,7 +191,7 @@ def extract_image_patches(
     return extract_patches(images, sizes if ksizes is None else ksizes, strides, rates, padding)
 
 
-@function("image.per_image_standardization")
+@function("image.per_image_standardization", defers=True)
 def per_image_standardization(image: Any) -> Any:
     """Images of mean 0 and variance 1; those of nearly one colour less.
 
@@ -265,7 +265,8 @@ def _crop_and_resize(
 ) -> Any:
     if method not in ("bilinear", "nearest"):
         raise op_error(ValueError, "tf.image.crop_and_resize", f"the method is bilinear or nearest, not {method!r}.")
-    image, boxes = ops.cast(ops.convert(image), "float32"), ops.convert(boxes)
+    image, boxes = ops.cast(of_rank(image, 4), "float32"), of_rank(boxes, 2)
+    box_indices = of_rank(box_indices, 1)
     rows, columns = (ops.cast(dim, "float32") for dim in dims_of(image)[1:3])
     height, width = (int(n) for n in crop_size)
     y, y_inside = _box_positions(boxes[:, 0], boxes[:, 2], rows, height)
@@ -359,6 +360,7 @@ def non_max_suppression(
 
     Source: `tf.image.non_max_suppression`.
     """
+    boxes, scores = of_rank(boxes, 2), of_rank(scores, 1)
     order = ops.flip(ops.argsort(ops.flip(scores, 0)), 0)
     count = dims_of(ops.convert(scores))[0]
     order = ops.subtract(ops.subtract(ops.cast(count, "int32"), 1), order)

@@ -18,7 +18,7 @@ def _gather(params: Any, indices: Any, axis: Any = None, batch_dims: int = 0) ->
     return ops.gather(params, indices, batch_dims if axis is None else int(axis), batch_dims)
 
 
-@function("gather", "v2", scope=True)
+@function("gather", "v2", scope=True, defers=True)
 def gather(
     params: Any,
     indices: Any,
@@ -34,7 +34,7 @@ def gather(
     return _gather(params, indices, axis, batch_dims)
 
 
-@function("gather", "v1", scope=True)
+@function("gather", "v1", scope=True, defers=True)
 def gather_v1(
     params: Any,
     indices: Any,
@@ -50,7 +50,7 @@ def gather_v1(
     return _gather(params, indices, axis, batch_dims)
 
 
-@function("batch_gather", scope=True)
+@function("batch_gather", scope=True, defers=True)
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
     """The slices at positions of the last axis that both have, each batch's own.
 
@@ -101,7 +101,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return ops.where(condition, *alike_values([x, y]))
 
 
-@function("where", "v1", scope=True)
+@function("where", "v1", scope=True, defers=True)
 def where_v1(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """Elements of one tensor or the other; a condition of one axis chooses whole rows.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import alike_values, function, row
+from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
 from dovetail.core.errors import op_error
-from dovetail.core.value_kinds import is_tensor, static_shape
+from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
+from dovetail.ops.shapes.shape import shaped
 
 
 @function("concat")
@@ -31,7 +32,7 @@ row("roll", ops.roll, "input:x shift axis")
 row("manip.roll", ops.roll, "input:x shift axis")
 
 
-@function("split", scope=True)
+@function("split", scope=True, defers=True)
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None) -> Any:
     """A tensor, cut along an axis into equal parts, or into parts of these sizes.
 
@@ -86,7 +87,8 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
 
     Source: `tf.slice`.
     """
-    x = ops.convert(input_)
+    x, count = ops.convert(input_), static_shape(shaped(begin))[0]
+    x = x if count is None else of_rank(x, count)
     count = len(static_shape(x))
     begin, size = _entries(begin, count), _entries(size, count)
     for start, length, dim in zip(begin, size, static_shape(x), strict=True):
@@ -105,7 +107,10 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
         )
         for start, length in zip(begin, size, strict=True)
     ]
-    return ops.getitem(x, tuple(parts))
+    found = ops.getitem(x, tuple(parts))
+    if is_recorded(found):  # the block fits, or there is none
+        found.set_shape([n if isinstance(n, int) and n >= 0 else None for n in size])
+    return found
 
 
 def _entries(values: Any, count: int) -> list[Any]:

@@ -53,7 +53,7 @@ row("matrix_diag", ops.matrix_diag, "diagonal:x")
 row("matrix_diag_part", ops.diagonal, "input:x")
 
 
-@function("diag linalg.tensor_diag", scope=True)
+@function("diag linalg.tensor_diag", scope=True, defers=True)
 def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
     """A tensor with twice the axes, zero but on its diagonal.
 
@@ -74,7 +74,7 @@ def diag_part(
     return ops.diagonal(input, _one("linalg.diag_part", k))
 
 
-@function("diag_part linalg.tensor_diag_part", scope=True)
+@function("diag_part linalg.tensor_diag_part", scope=True, defers=True)
 def tensor_diag_part(input: Any, name: str | None = None) -> Any:
     """The diagonal of a tensor whose first axes are its last.
 
@@ -86,7 +86,7 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Any:
     return ops.reshape(ops.diagonal(ops.reshape(input, [count, count])), half)
 
 
-@function("linalg.set_diag matrix_set_diag", scope=True)
+@function("linalg.set_diag matrix_set_diag", scope=True, defers=True)
 def set_diag(input: Any, diagonal: Any, name: str | None = None, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
     """Matrices with another diagonal.
 

@@ -11,6 +11,7 @@ from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
+from dovetail.ops.shapes.shape import shaped
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
 
@@ -116,8 +117,8 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Any:
         inputs = [inputs]
     if not inputs:
         raise op_error(ValueError, "tf.add_n", "it needs one tensor or more.")
-    shapes = {static_shape(x if is_tensor(x) else ops.convert(x)) for x in inputs}
-    known = sorted(tuple(shape) for shape in shapes if shape is not None and None not in shape)
+    shapes = {shape for x in inputs if (shape := static_shape(shaped(x))) is not None}
+    known = sorted(tuple(shape) for shape in shapes if None not in shape)
     if len(known) > 1:
         raise op_error(ValueError, "tf.add_n", f"the tensors must have one shape, not {known}.")
     total, *others = inputs
@@ -355,11 +356,9 @@ def matmul(
     Source: `tf.linalg.matmul`.
     """
     a, b = alike_values([a, b])
-    for x in (a, b):
-        if len(static_shape(x)) < 2:
-            raise op_error(
-                ValueError, "tf.matmul", "it multiplies matrices; tf.linalg.matvec and tf.tensordot do less."
-            )
+    ranks = [len(shape) for x in (a, b) if (shape := static_shape(shaped(x))) is not None]
+    if min(ranks, default=2) < 2:
+        raise op_error(ValueError, "tf.matmul", "it multiplies matrices; tf.linalg.matvec and tf.tensordot do less.")
     a, b = (ops.conj(x) if adjoint else x for x, adjoint in ((a, adjoint_a), (b, adjoint_b)))
     if output_type is not None:
         return ops.cast(ops.matmul(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b), output_type, name=name)

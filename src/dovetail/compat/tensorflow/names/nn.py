@@ -10,7 +10,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.compat.tensorflow.names.convolution import layout_of
 from dovetail.compat.tensorflow.names.random import key_of_draw
-from dovetail.compat.tensorflow.table import alike_values, function, row
+from dovetail.compat.tensorflow.table import alike_values, function, of_rank, row
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
 from dovetail.ops.shapes.shape import dims_of, shape_of, shaped
@@ -132,8 +132,9 @@ def lrn(
 
     Source: `tf.nn.local_response_normalization`.
     """
+    input = of_rank(input, 4)
     squares = ops.pad(ops.square(input), [(0, 0)] * 3 + [(depth_radius, depth_radius)])
-    count = dims_of(ops.convert(input))[-1]
+    count = dims_of(input)[-1]
     windows = [squares[..., start : count + start] for start in range(2 * depth_radius + 1)]
     total = windows[0]
     for window in windows[1:]:
@@ -169,7 +170,7 @@ def _row_of(parts: Sequence[Any], ids: Any) -> Any:
     return ops.add(ops.gather(starts, ops.mod(ids, len(parts))), ops.floor_divide(ids, len(parts)))
 
 
-@function("nn.embedding_lookup", "v2", scope=True)
+@function("nn.embedding_lookup", "v2", scope=True, defers=True)
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Any:
     """Rows of a table, which may come in parts, one after the other.
 
@@ -178,7 +179,7 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | No
     return _embedding(params, ids, max_norm, "div")
 
 
-@function("nn.embedding_lookup", "v1", scope=True)
+@function("nn.embedding_lookup", "v1", scope=True, defers=True)
 def embedding_lookup_v1(
     params: Any,
     ids: Any,

@@ -89,6 +89,6 @@ KINDS: dict[str, Segments] = {**{kind: _by_scattering(kind) for kind in SCATTERE
 
 for _kind, _segments in KINDS.items():
     _names = f"math.unsorted_segment_{_kind} unsorted_segment_{_kind}"
-    function(_names, scope=True)(_unsorted(_kind, _segments))
+    function(_names, scope=True, defers=True)(_unsorted(_kind, _segments))
     if _kind != "sqrt_n":
-        function(f"math.segment_{_kind} segment_{_kind}", scope=True)(_sorted(_kind, _segments))
+        function(f"math.segment_{_kind} segment_{_kind}", scope=True, defers=True)(_sorted(_kind, _segments))

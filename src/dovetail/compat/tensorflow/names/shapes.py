@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.compat.tensorflow.table import function, row
+from dovetail.compat.tensorflow.table import function, of_rank, row
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import static_shape
-from dovetail.ops.shapes.shape import dims_of
+from dovetail.ops.shapes.shape import dims_of, shaped
 
 row("cast dtypes.cast", ops.cast, "x dtype")
 for _name, _dtype in {
@@ -28,7 +28,14 @@ row("reshape", ops.reshape, "tensor:x shape")
 row("stop_gradient", ops.stop_gradient, "input:x")
 row("identity", ops.identity, "input:x")
 row("broadcast_to", ops.broadcast_to, "input:x shape")
-row("tile", ops.tile, "input:x multiples:repeats")
+
+
+def _tile(x: Any, repeats: Any, name: str | None = None) -> Any:
+    count = static_shape(shaped(repeats))[0]
+    return ops.tile(x if count is None else of_rank(x, count), repeats, name=name)
+
+
+row("tile", _tile, "input:x multiples:repeats")
 
 
 def _shape(input: Any, out_type: Any = None, name: str | None = None) -> Any:
@@ -54,7 +61,8 @@ def rank(input: Any, name: str | None = None) -> Any:
 
     Source: `tf.rank`.
     """
-    return ops.convert(len(static_shape(ops.convert(input))), "int32")
+    shape = static_shape(shaped(input))
+    return ops.reshape(ops.shape(ops.shape(input)), ()) if shape is None else ops.convert(len(shape), "int32")
 
 
 def _expand_dims(x: Any, axis: Any, name: str | None = None) -> Any:
@@ -123,7 +131,7 @@ def _broadcast(x: list[Any], y: list[Any]) -> list[Any]:
 
 def _blocks(x: Any, block_size: int, data_format: str, split: bool) -> Any:
     """Channels to blocks of pixels, or the other way round."""
-    x = ops.convert(x)
+    x = of_rank(x, 4)
     if data_format not in ("NHWC", "NCHW"):
         raise op_error(ValueError, "tf.depth_to_space", f"the data_format is NHWC or NCHW, not {data_format!r}.")
     if block_size < 2:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from dovetail import ops
 from dovetail.compat.tensorflow.names.shapes import of_dtype
-from dovetail.compat.tensorflow.table import function
+from dovetail.compat.tensorflow.table import function, of_rank
 from dovetail.core.errors import op_error
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.shapes.shape import dims_of
@@ -28,7 +28,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
     return ops.flip(found, int(axis)) if _descending(direction) else found
 
 
-@function("argsort", scope=True)
+@function("argsort", scope=True, defers=True)
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Any:
@@ -43,7 +43,7 @@ def argsort(
     return ops.subtract(ops.cast(last, "int32"), ops.flip(turned, int(axis)))
 
 
-@function("searchsorted", scope=True)
+@function("searchsorted", scope=True, defers=True)
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = "int32", name: str | None = None
 ) -> Any:
@@ -80,7 +80,8 @@ def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) 
 
     Source: `tf.unique_with_counts`.
     """
-    if len(static_shape(ops.convert(x))) != 1:
+    x = of_rank(x, 1)
+    if len(static_shape(x)) != 1:
         raise op_error(ValueError, "tf.unique", "it needs a vector.")
     values, inverse, counts = ops.unique(x)
     count, length = dims_of(values)[0], dims_of(inverse)[0]
