@@ -262,13 +262,13 @@ def test_assigned_what_a_library_traces():
     assert v.assign(jax.numpy.ones(2)).numpy().tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("given", [3.0, [1.0], np.ones((2, 2)), dt.spec(None)])
+@pytest.mark.parametrize("given", [3.0, [1.0], np.ones((2, 2))])
 def test_shapes_that_do_not_fit(given):
     v = dt.Variable([1.0, 2.0])
-    shape = () if getattr(given, "shape", ()) is None else np.shape(given)
-    with pytest.raises(ValueError, match=f"a value of shape {re.escape(str(tuple(shape)))} does not fit"):
+    with pytest.raises(ValueError, match=f"a value of shape {re.escape(str(np.shape(given)))} does not fit"):
         v.check_shape(given)
-    v.check_shape(dt.spec((None,)))
+    for unknown in ((None,), None):
+        v.check_shape(dt.spec(unknown))
 
 
 class Follower:

@@ -40,6 +40,7 @@ _ROWS = (
     ("IdentityN XlaOptimizationBarrier", "T=xs*"),
     ("While", "T=init*"),
     ("If", "Tcond=condition Tin=inputs* Tout=*"),
+    ("SymbolicGradient", "Tin=inputs* Tout=*"),
     ("Assert", "T=data*"),
     ("StatelessRandomNormal StatelessRandomUniform StatelessRandomUniformFullInt", "T=shape Tseed=key dtype=0"),
     ("StatelessRandomGammaV2", "T=shape Tseed=key dtype=alpha"),

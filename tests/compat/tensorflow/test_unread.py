@@ -14,11 +14,11 @@ SOURCES = Path(__file__).parents[3] / "src"
 TABLES = {"dovetail.compat.tensorflow": TENSORFLOW, **OTHERS}
 PLACES = {  # package → its files
     "dovetail.compat.tensorflow": sorted((SOURCES / "dovetail/compat/tensorflow").rglob("*.py")),
-    "dovetail.compat": sorted((SOURCES / "dovetail/compat").glob("*.py")),
+    "dovetail.compat.keras2": sorted((SOURCES / "dovetail/compat/keras2").rglob("*.py")),
     "dovetail.backend": sorted((SOURCES / "dovetail/backend").rglob("*.py")),
     "keras_dovetail": sorted((SOURCES / "keras_dovetail").rglob("*.py")),
 }
-NAMED_BY_THE_TABLE = {"constant.name", "_tensor.name", "folded.name"}  # by `table.told`
+NAMED_BY_THE_TABLE = {"constant.name", "_tensor.name", "folded.name", "call.name"}  # by `table.told`
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 

@@ -91,6 +91,9 @@ TENSORFLOW = {
     "_moments.shift": _HINT,
     "to_dense.validate_indices": "Indices are not checked: elements that stand twice add up.",
     "Generator.name": _NO_OPERATION,
+    "array.copy": "A tensor cannot be changed, so the value of a copy is its own value.",
+    "enable_numpy_behavior.prefer_float32": "The call warns that it changes nothing.",
+    "enable_numpy_behavior.dtype_conversion_mode": "The call warns that it changes nothing.",
     # files
     "Saver.sharded": _ONE_FILE,
     "Saver.name": _NO_OPERATION,
@@ -106,7 +109,7 @@ TENSORFLOW = {
 }
 # The parameters of Keras 2, K, and Keras on Dovetail, by package.
 OTHERS = {
-    "dovetail.compat": {
+    "dovetail.compat.keras2": {
         "_add_update.inputs": "Updates belong to the call in which they are made.",
         "_run_own_updates.options": INTERFACE,
         "_update_step.learning_rate": "The class reads its own rate.",
@@ -125,6 +128,7 @@ OTHERS = {
         "Watch.epoch": INTERFACE,
         "Watch.logs": INTERFACE,
         "_Computing.values": INTERFACE,
+        "_Holder.initializer": INTERFACE,
         "_Steps.key": INTERFACE,
         "cudnn_ok.args": INTERFACE,
         "cudnn_ok.kwargs": INTERFACE,
