@@ -18,7 +18,7 @@ import dovetail as dt
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.recording import DEFAULT_GRAPH
 from tests.keras_backends import end_processes, outcomes, told
-from tests.libraries import OTHERS  # which also hides those that are not to be there
+from tests.libraries import OTHERS, compile_quickly  # which also hides those that are not to be there
 from tests.memory import Memory
 
 collect_ignore_glob = ["*/keras3_*.py", "*_checks.py"]  # run by processes of their own, with Keras
@@ -41,9 +41,8 @@ def in_sample(name: str, one_in: int) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     """What jax compiles is kept in pytest's cache for all processes, and not optimised: tests run many small ones."""
-    if not WHOLE:  # what XLA optimises in its code is not what is tested, and takes a third of jax's time
-        flags = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-        os.environ.setdefault("XLA_FLAGS", f"{flags} --xla_cpu_parallel_codegen_split_count=1")  # programs are small
+    if not WHOLE:
+        compile_quickly()
     if hasattr(config, "cache"):
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
