@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -166,7 +166,39 @@ def _eager(case: Case) -> Any:
 
 
 def _compiled(case: Case) -> Any:
-    return dt.function(lambda *arrays: case.run(backend, *arrays))(*[dt.ops.convert(a) for a in case.drawn()])
+    keeping = _Keeping()
+
+    def run(*arrays: Any) -> Any:
+        keeping.begin()
+        return case.run(keeping, *arrays)
+
+    return dt.function(run)(*[dt.ops.convert(a) for a in case.drawn()])
+
+
+class _Keeping:
+    """K for a function that is traced twice: the second trace finds the variables that the first one made."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+        self._found: Iterator[Any] = iter(())
+
+    def begin(self) -> None:
+        """Starts a trace."""
+        self._found = iter(list(self._kept))
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(backend, name)
+        if not name.endswith("variable") or name == "is_variable":
+            return function
+
+        def kept(*args: Any, **kwargs: Any) -> Any:
+            variable = next(self._found, None)
+            if variable is None:
+                variable = function(*args, **kwargs)
+                self._kept.append(variable)
+            return variable
+
+        return kept
 
 
 def _symbolic(case: Case) -> Any:

@@ -219,12 +219,7 @@ def sparse_categorical_crossentropy(
     target = ops.saturate_cast(target, "int32" if ignore_class is None or abs(ignore_class) < 2**31 else "int64")
     output, from_logits = _scores(output, from_logits, "sparse_categorical_crossentropy")
     rank = K.ndim(output)
-    if rank is None and axis == -1:
-        sizes = ops.shape(output)
-        flat = ops.reshape(target, (-1,)), ops.reshape(output, (-1, sizes[-1]))
-        losses = K.sparse_categorical_crossentropy(*flat, from_logits, ignore_class=ignore_class)
-        return ops.reshape(losses, sizes[:-1])
-    if rank is None or not -rank <= axis < rank:
+    if not -rank <= axis < rank:
         problem = f"axis must be one of those of the output, whose rank is {rank}, but it is {axis}."
         raise k_error(ValueError, "sparse_categorical_crossentropy", problem)
     output = ops.moveaxis(output if from_logits else ops.log(_clipped(output)), axis, -1)
