@@ -56,10 +56,12 @@ def waiting(x):
         return ops.tanh(x, name="y")
 
 
+V, W = (dt.Variable(np.ones((2, 2), "float32"), name=name) for name in "vw")
+
+
 def assigning(x):
-    v = dt.Variable(np.ones((2, 2), "float32"), name="v")
-    v.assign(x)
-    v.assign(ops.exp(x) + ops.exp(x))
+    V.assign(x)
+    V.assign(ops.exp(x) + ops.exp(x))
 
 
 def biased(x):
@@ -134,7 +136,7 @@ def custom(x):
 
 
 def weighted(x):
-    return x @ dt.Variable(np.ones((2, 2), "float32"), name="w")
+    return x @ W
 
 
 PROGRAMS = {

@@ -435,7 +435,7 @@ def test_devices_of_graphs_that_are_opened_in_them():
             await pause()
         return inside.op.device, v1.placeholder(v1.float32).op.device
 
-    assert together(work, 5) == [(f"/device:GPU:{n}", None) for n in range(5)]
+    assert together(work, 5) == [(f"/device:GPU:{n}", "") for n in range(5)]
 
 
 # -- scopes that end otherwise ----------------------------------------------------------------------------------------

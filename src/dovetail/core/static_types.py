@@ -235,6 +235,9 @@ ShapeLike: TypeAlias = Annotated[
     Any, _type("shape", "a list of ints and None", [type(None)], lambda value: value if value is None else _DIMS(value))
 ]
 Sizes: TypeAlias = Annotated[Any, _type("sizes", "ints", [int], with_ints)]  # among which tensors may be
+SizeList: TypeAlias = Annotated[
+    Any, _type("sizes", "a list of ints", [], lambda value: with_ints(value) if _is_sequence(value) else REFUSED)
+]
 GraphLike: TypeAlias = Annotated[Any, _type("graph", "a graph", [], _where(lambda value: hasattr(value, "captures")))]
 VariableLike: TypeAlias = Annotated[
     Any, _type("variable", "a variable", [], _where(lambda value: kind_of(value) is STATE))

@@ -12,7 +12,7 @@ from dovetail.core.infer import normalize_axis
 from dovetail.core.kinds import Anything, Anythings, Ints
 from dovetail.core.op import composite, primitive
 from dovetail.core.spec import RankedSpec, Shape, TensorSpec
-from dovetail.core.static_types import Sizes
+from dovetail.core.static_types import SizeList, Sizes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.ops.samples import array, sample
@@ -250,7 +250,7 @@ def split(x: Any, indices_or_sections: Sizes, axis: int = 0) -> list[Any]:
 
 
 @checked
-def split_sizes(x: Any, sizes: Sizes, axis: int = 0) -> list[Any]:
+def split_sizes(x: Any, sizes: SizeList, axis: int = 0) -> list[Any]:
     """A tensor cut into parts of given sizes along an axis.
 
     Args:
