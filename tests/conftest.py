@@ -21,7 +21,7 @@ from tests.keras_backends import end_processes, outcomes, told
 from tests.libraries import OTHERS, compile_quickly  # which also hides those that are not to be there
 from tests.memory import Memory
 
-collect_ignore_glob = ["*/keras3_*.py", "*_checks.py"]  # run by processes of their own, with Keras
+collect_ignore_glob = ["*/keras[23]_*.py", "*_checks.py"]  # run by processes of their own, with Keras
 
 os.environ.setdefault("DOVETAIL_CACHE", "")  # what tests measure is not kept
 dt.set_engine("numpy")  # where a test chooses no engine; programs that tests start have the default, "auto"

@@ -140,7 +140,10 @@ def test_keys_while_it_traces():
     assert seen == [True] and (first != second).all()
 
 
-def test_gradients_of_ones_own():
+def test_gradients_of_ones_own(monkeypatch):
+    # tf.map_fn leaves a device here where its function fails, as in other tests; tf.recompute_grad refuses it.
+    monkeypatch.setattr(tf.compat.v1.get_variable_scope(), "_caching_device", None)
+
     @dt.custom_gradient
     def steep(x):
         return ops.tanh(x), lambda g: g * 2

@@ -59,7 +59,7 @@ _ARE_TENSORS = ("add", "sub", "assign", "read", "sum", "half", "cond", "loop", "
 def program(seed: int) -> Program:
     """A random program."""
     draw = random.Random(seed)
-    is_chained = draw.random() < 0.8
+    is_chained = draw.random() < 0.9
     steps = _scope(draw, draw.randint(4, 9), tuple(_KINDS), is_chained, inner=False)
     runs = [
         Run(tuple(sorted(draw.sample(range(len(steps)), draw.randint(1, min(3, len(steps)))))), draw.random() < 0.5)
@@ -82,7 +82,7 @@ def _scope(draw: random.Random, count: int, kinds: tuple[str, ...], is_chained: 
         parts: tuple[tuple[Step, ...], ...] = ()
         if kind in ("cond", "loop", "function"):
             width = 2 if kind == "cond" else 1
-            parts = tuple(_scope(draw, draw.randint(1, 3), _IN_PARTS, draw.random() < 0.8, True) for _ in range(width))
+            parts = tuple(_scope(draw, draw.randint(1, 3), _IN_PARTS, draw.random() < 0.9, True) for _ in range(width))
         if kind == "group" and not steps:
             continue
         steps.append(Step(kind, takes, waits, draw.randrange(VARIABLES), draw.choice(_NUMBERS), parts))

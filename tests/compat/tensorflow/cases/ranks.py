@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dovetail.compat.tensorflow.table import V1
 from dovetail.ops.samples import array, ints
 from tests.compat.tensorflow.cases.graph import in_graph
 
@@ -155,7 +156,15 @@ COMPUTED = {
     "nn.in_top_k": (lambda v1, x, i: v1.nn.in_top_k(x, i, 1), MATRIX, ints(2, high=3)),
 }  # fmt: skip
 
+
+def titled(name):
+    """The name of a function that is offered, and in parentheses the case; "placeholder" for a method."""
+    function, _, variant = name.rstrip(")").partition(" (")
+    said = ", ".join(filter(None, ["unknown rank", "" if function in V1 else function, variant]))
+    return f"{function if function in V1 else 'placeholder'} ({said})"
+
+
 CASES = [
-    *(in_graph(f"unknown rank ({name})", fed(f), *arrays) for name, (f, *arrays) in INFERRED.items()),
-    *(in_graph(f"unknown rank ({name})", fed(f, shapes=False), *arrays) for name, (f, *arrays) in COMPUTED.items()),
+    *(in_graph(titled(name), fed(f), *arrays) for name, (f, *arrays) in INFERRED.items()),
+    *(in_graph(titled(name), fed(f, shapes=False), *arrays) for name, (f, *arrays) in COMPUTED.items()),
 ]
