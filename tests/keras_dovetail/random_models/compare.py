@@ -20,7 +20,7 @@ class Verdict(NamedTuple):
     """How a program ended.
 
     Attributes:
-        kind: "agreed", "open" if Keras' own backends disagree, "refused" if all raise an error, or "wrong".
+        kind: "agreed", "open" if Keras' own backends disagree, "refused" if all raise the same error, or "wrong".
         problems: for each way of running that is wrong, the first difference.
         differences: the first difference between Keras' own backends, "" if there is none.
     """
@@ -69,6 +69,9 @@ def judge(made: dict[str, Any], wanted: dict[str, Outcome], found: dict[str, Out
     whole = {name: run for name, run in wanted.items() if not run["error"]}
     errors = {run["error"] for run in wanted.values()} - {""}
     if not whole:
+        last = {run["trace"].strip().rpartition("\n")[2] for run in wanted.values()}
+        if len(last) > 1:  # each fails for a reason of its own
+            return Verdict("open", {}, "; ".join(sorted(last)))
         allowed = errors | {"TypeError", "ValueError"}
         problems = {who: run["trace"] or "no error" for who, run in found.items() if run["error"] not in allowed}
         return Verdict("wrong" if problems else "refused", problems, next(iter(wanted.values()))["trace"])
