@@ -46,15 +46,23 @@ def _forget_a_consumer(graph):
 
 
 def _count_a_consumer_twice(graph):
-    graph.inputs[0]._uses[only(graph, "Tanh")] = 2
+    graph.inputs[0]._uses[only(graph, "Tanh")] = [0, 0]
 
 
 def _know_a_stranger_as_consumer(graph):
-    only(graph, "Tanh").outputs[0]._uses[dt.Graph().placeholder(dt.spec(()), "lost").op] = 1
+    only(graph, "Tanh").outputs[0]._uses[dt.Graph().placeholder(dt.spec(()), "lost").op] = [0]
 
 
 def _know_another_as_consumer(graph):
-    only(graph, "Tanh").outputs[0]._uses[only(graph, "Exp")] = 1
+    only(graph, "Tanh").outputs[0]._uses[only(graph, "Exp")] = [0]
+
+
+def _forget_a_type(graph):
+    del graph.by_type["Tanh"]
+
+
+def _keep_a_type(graph):
+    graph.by_type["Lost"] = {only(graph, "Exp"): None}
 
 
 def _drop_an_input(graph):
@@ -130,6 +138,8 @@ FAULTS = {
     _count_a_consumer_twice: r"<operation Tanh Tanh> takes <graph tensor x:0 .*>, which does not know it as a consumer",
     _know_a_stranger_as_consumer: r"Tanh> has the output <graph tensor Tanh:0 .*>, which counts <operation lost",
     _know_another_as_consumer: r"Tanh> has the output <graph tensor Tanh:0 .*>, which counts <operation Exp Exp>",
+    _forget_a_type: r"those of all types are more or fewer\. .*<operation Tanh Tanh> is not found by its type",
+    _keep_a_type: r"\d+ operations stand in order, but those of all types are more or fewer",
     _drop_an_input: r"<operation Qr Qr> has 0 inputs, but the layout",
     _drop_a_layout: r"<operation Exp Exp> has 1 inputs, but the layout \(\)",
     _drop_a_name: r"\d+ operations stand in order, but \d+ are named\. <operation Tanh Tanh> is not found by its name",

@@ -35,7 +35,7 @@ from dovetail.core.errors import did_you_mean, op_error
 from dovetail.core.kinds import Anything, IntsKind, Kind
 from dovetail.core.scopes import scopes
 from dovetail.core.static_types import INTS, LOOSE, Static, static_of
-from dovetail.core.table import OPS
+from dovetail.core.table import COMPOSITES, OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import is_tensor
 
@@ -322,6 +322,8 @@ def add_op(name: str, function: Callable[..., Any], kind: type[AnyOp], **options
     if plain and op.is_elementwise and len(op.params) <= 2 and kind is Op:
         op.__class__ = (UnaryOp, BinaryOp)[len(op.params) - 1]  # type: ignore[assignment]
     OPS[name] = op
+    if op.body is not None:
+        COMPOSITES.add(name)
     return op
 
 

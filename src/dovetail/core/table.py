@@ -8,3 +8,4 @@ if TYPE_CHECKING:
     from dovetail.core.op import Op
 
 OPS: dict[str, Op[..., Any]] = {}
+COMPOSITES: set[str] = set()  # the types of those with a body, and of those that were in the table before

@@ -404,8 +404,7 @@ class Variable(Operators):
     def __float__(self) -> float:
         return float(self.read())
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         shape = ",".join(map(str, self.shape))

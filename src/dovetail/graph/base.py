@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -20,7 +20,7 @@ from dovetail.graph.cursor import Cursor
 from dovetail.graph.journal import all_or_nothing, note
 from dovetail.graph.naming import check_name
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
-from dovetail.graph.order import NOWHERE, Order, stands_before
+from dovetail.graph.order import NOWHERE, Order, position, stands_before
 from dovetail.graph.outputs import Outputs
 from dovetail.graph.pins import Pins
 from dovetail.graph.reach import reach
@@ -135,6 +135,7 @@ class GraphBase(Pins):
         self.state = State()
         self.version = 0
         self._operations: dict[str, Operation] = {}
+        self.by_type: dict[str, dict[Operation, None]] = {}
         self._order = Order()
         self._holders: dict[Operation, None] = {}
         self._cursors: list[Cursor] = []  # of all open scopes, in whatever thread or task
@@ -203,11 +204,11 @@ class GraphBase(Pins):
 
     def _attach(self, operation: Operation, before: Operation | None) -> None:
         """Takes an operation in, in front of another, or at the end."""
-        for tensor in operation.inputs:
-            tensor._add_use(operation)
+        operation.note_uses()
         for other in operation._control_inputs or ():
             other._note_waiting(operation)
         self._operations[operation.name] = operation
+        self.note_type(operation)
         self._order.insert(operation, before)
         for part in operation.subgraphs():
             part._holders[operation] = None
@@ -225,13 +226,24 @@ class GraphBase(Pins):
         for other in operation.control_outputs:
             other.remove_control_input(operation)
         self.state.forget(operation)
-        for tensor in operation.inputs:
-            tensor._drop_use(operation)
+        operation.drop_uses()
         for other in operation.control_inputs:
             (other._control_outputs or {}).pop(operation, None)
         del self._operations[operation.name]
+        self.forget_type(operation)
         self._order.remove(operation)
         self.edited(lambda: self._attach(operation, following))
+
+    def note_type(self, operation: Operation) -> None:
+        """Takes an operation into `by_type`."""
+        self.by_type.setdefault(operation.type, {})[operation] = None
+
+    def forget_type(self, operation: Operation) -> None:
+        """Takes back `note_type`."""
+        alike = self.by_type[operation.type]
+        del alike[operation]
+        if not alike:
+            del self.by_type[operation.type]
 
     def placeholder(
         self, spec: TensorSpec, name: str | None = None, where: Where = None, known: Ints = None
@@ -613,8 +625,12 @@ class GraphBase(Pins):
         """The operations, in program order."""
         return list(self._order)
 
+    def of_types(self, types: Container[str]) -> list[Operation]:
+        """The operations of some types, in program order."""
+        return sorted([op for name, alike in self.by_type.items() if name in types for op in alike], key=position)
+
     def __iter__(self) -> Iterator[Operation]:
-        return iter(self.operations)
+        return iter(self._order)
 
     def __len__(self) -> int:
         return len(self._operations)
@@ -627,15 +643,15 @@ class GraphBase(Pins):
 
     def subgraphs(self) -> list[Graph]:
         """The graphs that its operations hold (branches, bodies of loops), those inside of them first."""
-        found: list[Graph] = []
-        for op in self._order:
-            if op.op.name in SUBGRAPH_CALLS:
-                for part in op.subgraphs():
-                    found += [*part.subgraphs(), part]
-        return found
+        if SUBGRAPH_CALLS.keys().isdisjoint(self.by_type):
+            return []
+        parts = [part for op in self.of_types(SUBGRAPH_CALLS) for part in op.subgraphs()]
+        return [found for part in parts for found in (*part.subgraphs(), part)]
 
     def holders(self) -> list[Operation]:
         """The operations whose subgraph it is."""
+        if not self._holders:
+            return []
         return [op for op in self._holders if not op.is_removed and any(part is self for part in op.subgraphs())]
 
     def depends_on(self, operation: Operation, other: Operation) -> bool:

@@ -43,6 +43,7 @@ class Graph(Parts):
         captures: for a subgraph, tensors of the outer graph and eager Tensors → the placeholders that stand for them.
         stand_ins: where only shapes are wanted, values that were used while it was traced, and placeholders that stand
             for them, since they have no numbers, or need none; None where numbers are wanted.
+        by_type: op type → its operations, in no order; see `of_types`.
         touched: while passes run, the operations that were added or changed, in this order; else None.
         session: the `Session` that runs it where none is named, once there is one.
         is_final: whether nothing can be changed any more; see `finalize`.

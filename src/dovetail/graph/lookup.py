@@ -156,10 +156,8 @@ class Lookup(GraphBase):
         pattern = None if name is None else re.compile(name)
         return [
             op
-            for op in self._order
-            if (types is None or op.type in types)
-            and (pattern is None or pattern.search(op.name))
-            and (where is None or where(op))
+            for op in (self.operations if types is None else self.of_types(types))
+            if (pattern is None or pattern.search(op.name)) and (where is None or where(op))
         ]
 
     # collections

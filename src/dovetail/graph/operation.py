@@ -55,7 +55,7 @@ class GraphTensor(Operators):
         shape = spec.shape
         self.shape: Shape = shape if shape is None or type(shape) is TensorShape else TensorShape(shape)
         self.dtype = spec.dtype
-        self._uses: dict[Operation, int] = {}  # each consumer, and how often it takes this tensor
+        self._uses: dict[Operation, list[int]] = {}  # each consumer, and the numbers of its inputs that are this tensor
 
     @property
     def name(self) -> str:
@@ -143,16 +143,7 @@ class GraphTensor(Operators):
 
     def uses(self) -> list[tuple[Operation, int]]:
         """Every (operation, input number) that takes this tensor, in program order."""
-        return [(op, i) for op in self.consumers() for i, tensor in enumerate(op.inputs) if tensor is self]
-
-    def _add_use(self, op: Operation) -> None:
-        self._uses[op] = self._uses.get(op, 0) + 1
-
-    def _drop_use(self, op: Operation) -> None:
-        if self._uses[op] == 1:
-            del self._uses[op]
-        else:
-            self._uses[op] -= 1
+        return [(op, number) for op in self.consumers() for number in sorted(self._uses[op])]
 
     __hash__ = object.__hash__
 
@@ -230,6 +221,7 @@ class Operation(TensorFlowOperation):
 
     Attributes:
         op: the entry of the op table.
+        type: the name of that.
         name: unique in its graph.
         inputs: the tensors it takes, flat; change them with `replace_input`.
         outputs: the tensors it makes.
@@ -250,7 +242,7 @@ class Operation(TensorFlowOperation):
     __slots__ = (
         "__weakref__", "_control_inputs", "_control_outputs", "_next", "_origin", "_pin", "_position", "_previous",
         "attrs", "gradient_function", "graph", "inputs", "layout", "name", "notes", "op", "outputs", "overrides",
-        "span", "where",
+        "span", "type", "where",
     )  # fmt: skip
 
     def __init__(
@@ -258,6 +250,7 @@ class Operation(TensorFlowOperation):
     ) -> None:
         self.graph = graph
         self.op = op
+        self.type = op.name
         self.name = name
         self.inputs = inputs
         self.layout = layout
@@ -275,10 +268,6 @@ class Operation(TensorFlowOperation):
         self._position = NOWHERE
         self._previous: Operation | None = None
         self._next: Operation | None = None
-
-    @property
-    def type(self) -> str:
-        return self.op.name
 
     @property
     def pin(self) -> Pin:
@@ -335,7 +324,17 @@ class Operation(TensorFlowOperation):
     @property
     def is_kept(self) -> bool:
         """Whether a program does what it does even if nobody uses its results, as an assignment."""
-        return self.op.name in KEPT or any(op.is_kept for part in self.subgraphs() for op in part)
+        return self.type in KEPT or any(op.is_kept for part in self.subgraphs() for op in part)
+
+    def note_uses(self) -> None:
+        """Lets the tensors that it takes know that it takes them."""
+        for number, tensor in enumerate(self.inputs):
+            tensor._uses.setdefault(self, []).append(number)
+
+    def drop_uses(self) -> None:
+        """Takes back `note_uses`."""
+        for tensor in self.inputs:
+            tensor._uses.pop(self, None)
 
     @property
     def is_removed(self) -> bool:
@@ -402,7 +401,7 @@ class Operation(TensorFlowOperation):
 
     def subgraphs(self) -> list[Graph]:
         """The graphs among its static arguments: branches, bodies of loops."""
-        if self.op.name not in SUBGRAPH_CALLS:
+        if self.type not in SUBGRAPH_CALLS:
             return []
         return [value for value in self.attrs.values() if hasattr(value, "captures")]
 
@@ -599,12 +598,12 @@ class Operation(TensorFlowOperation):
         """Makes it another call, whose results are of the same types; for edits that have checked it."""
         self.graph.check_changeable()
         before = self.op, self.inputs, self.layout, self.attrs, self.gradient_function
-        for tensor in self.inputs:
-            tensor._drop_use(self)
+        self.drop_uses()
         self.gradient_function = self.gradient_function if op is self.op else None
-        self.op, self.inputs, self.layout, self.attrs = op, list(inputs), layout, attrs
-        for tensor in self.inputs:
-            tensor._add_use(self)
+        self.graph.forget_type(self)
+        self.op, self.type, self.inputs, self.layout, self.attrs = op, op.name, list(inputs), layout, attrs
+        self.graph.note_type(self)
+        self.note_uses()
         self.graph.touch(self)
 
         def undo() -> None:
@@ -630,9 +629,11 @@ class Operation(TensorFlowOperation):
         """`replace_input` without the checks, for edits that have made them, and for passes."""
         self.graph.check_changeable()
         before = self.inputs[index]
-        before._drop_use(self)
+        before._uses[self].remove(index)
+        if not before._uses[self]:
+            del before._uses[self]
         self.inputs[index] = tensor
-        tensor._add_use(self)
+        tensor._uses.setdefault(self, []).append(index)
         self.graph.touch(self)
         self.graph.edited(partial(self.set_input, index, before))
 

@@ -10,6 +10,7 @@ Source: Bender et al. 2002, "Two simplified algorithms for maintaining order in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ _DENSITY = 2 / 1.3  # a range of 2**i positions may hold so many operations to t
 NOWHERE = -1  # the position of an operation that is in no graph
 
 
-def position(operation: Operation) -> int:
-    """Where it stands in its graph: for sorting."""
-    return operation._position
+position: Callable[[Operation], int] = attrgetter("_position")  # where it stands in its graph: for sorting
 
 
 def stands_before(operation: Operation) -> Callable[[Operation], bool]:
@@ -77,10 +76,12 @@ class Order:
         self.insert(op, before)
 
     def __iter__(self) -> Iterator[Operation]:
-        op = self._first
+        """The operations as they stand now, whatever becomes of the order in the meantime."""
+        found, op = [], self._first
         while op is not None:
-            yield op
+            found.append(op)
             op = op._next
+        return iter(found)
 
 
 def _spread(op: Operation, position: int) -> None:

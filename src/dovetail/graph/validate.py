@@ -21,9 +21,13 @@ def problems(graph: Graph) -> Iterator[str]:
     place = {op: i for i, op in enumerate(operations)}
     if len(operations) != len(graph._operations):
         yield f"{len(operations)} operations stand in order, but {len(graph._operations)} are named."
+    if len(operations) != sum(map(len, graph.by_type.values())):
+        yield f"{len(operations)} operations stand in order, but those of all types are more or fewer."
     for op in operations:
         if graph._operations.get(op.name) is not op:
             yield f"{op!r} is not found by its name."
+        if op.type != op.op.name or op not in graph.by_type.get(op.type, ()):
+            yield f"{op!r} is not found by its type."
         yield from (f"{op!r} {problem}." for problem in _problems_of(op, place))
     for what, tensors in (("input", graph.inputs), ("output", graph.outputs)):
         yield from (f"the {what} {t!r} is of no operation in the graph." for t in tensors if t.op not in place)
@@ -38,7 +42,7 @@ def _problems_of(op: Operation, place: dict[Operation, int]) -> Iterator[str]:
     for tensor in op.inputs:
         if place.get(tensor.op, len(place)) >= place[op]:
             yield f"takes {tensor!r}, which is not made before it"
-        if tensor._uses.get(op) != sum(t is tensor for t in op.inputs):
+        if sorted(tensor._uses.get(op, ())) != [i for i, t in enumerate(op.inputs) if t is tensor]:
             yield f"takes {tensor!r}, which does not know it as a consumer"
     for other in op.control_inputs:
         if place.get(other, len(place)) >= place[op] or op not in other.control_outputs:

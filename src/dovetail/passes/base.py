@@ -3,12 +3,17 @@
 The plan owns the graph it optimises (a copy of what was traced), so passes edit in place; each keeps the graph valid:
 producers and consumers agree, operations stand in topological order, effects stay.  A pass looks at one graph; `run`
 takes it into the subgraphs of control flow.  In later rounds a `Local` pass looks only at what lies near a change.
+
+Passes that can change nothing are left out: those that `needs` marks, where a graph has no operation of their types,
+and those that changed nothing since when the graph is as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
+from functools import partial
 from heapq import heapify, heappop, heappush
+from typing import TypeVar
 
 from dovetail.graph.inference import is_told
 from dovetail.graph.ir import Graph, Operation
@@ -16,7 +21,24 @@ from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 Pass = Callable[[Graph], int]
 Visit = Callable[[Operation], int]
+AnyPass = TypeVar("AnyPass", bound=Callable[..., int])
 NEAR = 2  # how far from an operation visits look at what makes its inputs
+
+
+def needs(types: Set[str]) -> Callable[[AnyPass], AnyPass]:
+    """Decorator: says of a pass that it changes no graph without an operation of one of these types."""
+
+    def mark(apply: AnyPass) -> AnyPass:
+        apply.needs = types  # type: ignore[attr-defined]
+        return apply
+
+    return mark
+
+
+def may_change(graph: Graph, apply: Callable[..., int]) -> bool:
+    """Whether a graph has an operation of a type that a pass needs; so it is if the pass says nothing of that."""
+    types: Set[str] | None = getattr(apply.func if isinstance(apply, partial) else apply, "needs", None)
+    return types is None or not types.isdisjoint(graph.by_type)
 
 
 class Local:
@@ -31,41 +53,71 @@ class Local:
         self.__name__, self.__doc__ = visitor.__name__, visitor.__doc__
 
     def __call__(self, graph: Graph, among: Iterable[Operation] | None = None) -> int:
-        """Visits some operations, or all; how many changes were made."""
-        return sweep(graph, self._visitor(graph), among)
+        """Visits all operations, or some, and after each of these what is near to what that visit changed.
+
+        Returns:
+            How many changes were made.
+        """
+        return sweep(graph, self._visitor(graph), None if among is None else _following(graph, among))
 
 
 def run(graph: Graph, passes: Sequence[Pass], rounds: int = 1) -> int:
-    """Runs passes one after the other on the subgraphs and the graph itself, until they change nothing.
+    """Runs passes on a graph and on those inside of it; see `Passes`."""
+    return Passes(graph).run(passes, rounds)
+
+
+class Passes:
+    """The passes that run on a graph, which nothing else edits in the meantime.
 
     Args:
         graph: is edited.
-        passes: in this order.
-        rounds: how often at most.
-
-    Returns:
-        How many changes they made in all.
     """
-    total = 0
-    touched: list[Operation] = []
-    seen: dict[tuple[Graph, Pass], int] = {}  # how many were touched when a pass began to look at a graph
-    for _ in range(rounds):
-        changes = 0
-        for part in (*graph.subgraphs(), graph):
-            part.touched = touched
-            for apply in passes:
-                since, seen[part, apply] = seen.get((part, apply)), len(touched)
-                if since is not None and isinstance(apply, Local):
-                    holders = [op for op in part.operations if op.type in SUBGRAPH_CALLS]
-                    changes += apply(part, [*_near(part, touched[since:]), *holders])
-                else:
-                    changes += apply(part)
-        total += changes
-        if not changes:
-            break
-    for part in (*graph.subgraphs(), graph):
-        part.touched = None
-    return total
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._touched: list[Operation] = []
+        self._seen: dict[tuple[Graph, Pass], tuple[int, int]] = {}  # the state of a graph when a pass began with it
+        self._is_done: set[tuple[Graph, Pass]] = set()  # where the pass then changed nothing
+
+    def run(self, passes: Sequence[Pass], rounds: int = 1) -> int:
+        """Runs passes one after the other on the subgraphs and the graph itself, until they change nothing.
+
+        Args:
+            passes: in this order.
+            rounds: how often at most.
+
+        Returns:
+            How many changes they made in all.
+        """
+        total = 0
+        for _ in range(rounds):
+            changes = 0
+            for part in (*self._graph.subgraphs(), self._graph):
+                part.touched = self._touched
+                for apply in passes:
+                    if may_change(part, apply):
+                        changes += self._applied(apply, part)
+            total += changes
+            if not changes:
+                break
+        for part in (*self._graph.subgraphs(), self._graph):
+            part.touched = None
+        return total
+
+    def _applied(self, apply: Pass, part: Graph) -> int:
+        """How many changes a pass makes in a graph, in which it has seen what nothing has touched since."""
+        key, touched = (part, apply), self._touched
+        before, now = self._seen.get(key), (part.version, len(touched))
+        if before == now and key in self._is_done:
+            return 0
+        self._seen[key] = now
+        if before is not None and isinstance(apply, Local):
+            changes = apply(part, [*_near(part, touched[before[1] :]), *part.of_types(SUBGRAPH_CALLS)])
+        else:
+            changes = apply(part)
+        if not changes and now == (part.version, len(touched)):
+            self._is_done.add(key)
+        return changes
 
 
 def sweep(graph: Graph, visit: Visit, among: Iterable[Operation] | None = None) -> int:
@@ -76,7 +128,7 @@ def sweep(graph: Graph, visit: Visit, among: Iterable[Operation] | None = None) 
     Args:
         graph: whose operations are visited.
         visit: of an operation, edits what is around it, and returns the number of changes.
-        among: the operations to visit, and after each of them what is near to what that visit changed; None for all.
+        among: the operations to visit; None for all.
 
     Returns:
         The sum of what the visits return.
@@ -84,7 +136,7 @@ def sweep(graph: Graph, visit: Visit, among: Iterable[Operation] | None = None) 
     changes = 0
     kept = {t.op for t in graph.outputs}
     with graph.replacing() as replace:
-        for op in graph.operations if among is None else _following(graph, among):
+        for op in graph.operations if among is None else among:
             for tensor in op.outputs:
                 if tensor._uses:
                     break

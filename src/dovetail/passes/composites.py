@@ -8,12 +8,15 @@ from typing import Any
 from dovetail import ops
 from dovetail.core.engine import Engine
 from dovetail.core.errors import CONVENTIONAL, op_error
+from dovetail.core.table import COMPOSITES
 from dovetail.graph.deferred import has_unknown_rank
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.trace import body_graph
 from dovetail.graph.transplant import transplant
+from dovetail.passes.base import needs
 
 
+@needs(COMPOSITES)
 def inline_composites(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
     """Inlines, to any depth, the composites that no engine claims.
 
@@ -25,7 +28,7 @@ def inline_composites(graph: Graph, claimed: Callable[[Operation], Collection[st
         How many were inlined.
     """
     count = 0
-    todo = [op for op in graph.operations if _is_open(op, claimed)]
+    todo = [op for op in graph.of_types(COMPOSITES) if _is_open(op, claimed)]
     while todo:
         node = todo.pop()
         todo += [op for op in _expand(graph, node) if _is_open(op, claimed)]

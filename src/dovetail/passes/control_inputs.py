@@ -20,7 +20,7 @@ def control_inputs_to_data(graph: Graph) -> int:
     Returns:
         How many operations had some.
     """
-    waiting = [(op, waited_for(op)) for op in graph.operations if op.control_inputs]
+    waiting = [(op, waited_for(op)) for op in graph.operations if op._control_inputs]
     for op, _ in waiting:
         for other in op.control_inputs:
             op.remove_control_input(other)

@@ -24,9 +24,7 @@ def merge_common(graph: Graph) -> int:
     """
     first: dict[Any, Operation] = {}
     count = 0
-    for op in graph.operations:
-        if op.type in KEPT:
-            continue
+    for op in graph.of_types([name for name, alike in graph.by_type.items() if len(alike) > 1 and name not in KEPT]):
         try:
             earlier = first.setdefault(_key(op), op)
         except TypeError:  # a static argument that has no hash is like no other

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.graph.ir import Graph, Operation
+from dovetail.passes.base import needs
 
 
+@needs({"AssignVariableOp"})
 def remove_dead_assignments(graph: Graph) -> int:
     """Removes assignments that are overwritten or change nothing; who takes their result takes the value itself.
 
@@ -18,7 +20,7 @@ def remove_dead_assignments(graph: Graph) -> int:
         How many were removed.
     """
     last: dict[Any, Operation] = {}
-    assignments = [op for op in graph.operations if op.type == "AssignVariableOp"]
+    assignments = graph.of_types(["AssignVariableOp"])
     for op in assignments:
         last[op.attrs["variable"]] = op
     dead = [op for op in assignments if last[op.attrs["variable"]] is not op or _gives_back(op)]

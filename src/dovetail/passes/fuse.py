@@ -9,7 +9,7 @@ from dovetail import ops
 from dovetail.core import infer
 from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.patterns import Match, build, match, scalar_constant, wildcards
-from dovetail.passes.base import sweep
+from dovetail.passes.base import needs, sweep
 
 x, y, bias = wildcards("x y bias")
 ta, tb = wildcards("ta tb")
@@ -45,6 +45,7 @@ MAKES = {"AddV2": ("FusedMatMul", "AddScaled"), "Sub": ("AddScaled",)}
 INNER = frozenset(["MatMul", "Mul"])
 
 
+@needs(INNER)
 def fuse(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
     """Puts fused ops in the place of what they compute.
 
@@ -57,7 +58,7 @@ def fuse(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
     """
 
     def visit(op: Operation) -> int:
-        if op.type not in MAKES or INNER.isdisjoint(t.op.type for t in op.inputs):
+        if INNER.isdisjoint(t.op.type for t in op.inputs):
             return 0
         if not any(name in claimed(op) for name in MAKES[op.type]):
             return 0
@@ -71,7 +72,7 @@ def fuse(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
                 return 1
         return 0
 
-    return sweep(graph, visit)
+    return sweep(graph, visit, graph.of_types(MAKES))
 
 
 def _inner_is_free(op: Operation, found: Match) -> bool:

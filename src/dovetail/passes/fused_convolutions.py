@@ -14,10 +14,11 @@ from dovetail import ops
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.ops.nn.fused import ACTIVATIONS, fused_conv
-from dovetail.passes.base import sweep
+from dovetail.passes.base import needs, sweep
 
 FUSED = fused_conv.name
 DTYPES = ("float32", "float64")  # halves are rounded after each step
+CONVOLVED = frozenset([*CONVOLUTIONS[""], FUSED])
 FOLLOWERS = frozenset(["AddV2", *ACTIVATIONS])
 
 
@@ -35,6 +36,7 @@ class Parts(NamedTuple):
         return fused_conv(self.x, self.kernel, self.bias, self.addend, *self.window, self.activation)  # type: ignore[call-overload]
 
 
+@needs(CONVOLVED)
 def fuse_convolutions(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
     """Puts fused convolutions in the place of what they compute.
 
@@ -47,7 +49,7 @@ def fuse_convolutions(graph: Graph, claimed: Callable[[Operation], Collection[st
     """
 
     def visit(op: Operation) -> int:
-        if op.type not in FOLLOWERS or FUSED not in claimed(op):
+        if FUSED not in claimed(op):
             return 0
         found = _with_addition(op) if op.type == "AddV2" else _with_activation(op)
         if found is None:
@@ -55,7 +57,7 @@ def fuse_convolutions(graph: Graph, claimed: Callable[[Operation], Collection[st
         graph.rewire(op.outputs[0], found.build())
         return 1
 
-    return sweep(graph, visit)
+    return sweep(graph, visit, graph.of_types(FOLLOWERS))
 
 
 def _with_activation(op: Operation) -> Parts | None:
@@ -79,7 +81,7 @@ def _with_addition(op: Operation) -> Parts | None:
 def _free_parts(op: Operation, convolved: GraphTensor) -> Parts | None:
     """Those of what makes a tensor, if it is a convolution without an activation that only this operation needs."""
     made = convolved.op
-    if made.type not in (*CONVOLUTIONS[""], FUSED) or convolved.dtype not in DTYPES or convolved.shape is None:
+    if made.type not in CONVOLVED or convolved.dtype not in DTYPES or convolved.shape is None:
         return None
     if made.pin != op.pin or len(convolved.uses()) > 1 or convolved in set(op.graph.outputs):
         return None

@@ -12,12 +12,14 @@ from dovetail import ops
 from dovetail.core.infer import normalize_axis, size_of
 from dovetail.core.windows import CONVOLUTIONS
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.passes.base import sweep
+from dovetail.passes.base import needs, sweep
 
 TIMES = 4  # as large as the kernel the result must be, at least
+NORMALIZED = frozenset(["BatchNormalization"])
 DTYPES = ("float32", "float64")  # halves would lose what the factor makes small
 
 
+@needs(NORMALIZED)
 def normalize_kernels(graph: Graph) -> int:
     """Takes normalizations into the convolutions before them.
 
@@ -27,7 +29,7 @@ def normalize_kernels(graph: Graph) -> int:
     returned = set(graph.outputs)
 
     def visit(op: Operation) -> int:
-        if op.type != "BatchNormalization" or not _fits(op, op.inputs[0], returned):
+        if not _fits(op, op.inputs[0], returned):
             return 0
         convolved, mean, variance, offset, scale, axis, epsilon = op.args
         factor = ops.rsqrt(variance + epsilon)
@@ -39,7 +41,7 @@ def normalize_kernels(graph: Graph) -> int:
         graph.rewire(op.outputs[0], convolved.op.op(x, kernel * factor, *window) + bias)
         return 1
 
-    return sweep(graph, visit)
+    return sweep(graph, visit, graph.of_types(NORMALIZED))
 
 
 def _fits(op: Operation, convolved: GraphTensor, returned: set[GraphTensor]) -> bool:

@@ -15,7 +15,7 @@ def prune(graph: Graph) -> int:
     Returns:
         How many were removed.
     """
-    control_flow = [op for op in graph.operations if op.type in CONTROL_FLOW]
+    control_flow = graph.of_types(CONTROL_FLOW)
     returned = set(graph.outputs) if control_flow else set()
     changes = 0
     for op in control_flow:

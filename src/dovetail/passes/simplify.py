@@ -19,12 +19,13 @@ from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
 from dovetail.graph.reach import walk
 from dovetail.ops.control.plumbing import NOT_COMPUTED
-from dovetail.passes.base import Local, Visit
+from dovetail.passes.base import Local, Visit, needs
 
 x, y = wildcards("x y")
 s, t = wildcards("s t")  # shapes, static or not
 a, b = wildcards("a b", lambda value: scalar_constant(value) is not None)
 
+REWRITTEN = {"BroadcastTo", "Const"}  # the types of operations that are replaced, or left out; grows with the rules
 PASSED_ON = ("Identity", "StopGradient")  # they compute nothing, wherever they are
 
 
@@ -80,6 +81,7 @@ CONDITIONAL: list[tuple[Any, Any, Callable[[Match], bool]]] = [
 ]
 
 
+@needs(REWRITTEN)
 @Local
 def simplify(graph: Graph) -> Visit:
     """Rewrites operations by the identities; `prune` removes what nobody needs any more."""
@@ -93,8 +95,8 @@ def simplify(graph: Graph) -> Visit:
             return 0  # what is to be computed in two places does not become one
         changes = _drop_broadcasts(op, shapes) if op.op.is_elementwise else 0
         makers = {tensor.op.type for tensor in op.inputs} if rules else set()
-        for needs, rule in rules:
-            new = rule(op, shapes) if needs <= makers else None
+        for made_by, rule in rules:
+            new = rule(op, shapes) if made_by <= makers else None
             if new is not None and new.dtype == op.outputs[0].dtype and fits(new.shape, op.outputs[0].shape):
                 graph.rewire(op.outputs[0], new)
                 return changes + 1
@@ -190,12 +192,13 @@ Rule = Callable[[Operation, SameShape], Any]  # the tensor to take instead, or N
 _RULES: dict[str, list[tuple[frozenset[str], Rule]]] = {}
 
 
-def _rule(*names: str, needs: tuple[str, ...] = ()) -> Callable[[Rule], Rule]:
-    """Decorator: adds a rule for operations of these types that have inputs from operations of the types `needs`."""
+def _rule(*names: str, made_by: tuple[str, ...] = ()) -> Callable[[Rule], Rule]:
+    """Decorator: adds a rule for operations of these types with inputs from operations of all types of `made_by`."""
 
     def add(rule: Rule) -> Rule:
         for name in names:
-            _RULES.setdefault(name, []).append((frozenset(needs), rule))
+            _RULES.setdefault(name, []).append((frozenset(made_by), rule))
+            REWRITTEN.add(name)
         return rule
 
     return add
@@ -203,9 +206,9 @@ def _rule(*names: str, needs: tuple[str, ...] = ()) -> Callable[[Rule], Rule]:
 
 def _add_identity(pattern: Call, template: Any, condition: Callable[[Match], bool] | None = None) -> None:
     parts = pattern.arguments
-    needs = {p.op.name for p in parts if isinstance(p, Call)} | {"Const" for p in parts if _is_scalar(p)}
+    made_by = {p.op.name for p in parts if isinstance(p, Call)} | {"Const" for p in parts if _is_scalar(p)}
 
-    @_rule(pattern.op.name, needs=tuple(needs))
+    @_rule(pattern.op.name, made_by=tuple(made_by))
     def _(op: Operation, shapes: SameShape) -> Any:
         found = match(pattern, op.outputs[0])
         if found is None or (condition is not None and not condition(found)):
@@ -288,7 +291,7 @@ def _axes(op: Operation) -> tuple[int, ...] | None:
     return tuple(axis % len(axes) for axis in axes)
 
 
-@_rule("MatMul", needs=("Transpose",))
+@_rule("MatMul", made_by=("Transpose",))
 def _(op: Operation, shapes: SameShape) -> Any:
     sides = [(t.op.inputs[0], True) if _swaps_last_axes(t.op) else (t, False) for t in op.inputs]
     if not any(swapped for _, swapped in sides):
@@ -304,7 +307,7 @@ def _swaps_last_axes(op: Operation) -> bool:
     return order is not None and order == (*range(len(order) - 2), len(order) - 1, len(order) - 2)
 
 
-@_rule("SelectV2", needs=("Const",))
+@_rule("SelectV2", made_by=("Const",))
 def _(op: Operation, shapes: SameShape) -> Any:
     condition = uniform_constant(op.inputs[0])
     if condition is None:

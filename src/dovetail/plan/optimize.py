@@ -58,7 +58,8 @@ def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]]
         return engine.host_control.rules() if is_divided(operation, home) else engine.claimed_with(operation)
 
     inline = partial(inline_composites, claimed=claimed)
-    base.run(copy, [inline, merge_common, prune])  # what is there twice, as in an optimizer's steps, is looked at once
-    base.run(copy, [fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
-    base.run(copy, [partial(fuse, claimed=claimed), partial(fuse_convolutions, claimed=claimed), prune])
+    passes = base.Passes(copy)
+    passes.run([inline, merge_common, prune])  # what is there twice, as in an optimizer's steps, is looked at once
+    passes.run([fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
+    passes.run([partial(fuse, claimed=claimed), partial(fuse_convolutions, claimed=claimed), prune])
     return copy
