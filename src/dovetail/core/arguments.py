@@ -6,7 +6,8 @@ shape-like arguments become tuples of ints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from dovetail.core import host
@@ -25,26 +26,24 @@ if TYPE_CHECKING:
     from dovetail.core.op import Op
 
 
-def operands(op: Op, values: list[Any]) -> Iterator[Any]:
+def operands(op: Op, values: list[Any]) -> list[Any]:
     """The values that may be tensors: tensor arguments, members of lists, members of shape-like arguments."""
-    for index, kind in op.tensor_positions:
+    found: list[Any] = []
+    for index, is_list in (*op.tensor_places, *zip(op.ints_positions, repeat(True))):
         value = values[index]
-        if kind.many and isinstance(value, (list, tuple)):
-            yield from value
+        if is_list and isinstance(value, (list, tuple)):
+            found += value
         elif value is not None:
-            yield value
-    for index in op.ints_positions:
-        value = values[index]
-        if isinstance(value, (list, tuple)):
-            yield from value
-        elif value is not None:
-            yield value
+            found.append(value)
     for index in tensor_settings(op, values):
-        yield values[index]
+        found.append(values[index])
+    return found
 
 
 def tensor_settings(op: Op, values: list[Any]) -> list[int]:
     """The positions of static parameters that are given tensors."""
+    if not op.static:
+        return []
     return [i for i, _ in op.static if type(values[i]) not in _STATIC and is_tensor(values[i])]
 
 

@@ -92,7 +92,7 @@ def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    members = list(operands(op, values))
+    members = operands(op, values)
     if any(map(holds_tensors, members)):
         return _apply_anew(op, with_stacked(op, values), name, None, args, kwargs)
     if op.index_positions and (signed := with_signed_positions(op, values)) is not values:
@@ -309,7 +309,7 @@ def inside(op: Op, error: Exception, values: list[Any]) -> Exception:
 
 def _owned(op: Op, result: Any, engine: Engine, values: list[Any]) -> Any:
     """Results as an engine's own values; none shares memory with an argument, for a user may write to it: `x /= 2`."""
-    given = values if op.tensors_alone else list(operands(op, values))
+    given = values if op.tensors_alone else operands(op, values)
     if isinstance(result, tuple):
         return tuple([engine.owned(t._value, given) for t in result])
     return engine.owned(result._value, given)

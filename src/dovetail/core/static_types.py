@@ -17,6 +17,7 @@ import operator
 import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import numpy as np
@@ -28,6 +29,7 @@ from dovetail.core.value_kinds import is_tensor, kind_of, seen
 from dovetail.core.variable import STATE
 
 REFUSED = object()
+_is_refused = partial(operator.is_, REFUSED)
 
 
 @dataclass(frozen=True)
@@ -145,12 +147,13 @@ def _where(test: Callable[[Any], bool]) -> Callable[[Any], Any]:
 
 def _each(member: Static, length: int | None = None) -> Callable[[Any], Any]:
     """`held` of lists, and of arrays with axes."""
+    plain = member.plain
 
     def held(value: Any) -> Any:
         if not isinstance(value, (list, tuple)) and not (type(value) is np.ndarray and value.shape):
             return REFUSED
-        found = tuple(map(member.find, value))
-        fits = length in (None, len(found)) and not any(v is REFUSED for v in found)
+        found = tuple([v if type(v) in plain else member.find(v) for v in value])
+        fits = length in (None, len(found)) and not any(map(_is_refused, found))
         return found if fits else REFUSED
 
     return held
@@ -160,8 +163,11 @@ def _shape_like(value: Any) -> Any:
     """One number is a shape, too; an array without numbers has any dtype."""
     if isinstance(value, np.ndarray):
         value = value.reshape(-1) if value.size else ()
+    found = _INTS.held(value)
+    if found is not REFUSED:
+        return found
     found = _INT.held(value)
-    return _INTS.held(value) if found is REFUSED else (found,)
+    return found if found is REFUSED else (found,)
 
 
 def with_ints(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -149,7 +149,7 @@ class GraphBase(Pins):
         op: Op,
         inputs: Iterable[GraphTensor],
         attrs: dict[str, Any],
-        specs: Iterable[TensorSpec],
+        specs: Iterable[TensorSpec | GraphTensor],
         layout: tuple[int | None, ...] | None = None,
         name: str | None = None,
         where: Where = None,
@@ -159,7 +159,7 @@ class GraphBase(Pins):
 
         Args:
             op, inputs, attrs, layout: as in `Operation`.
-            specs: those of its outputs.
+            specs: those of its outputs, or tensors like them.
             name: what it is called, without the name scope.
             where: the user's line; the one that is calling, if not given.
             waits: its control inputs, besides those of `control_dependencies`.
@@ -179,13 +179,14 @@ class GraphBase(Pins):
         name = self._unique(here.scope if here.name is None else here.name, name or op.name)
         layout = layout or (SINGLE,) * len(inputs)
         where = like.where if like is not None else where or user_line()
-        operation = Operation(cast("Graph", self), op, name, inputs, layout, attrs, where)
-        operation.outputs = [GraphTensor(operation, i, spec) for i, spec in enumerate(specs)]
+        operation = Operation(self, op, name, inputs, layout, attrs, where)  # type: ignore[arg-type]  # it is a graph
+        for number, spec in enumerate(specs):
+            operation.outputs.append(GraphTensor(operation, number, spec))
         if like is not None:
             operation.take_after(like)
         else:
             operation._pin = here.pin
-            operation.span = here.span if computes(operation) else None
+            operation.span = here.span if here.span is not None and computes(operation) else None
             if here.devices.asks:
                 here.devices.record(operation)
         made_for = here.made_for if like is None else like
@@ -210,8 +211,9 @@ class GraphBase(Pins):
         self._operations[operation.name] = operation
         self.note_type(operation)
         self._order.insert(operation, before)
-        for part in operation.subgraphs():
-            part._holders[operation] = None
+        if operation.type in SUBGRAPH_CALLS:
+            for part in operation.subgraphs():
+                part._holders[operation] = None
         if self.touched is not None:
             self.touched.append(operation)
         if scopes().undo is not None:
@@ -253,7 +255,8 @@ class GraphBase(Pins):
         Raises:
             ValueError: the graph is inside of an operation, which gives it its inputs.
         """
-        self._check_own_inputs()
+        if self._holders:
+            self._check_own_inputs()
         return self.add_input_at(len(self.inputs), spec, name, where, known)
 
     def add_input_at(
@@ -358,17 +361,17 @@ class GraphBase(Pins):
                 raise ValueError(f"there is an operation {name!r} in the graph {self.name!r} already.")
             return name
         name = scope + name
-        key = self._name_key(name)
+        key = name.lower() if self.ignores_case else name  # two names with one key get numbers
         count, found = self._counts.get(key), name
         if count is not None or name in self._operations:
             count = count or 0
-            while found in self._operations or self._name_key(found) in self._counts:
+            while found in self._operations or (found.lower() if self.ignores_case else found) in self._counts:
                 count += 1
                 found = f"{name}_{count}"
         if mark_as_used:
             self._use_name(key, count or 0)
             if found != name:
-                self._use_name(self._name_key(found), 0)
+                self._use_name(found.lower() if self.ignores_case else found, 0)
         return found
 
     def name_new(self, operation: Operation, name: str) -> None:
@@ -383,10 +386,6 @@ class GraphBase(Pins):
         del self._operations[operation.name]
         operation.name = name
         self._operations[name] = operation
-
-    def _name_key(self, name: str) -> str:
-        """What two names have in common of which one gets a number."""
-        return name.lower() if self.ignores_case else name
 
     def _use_name(self, key: str, count: int) -> None:
         before = self._counts.get(key)
@@ -561,8 +560,9 @@ class GraphBase(Pins):
         self.version += 1
         if undo is not None:
             note(undo)
-        for holder in self.holders():
-            holder.graph.edited()
+        if self._holders:
+            for holder in self.holders():
+                holder.graph.edited()
 
     # reading
 
@@ -573,7 +573,10 @@ class GraphBase(Pins):
 
     @outputs.setter
     def outputs(self, tensors: Iterable[GraphTensor]) -> None:
-        with all_or_nothing() if self.holders() else nullcontext():
+        if not self._holders:
+            self.set_outputs(tensors)
+            return
+        with all_or_nothing():
             self.set_outputs(tensors)
             self.check_held_outputs()
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.core.errors import op_error
+from dovetail.core.scopes import opened, scopes
 from dovetail.graph.cursor import Cursor
 from dovetail.graph.inference import infer_from, is_told, own_subgraph
 from dovetail.graph.journal import all_or_nothing, note
@@ -54,11 +55,14 @@ class Editing(Lookup):
             yield
 
     @contextmanager
-    def _insert(self, cursor: Cursor) -> Iterator[None]:
-        cursor.like = self._like
+    def _insert(self, cursor: Cursor, **changes: Any) -> Iterator[None]:
+        """A scope in which operations are recorded here and put where a cursor says; `changes` as of `within`."""
+        here = self._scopes.get()
+        cursor.like = here.like
         self._cursors.append(cursor)
         try:
-            with self.as_default(), self.within(cursor=cursor):
+            here = here._replace(cursor=cursor, **changes)
+            with opened({"graphs": (*scopes().graphs, self), self._scopes: here}):
                 yield
         finally:
             self._cursors.remove(cursor)
@@ -79,7 +83,7 @@ class Editing(Lookup):
         def replace(operation: Operation) -> None:
             cursor.before = cursor.like = operation
 
-        with self._insert(cursor), self.within(name=scope):
+        with self._insert(cursor, name=scope):
             if operation is not None:
                 replace(operation)
             yield replace
@@ -303,13 +307,11 @@ class Editing(Lookup):
         kept = {t.op for t in (*self.outputs, *self.inputs)}
         removed = 0
         for op in reversed(self.operations):  # who takes its results was looked at before
-            if (
-                op in kept
-                or op._control_outputs
-                or any(t._uses for t in op.outputs)
-                or (outputs is None and op.is_kept)
-            ):
-                continue
-            self._detach(op)
-            removed += 1
+            for tensor in op.outputs:
+                if tensor._uses:
+                    break
+            else:
+                if op not in kept and not op._control_outputs and not (outputs is None and op.is_kept):
+                    self._detach(op)
+                    removed += 1
         return removed

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.core.device_spec import DeviceSpec, is_wish
+from dovetail.core.dtypes import DType
 from dovetail.core.errors import Where, called_library, conventional, describe, did_you_mean, op_error, place
 from dovetail.core.op import Op
 from dovetail.core.provided import provided
@@ -49,12 +50,12 @@ class GraphTensor(Operators):
 
     __slots__ = ("__dict__", "__weakref__", "_uses", "dtype", "index", "op", "shape")
 
-    def __init__(self, op: Operation, index: int, spec: TensorSpec) -> None:
+    def __init__(self, op: Operation, index: int, spec: TensorSpec | GraphTensor) -> None:
         self.op = op
         self.index = index
         shape = spec.shape
         self.shape: Shape = shape if shape is None or type(shape) is TensorShape else TensorShape(shape)
-        self.dtype = spec.dtype
+        self.dtype: DType = spec.dtype
         self._uses: dict[Operation, list[int]] = {}  # each consumer, and the numbers of its inputs that are this tensor
 
     @property
@@ -77,6 +78,11 @@ class GraphTensor(Operators):
     @property
     def spec(self) -> TensorSpec:
         return TensorSpec(self.shape, self.dtype)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether all dimensions are known."""
+        return self.shape is not None and None not in self.shape
 
     @property
     def device(self) -> str:
@@ -468,7 +474,7 @@ class Operation(TensorFlowOperation):
 
     def take_after(self, other: Operation) -> None:
         """Hands on to it what another operation has besides what that computes."""
-        self._pin, self.notes, self.overrides, self.span = other.pin, other.notes, other.overrides, other.span
+        self._pin, self.notes, self.overrides, self.span = other._pin, other.notes, other.overrides, other.span
 
     def failure(self, error: Exception, engine: str) -> Exception:
         """The exception to raise where an engine failed to compute it; it names what the user wrote.

@@ -60,7 +60,8 @@ class Copies:
         self.target = target
         self.tensors = dict(tensors)
         self.own = own
-        self.made_for = target._like if made_for is None else made_for
+        self.like = target._like  # what copies take after, in the place of their originals
+        self.made_for = self.like if made_for is None else made_for
         self.operations: dict[Operation, Operation] = {}
         self.read: dict[Any, GraphTensor] = {}
         self.assigned: dict[Any, GraphTensor] = {}
@@ -115,22 +116,25 @@ class Copies:
     def copy(self, operation: Operation) -> None:
         """Adds a copy of an operation, whose inputs must be known; what stands for its outputs already stays so."""
         target, known = self.target, self.tensors
-        attrs = {name: self._attr(value) for name, value in operation.attrs.items()}
-        specs = [t.spec for t in operation.outputs]
+        attrs = {
+            name: copy_graph(value, self.own, self.made_for) if isinstance(value, GraphBase) else value
+            for name, value in operation.attrs.items()
+        }
         try:
             inputs = [known[t] for t in operation.inputs]
         except KeyError:
             inputs = self.of(operation.inputs)  # which says what is wrong
         waits = self._found(operation._control_inputs) if operation._control_inputs else ()
-        where = self._model(operation).where
-        copy = target.add(operation.op, inputs, attrs, specs, operation.layout, operation.name, where, waits)
+        model, specs = self._model(operation), operation.outputs
+        copy = target.add(operation.op, inputs, attrs, specs, operation.layout, operation.name, model.where, waits)
         copy.gradient_function = operation.gradient_function
-        if target._like is None:
+        if self.like is None:
             copy.take_after(operation)
             copy.span = operation.span and self.spans.setdefault(operation.span, Span())
             if self.as_called:
                 target.put_in_scope(copy)
-        self._hand_on_origin(operation, copy)
+        if not self.own:
+            copy._origin = model.origin
         if self.overrides:
             override_gradients([copy], self.overrides)
         self.operations[operation] = copy
@@ -151,9 +155,6 @@ class Copies:
             tensor = waiting.outputs[0]
         self.tensors[operation.outputs[0]] = tensor
         return tensor
-
-    def _attr(self, value: Any) -> Any:
-        return copy_graph(value, self.own, self.made_for) if isinstance(value, GraphBase) else value
 
     def _model(self, operation: Operation) -> Operation:
         """The operation whose line and origin the copy of one has."""

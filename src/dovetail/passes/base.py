@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
 from heapq import heapify, heappop, heappush
-from typing import TypeVar
+from itertools import repeat
+from typing import Any, TypeVar
 
 from dovetail.graph.inference import is_told
 from dovetail.graph.ir import Graph, Operation
+from dovetail.graph.order import NOWHERE
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 Pass = Callable[[Graph], int]
@@ -25,20 +27,26 @@ AnyPass = TypeVar("AnyPass", bound=Callable[..., int])
 NEAR = 2  # how far from an operation visits look at what makes its inputs
 
 
-def needs(types: Set[str]) -> Callable[[AnyPass], AnyPass]:
-    """Decorator: says of a pass that it changes no graph without an operation of one of these types."""
+def needs(what: Set[str] | Callable[[Graph], bool]) -> Callable[[AnyPass], AnyPass]:
+    """Decorator: says which graphs a pass may change.
+
+    Args:
+        what: op types, of which a graph must have one; or what says it of a graph.
+    """
 
     def mark(apply: AnyPass) -> AnyPass:
-        apply.needs = types  # type: ignore[attr-defined]
+        apply.needs = what  # type: ignore[attr-defined]
         return apply
 
     return mark
 
 
 def may_change(graph: Graph, apply: Callable[..., int]) -> bool:
-    """Whether a graph has an operation of a type that a pass needs; so it is if the pass says nothing of that."""
-    types: Set[str] | None = getattr(apply.func if isinstance(apply, partial) else apply, "needs", None)
-    return types is None or not types.isdisjoint(graph.by_type)
+    """Whether a graph has what a pass needs; so it is if the pass says nothing of that."""
+    needed: Any = getattr(apply.func if isinstance(apply, partial) else apply, "needs", None)
+    if needed is None:
+        return True
+    return needed(graph) if callable(needed) else not needed.isdisjoint(graph.by_type)
 
 
 class Local:
@@ -156,7 +164,7 @@ def _following(graph: Graph, among: Iterable[Operation]) -> Iterable[Operation]:
     heapify(todo)
     while todo:
         op = heappop(todo)[-1]
-        if op.is_removed:
+        if op._position == NOWHERE:
             continue
         before = len(touched)
         yield op
@@ -178,7 +186,7 @@ def _near(graph: Graph, touched: Sequence[Operation]) -> set[Operation]:
         if found.get(op, -1) < further:
             found[op] = further
             for tensor in op.outputs:
-                left = NEAR if is_told(tensor) else further - 1
+                left = NEAR if tensor.dtype.is_integer and is_told(tensor) else further - 1
                 if left >= 0:
-                    todo += [(user, left) for user in tensor._uses]
-    return {op for op in found if not op.is_removed}
+                    todo.extend(zip(tensor._uses, repeat(left)))
+    return {op for op in found if op._position != NOWHERE}

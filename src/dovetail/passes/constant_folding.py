@@ -25,11 +25,18 @@ from dovetail.graph.partial import PartialInts
 from dovetail.graph.transplant import copy_graph
 from dovetail.ops.control.plumbing import NOT_COMPUTED, SHOWN
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
-from dovetail.passes.base import Local, Visit, sweep
+from dovetail.passes.base import Local, Visit, needs, sweep
 
+KNOWN = frozenset(["Const", "Shape", *SUBGRAPH_CALLS])
 LARGEST = 4096  # elements; a result that is larger, and larger than its arguments, is not worth its memory
 
 
+def _may_know(graph: Graph) -> bool:
+    """Whether something may be known: the value of a constant, a shape, integers, if only that there are none."""
+    return not KNOWN.isdisjoint(graph.by_type) or any(t.dtype.is_integer for op in graph for t in op.outputs)
+
+
+@needs(_may_know)
 @Local
 def fold_constants(graph: Graph) -> Visit:
     """Replaces operations on constants by their results, and shapes that are known by constants."""
@@ -53,8 +60,11 @@ def _folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
     known = PartialInts()
 
     def visit(op: Operation) -> int:
-        changes = _freeze_ints(op, known) + _tell_subgraphs(op, refined)
-        if changes or any(t in refined for t in op.inputs) or _takes_shape(op):
+        has_ints = bool(op.op.ints_positions)
+        changes = _freeze_ints(op, known) if has_ints else 0
+        if op.type in SUBGRAPH_CALLS:
+            changes += _tell_subgraphs(op, refined)
+        if changes or not refined.isdisjoint(op.inputs) or (has_ints and _takes_shape(op)):
             for tensor, shape in infer_again(op, known):
                 if (better := merged(shape, tensor.shape)) != tensor.shape:
                     tensor.shape = better
@@ -93,8 +103,6 @@ def _takes_shape(op: Operation) -> bool:
 
 def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
     """Takes what is known of the inputs of control flow into its subgraphs.  The changes made."""
-    if op.type not in SUBGRAPH_CALLS:
-        return 0
     changes = 0
     for name, carried, others in SUBGRAPH_CALLS[op.type](*op.args):
         inner = op.attrs[name]
@@ -152,7 +160,10 @@ def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
 
 def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:
     """The results of an operation as arrays, None if they are not known."""
-    if all(t.op.type == "Const" for t in op.inputs):
+    for tensor in op.inputs:
+        if tensor.op.type != "Const":
+            break
+    else:
         with suppress(NotImplementedError):  # an op of the user's that the NumPy engine has no rule for
             return compute(op) if _is_foldable(op) else None
         return None

@@ -45,6 +45,6 @@ def _key(op: Operation) -> Any:
     if name in COMMUTATIVE:
         inputs.sort()
     overrides = tuple(sorted(op.overrides.items())) if op.overrides else None
-    pin = None if name in NOT_COMPUTED else op.pin
+    pin = None if name in NOT_COMPUTED else op._pin
     attrs = tuple(map(static_key, op.attrs.values())) if op.attrs else None
     return name, *inputs, op.layout, pin, id(op.gradient_function), overrides, attrs

@@ -25,7 +25,8 @@ x, y = wildcards("x y")
 s, t = wildcards("s t")  # shapes, static or not
 a, b = wildcards("a b", lambda value: scalar_constant(value) is not None)
 
-REWRITTEN = {"BroadcastTo", "Const"}  # the types of operations that are replaced, or left out; grows with the rules
+BROADCAST = frozenset(["BroadcastTo", "Const"])  # whose results may hold one value many times
+REWRITTEN = {*BROADCAST}  # the types of operations that are replaced, or left out; grows with the rules
 PASSED_ON = ("Identity", "StopGradient")  # they compute nothing, wherever they are
 
 
@@ -88,13 +89,17 @@ def simplify(graph: Graph) -> Visit:
     shapes = SameShape()
 
     def visit(op: Operation) -> int:
-        rules = _RULES.get(op.type, ())
-        if not (rules or op.op.is_elementwise):
+        rules, is_elementwise = _RULES.get(op.type, ()), op.op.is_elementwise
+        if not (rules or is_elementwise):
             return 0
-        if op.type not in PASSED_ON and any(t.op.pin != op.pin and t.op.type not in NOT_COMPUTED for t in op.inputs):
-            return 0  # what is to be computed in two places does not become one
-        changes = _drop_broadcasts(op, shapes) if op.op.is_elementwise else 0
-        makers = {tensor.op.type for tensor in op.inputs} if rules else set()
+        makers = set()
+        for tensor in op.inputs:
+            maker = tensor.op
+            makers.add(maker.type)
+            if maker._pin != op._pin and maker.type not in NOT_COMPUTED and op.type not in PASSED_ON:
+                return 0  # what is to be computed in two places does not become one
+        changes = _drop_broadcasts(op, shapes) if is_elementwise and not BROADCAST.isdisjoint(makers) else 0
+        makers = {tensor.op.type for tensor in op.inputs} if changes else makers
         for made_by, rule in rules:
             new = rule(op, shapes) if made_by <= makers else None
             if new is not None and new.dtype == op.outputs[0].dtype and fits(new.shape, op.outputs[0].shape):

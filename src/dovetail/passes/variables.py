@@ -22,6 +22,7 @@ class Lifted(NamedTuple):
     only_assigned: list[Variable]
 
 
+LIFTED = frozenset(["ReadVariableOp", "AssignVariableOp", "NoOp"])
 NO_VARIABLES = Lifted([], [], [])
 
 
@@ -31,8 +32,10 @@ def lift_variables(graph: Graph) -> Lifted:
     Args:
         graph: is edited: a program with each variable read once, and assigned once, and no control inputs.
     """
-    read = {op.attrs["variable"]: op for op in graph.operations if op.type == "ReadVariableOp"}
-    written = {op.attrs["variable"]: op for op in graph.operations if op.type == "AssignVariableOp"}
+    if LIFTED.isdisjoint(graph.by_type):
+        return NO_VARIABLES
+    read = {op.attrs["variable"]: op for op in graph.of_types(("ReadVariableOp",))}
+    written = {op.attrs["variable"]: op for op in graph.of_types(("AssignVariableOp",))}
     only_read, changed = [v for v in read if v not in written], [v for v in read if v in written]
     with graph.replacing() as replace:
         for op in (read[v] for v in (*only_read, *changed)):

@@ -51,9 +51,9 @@ class Concrete:
     def __init__(self, graph: Graph, history: History | None = None, stays: bool = False) -> None:
         self.graph = graph
         self._stays = stays
-        self._history = None if is_pinned(graph) or shows(graph) else history
-        self._is_open = any(not t.spec.is_static for t in graph.inputs)
         self._is_pinned = is_pinned(graph)
+        self._history = None if history is None or self._is_pinned or shows(graph) else history
+        self._is_open = not all(t.is_static for t in graph.inputs)
         self._specializes = self._is_open and (
             self._history is not None
             or has_unknown_rank(graph.inputs)

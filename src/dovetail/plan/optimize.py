@@ -45,11 +45,11 @@ def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]]
     copy = copy_graph(graph)
     prune(copy)
     pin_host_calls(copy, home)
-    base.run(copy, [control_inputs_to_data])
-    if not home.engine.fuses_elementwise:
-        base.run(copy, [normalize_kernels, prune])
-    if shapes is not None or any(not t.spec.is_static for op in copy.operations for t in op.outputs):
+    passes = base.Passes(copy)
+    passes.run([control_inputs_to_data, *([] if home.engine.fuses_elementwise else [normalize_kernels, prune])])
+    if shapes is not None or not all(t.is_static for op in copy for t in op.outputs):
         specialize(copy, shapes)
+        passes = base.Passes(copy)
 
     def claimed(operation: Operation) -> Collection[str]:
         engine = place_of(operation, home).engine
@@ -58,7 +58,6 @@ def _optimized_copy(graph: Graph, home: Place, shapes: Sequence[tuple[int, ...]]
         return engine.host_control.rules() if is_divided(operation, home) else engine.claimed_with(operation)
 
     inline = partial(inline_composites, claimed=claimed)
-    passes = base.Passes(copy)
     passes.run([inline, merge_common, prune])  # what is there twice, as in an optimizer's steps, is looked at once
     passes.run([fold_constants, inline, simplify, merge_common, remove_dead_assignments, prune], ROUNDS)
     passes.run([partial(fuse, claimed=claimed), partial(fuse_convolutions, claimed=claimed), prune])

@@ -54,7 +54,7 @@ def place_of(operation: Operation, home: Place) -> Place:
     """
     holders = operation.graph.holders()
     around = place_of(holders[0], home) if holders else home
-    if operation.pin == NOT_PINNED:
+    if operation._pin == NOT_PINNED:
         return around
     engine = around.engine if operation.engine is None else _pinned_to(operation)
     device = _device(operation, engine) if operation.device else None
@@ -122,8 +122,13 @@ def pinned_engines(graph: Graph) -> list[Engine]:
 
 def is_pinned(graph: Graph) -> bool:
     """Whether something in a graph, or inside of it, is pinned to an engine or a device, or computed by Python."""
-    operations = (op for part in (graph, *graph.subgraphs()) for op in part.operations)
-    return any(op.pin != NOT_PINNED or op.type in HOST_CALLS for op in operations)
+    for part in (graph, *graph.subgraphs()):
+        if not part.by_type.keys().isdisjoint(HOST_CALLS):
+            return True
+        for operation in part:
+            if operation._pin != NOT_PINNED:
+                return True
+    return False
 
 
 def has_pinned_devices(graph: Graph) -> bool:
@@ -134,8 +139,8 @@ def has_pinned_devices(graph: Graph) -> bool:
 def pin_host_calls(graph: Graph, home: Place) -> None:
     """Pins what Python computes to NumPy, where its engine compiles whole programs, which cannot call Python."""
     for part in (graph, *graph.subgraphs()):
-        for operation in part.operations:
-            if operation.type in HOST_CALLS and place_of(operation, home).engine.compiles_programs:
+        for operation in part.of_types(HOST_CALLS):
+            if place_of(operation, home).engine.compiles_programs:
                 operation.pin = "numpy", None
 
 
@@ -143,7 +148,7 @@ def check_pins(graph: Graph, home: Place) -> None:
     """Refuses pins that a plan cannot follow; errors as of `place_of`."""
     for part in (graph, *graph.subgraphs()):
         for operation in part.operations:
-            if operation.pin != NOT_PINNED:
+            if operation._pin != NOT_PINNED:
                 place_of(operation, home)
 
 

@@ -275,4 +275,4 @@ def _value_on(engine: Engine, buffer: Buffer | None) -> Any:
 
 def shows(graph: Graph) -> bool:
     """Whether a program calls back to print, so that Python code runs while its results are on their way."""
-    return any(op.type in SHOWN for part in (graph, *graph.subgraphs()) for op in part.operations)
+    return not all(part.by_type.keys().isdisjoint(SHOWN) for part in (graph, *graph.subgraphs()))
