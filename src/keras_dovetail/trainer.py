@@ -18,6 +18,7 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 
 import dovetail
+from dovetail.core.garbage import no_garbage_collection
 from keras_dovetail.batches import Batches
 from keras_dovetail.grouping import BatchHooks
 from keras_dovetail.scopes import at_once
@@ -81,7 +82,8 @@ class DovetailTrainer(Trainer):
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
         """Makes all variables before the first step; those of a model without `call` are made in its own steps."""
         if _has_call(self):
-            super()._symbolic_build(iterator, data_batch)
+            with no_garbage_collection():
+                super()._symbolic_build(iterator, data_batch)
 
     # the programs of steps, each for a list of batches
 

@@ -15,7 +15,6 @@ from dovetail.core.devices import require_device
 from dovetail.core.dtypes import DType, promote
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import describe, describe_call, op_error
-from dovetail.core.kinds import Kind
 from dovetail.core.scopes import scopes
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
@@ -274,15 +273,17 @@ def promoted_dtypes(op: Op, values: list[Any]) -> dict[int, Any]:
             members = [dtype_of(v) for v in value] if kind.many else [dtype_of(value)]
             groups.setdefault(kind.accepts, []).extend(members)
     common = {accepts: _accepted(accepts, promote(members)) for accepts, members in groups.items() if members}
-    return {index: _wanted(kind, values[index], common) for index, kind in op.tensor_positions}
-
-
-def _wanted(kind: Kind, value: Any, common: dict[str, DType]) -> Any:
-    if value is None:
-        return None
-    if kind.many:
-        return [_accepted(kind.accepts, promote([dtype_of(v)])) if kind.apart else common[kind.accepts] for v in value]
-    return _accepted(kind.accepts, promote([dtype_of(value)])) if kind.apart else common[kind.accepts]
+    wanted: dict[int, Any] = {}
+    for index, kind in op.tensor_positions:
+        value = values[index]
+        if value is None:
+            wanted[index] = None
+        elif kind.apart:
+            own = [_accepted(kind.accepts, promote([dtype_of(v)])) for v in (value if kind.many else [value])]
+            wanted[index] = own if kind.many else own[0]
+        else:
+            wanted[index] = [common[kind.accepts] for _ in value] if kind.many else common[kind.accepts]
+    return wanted
 
 
 def _accepted(accepts: str, dtype: DType) -> DType:

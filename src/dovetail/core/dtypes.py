@@ -225,9 +225,10 @@ def promote(items: Iterable[Any]) -> DType:
         >>> promote(["int64", "float16"]), promote(["float32", float]), promote(["float16", "bfloat16"])
         ('float16', 'float32', 'float32')
     """
-    unique = tuple({("bool" if item is bool else item): None for item in items})
+    unique = tuple(dict.fromkeys(items))
     if len(unique) == 1:
-        return as_dtype(unique[0])
+        return as_dtype("bool" if unique[0] is bool else unique[0])
+    unique = tuple({("bool" if item is bool else item): None for item in unique})
     narrow = [item for item in unique if item in FLOAT8S]
     if narrow:
         others = [item for item in unique if item not in narrow]

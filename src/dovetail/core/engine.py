@@ -189,8 +189,8 @@ class Engine:
         variant = self.rules.fitting(operation, OUT if out else PROGRAM, preferred)
         if variant is None:
             return None
-        has_halves = any(t.dtype in HALVES for t in operation.inputs)
-        return variant.rule if has_halves else getattr(variant.rule, "without_halves", variant.rule)
+        quicker: Rule | None = getattr(variant.rule, "without_halves", None)
+        return variant.rule if quicker is None or any(t.dtype in HALVES for t in operation.inputs) else quicker
 
     def taken(self, graph: Any, variants: Collection[str]) -> frozenset[Any]:
         """What a graph is computed by, beside the usual rules, where some variants are preferred; to be compared."""

@@ -62,7 +62,7 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
     """What a call that is computed now has in common with those that are resolved alike; None if nothing is known.
 
     Calls are not recognised of tensors on several engines, of an engine's tensors whose shapes are not all known, and
-    of lists and prepared numbers that stand for tensors.
+    of lists that stand for tensors.
     """
     if len(args) > len(op.params):
         return None
@@ -98,9 +98,7 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
             else:
                 return None
         elif kind in _NUMBERS:
-            if op.prepare is not None:  # which makes of a number what its value asks for
-                return None
-            key.append(kind)
+            key.append(kind if op.prepare is None else static_key(value))  # `prepare` may look at its value
         elif kind is np.ndarray:
             if provided.array_result is not None:
                 return None

@@ -558,8 +558,8 @@ class GraphBase(Pins):
     def edited(self, undo: Callable[[], Any] | None = None) -> None:
         """Something that was there is not as it was; what undoes that."""
         self.version += 1
-        if undo is not None:
-            note(undo)
+        if undo is not None and (steps := scopes().undo) is not None:
+            steps.append(undo)
         if self._holders:
             for holder in self.holders():
                 holder.graph.edited()

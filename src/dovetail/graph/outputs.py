@@ -40,7 +40,9 @@ class Outputs(list[GraphTensor]):
 
     def replace(self, old: GraphTensor, new: GraphTensor) -> None:
         """Puts one tensor wherever another stands."""
-        self._put(new, self.numbers().get(old, ()))
+        numbers = self.numbers().get(old)
+        if numbers:
+            self._put(new, numbers)
 
     def _put(self, tensor: GraphTensor, numbers: Iterable[int]) -> None:
         index = self.numbers()

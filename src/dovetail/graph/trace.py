@@ -209,7 +209,7 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
         if add is None:
             raise op_error(TypeError, op.title, f"{type(value).__name__} values and graph tensors cannot meet.")
         tensor = add(graph, value, dtype, op)
-    return tensor if tensor.dtype == dtype else OPS["Cast"](tensor, dtype)
+    return tensor if tensor.dtype is dtype or tensor.dtype == dtype else OPS["Cast"](tensor, dtype)
 
 
 def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dovetail.core.engine import Engine
 from dovetail.graph.ir import GraphTensor, Operation
@@ -21,14 +21,15 @@ class Aliases:
             return
         for op in operations:
             if op.inputs and op.type not in engine.out_rules and op.type not in engine.fresh:
-                first = self.root(op.inputs[0])
+                first = self._top(op.inputs[0])
                 for tensor in (*op.inputs[1:], *op.outputs):
-                    top = self.root(tensor)
+                    top = self._top(tensor)
                     if top is not first:
                         self._parent[top] = first
+        for tensor in self._parent:
+            self._parent[tensor] = self._top(tensor)
 
-    def root(self, tensor: GraphTensor) -> GraphTensor:
-        """The value that stands for its group."""
+    def _top(self, tensor: GraphTensor) -> GraphTensor:
         parent = self._parent
         top = tensor
         while top in parent:
@@ -36,3 +37,12 @@ class Aliases:
         while tensor is not top:
             parent[tensor], tensor = top, parent[tensor]
         return top
+
+    def root(self, tensor: GraphTensor) -> GraphTensor:
+        """The value that stands for its group."""
+        return self._parent.get(tensor, tensor)
+
+    def roots(self, tensors: Iterable[GraphTensor]) -> list[GraphTensor]:
+        """The values that stand for their groups, one for each tensor."""
+        given = list(tensors)
+        return list(map(self._parent.get, given, given))

@@ -80,11 +80,11 @@ def plan_buffers(
     """
     plan = BufferPlan()
     aliases = Aliases(operations, engine, engine.compiles_programs if compiled is None else compiled)
-    known = Counter(aliases.root(t) for t in (*outputs, *states, *inputs))
-    constants = {aliases.root(op.outputs[0]) for op in operations if op.type == "Const"}
-    plan.owned = [known[aliases.root(t)] == 1 and aliases.root(t) not in constants for t in states]
-    returned = {aliases.root(t) for t in (*outputs, *states)}
-    plan.leaves = [aliases.root(t) in returned for t in inputs]
+    known = Counter(aliases.roots((*outputs, *states, *inputs)))
+    constants = set(aliases.roots(op.outputs[0] for op in operations if op.type == "Const"))
+    plan.owned = [known[root] == 1 and root not in constants for root in aliases.roots(states)]
+    returned = set(aliases.roots((*outputs, *states)))
+    plan.leaves = [root in returned for root in aliases.roots(inputs)]
     if engine.out_rules:
         owned = {t: number for number, t in enumerate(states) if plan.owned[number]}
         for op in dict.fromkeys(t.op for t in owned):
@@ -97,7 +97,9 @@ def plan_buffers(
 def _fill_arena(
     plan: BufferPlan, operations: Sequence[Operation], engine: Engine, aliases: Aliases, kept: Counter[GraphTensor]
 ) -> None:
-    last = {aliases.root(t): at for at, op in enumerate(operations) for t in (*op.inputs, *op.outputs)}
+    last: dict[GraphTensor, int] = {}
+    for at, op in enumerate(operations):
+        last.update(dict.fromkeys(aliases.roots((*op.inputs, *op.outputs)), at))
     held: dict[GraphTensor, int] = {}
     free: dict[TensorSpec, list[int]] = {}
 
@@ -108,7 +110,7 @@ def _fill_arena(
 
     for at, op in enumerate(operations):
         out = op.outputs[0] if len(op.outputs) == 1 else None
-        dying = [t for t in {aliases.root(t): None for t in op.inputs} if last[t] == at]
+        dying = [t for t in dict.fromkeys(aliases.roots(op.inputs)) if last[t] == at]
         if out is not None and aliases.root(out) not in kept and _plannable(op, engine):
             release([t for t in dying if _may_overwrite(op, t, aliases)])
             waiting = free.get(out.spec)

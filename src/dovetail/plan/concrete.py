@@ -16,6 +16,7 @@ from dovetail.core import arguments
 from dovetail.core.cache import Cache
 from dovetail.core.devices import device_for
 from dovetail.core.engine import Engine
+from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.locks import holding, join, make_lock
 from dovetail.core.recording import Record
 from dovetail.core.scopes import scopes
@@ -93,7 +94,11 @@ class Concrete:
         return [op.attrs["variable"].holder() for op in self.graph.operations if op.type == "ReadVariableOp"]
 
     def _planned(self, key: Any) -> Plan | Choice:
-        return self._plans.get(key) or self._plans.put(key, self._made(*key))
+        known = self._plans.get(key)
+        if known is not None:
+            return known
+        with no_garbage_collection():
+            return self._plans.put(key, self._made(*key))
 
     def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> Plan | Choice:
         if self._history is None or (shapes is None and self._is_open):
