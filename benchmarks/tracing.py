@@ -2,7 +2,8 @@
 
     python benchmarks/tracing.py [engine]
 
-All three must grow linearly; tracing and passes together should take at most 50 µs a node.
+All three must grow linearly; tracing and passes together should take at most 50 µs a node.  Of a small program's first
+call it prints the frames of Python functions, and those that take most: a count that is the same in each run.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -65,7 +69,50 @@ def measure(build: Callable[[Any, int], Any], nodes: int, engine: Any) -> list[s
     return [build.__name__, f"{len(graph):,}", f"{len(optimized):,}", *numbers, verdict]
 
 
+# -- first calls ------------------------------------------------------------------------------------------------------
+
+FIRST = {"tanh(x)": ops.tanh, "exp(x) + x": lambda x: ops.exp(x) + x, "softmax(x)": ops.softmax}
+MOST = 12  # functions that are listed
+
+
+def frames(work: Callable[[], Any]) -> Counter[CodeType]:
+    """How many frames of each Python function a call begins or goes on with."""
+    found: Counter[CodeType] = Counter()
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            found[frame.f_code] += 1
+
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def first_calls() -> list[Counter[CodeType]]:
+    """The frames of the first call of each function, on the current engine, where its ops were called before."""
+    x = ops.convert(np.ones((4, 4), "float32"))
+    found = []
+    for function in FIRST.values():
+        function(x)
+        compiled = dt.function(lambda x, function=function: function(x))
+        found.append(frames(lambda compiled=compiled: compiled(x)))
+    return found
+
+
+def name_of(code: CodeType) -> str:
+    return f"{Path(code.co_filename).stem}: {code.co_qualname}"
+
+
 def main() -> None:
+    with dt.engine(sys.argv[1] if len(sys.argv) > 1 else "numpy"):
+        counts = first_calls()
+    totals = [[call, f"{found.total():,}"] for call, found in zip(FIRST, counts, strict=True)]
+    print(table("Frames of a first call", ["call", "frames"], totals))
+    most = [[name_of(code), str(count)] for code, count in sum(counts, Counter()).most_common(MOST)]
+    print(table("Functions that take most of them", ["function", "frames"], most))
     engine = get_engine(sys.argv[1] if len(sys.argv) > 1 else "numpy")
     rows = [measure(build, nodes, engine) for build in (chain, mixed) for nodes in SIZES]
     head = ["graph", "nodes", "after passes", "trace µs", "passes µs", "both µs", "lower µs", f"≤ {TARGET:.0f}"]

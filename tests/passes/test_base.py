@@ -1,17 +1,26 @@
 """Running passes: in rounds, on subgraphs too, and on what is needed alone."""
 
-from hypothesis import given, settings
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core.engine_registry import get_engine
 from dovetail.graph.transplant import copy_graph
-from dovetail.passes.base import NEAR, Local, run, sweep
+from dovetail.passes import base
+from dovetail.passes.base import NEAR, Local, Passes, needs, run, sweep
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.cse import merge_common
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
+from dovetail.plan.optimize import optimized_copy
+from tests.conftest import ENGINES
 from tests.graph.random_graphs import graphs
-from tests.passes.checks import traced
+from tests.ops.table import CASES, cases, draw, float_arrays, replace_arrays, unknown_dimensions
+from tests.passes.checks import traced, types
 
 
 def test_rounds_end_once_nothing_changes():
@@ -113,3 +122,96 @@ def test_a_visit_is_followed_by_visits_of_what_is_near_to_its_changes():
 
     Local(lambda graph: visit)(graph, [op for op in graph if op.type in ("Exp", "Cos")])
     assert visited == ["Exp", "Cos", "Sin", "Tanh"]
+
+
+# -- passes that are skipped ------------------------------------------------------------------------------------------
+
+
+class Everywhere(Passes):
+    """Passes that look at all graphs, and at each again."""
+
+    def _applied(self, apply, part):
+        self._is_done.clear()
+        return super()._applied(apply, part)
+
+
+def check_skipping(graph, monkeypatch, **options):
+    """A graph comes to the same whether passes are skipped or not, on all engines."""
+    for name in ENGINES:
+        engine = get_engine(name)
+        found = str(optimized_copy(graph, engine, **options))
+        with monkeypatch.context() as patch:
+            patch.setattr(base, "Passes", Everywhere)
+            patch.setattr(base, "may_change", lambda graph, apply: True)
+            assert str(optimized_copy(graph, engine, **options)) == found
+
+
+@cases(CASES)
+def test_skipping_leaves_graphs_of_ops_as_they_are(op, number, is_first, rng, monkeypatch):
+    args, kwargs = draw(op.samples[number], rng)
+    arrays = float_arrays(args, kwargs)
+
+    def call(*new):
+        moved, named = replace_arrays(args, kwargs, list(new))
+        return op(*moved, **named)
+
+    for signature in (None, unknown_dimensions(arrays))[: 1 + is_first]:
+        check_skipping(dt.function(call, input_signature=signature).graph(*arrays), monkeypatch)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(graph=graphs())
+def test_skipping_leaves_random_graphs_as_they_are(graph, monkeypatch):
+    check_skipping(graph, monkeypatch)
+
+
+def test_skipping_leaves_graphs_of_steps_as_they_are(monkeypatch):
+    w = dt.Variable(np.ones((4, 4), "float32"))
+
+    def step(x):
+        with dt.GradientTape() as tape:
+            rows = ops.scan(lambda state, row: (ops.tanh(state + row), state), ops.zeros(4), x @ w)[1]
+            loss = ops.mean(ops.cond(ops.sum(rows) > 0, lambda: ops.softmax(rows), lambda: ops.gelu(rows) * 1.0))
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        return loss, ops.shape(x)[0] + 0
+
+    for rows in (3, None):
+        check_skipping(traced(step, dt.spec((rows, 4))), monkeypatch)
+
+
+@pytest.mark.parametrize("size", [0, 3])
+def test_skipping_keeps_what_is_known_of_integers(size, monkeypatch):
+    """An empty tensor of integers is known, though the graph has no constant."""
+    graph = traced(lambda n: ops.maximum(-n, n), dt.spec((size,), "int32"))
+    check_skipping(graph, monkeypatch)
+    assert types(optimized_copy(graph, get_engine("numpy"))) == (["Neg", "Maximum"] if size else [])
+
+
+def test_a_pass_that_changed_nothing_waits_for_a_change():
+    graph, seen = traced(lambda x: ops.tanh(ops.exp(x)), dt.spec((3,))), []
+    passes = Passes(graph)
+
+    def look(part):
+        seen.append(len(part))
+        return 0
+
+    passes.run([look], 3)
+    passes.run([look])
+    assert seen == [3]
+    graph.outputs[0].op.set_input(0, graph.inputs[0])
+    passes.run([look, prune, look])
+    passes.run([look])
+    assert seen == [3, 3, 2]
+
+
+@pytest.mark.parametrize(("needed", "is_run"), [({"Tanh", "Sin"}, True), ({"Sin"}, False), (lambda graph: True, True)])
+def test_a_pass_runs_where_a_graph_has_what_it_needs(needed, is_run):
+    seen = []
+
+    @needs(needed)
+    def look(part, more):
+        seen.append(part)
+        return 0
+
+    run(traced(lambda x: ops.tanh(x), dt.spec((3,))), [partial(look, more=1)])
+    assert bool(seen) == is_run

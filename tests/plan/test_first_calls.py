@@ -1,0 +1,45 @@
+"""What a first call takes: tracing, passes, lowering and the plan, counted in frames of Python functions."""
+
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from tests.conftest import ENGINES
+from tests.frames import frames
+
+# function → the most frames that its first call may take, a tenth more than it took when this was written
+MOST = {
+    "one op": (lambda x: ops.tanh(x), 630),
+    "two ops": (lambda x: ops.exp(x) + x, 770),
+    "a composite": (lambda x: ops.softmax(x), 1110),
+}
+
+
+@pytest.mark.parametrize("name", MOST)
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name in ("numpy", "torch")])
+def test_frames(engine, name):
+    function, most = MOST[name]
+    with dt.engine(engine):
+        x = ops.ones((4, 4))
+        dt.function(function)(x)  # what libraries and tables need once
+        first = dt.function(lambda x: function(x))
+        taken = frames(lambda: first(x))
+        assert taken <= most
+        assert frames(lambda: first(x)) < taken / 10
+
+
+def test_frames_grow_with_the_operations(engine):
+    """No part of the work looks at all operations for each."""
+
+    def chain(count):
+        def function(x):
+            for _ in range(count):
+                x = ops.tanh(x) + x
+            return x
+
+        return function
+
+    x = ops.ones((4, 4))
+    dt.function(chain(2))(x)
+    small, large = (frames(lambda count=count: dt.function(chain(count)).optimized_graph(x)) for count in (20, 200))
+    assert large < 11 * small
