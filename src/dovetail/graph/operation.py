@@ -330,7 +330,9 @@ class Operation(TensorFlowOperation):
     @property
     def is_kept(self) -> bool:
         """Whether a program does what it does even if nobody uses its results, as an assignment."""
-        return self.type in KEPT or any(op.is_kept for part in self.subgraphs() for op in part)
+        if self.type not in SUBGRAPH_CALLS:
+            return self.type in KEPT
+        return any(op.is_kept for part in self.subgraphs() for op in part)
 
     def note_uses(self) -> None:
         """Lets the tensors that it takes know that it takes them."""

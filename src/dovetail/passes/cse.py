@@ -41,7 +41,7 @@ def _key(op: Operation) -> Any:
     if name == "Const":
         value = op.attrs["value"]
         return value.dtype, value.shape, value.tobytes() if value.nbytes <= LARGEST else id(value)
-    inputs = [id(t) for t in op.inputs]
+    inputs = list(map(id, op.inputs))
     if name in COMMUTATIVE:
         inputs.sort()
     overrides = tuple(sorted(op.overrides.items())) if op.overrides else None
