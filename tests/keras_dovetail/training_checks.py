@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import warnings
 from itertools import product
+from pathlib import Path
 
-import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
+import keras_dovetail  # first: it makes Keras run on Dovetail
 
 # isort: split
 import keras
@@ -15,12 +17,15 @@ from keras import layers
 
 import dovetail as dt
 from dovetail.core.engine_registry import get_engine
+from tests.frames import frames
 from tests.keras_backends import main
 
 ENGINES = tuple(name for name in ("numpy", "torch", "jax", "tensorflow") if name in dt.list_engines())
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(70, 8)).astype("float32"), RANDOM.integers(0, 3, 70)
 IMAGES = RANDOM.normal(size=(40, 10, 10, 2)).astype("float32")
+PACKAGES = tuple(str(Path(package.__file__).parent) for package in (dt, keras_dovetail))
+MOST_FRAMES = {"numpy": 50_000, "torch": 35_500}  # a tenth more than when this was written
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
@@ -326,6 +331,24 @@ def check_mixed_precision():
             np.testing.assert_allclose(losses(mlp()), wanted, rtol=0.02)
         finally:
             keras.mixed_precision.set_global_policy("float32")
+
+
+def check_the_first_step_takes_few_frames():
+    """A step is traced once, and its plan made once."""
+
+    def first_fit():
+        middle = [layers.Dense(16, activation="relu") for _ in range(4)]
+        model = keras.Sequential([keras.Input((8,)), *middle, layers.Dense(3)])
+        model.compile(keras.optimizers.Adam(), LOSS)
+        gc.collect()
+        return frames(lambda: model.fit(X[:32], Y[:32], batch_size=32, verbose=0), *PACKAGES)
+
+    for name, most in MOST_FRAMES.items():
+        if name in ENGINES:
+            with dt.engine(name):
+                first_fit()  # what libraries and tables need once
+                found = first_fit()
+                assert found < most, (name, found)
 
 
 if __name__ == "__main__":
