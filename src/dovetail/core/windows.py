@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -93,6 +93,20 @@ class Windows:
             raise ValueError(f'{problem}, which is the size with its padding; use padding="same" or a smaller window.')
         return [(n - span) // stride + 1 for n, span, stride in zip(padded, self.spans, self.strides, strict=True)]
 
+    def elements(self, counts: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+        """For each element of a window, where it stands in its window and, for all windows, in the padded input.
+
+        Args:
+            counts: how many windows there are along each axis, at least one.
+
+        Example:
+            >>> dict(Windows((2,), (3,), (1,), "valid").elements([4]))[(1,)]
+            (slice(1, 11, 3),)
+        """
+        for element in itertools.product(*map(range, self.size)):
+            axes = zip(element, counts, self.strides, self.dilations, strict=True)
+            yield element, tuple(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in axes)
+
 
 def over_two_axes(size: Any, strides: Any, dilations: Any, padding: Any) -> Windows:
     """Windows over at least two axes, for libraries whose kernels know no fewer; the axis that is added comes first.
@@ -115,12 +129,10 @@ def overlap_add(total: Any, patches: Any, windows: Windows) -> None:
         patches: (batch, windows..., window..., channels).
         windows: the geometry.
     """
-    rank = len(windows.size)
     if 0 in patches.shape:
         return
-    for offset in itertools.product(*map(range, windows.size)):
-        axes = zip(offset, patches.shape[1 : rank + 1], windows.strides, windows.dilations, strict=True)
-        total[:, *(slice(o * d, o * d + (n - 1) * s + 1, s) for o, n, s, d in axes)] += patches[..., *offset, :]
+    for element, at in windows.elements(patches.shape[1 : len(windows.size) + 1]):
+        total[:, *at] += patches[..., *element, :]
 
 
 def output_sizes(sizes: Sizes, size: Sizes, strides: Any, dilations: Any, padding: Any) -> list[int | None]:

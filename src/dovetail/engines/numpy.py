@@ -10,15 +10,14 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype
 from dovetail.core.private import private
 from dovetail.core.rules import CALLS, EAGER, OUT, PROGRAM, WITH_OUT, Rule, Rules
-from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add, split_shape
-from dovetail.engines import matrices, rows, slices, threefry
+from dovetail.core.windows import CONVOLUTIONS, Windows, overlap_add
+from dovetail.engines import matrices, numpy_convolution, rows, slices, threefry
 from dovetail.engines.numpy_like import (
     FRESH,
     by_name,
@@ -28,6 +27,7 @@ from dovetail.engines.numpy_like import (
     reduction,
     running,
     transforms,
+    wide,
 )
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
@@ -65,17 +65,9 @@ def _scipy(name: str) -> Rule:
         from scipy import special  # here, because importing it takes long
 
         *orders, x = args
-        return getattr(special, name)(*orders, x.astype(_wide(x.dtype), copy=False)).astype(x.dtype, copy=False)
+        return getattr(special, name)(*orders, x.astype(wide(x.dtype), copy=False)).astype(x.dtype, copy=False)
 
     return rule
-
-
-def _wide(dtype: np.dtype) -> np.dtype:
-    """The dtype in which halves are given to libraries that do not know them, or not enough: float32."""
-    return _WIDE.get(dtype, dtype)
-
-
-_WIDE = {np.dtype(half): np.dtype(np.float32) for half in (np.float16, ml_dtypes.bfloat16)}
 
 
 rules |= {
@@ -245,7 +237,7 @@ rules["Where"] = lambda x: np.argwhere(x).astype(np.int32)
 
 def _ordered(x: Any) -> Any:
     """The array in a dtype whose NaN NumPy sorts to the end; that of bfloat16 it leaves anywhere."""
-    return x.astype(_wide(x.dtype), copy=False)
+    return x.astype(wide(x.dtype), copy=False)
 
 
 rules["Sort"] = lambda x, axis: np.sort(_ordered(x), axis).astype(x.dtype, copy=False)
@@ -292,16 +284,6 @@ rules |= {
 # -- windows: convolution and pooling; channels come last here --------------------------------------------------------
 
 
-def _last(x: Any, data_format: str) -> Any:
-    """A view with the channels last."""
-    return x if data_format == "channels_last" else np.moveaxis(x, 1, -1)
-
-
-def _restored(x: Any, data_format: str) -> Any:
-    """The reverse of `_last`."""
-    return x if data_format == "channels_last" else np.moveaxis(x, -1, 1)
-
-
 def _slide(x: Any, windows: Windows, fill: float = 0) -> Any:
     """(batch, spatial..., channels) → (batch, windows..., window..., channels), a view if nothing is padded."""
     counts = windows.count(x.shape[1:-1])
@@ -340,44 +322,9 @@ def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, p
     return _unslide(patches, input_sizes[1:-1], Windows(size, strides, dilations, padding))
 
 
-def _matrices(x: Any, lead: int, groups: int) -> Any:
-    """A matrix for each group of channels: the leading axes are its rows, the others and the channels its columns."""
-    rows, inner, each = math.prod(x.shape[:lead]), math.prod(x.shape[lead:-1]), x.shape[-1] // groups
-    if groups == 1:
-        return x.reshape(1, rows, inner * each)
-    return x.reshape(rows, inner, groups, each).transpose(2, 0, 1, 3).reshape(groups, rows, inner * each)
-
-
-@rules(*CONVOLUTIONS[""])
-def _(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    windows = Windows(kernel.shape[:-2], strides, dilations, padding)
-    groups = split_shape(x.shape, data_format)[2] // kernel.shape[-2]
-    patches = _slide(_last(x, data_format), windows)
-    lead = len(strides) + 1
-    y = _matrices(patches, lead, groups) @ _matrices(kernel, lead, groups)
-    y = y.swapaxes(0, 1).reshape(*patches.shape[:lead], kernel.shape[-1])
-    return _restored(y, data_format)
-
-
-@rules(*CONVOLUTIONS["BackpropInput"])
-def _(input_sizes: Any, kernel: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    windows = Windows(kernel.shape[:-2], strides, dilations, padding)
-    _, sizes, channels = split_shape(input_sizes, data_format)
-    groups, lead = channels // kernel.shape[-2], len(strides) + 1
-    g = _last(g, data_format)
-    columns = _matrices(g, lead, groups) @ _matrices(kernel, lead, groups).mT
-    columns = np.moveaxis(columns.reshape(groups, -1, windows.volume, kernel.shape[-2]), 0, 2)
-    patches = columns.reshape(*g.shape[:-1], *windows.size, channels)
-    return _restored(_unslide(patches, sizes, windows), data_format)
-
-
-@rules(*CONVOLUTIONS["BackpropFilter"])
-def _(x: Any, filter_sizes: Any, g: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    windows = Windows(filter_sizes[:-2], strides, dilations, padding)
-    groups = split_shape(x.shape, data_format)[2] // filter_sizes[-2]
-    patches, lead = _slide(_last(x, data_format), windows), len(strides) + 1
-    gradient = _matrices(patches, lead, groups).mT @ _matrices(_last(g, data_format), lead, groups)
-    return np.moveaxis(gradient, 0, 1).reshape(filter_sizes)
+rules(*CONVOLUTIONS[""])(numpy_convolution.convolve)
+rules(*CONVOLUTIONS["BackpropInput"])(numpy_convolution.input_gradient)
+rules(*CONVOLUTIONS["BackpropFilter"])(numpy_convolution.kernel_gradient)
 
 
 # -- linear algebra ---------------------------------------------------------------------------------------------------

@@ -6,6 +6,9 @@ import math
 from collections.abc import Collection
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 from dovetail.core.dtypes import DType
 from dovetail.core.rules import Rule
 
@@ -79,6 +82,13 @@ FRESH = (
 )
 
 TRANSFORMS = {"FFT": "fft", "IFFT": "ifft", "FFT2D": "fft2", "IFFT2D": "ifft2", "RFFT": "rfft", "IRFFT": "irfft"}
+
+_WIDE = {np.dtype(half): np.dtype(np.float32) for half in (np.float16, ml_dtypes.bfloat16)}
+
+
+def wide(dtype: np.dtype) -> np.dtype:
+    """The dtype in which halves are given to libraries that do not know them, or not enough: float32."""
+    return _WIDE.get(dtype, dtype)
 
 
 def by_name(library: Any, but: Collection[str] = ()) -> dict[str, Rule]:
