@@ -39,7 +39,8 @@ FOLLOWED = {
     "keras.src.backend.common.dtypes": ("keras_dovetail.settings", "keep_floatx"),
     "keras.src.backend.config": ("keras_dovetail.settings", "share"),
     "keras.src.layers.layer": ("keras_dovetail.phase", "follow"),
-    "keras.src.utils.rng_utils": ("keras_dovetail.seeds", "wait_for_tensorflow"),
+    "keras.src.saving.serialization_lib": ("keras_dovetail.imported", "wait_for_tensorflow"),
+    "keras.src.utils.rng_utils": ("keras_dovetail.imported", "wait_for_tensorflow"),
     "tensorflow": ("keras_dovetail.seeds", "seed_tensorflow"),
 }
 

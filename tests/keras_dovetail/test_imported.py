@@ -1,0 +1,65 @@
+"""Models are saved, and loaded, without importing TensorFlow; its values are saved where a program has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import ENGINES
+from tests.keras_dovetail.test_seeds import START, said
+
+MODEL = """
+import dovetail as dt, numpy as np
+dt.set_engine({engine!r})
+layers = [keras.Input((4,)), keras.layers.Dense(3, "relu"), keras.layers.Dropout(0.5, seed=1), keras.layers.Dense(2)]
+model = keras.Sequential(layers)
+model.compile("adam", "mse")
+model.fit(np.ones((4, 4)), np.ones((4, 2)), verbose=0)
+path = {path!r}
+"""
+IMPORTED = "print('tensorflow' in sys.modules)"
+
+
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "tensorflow"])
+def test_a_model(engine, tmp_path):
+    program = MODEL.format(engine=engine, path=str(tmp_path / "model.keras"))
+    equal = (
+        "keras.models.load_model(path).predict(np.ones((2, 4)), verbose=0) == model.predict(np.ones((2, 4)), verbose=0)"
+    )
+    assert said(START, program, "model.save(path)", f"assert ({equal}).all()", IMPORTED) is False
+
+
+OTHERS = [
+    "model.save_weights(path); model.load_weights(path)",
+    "keras.models.model_from_json(model.to_json())",
+    "keras.models.clone_model(model)",
+    "import pickle; pickle.loads(pickle.dumps(model))",
+    "keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(keras.losses.Huber()))",
+]
+
+
+def test_other_ways(tmp_path):
+    program = MODEL.format(engine="numpy", path=str(tmp_path / "model.weights.h5"))
+    each = [f"{way}\nassert 'tensorflow' not in sys.modules, {way!r}" for way in OTHERS]
+    assert said(START, program, *each, IMPORTED) is False
+
+
+def test_values_of_tensorflow():
+    values = "[tf.TensorShape([1, None]), tf.float32, tf.TensorSpec([2], tf.int32)]"
+    shape, dtype, spec = said(
+        START, "import tensorflow as tf", f"print([keras.saving.serialize_keras_object(v) for v in {values}])"
+    )
+    assert (shape, dtype) == ([1, None], "float32")
+    assert (spec["class_name"], spec["config"]) == ("__typespec__", [[2], "int32", None])
+
+
+def test_tensorflow_is_imported_to_load_a_value_of_it():
+    config = {
+        "module": "builtins",
+        "class_name": "__typespec__",
+        "spec_name": "Spec",
+        "registered_name": "own>Spec",
+        "config": [[2], "int32"],
+    }
+    own = "class Spec:\n    _deserialize = staticmethod(lambda config: config)"
+    load = f"keras.saving.deserialize_keras_object({config}, custom_objects={{'own>Spec': Spec}})"
+    assert said(START, own, f"print([str(v) for v in {load}])") == ["(2,)", "<dtype: 'int32'>"]
