@@ -82,11 +82,11 @@ class JaxEngine(Engine):
 
     @with_64_bits
     def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
-        array = np.asarray(value, dtype.numpy)
-        made = jnp.array(array)
+        array = aligned_copy(np.asarray(value, dtype.numpy))
+        made = jax.device_put(array)  # `jnp.array` would compile a program for each shape
         if isinstance(made, jax.core.Tracer):  # a value of its own, which does not end with what is being traced
             with jax.ensure_compile_time_eval():
-                made = jnp.array(array)
+                made = jax.device_put(array)
         return placed(made, device) if self.has_devices else made
 
     def argument(self, value: np.ndarray, dtype: DType) -> Any:
