@@ -13,9 +13,10 @@ from keras.src.backend.common.stateless_scope import get_stateless_scope
 
 import dovetail
 from dovetail.core.creations import note_creation
-from dovetail.core.engine_registry import current_engine
+from dovetail.core.engine_registry import HOME, current_engine, get_engine, on_engine
 from dovetail.core.recording import DEFAULT_GRAPH, not_building, record_on
 from dovetail.core.scopes import Scoped, scopes
+from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
 from dovetail.graph.trace import assign_any
 from dovetail.graph.variables import read_variable
@@ -58,6 +59,15 @@ class Variable(KerasVariable):
     def _deferred_initialize(self) -> None:
         with _computing():
             super()._deferred_initialize()
+
+    def _initialize_with_initializer(self, initializer: Any) -> None:
+        """Computes the first value on numpy, then puts it where new values are made: engines may compile each call."""
+        home = get_engine(HOME)
+        with on_engine(home):
+            value = initializer(self._shape, dtype=self._dtype)
+        if type(value) is Tensor and value._engine is home and home is not current_engine():
+            value = convert_to_tensor(value.value, value.dtype)
+        self._initialize(self._convert_to_tensor(value))
 
     def _initialize(self, value: Any) -> None:
         self._shape = self._validate_shape(value.shape)
