@@ -96,9 +96,9 @@ class Part(NamedTuple):
     """The part of the input, with its padding, that a block covers.
 
     Attributes:
-        sizes: its shape but for the channels.
-        inside: where in it is what is no padding.
-        found: where in the input this is.
+        sizes: its shape without the channels.
+        inside: its slice without the padding.
+        found: the slice of the input that lies there.
     """
 
     sizes: tuple[int, ...]
@@ -107,7 +107,7 @@ class Part(NamedTuple):
 
 
 class _Convolution:
-    """A convolution with groups of channels: where its windows lie, and what is computed of a block of them.
+    """A convolution with groups of channels: the places of its windows, and the computation of a block of them.
 
     Args:
         input_shape: the shape of the input in the data format.

@@ -1,11 +1,11 @@
-"""What a pass is: a function Graph → number of changes, which edits the graph it is given.
+"""Passes: functions Graph → number of changes, which edit the graph that they are given.
 
-The plan owns the graph it optimises (a copy of what was traced), so passes edit in place; each keeps the graph valid:
+The plan owns the graph it optimises (a copy of the trace), so passes edit in place.  Each keeps the graph valid:
 producers and consumers agree, operations stand in topological order, effects stay.  A pass looks at one graph; `run`
-takes it into the subgraphs of control flow.  In later rounds a `Local` pass looks only at what lies near a change.
+takes it into the subgraphs of control flow.  In later rounds a `Local` pass looks only at operations near a change.
 
-Passes that can change nothing are left out: those that `needs` marks, where a graph has no operation of their types,
-and those that changed nothing since when the graph is as it was.
+A pass that can change nothing is skipped.  Either `needs` names op types, and the graph has none of them; or the pass
+changed nothing before, and the graph is as it was.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ NEAR = 2  # how far from an operation visits look at what makes its inputs
 
 
 def needs(what: Set[str] | Callable[[Graph], bool]) -> Callable[[AnyPass], AnyPass]:
-    """Decorator: says which graphs a pass may change.
+    """Decorator: names the graphs that a pass may change.
 
     Args:
-        what: op types, of which a graph must have one; or what says it of a graph.
+        what: op types, of which a graph must have one; or a function of a graph that says whether it may.
     """
 
     def mark(apply: AnyPass) -> AnyPass:
@@ -42,7 +42,7 @@ def needs(what: Set[str] | Callable[[Graph], bool]) -> Callable[[AnyPass], AnyPa
 
 
 def may_change(graph: Graph, apply: Callable[..., int]) -> bool:
-    """Whether a graph has what a pass needs; so it is if the pass says nothing of that."""
+    """Whether a graph has the operations that a pass needs; True if the pass names none."""
     needed: Any = getattr(apply.func if isinstance(apply, partial) else apply, "needs", None)
     if needed is None:
         return True
