@@ -18,7 +18,9 @@ class _Imported:
     @property
     def available(self) -> bool:
         module = sys.modules.get("tensorflow")
-        return module is not None and not getattr(module.__spec__, "_initializing", False)
+        if module is None or module.__name__ != "tensorflow":  # but Dovetail under that name
+            return False
+        return not getattr(module.__spec__, "_initializing", False)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module("tensorflow"), name)

@@ -43,6 +43,14 @@ def test_other_ways(tmp_path):
     assert said(START, program, *each, IMPORTED) is False
 
 
+def test_dovetail_under_the_name_of_tensorflow(tmp_path):
+    """As old programs have it, which save models all the same."""
+    program = MODEL.format(engine="numpy", path=str(tmp_path / "model.keras"))
+    named = "import dovetail.compat.tensorflow\nsys.modules['tensorflow'] = dovetail.compat.tensorflow"
+    ways = [*OTHERS[1:], "model.save(path); keras.models.load_model(path)"]
+    assert said(START, program, named, *ways, "print('TypeSpec' in dir(sys.modules['tensorflow']))") is False
+
+
 def test_values_of_tensorflow():
     values = "[tf.TensorShape([1, None]), tf.float32, tf.TensorSpec([2], tf.int32)]"
     shape, dtype, spec = said(
