@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
-from timing import compare, table
+from timing import compare, frames, table
 
 import dovetail as dt
 from dovetail import ops
@@ -56,20 +54,11 @@ def taped(function: Callable[[], Any], watched: Any) -> Callable[[], Any]:
     return call
 
 
-def frames(function: Callable[[], Any]) -> int:
+def frames_of(function: Callable[[], Any]) -> int:
     """How many Python functions of Dovetail's a call runs through."""
-    count = 0
-
-    def profile(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal count
-        count += event == "call" and frame.f_code.co_filename.startswith(SOURCE)
-
     for _ in range(3):
         function()
-    sys.setprofile(profile)
-    function()
-    sys.setprofile(None)
-    return count
+    return sum(count for code, count in frames(function).items() if code.co_filename.startswith(SOURCE))
 
 
 def calls(name: str) -> list[list[str]]:
@@ -86,10 +75,10 @@ def calls(name: str) -> list[list[str]]:
         ("add(its own arrays)", lambda: ops.add(native, native), None),
     ):
         result = compare(call, native_add(name, native), rounds=9)
-        ours, count = result.ours, frames(call)
+        ours, count = result.ours, frames_of(call)
         if apart is not None:  # what the tape itself takes
             ours -= compare(apart, apart, rounds=9).ours
-            count -= frames(apart)
+            count -= frames_of(apart)
         found.append([name, what, f"{ours * 1e6:.1f}", f"{result.theirs * 1e6:.1f}", str(count)])
     return found
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType, FrameType
 from typing import Any
 
 
@@ -70,6 +73,22 @@ def compare(
         statistics.median(b for _, b in pairs),
         statistics.median(a / b for a, b in pairs),
     )
+
+
+def frames(work: Callable[[], Any]) -> Counter[CodeType]:
+    """How many frames of each Python function a call begins or goes on with."""
+    found: Counter[CodeType] = Counter()
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            found[frame.f_code] += 1
+
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return found
 
 
 def table(title: str, header: list[str], rows: list[list[str]]) -> str:

@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 import numpy as np
-from timing import table
+from timing import frames, table
 
 import dovetail as dt
 from dovetail import ops
@@ -73,22 +73,6 @@ def measure(build: Callable[[Any, int], Any], nodes: int, engine: Any) -> list[s
 
 FIRST = {"tanh(x)": ops.tanh, "exp(x) + x": lambda x: ops.exp(x) + x, "softmax(x)": ops.softmax}
 MOST = 12  # functions that are listed
-
-
-def frames(work: Callable[[], Any]) -> Counter[CodeType]:
-    """How many frames of each Python function a call begins or goes on with."""
-    found: Counter[CodeType] = Counter()
-
-    def profile(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
-            found[frame.f_code] += 1
-
-    sys.setprofile(profile)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return found
 
 
 def first_calls() -> list[Counter[CodeType]]:
