@@ -1,4 +1,4 @@
-"""What a first call takes: tracing, passes, lowering and the plan, counted in frames of Python functions."""
+"""First calls: frames of Python functions for tracing, passes, lowering and the plan."""
 
 import pytest
 

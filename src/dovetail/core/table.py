@@ -8,4 +8,4 @@ if TYPE_CHECKING:
     from dovetail.core.op import Op
 
 OPS: dict[str, Op[..., Any]] = {}
-COMPOSITES: set[str] = set()  # the types of those with a body, and of those that were in the table before
+COMPOSITES: set[str] = set()  # op types with a body; a type stays here if its op is removed

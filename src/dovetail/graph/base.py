@@ -361,17 +361,18 @@ class GraphBase(Pins):
                 raise ValueError(f"there is an operation {name!r} in the graph {self.name!r} already.")
             return name
         name = scope + name
-        key = name.lower() if self.ignores_case else name  # two names with one key get numbers
+        key_of = str.lower if self.ignores_case else str  # names with one key get numbers
+        key = key_of(name)
         count, found = self._counts.get(key), name
         if count is not None or name in self._operations:
             count = count or 0
-            while found in self._operations or (found.lower() if self.ignores_case else found) in self._counts:
+            while found in self._operations or key_of(found) in self._counts:
                 count += 1
                 found = f"{name}_{count}"
         if mark_as_used:
             self._use_name(key, count or 0)
             if found != name:
-                self._use_name(found.lower() if self.ignores_case else found, 0)
+                self._use_name(key_of(found), 0)
         return found
 
     def name_new(self, operation: Operation, name: str) -> None:

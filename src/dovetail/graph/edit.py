@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dovetail.core.errors import op_error
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from dovetail.graph.patterns import Match, Pattern
 
 Replacing: TypeAlias = Callable[[Operation], None]
+
+_USES = attrgetter("_uses")  # of a tensor
 
 
 class Editing(Lookup):
@@ -307,11 +310,8 @@ class Editing(Lookup):
         kept = {t.op for t in (*self.outputs, *self.inputs)}
         removed = 0
         for op in reversed(self.operations):  # who takes its results was looked at before
-            for tensor in op.outputs:
-                if tensor._uses:
-                    break
-            else:
-                if op not in kept and not op._control_outputs and not (outputs is None and op.is_kept):
-                    self._detach(op)
-                    removed += 1
+            if any(map(_USES, op.outputs)) or op in kept or op._control_outputs or (outputs is None and op.is_kept):
+                continue
+            self._detach(op)
+            removed += 1
         return removed

@@ -85,7 +85,7 @@ class Passes:
         self._graph = graph
         self._touched: list[Operation] = []
         self._seen: dict[tuple[Graph, Pass], tuple[int, int]] = {}  # the state of a graph when a pass began with it
-        self._is_done: set[tuple[Graph, Pass]] = set()  # where the pass then changed nothing
+        self._is_done: set[tuple[Graph, Pass]] = set()  # the pass changed nothing in that state
 
     def run(self, passes: Sequence[Pass], rounds: int = 1) -> int:
         """Runs passes one after the other on the subgraphs and the graph itself, until they change nothing.
@@ -113,7 +113,7 @@ class Passes:
         return total
 
     def _applied(self, apply: Pass, part: Graph) -> int:
-        """How many changes a pass makes in a graph, in which it has seen what nothing has touched since."""
+        """Applies a pass to a graph; again only near the operations that were touched since.  Returns the changes."""
         key, touched = (part, apply), self._touched
         before, now = self._seen.get(key), (part.version, len(touched))
         if before == now and key in self._is_done:
