@@ -24,7 +24,8 @@ def by_the_oracle(name: str) -> list[np.ndarray]:
     import tensorflow as tf
     import tf_keras.src.backend
 
-    with tf.Graph().as_default(), tf.compat.v1.Session():
+    one_thread = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1, use_per_session_threads=True)
+    with tf.Graph().as_default(), tf.compat.v1.Session(config=one_thread):  # reads and updates never race
         return leaves(ALL[name](tf_keras.src.backend))
 
 

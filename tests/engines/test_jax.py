@@ -56,6 +56,36 @@ def test_arguments_are_copies_of_which_jax_makes_no_other_where_they_are_large(s
         assert jax.device_put(copy, may_alias=True).unsafe_buffer_pointer() == copy.ctypes.data
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_no_python_of_jax_runs_while_arrays_of_variables_are_consumed(dtype):
+    """From the third call on: an exception that a signal raises there would lose them."""
+    variables = [dt.Variable(np.zeros(size, dtype)) for size in (3, 2000)]
+    called = []
+
+    @dt.function
+    def step(x):
+        for v in variables:
+            v.assign_add(ops.ones(v.shape, dtype) * x)
+        return ops.sum(variables[0])
+
+    def seen(frame, event, argument):
+        if event == "call" and frame.f_globals["__name__"].startswith("jax."):
+            called.append(frame.f_code.co_qualname)
+
+    with dt.engine("jax"):
+        x = ops.constant(2, dtype)
+        for _ in range(2):
+            step(x)
+        sys.setprofile(seen)
+        try:
+            for _ in range(3):
+                step(x)
+        finally:
+            sys.setprofile(None)
+        assert step(x).numpy() == 36
+    assert called == []
+
+
 STEPS = """
 import resource, statistics
 import numpy as np

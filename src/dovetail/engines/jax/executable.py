@@ -61,17 +61,19 @@ def aligned_copy(value: np.ndarray) -> np.ndarray:
 class Executable:
     """A program as one executable, compiled at the first call for its arguments' dtypes and shapes.
 
-    It is compiled under `enable_x64` and runs without, so the calls that follow go to JAX's C++ code at once: an
-    exception that a signal's handler raises comes before, when nothing is consumed, or after, when the results are in
-    the list.  The first call runs code in Python around the execution, so it consumes copies.  It does so again where
-    settings of JAX's own change between calls, such as its precision of products: an exception in this very moment
-    loses what was consumed.
+    It is compiled under `enable_x64` and runs without.  The first two calls run code in Python around the execution, so
+    they consume copies: one makes JAX's function in C++, the other makes what this one keeps for calls without
+    `enable_x64`.  The calls that follow go to the C++ code at once: an exception that a signal's handler raises comes
+    before, when nothing is consumed, or after, when the results are in the list.  Python code runs again where settings
+    of JAX's own change between calls, such as its precision of products: an exception in this very moment loses what
+    was consumed.
     """
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
         self._compiled: Any = None
         self._run: Any = None
+        self._is_called = False
 
     @with_64_bits
     def prepare(self) -> None:
@@ -84,22 +86,30 @@ class Executable:
         found: list[Any] = [] if into is None else into
         try:
             if self._run is None:
-                self._first(args, found)
+                self._warm_up(args, found)
             else:
                 found.extend(starmap(self._run, (args,)))
         except ValueError as error:
             raise told(error) from error.__cause__
         return found[-1]
 
-    @with_64_bits
-    def _first(self, args: tuple[Any, ...], found: list[Any]) -> None:
+    def _warm_up(self, args: tuple[Any, ...], found: list[Any]) -> None:
         args = tuple(copied(arg) if i in self._segment.donated else arg for i, arg in enumerate(args))
-        compiled = self._compiled or self._compile(args)
-        found.append(compiled(*args))
-        run = getattr(compiled, "_call", None)  # what its `__call__` calls
+        if not self._is_called:
+            found.append(self._call_compiled(args))
+            self._is_called = True
+            return
+        run = getattr(self._compiled, "_call", None)  # what its `__call__` calls, from the first call on
         if run is None or isinstance(run, FunctionType):  # Python code, in programs that call back
-            run = with_64_bits(compiled)
+            run = with_64_bits(self._compiled)
+        found.append(run(*args))
         self._run = run
+
+    @with_64_bits
+    def _call_compiled(self, args: tuple[Any, ...]) -> Any:
+        if self._compiled is None:
+            self._compiled = self._compile(args)
+        return self._compiled(*args)
 
     def _compile(self, args: Sequence[Any]) -> Any:
         """For arguments, or what stands for their dtypes and shapes."""
