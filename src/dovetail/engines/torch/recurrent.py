@@ -18,7 +18,15 @@ rules.fresh |= {"LSTM", "LSTMGrad", "GRU"}
 
 def _layer(kernel: Any, x: Any, states: Any, weights: list[Any]) -> Any:
     """A kernel of aten with biases, one layer, no dropout and one direction, on (batch, steps, features)."""
-    return kernel(x, states, weights, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+    given = _in_one_block(weights) if x.is_cuda else weights
+    return kernel(x, states, given, True, 1, 0.0, torch.is_grad_enabled(), False, True)
+
+
+def _in_one_block(weights: list[Any]) -> list[Any]:
+    """The weights in memory as cuDNN takes them: each in the order of its elements, one behind the other."""
+    block = torch.cat([weight.reshape(-1) for weight in weights])
+    parts = block.split([weight.numel() for weight in weights])
+    return [part.view(weight.shape) for part, weight in zip(parts, weights, strict=True)]
 
 
 def _is_trivial(x: Any, h: Any) -> bool:
