@@ -90,31 +90,34 @@ def function_of(model: Any, action: str) -> Any:
 
 
 def is_settled(function: Any, steps: int) -> bool:
-    """Whether Dovetail has chosen a plan, and how many steps a call makes, which is one where an epoch has too few."""
-    if not hasattr(function, "plans"):
-        return True
-    return function.is_chosen and (function.pace.is_settled or function.pace.group > steps)
+    """Whether nothing is to be learned of Dovetail's plans, or their groups have more steps than an epoch."""
+    return all(plan.is_settled or plan.group > steps for plan in _measured(function))
+
+
+def _measured(function: Any) -> list[Any]:
+    return [plan for plan in getattr(function, "plans", ()) if plan.measurer is not None]
 
 
 def _plans(function: Any) -> list[tuple[str, list[str]]]:
-    """Of each choice among more than one plan: what was chosen, and what was measured of all; then of groups."""
-    choices = [plan for plan in function.plans if len(getattr(plan, "candidates", ())) > 1]
-    found = [(plan.chosen.name, list(map(str, plan.candidates))) for plan in choices]
-    return [*found, (str(function.pace), [])]
+    """The strategy that runs each graph, and the times of all its strategies."""
+    from dovetail.plan.measurer import rows
+
+    return [(plan.chosen.strategy.name, rows(plan.measurer)) for plan in _measured(function)]
 
 
 def _rivals(function: Any, run: Callable[[], int]) -> dict[str, float]:
-    """Seconds a step of what is chosen, first, and of the candidates that were nearest, which take turns."""
-    choices = [plan for plan in function.plans if len(getattr(plan, "candidates", ())) > 1 and plan.is_settled]
-    choice = choices[-1 if function.pace.size > 1 else 0]  # those of groups come last
-    others = sorted((c for c in choice.candidates if c.times and c is not choice.chosen), key=lambda c: c.median)
-    names = [c.name for c in [choice.chosen, *others[:NEAREST]]]
+    """Seconds a step by the strategy that runs, first, and by the nearest other ones, which take turns."""
+    plan = max(_measured(function), key=lambda plan: (plan.group, plan.measurer.state.done))
+    now = plan.chosen.strategy
+    times = {s: statistics.median(a.times) for s, a in plan.measurer.state.arms.items() if a.times}
+    others = sorted((s for s in times if s != now and s.group == now.group), key=lambda s: times[s])
+    names = [strategy.name for strategy in [now, *others[:NEAREST]]]
     found: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(TURNS):
         for name in names:
-            choice.take(name)
+            plan.pin(name)
             found[name] += [seconds for seconds, _ in _turn(partial(_timed, run))]
-    choice.take(names[0])
+    plan.pin(names[0])
     return {name: statistics.median(times) for name, times in found.items()}
 
 

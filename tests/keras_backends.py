@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import os
 import runpy
 import subprocess
@@ -21,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.plan import choice
+from dovetail.plan import ledger
 from tests.memory import Memory
 
 BACKENDS = ("jax", "torch", "tensorflow")
@@ -95,7 +94,7 @@ def serve() -> None:
     """Runs the modules that lines of JSON name, with their arguments, until there are no more."""
     if os.environ["KERAS_BACKEND"] == "dovetail":
         import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
-    choice.WORTHWHILE = math.inf  # checks of that alone measure engines; on a slow machine, any of them would
+    ledger.SHARE = 0.0  # checks of that alone measure engines; on a slow machine, any of them would
     for line in sys.stdin:
         sys.argv, problem = json.loads(line), ""
         try:

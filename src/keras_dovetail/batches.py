@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.trainers.epoch_iterator import EpochIterator
 
 from dovetail import ops
-from keras_dovetail.grouping import Pace
 from keras_dovetail.tensors import convert_to_tensor, each_leaf, in_32_bits
 
 
@@ -123,17 +122,24 @@ def _form(batch: Any) -> list[Any]:
     return [(path, getattr(v, "shape", None), getattr(v, "dtype", None)) for path, v in tree.flatten_with_path(batch)]
 
 
-def groups(batches: Iterable[Any], pace: Pace) -> Iterator[Steps]:
-    """Batches, equal ones in groups of the size that the pace has; those that fill no group come one by one."""
-    cut = batches.in_groups(pace.size) if pace.is_settled and isinstance(batches, Batches) else None
-    return cut or _collected(batches, pace)
+def groups(batches: Iterable[Any], size: Callable[[], int], is_steady: bool) -> Iterator[Steps]:
+    """Batches, equal ones in groups; those that fill no group come one by one.
+
+    Args:
+        batches: of an epoch.
+        size: how many the next group should have.
+        is_steady: whether all groups of the epoch should have as many.
+    """
+    cut = batches.in_groups(size()) if is_steady and isinstance(batches, Batches) else None
+    return cut or _collected(batches, size)
 
 
-def _collected(batches: Iterable[Any], pace: Pace) -> Iterator[Steps]:
+def _collected(batches: Iterable[Any], size: Callable[[], int]) -> Iterator[Steps]:
     waiting: list[Steps] = []
     form: Any = None
     for batch in batches:
-        if pace.size == 1 or len(batch[2]) > 1:  # the user's own groups
+        wanted = size()
+        if wanted == 1 or len(batch[2]) > 1:  # the user's own groups
             yield from waiting
             waiting = []
             yield batch
@@ -143,7 +149,7 @@ def _collected(batches: Iterable[Any], pace: Pace) -> Iterator[Steps]:
             yield from waiting
             waiting = []
         waiting.append(batch)
-        if len(waiting) >= pace.size:
+        if len(waiting) >= wanted:
             yield waiting[0][0], waiting[-1][1], Group.of([data[0] for _, _, data in waiting])
             waiting = []
     yield from waiting

@@ -8,18 +8,17 @@ from typing import Any
 from keras.src import tree
 
 from dovetail import ops
-from dovetail.core.engine_registry import AUTO, chooses_engine, current_engine
+from dovetail.core.engine_registry import chooses_engine, current_engine
 from dovetail.core.infer import size_of
 from dovetail.core.spec import TensorSpec
-from dovetail.plan.background import later
-from dovetail.plan.choice import Choice
 from dovetail.plan.function import Function, Options
-from dovetail.plan.plan import Plan
+from dovetail.plan.measurer import AnyPlan, MeasuredPlan, Measurer
+from keras_dovetail.batch_hooks import BatchHooks
 from keras_dovetail.batches import Group, are_equal, given, groups
-from keras_dovetail.grouping import BatchHooks, Pace
-from keras_dovetail.tensors import convert_to_numpy, each_leaf, is_tensor
+from keras_dovetail.tensors import each_leaf, is_tensor
 
 LARGEST = 2**26  # bytes of a tensor of batches that are computed as one
+SIZE = 32  # steps of a group
 
 Step = Callable[[Any], Any]
 
@@ -38,23 +37,21 @@ class Program:
         step: of one batch.
         name: of the program.
         eagerly: whether it is called as it is.
-        keeps_all: whether a call gives what all of its steps give, one after another; else it gives what the last does.
+        keeps_all: whether a call gives the results of all its steps, one after another; else those of the last step.
     """
 
     def __init__(self, step: Step, name: str, eagerly: bool, keeps_all: bool = False) -> None:
         self._eagerly = eagerly
         self._keeps_all = keeps_all
-        stay = Options(stays=True)  # so an engine that computes in the background goes on while the next batch is made
-        self._one: Step = step if eagerly else _Steps(step, name=name, options=stay)
-        self._many: _Steps = _Steps(of_many(step, keeps_all, ops.map_fn), name=f"{name}s", options=stay)
-        self._joined: _Steps = _Steps(of_many(step, keeps_all, ops.vectorized_map), name=f"{name}s", options=stay)
+        # Results stay, so an engine that computes in the background goes on while the next batch is made.
+        measured, alone = Options(stays=True, in_groups=True), Options(stays=True)
+        self._one: Step = step if eagerly else _Steps(step, name=name, options=measured)
+        self._many: _Steps = _Steps(of_many(step, keeps_all, ops.map_fn), name=f"{name}s", options=measured)
+        self._joined: _Steps = _Steps(of_many(step, keeps_all, ops.vectorized_map), name=f"{name}s", options=alone)
         self._last = self._one  # what was called
-        self._paces: dict[str, Pace] = {}
-
-    @property
-    def pace(self) -> Pace:
-        """That of the current engine."""
-        return self._paces.setdefault(AUTO if chooses_engine() else current_engine().name, Pace(joins=self._joins))
+        self._measurer: Measurer | None = None  # of the step that runs in groups in this epoch
+        self._in_groups = False
+        self._steps = 0  # that are to come
 
     @property
     def _joins(self) -> bool:
@@ -68,18 +65,12 @@ class Program:
 
     @property
     def status(self) -> str:
-        """What is being measured where the engine is chosen; "" if nothing is."""
+        """The trial that is going on, in a few words; "" if there is none."""
         return self._last.status if isinstance(self._last, Function) else ""
 
     @property
-    def is_chosen(self) -> bool:
-        """Whether the engine of what was called last is chosen."""
-        plans = self._last.plans if isinstance(self._last, Function) else []
-        return any(getattr(plan, "is_settled", True) for plan in plans)
-
-    @property
-    def plans(self) -> list[Plan | Choice]:
-        """What the calls so far ran; where the engine is chosen, `print` tells which one, and how long others took."""
+    def plans(self) -> list[AnyPlan]:
+        """The plans of the calls so far; `print` shows the times of their candidates."""
         return [plan for step in self._compiled for plan in step.plans]
 
     @property
@@ -99,24 +90,56 @@ class Program:
             return found[-1]
         return tree.map_structure(lambda *parts: ops.concatenate(parts), *found)
 
-    def prepare_group(self, batch: Any, pace: Pace) -> None:
-        """Makes the program of a group of batches like this one, in the background; the pace is told once it is there.
+    def begin(self, steps: int | None, in_groups: bool) -> None:
+        """Begins an epoch.
 
-        It is traced here, since the scopes of Keras and of Dovetail are this thread's.
+        Args:
+            steps: that are to come; None if that is unknown.
+            in_groups: whether equal batches may run in groups.
         """
+        self._measurer, self._in_groups = None, in_groups and self.may_group
+        self._steps = steps or 0
+        if isinstance(self._one, Function):
+            self._one.expect(self._steps)
+
+    def group_size(self) -> int:
+        """How many steps the next call should have."""
+        if not self._in_groups:
+            return 1
+        self._measurer = self._measurer or self._found_measurer()
+        return 1 if self._measurer is None else self._measurer.next_group
+
+    def _found_measurer(self) -> Measurer | None:
+        """The measurer of the step that ran most on the current engine."""
+        assert isinstance(self._one, Function)
+        home, at_home = current_engine(), not chooses_engine()
+        measurers = [p.measurer for p in self._one.plans if p.measurer and (p.engine, p.is_at_home) == (home, at_home)]
+        found = max(measurers, key=lambda measurer: measurer.state.done, default=None)
+        if found is not None and found.group_size == 1:
+            found.group_size, found.joins = min(SIZE, self._steps or SIZE), self._joins
+        return found
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether all groups of an epoch should have the same size."""
+        return self._measurer is not None and self._measurer.state.duel is None
+
+    def prepare_group(self, batch: Any) -> None:
+        """Traces the program of a group of batches like this one, if groups are to be compared with single steps.
+
+        It is traced here, since the scopes of Keras are this thread's; its engine makes it in the background.
+        """
+        measurer = self._measurer
+        if measurer is None or not measurer.wants_group:
+            return
         if self._joins:
-            pace.limit(self._room_for(batch))
-            if pace.group < 2:
-                return
-        stacked = Group.of([batch] * pace.group).parts
+            measurer.group_size = min(measurer.group_size, self._room_for(batch))
+        stacked = Group.of([batch] * measurer.group_size).parts
         concrete, engine = (self._joined if self._joins else self._many).concrete(stacked), current_engine()
         arrays = concrete.natives([leaf for leaf in tree.flatten(stacked) if leaf is not None], engine)
-
-        def make() -> None:
-            concrete.plan_for(arrays, engine).prepare()
-            pace.ready()
-
-        later(make)
+        plan = concrete.plan_for(arrays, engine)
+        assert isinstance(plan, MeasuredPlan)  # as the plan of single steps is
+        plan.belong_to(measurer, measurer.group_size)
 
     def _room_for(self, batch: Any) -> int:
         """How many batches like this one may be computed as one, so that no tensor becomes too large."""
@@ -131,7 +154,7 @@ def _bytes(spec: TensorSpec) -> int:
 
 
 def of_many(step: Step, keeps_all: bool, mapped: Callable[..., Any]) -> Step:
-    """A step as a function of stacked batches; it gives what a call of `Program` does.
+    """A step as a function of stacked batches, with the results of a call of `Program`.
 
     Args:
         step: of one batch.
@@ -167,21 +190,17 @@ def of_many(step: Step, keeps_all: bool, mapped: Callable[..., Any]) -> Step:
 def run_all(
     function: Any, batches: Iterable[Any], hooks: BatchHooks, is_stopped: Callable[[], bool], steps: int | None
 ) -> Iterator[Any]:
-    """What each call gives, on all batches, in groups where nobody looks at single ones and that is faster."""
-    may_group = isinstance(function, Program) and function.may_group and hooks.are_idle
-    pace = function.pace if may_group else Pace(is_settled=True)
-    pace.start(steps)
-    for begin, end, data in groups(batches, pace):
+    """The result of each call on all batches, in groups if nobody looks at single ones and groups are faster."""
+    program = function if isinstance(function, Program) else Program(function, "steps", eagerly=True)
+    program.begin(steps, hooks.are_idle)
+    for begin, end, data in groups(batches, program.group_size, program.is_steady):
         hooks.begin(begin)
         found = function(data)
-        status = function.status if isinstance(function, Program) else ""
-        counts = not (status or (pace.joins and not function.is_chosen))
-        yield each_leaf(convert_to_numpy, found) if counts and pace.waits else found
-        hooks.show(status)
+        yield found
+        hooks.show(program.status)
         hooks.end(end, found)
-        pace.done(len(data), counts)
-        if len(data) == 1 and pace.asks():
-            function.prepare_group(data[0], pace)
+        if len(data) == 1:
+            program.prepare_group(data[0])
         if is_stopped():
             break
     hooks.finish()

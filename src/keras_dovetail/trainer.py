@@ -19,8 +19,8 @@ from keras.src.utils.python_utils import pythonify_logs
 
 import dovetail
 from dovetail.core.garbage import no_garbage_collection
+from keras_dovetail.batch_hooks import BatchHooks
 from keras_dovetail.batches import Batches
-from keras_dovetail.grouping import BatchHooks
 from keras_dovetail.scopes import at_once
 from keras_dovetail.steps import Program, Step, run_all
 from keras_dovetail.tensors import convert_to_numpy, each_leaf

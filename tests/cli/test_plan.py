@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from dovetail.cli.main import main
-from dovetail.plan import store
-from dovetail.plan.store import Measured
+from dovetail.plan import records
+from dovetail.plan.strategy import Strategy
 
 KEYS = ["ab" * 20, "cd" * 20]
 
 
 @pytest.fixture(autouse=True)
 def _kept(monkeypatch, tmp_path):
-    monkeypatch.setenv(store.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(records.VARIABLE, str(tmp_path))
     for key, name in zip(KEYS, ["train", "predict"], strict=True):
-        ranking = [Measured("jax", "patches", 0.002, 0.001, 10), Measured("torch", "", 0.003, 0.002, 11)]
-        store.write(key, name, [(2, 3)], ranking)
+        records.append(key, name, Strategy("jax", "patches"), [0.002, 0.001, 0.003], 40)
+        records.append(key, name, Strategy("torch"), [0.003, 0.002, 0.004, 0.002, 0.004], 40)
 
 
 def test_list(capsys):
@@ -30,12 +30,12 @@ def test_list(capsys):
 def test_show(capsys):
     assert main(["plan", "show", "abab"]) == 0
     said = capsys.readouterr().out
-    assert "train ((2, 3),)" in said and "predict" not in said
+    assert "train, measured" in said and "40 steps" in said and "predict" not in said
     assert next(line.split() for line in said.splitlines() if line.startswith("torch")) == [
         "torch",
         "3",
         "2",
-        "11",
+        "5",
         "1.50",
     ]
     assert main(["plan", "show"]) == 0
@@ -49,7 +49,7 @@ def test_show_what_is_not_there(capsys):
 
 def test_clear_one(capsys):
     assert main(["plan", "clear", "abab"]) == 0
-    assert capsys.readouterr().out.startswith("forgot 1 of ") and [entry.key for entry in store.entries()] == KEYS[1:]
+    assert capsys.readouterr().out.startswith("forgot 1 of ") and [entry.key for entry in records.entries()] == KEYS[1:]
     assert main(["plan", "clear", "abab"]) == 1
     assert "'abab'" in capsys.readouterr().err
 
@@ -63,7 +63,7 @@ def test_clear(capsys):
 
 
 def test_where_nothing_is_kept(capsys, monkeypatch):
-    monkeypatch.setenv(store.VARIABLE, "")
+    monkeypatch.setenv(records.VARIABLE, "")
     for action in ("list", "show", "clear"):
         assert main(["plan", action]) == 0
-        assert f'{store.VARIABLE} is ""' in capsys.readouterr().out
+        assert f'{records.VARIABLE} is ""' in capsys.readouterr().out

@@ -75,3 +75,24 @@ def test_random_numbers_are_the_same(gpu):
         expected = ops.random.normal(3, (1000,)), ops.random.uniform(3, (1000,))
     for mine, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine.numpy(), theirs.numpy(), 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("other", ["numpy", "torch"])
+def test_values_of_processors_go_along_in_jax(other):
+    """JAX computes on a GPU unless it is asked not to; other engines have their values in the memory of processors."""
+    if not {"jax", other} <= set(dt.list_engines()) or not get_engine("jax").devices()[0].startswith("gpu"):
+        pytest.skip("there is no GPU, or no such engine")
+    with dt.engine("jax"):
+        x, v = ops.constant([1.0, 2.0]), dt.Variable([3.0, 4.0])
+        with dt.GradientTape() as tape:
+            tape.watch(x)
+            with dt.engine(other):
+                y = ops.convert(x, engine=other) * 2.0
+            z = x * ops.convert(y, engine="jax") + v
+        slope = tape.gradient(z, x)
+        assert {value.device for value in (x, z, slope)} == {"gpu:0"}
+        np.testing.assert_allclose([z.numpy(), slope.numpy()], [[5.0, 12.0], [4.0, 8.0]])
+    with dt.engine(other):
+        v.assign(ops.convert([5.0, 6.0]))  # moves to the other engine
+    with dt.engine("jax"):
+        np.testing.assert_allclose(dt.function(lambda x: x + v)(x).numpy(), [6.0, 8.0])

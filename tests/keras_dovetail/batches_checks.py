@@ -12,19 +12,17 @@ import numpy as np
 import scipy.sparse
 
 from keras_dovetail.batches import Batches, Group, groups
-from keras_dovetail.grouping import Pace
 from tests.keras_backends import main
 
 
-def settled(size):
-    pace = Pace(is_settled=True)
-    pace.size = size
-    return pace
+def of(size, batches):
+    """The groups of an epoch, each with as many steps."""
+    return groups(batches, lambda: size, is_steady=True)
 
 
 def check_equal_batches_are_groups():
     steps = [(i, i, [(np.zeros((4 if i < 5 else 3, 2)), None)]) for i in range(8)]
-    found = [(begin, end, len(data)) for begin, end, data in groups(steps, settled(3))]
+    found = [(begin, end, len(data)) for begin, end, data in of(3, steps)]
     assert found == [(0, 2, 3), (3, 3, 1), (4, 4, 1), (5, 7, 3)]
 
 
@@ -32,7 +30,7 @@ def epochs(source, options, size):
     """Two epochs, each with what is drawn for it."""
     keras.utils.set_random_seed(1)
     batches = Batches(**source, **options)
-    return [list(groups(batches, settled(size))) for _ in range(2)]
+    return [list(of(size, batches)) for _ in range(2)]
 
 
 def single(epoch):
@@ -69,7 +67,7 @@ def check_groups_are_not_cut_where_keras_orders_samples_otherwise():
     assert Batches(x=((x, x) for _ in range(3))).in_groups(3) is None
     assert Batches(x=x).in_groups(1) is None
     keras.utils.set_random_seed(1)
-    found = list(groups(Batches(x=x, batch_size=5, shuffle="batch"), settled(3)))
+    found = list(of(3, Batches(x=x, batch_size=5, shuffle="batch")))
     assert [len(data) for *_, data in found] == [3, 3, 3, 3, 1, 1]  # collected
     assert {*found[0][2].parts[1]} == {*range(5, 10)}
 

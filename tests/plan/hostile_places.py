@@ -11,7 +11,8 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.plan import choice, store
+from dovetail.plan import measurer, records
+from tests.plan.interrupted import LONG_AGO
 
 NOBODY = 54321  # a user without an entry among the users
 X = np.linspace(-1, 1, 6, dtype="float32")
@@ -22,12 +23,10 @@ def made(factor):
 
 
 def settle(function, factor):
-    """Calls a function until its choice is settled, and checks each result."""
-    for _ in range(400):
+    """Calls a function until strategies were compared, checks each result, and keeps the times."""
+    for _ in range(100):
         np.testing.assert_allclose(function(X), np.tanh(X * factor), rtol=1e-6)
-        if function.plan(X).is_settled:
-            return
-    raise AssertionError(f"not settled: {function.plan(X)}")
+    function.plan(X).measurer.keep()
 
 
 def become_nobody():
@@ -47,18 +46,18 @@ CIRCUMSTANCES = {"nobody": become_nobody, "full": fill_the_disk, "plain": lambda
 
 
 def main(circumstance):
-    choice.later, choice.WORTHWHILE = lambda function: function(), 0.0
+    measurer.later, measurer.ledger.started = lambda function: function(), LONG_AGO
     engines = [name for name in dt.list_engines() if name in ("numpy", "torch", "jax")][:2]
-    choice.list_engines = lambda: engines
-    said, os.environ[store.VARIABLE] = os.environ.get(store.VARIABLE), ""
+    measurer.list_engines = lambda: engines
+    said, os.environ[records.VARIABLE] = os.environ.get(records.VARIABLE), ""
     settle(made(2.0), 2.0)  # by now all modules are imported, which another user may not be allowed to read
-    del os.environ[store.VARIABLE]
+    del os.environ[records.VARIABLE]
     if said is not None:
-        os.environ[store.VARIABLE] = said
+        os.environ[records.VARIABLE] = said
     CIRCUMSTANCES[circumstance]()
     for factor in (3.0, 4.0):
         settle(made(factor), factor)
-    print("right", len(list(store.entries())))
+    print("right", len(list(records.entries())))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Candidates of a choice: whatever an engine is chosen from computes the same, over random models that train."""
+"""Candidates: all strategies compute the same, over random models that train."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.plan.candidate import Candidate
-from dovetail.plan.divided import strategies
+from dovetail.plan.candidate import Candidate, split_strategies
+from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES, SEED, WHOLE
 
 SEEDS = range(SEED, SEED + (40 if WHOLE else 3))
@@ -153,10 +153,10 @@ def logits(shape):
     return lambda x, k: ops.matmul(ops.mean(x, 1), k), (CLASSES,), (shape[-1], CLASSES)
 
 
-def candidates(graph):
+def strategies(graph):
     """All ways to run a graph that there can be."""
-    ways = [(name, strategy) for name in ENGINES for strategy in get_engine(name).strategies]
-    return [Candidate(*way) for way in (*ways, *strategies(graph, ENGINES))]
+    found = [Strategy(name, variant) for name in ENGINES for variant in get_engine(name).strategies]
+    return [*found, *split_strategies(graph, ENGINES)]
 
 
 @pytest.mark.parametrize(
@@ -169,15 +169,34 @@ def test_all_compute_the_same(seed, dtype):
     graph = dt.function(model.step).graph(*(dt.spec(a.shape, str(a.dtype)) for a in given))
     home = get_engine("numpy")
     found = {}
-    for candidate in candidates(graph):
-        candidate.make(graph, home, [a.shape for a in given])
+    for strategy in strategies(graph):
+        candidate = Candidate(strategy, graph, home, [a.shape for a in given])
         values = given
         for _ in range(2):
             loss, *weights = candidate.run(values)
             values = [*given[:2], *weights]
-        found[candidate.name] = [loss, *weights]
+        found[strategy.name] = [loss, *weights]
     for name, results in found.items():
         for result, wanted in zip(results, found["numpy"], strict=True):
             bound = TOLERANCE[dtype]
             np.testing.assert_allclose(result, wanted, rtol=bound, atol=bound, err_msg=f"{name}: {model.layers}")
     assert len(found) >= len(ENGINES)
+
+
+NETWORKS = {"jax", "torch"} <= {*ENGINES}
+
+
+@pytest.mark.skipif(not NETWORKS, reason="a plan of two engines needs both")
+def test_a_split_strategy_computes_on_two_engines(rng):
+    x, kernel = rng.normal(size=(2, 8, 8, 3)).astype("float32"), rng.normal(size=(3, 3, 3, 4)).astype("float32")
+    graph = dt.function(lambda x, k: ops.tanh(ops.conv(ops.gelu(x), k))).graph(dt.spec(x.shape), dt.spec(kernel.shape))
+    [strategy] = split_strategies(graph, ["jax", "torch"])
+    candidate = Candidate(strategy, graph, get_engine("numpy"), [x.shape, kernel.shape])
+    assert {segment.engine.name for segment in candidate.plan.segments} == {"jax", "torch"}
+    np.testing.assert_allclose(
+        candidate.run([x, kernel])[0], ops.tanh(ops.conv(ops.gelu(x), kernel)), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_graph_without_convolutions_is_not_split():
+    assert split_strategies(dt.function(ops.exp).graph(dt.spec((3,))), ENGINES) == []

@@ -29,6 +29,7 @@ examples:
   dovetail run my.py                  your own program, with Keras on Dovetail, each function on the engine
                                       that is measured to be the fastest for it
   dovetail plan list                  what was measured so
+  dovetail tune                       how quick each engine is here, measured once, for a better first choice
   dovetail run my.py --engine jax     the same on JAX
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
 """
@@ -73,6 +74,21 @@ examples:
   dovetail plan clear                            forget it all; graphs are measured again
 
 It is kept in $DOVETAIL_CACHE, or in dovetail/plans in your folder of caches; DOVETAIL_CACHE="" keeps nothing.
+"""
+
+TUNE = """\
+Measures how quick each engine is on this machine: at products, convolutions, recurrent layers, optimizers and so on.
+It measures the time to import a library, too.  A program that runs for the first time begins on the engine that is
+expected to be the fastest; these numbers make the expectation better.  It takes about a minute.
+"""
+
+TUNE_EXAMPLES = """\
+examples:
+  dovetail tune                                  all engines that are installed
+  dovetail tune --engine torch --engine jax      these two
+  dovetail tune --json                           for programs
+
+It is kept where `dovetail plan list` says, in a file for this processor and these libraries.
 """
 
 K_AUDIT = """\
@@ -175,6 +191,20 @@ def parser() -> argparse.ArgumentParser:
     )
     plan.add_argument("action", choices=["list", "show", "clear"], help="what to do")
     plan.add_argument("key", nargs="?", help="the first digits of an entry's key (default: all)")
+    tune = commands.add_parser(
+        "tune",
+        help="measure how quick each engine is on this machine",
+        description=TUNE,
+        epilog=TUNE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    tune.add_argument(
+        "--engine",
+        action="append",
+        choices=known_engines(),
+        help="an engine to measure; may be given several times (default: all that are installed)",
+    )
+    tune.add_argument("--json", action="store_true", help="print JSON")
     return top
 
 
@@ -243,6 +273,10 @@ def _run(options: argparse.Namespace) -> int:
         from dovetail.cli import plan
 
         return plan.run(options.action, options.key)
+    if options.command == "tune":
+        from dovetail.cli import tune
+
+        return tune.run(options.engine, options.json)
     if options.command in ("k-audit", "tf-audit"):
         audit = import_module(f"dovetail.cli.{options.command.replace('-', '_')}").run
         return audit(options.paths, options.engine, options.json, options.verbose)

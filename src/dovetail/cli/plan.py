@@ -6,23 +6,23 @@ import sys
 from pathlib import Path
 
 from dovetail.cli.table import table
-from dovetail.plan import store
-from dovetail.plan.store import Entry
+from dovetail.plan import records
+from dovetail.plan.records import Kept
 
 SHORTEST = 8  # digits of a key that are shown, and are enough to name an entry
 
 
 def run(action: str, key: str | None) -> int:
     """Lists, shows or forgets what is kept; the exit status."""
-    if action == "clear" and (count := store.clear(key or "")):
-        print(f"forgot {count} of {store.folder()}")
+    if action == "clear" and (count := records.clear(key or "")):
+        print(f"forgot {count} of {records.folder()}")
         return 0
-    found = [entry for entry in store.entries() if key is None or entry.key.startswith(key)]
+    found = [entry for entry in records.entries() if key is None or entry.key.startswith(key)]
     if not found and key is not None:
         print(f"dovetail: nothing is kept under {key!r}; `dovetail plan list` shows what is.", file=sys.stderr)
         return 1
     if not found:
-        where = store.place()
+        where = records.place()
         print(f"nothing is kept in {where} yet" if isinstance(where, Path) else f"nothing is kept, since {where}")
     elif action == "list":
         print(_listed(found))
@@ -31,23 +31,23 @@ def run(action: str, key: str | None) -> int:
     return 0
 
 
-def _listed(found: list[Entry]) -> str:
-    rows = [["key", "graph", "arguments", "chosen", "ms a call", "of", "measured"]]
-    for entry in found:
-        best, *others = entry.ranking
-        numbers = [f"{best.median * 1e3:.3g}", f"{1 + len(others)}"]
-        texts = map(_printable, (entry.name, entry.shapes, best.name))
-        rows.append([entry.key[:SHORTEST], *texts, *numbers, _printable(entry.made)])
-    return table(rows)
+def _listed(found: list[Kept]) -> str:
+    table_rows = [["key", "graph", "fastest", "ms a step", "of", "steps", "measured"]]
+    for kept in found:
+        (strategy, best), *others = kept.times.items()
+        numbers = [f"{best.median * 1e3:.3g}", f"{1 + len(others)}", str(kept.steps)]
+        texts = map(_printable, (kept.name, strategy.name))
+        table_rows.append([kept.key[:SHORTEST], *texts, *numbers, _printable(kept.made)])
+    return table(table_rows)
 
 
-def _shown(entry: Entry) -> str:
-    fastest = entry.ranking[0].median
-    rows = [["plan", "median ms", "best ms", "calls", "to the chosen"]]
-    for each in entry.ranking:
+def _shown(kept: Kept) -> str:
+    fastest = next(iter(kept.times.values())).median
+    table_rows = [["strategy", "median ms", "best ms", "calls", "to the fastest"]]
+    for strategy, each in kept.times.items():
         times = [f"{each.median * 1e3:.3g}", f"{each.best * 1e3:.3g}", str(each.calls), f"{each.median / fastest:.2f}"]
-        rows.append([_printable(each.name), *times])
-    return f"{_printable(f'{entry.name} {entry.shapes}, measured {entry.made}')}\n\n{table(rows)}\n"
+        table_rows.append([_printable(strategy.name), *times])
+    return f"{_printable(f'{kept.name}, measured {kept.made}, {kept.steps} steps')}\n\n{table(table_rows)}\n"
 
 
 def _printable(text: str) -> str:

@@ -1,8 +1,7 @@
-"""Candidate: one of the ways to run a graph among which a choice is made."""
+"""Candidate: a strategy made ready to run a graph."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
@@ -10,79 +9,86 @@ from typing import Any
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import HOME, get_engine
 from dovetail.core.tensor import Tensor
+from dovetail.core.windows import CONVOLUTIONS, POOLS
 from dovetail.graph.ir import Graph
+from dovetail.graph.transplant import copy_graph
 from dovetail.passes.specialize import needs_shapes
-from dovetail.plan.divided import PREFIX, divided_plan
 from dovetail.plan.plan import Plan
-from dovetail.plan.store import Measured
+from dovetail.plan.strategy import Strategy
+
+SPLIT = "convolutions on "  # begins the variant of a plan of two engines; the name of the second one follows
+WINDOWED = frozenset(
+    [
+        *(name for names in CONVOLUTIONS.values() for name in names),
+        *(f"{name}{part}" for names in POOLS.values() for name in names for part in ("", "Grad")),
+    ]
+)
 
 
 class NotDelivered(RuntimeError):
-    """A call is done, and what it assigned is assigned, but its results could not be moved to where they are wanted."""
+    """A call is done, and its assignments are made, but its results cannot be moved to the engine that wants them."""
 
 
 class Candidate:
-    """One way to run a graph: an engine, and a strategy of its rules.
+    """A strategy with the plan of a graph.
+
+    Args:
+        strategy: the way to run it.
+        graph: the graph; it is not changed.
+        home: the engine of the arguments and results.
+        shapes: of the arguments.
 
     Attributes:
-        name: "jax", or with the strategy, "jax patches".
-        plan: once it is ready.
-        times: seconds that calls took.
-        problem: why it is not considered.
+        strategy: as given.
+        plan: the plan; `make` makes it.
+
+    Raises:
+        UnknownEngine, EngineNotInstalled: an engine is not there.
+        ValueError: the engine has no such variant.
     """
 
-    def __init__(self, engine: str, strategy: str = "") -> None:
-        self.engine, self.strategy = engine, strategy
-        self.name = f"{engine} {strategy}".rstrip()
-        self.plan: Plan | None = None
-        self.times: list[float] = []
-        self.problem = ""
-
-    @property
-    def is_divided(self) -> bool:
-        """Whether a part of the graph is computed on another engine."""
-        return self.strategy.startswith(PREFIX)
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.times) if self.times else float("inf")
-
-    @property
-    def lower_quartile(self) -> float:
-        return sorted(self.times)[len(self.times) // 4] if self.times else float("inf")
-
-    @property
-    def measured(self) -> Measured:
-        return Measured(self.engine, self.strategy, self.median, min(self.times), len(self.times))
-
-    def make(self, graph: Graph, home: Engine, shapes: Sequence[Any]) -> None:
-        """Makes the plan, without compiling it."""
-        engine = get_engine(self.engine)
-        self._home, self._is_home = home, engine is home
+    def __init__(self, strategy: Strategy, graph: Graph, home: Engine, shapes: Sequence[Any]) -> None:
+        self.strategy = strategy
+        self._home = home
+        engine = get_engine(strategy.engine)
+        self._is_home = engine is home
         is_open = any(not t.spec.is_static for t in graph.inputs)
-        if self.is_divided:
-            self.plan = divided_plan(graph, engine, self.strategy, shapes if is_open else None)
+        if strategy.variant.startswith(SPLIT):
+            self.plan = Plan(_split(graph, strategy.variant), engine, shapes if is_open else None)
             return
-        if self.strategy not in engine.strategies:
+        if strategy.variant not in engine.strategies:
             known = ", ".join(filter(None, engine.strategies)) or "none"
-            raise ValueError(f"the engine {self.engine!r} has no strategy {self.strategy!r}; it has {known}.")
+            problem = f"the engine {engine.name!r} has no strategy {strategy.variant!r}; it has {known}."
+            raise ValueError(problem)
         given = shapes if is_open and needs_shapes(graph, engine) else None
-        self.plan = Plan(graph, engine, given, variants=engine.strategies[self.strategy])
+        self.plan = Plan(graph, engine, given, variants=engine.strategies[strategy.variant])
 
-    def without_plan(self) -> Candidate:
-        """What was measured, without the programs and their memory."""
-        bare = Candidate(self.engine, self.strategy)
-        bare.times, bare.problem = self.times, self.problem
-        return bare
+    def further_variants(self) -> list[str]:
+        """The other variants of the engine that change the plan.
+
+        Example:
+            >>> import dovetail as dt
+            >>> from dovetail.core.engine_registry import get_engine
+            >>> graph = dt.function(lambda x: x + x).graph(dt.spec((3,)))
+            >>> Candidate(Strategy("numpy"), graph, get_engine("numpy"), [(3,)]).further_variants()
+            []
+        """
+        engine = self.plan.engine
+        graphs = [segment.graph for segment in self.plan.segments]
+        found, seen = [], set()
+        for variant, rules in engine.strategies.items():
+            choices = tuple(engine.taken(graph, rules) for graph in graphs)
+            if choices not in seen:
+                seen.add(choices)
+                found.append(variant)
+        return found[1:]
 
     def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
-        """Runs the plan on arrays of the home engine; the results stay where they are, and may still be computed."""
-        assert self.plan is not None
+        """Runs the plan on arrays of the home engine; results stay on the plan's engine, and may be under way."""
         return list(map(Tensor, self._run(arguments), repeat(self.plan.engine)))
 
     def _run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         plan, home = self.plan, self._home
-        assert plan is not None
         if self._is_home:
             return plan(arguments)
         if home.name == HOME:
@@ -90,11 +96,14 @@ class Candidate:
         return plan([plan.engine.receive(a, home) for a in arguments])
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Runs the plan on arrays of the home engine; the results are such arrays."""
+        """Runs the plan on arrays of the home engine; the results are such arrays.
+
+        Raises:
+            NotDelivered: the results cannot be moved to the home engine.
+        """
         results = self._run(arguments)
         if self._is_home:
             return results
-        assert self.plan is not None
         home, engine = self._home, self.plan.engine
         try:
             return tuple([home.receive(value, engine) for value in results])
@@ -105,9 +114,8 @@ class Candidate:
             raise NotDelivered(f"{problem}: {type(error).__name__}: {error}") from error
 
     def wait(self, results: Sequence[Any]) -> None:
-        """Returns when a call is computed: its results, if they are still computed, or what it assigned."""
+        """Waits until a call is computed: its results, or its assignments if it has no results."""
         plan = self.plan
-        assert plan is not None
         for result in results:
             if type(result) is Tensor:
                 plan.engine.wait(result._value)
@@ -115,18 +123,33 @@ class Candidate:
             buffer.engine.wait(buffer.value)
 
     def failed_by(self, error: Exception) -> bool:
-        """Whether an exception says that it cannot be run here, so that another may run in its place.
+        """Whether an exception says that the engine cannot run the graph, so that another engine may.
 
-        What a signal's handler raises does not, nor does one that comes once the call is done.
+        An exception of a signal's handler does not, nor does one that comes after the call is done.
         """
-        failures = (*get_engine(self.engine).errors, MemoryError)
+        failures = (*self.plan.engine.errors, MemoryError)
         return isinstance(error, failures) and not isinstance(error, NotDelivered)
 
-    def __str__(self) -> str:
-        if self.problem:
-            return f"{self.name}: {self.problem}"
-        if not self.times:
-            return f"{self.name}: not measured"
-        return (
-            f"{self.name}: {self.median * 1e3:.3g} ms a call, at best {min(self.times) * 1e3:.3g}, of {len(self.times)}"
-        )
+
+def split_strategies(graph: Graph, engines: Sequence[str]) -> list[Strategy]:
+    """The strategies that compute convolutions and pools on another engine than the rest.
+
+    The engine of the rest fuses elementwise ops; the other engine does not.
+
+    Args:
+        graph: without convolutions and pools it has none.
+        engines: the names of engines that are loaded.
+    """
+    if WINDOWED.isdisjoint(op.type for op in graph.operations):
+        return []
+    fusing = [name for name in engines if get_engine(name).fuses_elementwise]
+    return [Strategy(name, f"{SPLIT}{other}") for name in fusing for other in engines if other not in fusing]
+
+
+def _split(graph: Graph, variant: str) -> Graph:
+    copy = copy_graph(graph)
+    other = get_engine(variant.removeprefix(SPLIT))
+    for op in copy.operations:
+        if op.type in WINDOWED:
+            op.engine = other.name
+    return copy

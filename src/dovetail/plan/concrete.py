@@ -28,8 +28,7 @@ from dovetail.core.variable import Variable
 from dovetail.graph.deferred import has_unknown_rank
 from dovetail.graph.ir import Graph
 from dovetail.graph.transplant import Variables, transplant
-from dovetail.plan.choice import Choice
-from dovetail.plan.history import History
+from dovetail.plan.measurer import AnyPlan, Measuring
 from dovetail.plan.placement import has_pinned_devices, is_pinned, pinned_engines
 from dovetail.plan.plan import Plan, shows
 
@@ -42,39 +41,39 @@ class Concrete:
 
     Args:
         graph: what was traced.
-        history: of the function, if its graphs run on the engines that are measured to be the fastest.
+        measuring: of the function, if its graphs run where they are measured to be fastest.
         stays: whether the results of calls stay on the engine that is chosen.
 
     Attributes:
         graph: as given.
     """
 
-    def __init__(self, graph: Graph, history: History | None = None, stays: bool = False) -> None:
+    def __init__(self, graph: Graph, measuring: Measuring | None = None, stays: bool = False) -> None:
         self.graph = graph
         self._stays = stays
         self._is_pinned = is_pinned(graph)
-        self._history = None if history is None or self._is_pinned or shows(graph) else history
+        self._measuring = None if measuring is None or self._is_pinned or shows(graph) else measuring
         self._is_open = not all(t.is_static for t in graph.inputs)
         self._specializes = self._is_open and (
-            self._history is not None
+            self._measuring is not None
             or has_unknown_rank(graph.inputs)
             or any(engine.specializes for engine in pinned_engines(graph))
         )
-        self._plans: Cache[Any, Plan | Choice] = Cache(PLANS)
+        self._plans: Cache[Any, AnyPlan] = Cache(PLANS)
         self._functionals: Cache[tuple[Tensor, ...], Functional] = Cache(PLANS)
         self._lock = make_lock()
 
     @property
-    def plans(self) -> list[Plan | Choice]:
+    def plans(self) -> list[AnyPlan]:
         """Those that were made so far."""
         return self._plans.values()
 
-    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> Plan | Choice:
+    def plan(self, engine: Engine, shapes: tuple[Any, ...] | None = None, device: str | None = None) -> AnyPlan:
         """The plan for an engine, for shapes of the inputs where it is made for certain ones, and for a device."""
         key = engine, shapes, device
         return self._plans.get(key) or holding(self._lock, self._planned, key)
 
-    def plan_for(self, arguments: Sequence[Any], engine: Engine) -> Plan | Choice:
+    def plan_for(self, arguments: Sequence[Any], engine: Engine) -> AnyPlan:
         """The plan that runs native arrays; engines that compile for certain shapes have one for each."""
         by_shapes = self._is_open and (engine.specializes or self._specializes)
         shapes = tuple(map(engine.shape, arguments)) if by_shapes else None
@@ -93,18 +92,18 @@ class Concrete:
             return []
         return [op.attrs["variable"].holder() for op in self.graph.operations if op.type == "ReadVariableOp"]
 
-    def _planned(self, key: Any) -> Plan | Choice:
+    def _planned(self, key: Any) -> AnyPlan:
         known = self._plans.get(key)
         if known is not None:
             return known
         with no_garbage_collection():
             return self._plans.put(key, self._made(*key))
 
-    def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> Plan | Choice:
-        if self._history is None or (shapes is None and self._is_open):
+    def _made(self, engine: Engine, shapes: tuple[Any, ...] | None, device: str | None) -> AnyPlan:
+        if self._measuring is None or (shapes is None and self._is_open):
             return Plan(self.graph, engine, shapes, device)
         known = tuple(t.shape for t in self.graph.inputs) if shapes is None else shapes
-        return Choice(self.graph, engine, known, self._history)
+        return self._measuring.plan(self.graph, engine, known)
 
     def run(self, arguments: list[Any], engine: Engine) -> tuple[Any, ...]:
         """Runs the plan on native arrays."""
@@ -116,9 +115,7 @@ class Concrete:
             return self._call_taped([arguments.as_tensor(v, dtype_of(v), engine) for v in given], engine)
         arrays = self.natives(given, engine)
         plan = self.plan_for(arrays, engine)
-        if self._stays and isinstance(plan, Choice):
-            return plan.tensors(arrays)
-        return list(map(Tensor, plan(arrays), repeat(engine)))
+        return plan.tensors(arrays) if self._stays else list(map(Tensor, plan(arrays), repeat(engine)))
 
     def natives(self, given: Sequence[Any], engine: Engine) -> list[Any]:
         """What the plan takes for Tensors of the engine and NumPy arrays."""
@@ -161,7 +158,7 @@ class Concrete:
 
     def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
         return self._functionals.get(closures) or self._functionals.put(
-            closures, Functional(self.graph, closures, self._history is not None)
+            closures, Functional(self.graph, closures, self._measuring is not None)
         )
 
 
@@ -196,7 +193,7 @@ class Functional:
         self._backward = self._concrete(self._split.backward)
 
     def _concrete(self, graph: Graph) -> Concrete:
-        return Concrete(graph, History() if self._chooses else None)
+        return Concrete(graph, Measuring() if self._chooses else None)
 
     @functools.cached_property
     def _gradient(self) -> Concrete:

@@ -19,7 +19,7 @@ from dovetail.core.variable import Variable
 from dovetail.graph.cut import Value, cut
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.plan.concrete import Concrete
-from dovetail.plan.history import History
+from dovetail.plan.measurer import Measuring
 from dovetail.plan.placement import Place, first_device, place_of, require_wishes
 from dovetail.plan.session_values import SessionValues
 
@@ -56,7 +56,7 @@ class CutProgram:
     @cached_property
     def _choosing(self) -> Concrete:
         """The same where the engine is chosen by measuring."""
-        return Concrete(self.graph, History())
+        return Concrete(self.graph, Measuring())
 
     @property
     def inputs(self) -> list[GraphTensor]:

@@ -39,13 +39,12 @@ from dovetail.graph.results import collect, done_as_one
 from dovetail.graph.transplant import copy_graph
 from dovetail.graph.transplant import replay as replay_graph
 from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
-from dovetail.plan.choice import Choice
 from dovetail.plan.concrete import Concrete
-from dovetail.plan.history import History, steady
+from dovetail.plan.measurer import AnyPlan, Measuring, steady
 from dovetail.plan.nested import added_to
 from dovetail.plan.optimize import optimized_copy
-from dovetail.plan.plan import Plan
-from dovetail.plan.store import Way, replayed
+from dovetail.plan.records import replayed
+from dovetail.plan.strategy import Strategy
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,12 +63,14 @@ class Options(NamedTuple):
         fixed: the way in which it runs where the engine is chosen; None: as is measured.
         stays: whether results stay on the engine that is chosen, which may still compute them; else they are moved to
             the engine of the arguments.
+        in_groups: whether another function may run its calls in groups, so that both are measured on each engine.
     """
 
     passes: tuple[Callable[[Graph], Any], ...] = ()
     engine: str | None = None
-    fixed: Way | None = None
+    fixed: Strategy | None = None
     stays: bool = False
+    in_groups: bool = False
 
 
 class Function(Generic[P, R]):
@@ -89,14 +90,15 @@ class Function(Generic[P, R]):
         self._name: str = name or str(getattr(python_function, "__name__", "function"))
         self._signature = None if input_signature is None else flatten(tuple(input_signature), self._name)
         self._traces: Cache[Any, tuple[Concrete, Any]] = Cache(TRACES)
-        self._calls: Cache[Any, tuple[Plan | Choice, Any]] = Cache(TRACES)  # plans of calls on tensors, by `call_key`
+        self._calls: Cache[Any, tuple[AnyPlan, Any]] = Cache(TRACES)  # plans of calls on tensors, by `call_key`
         self._last_key: Any = None  # of the latest trace
         self._is_first = True  # whether the next trace is the first one, which can make variables
         self._lock = make_lock()
         self._methods: dict[int, Function[Any, Any]] = {}
         self._owner: Callable[[], Any] | None = None  # of a method: its instance
         self._options = options
-        self._history = History(options.fixed)
+        self._measuring = Measuring(options.fixed)
+        self._at_home = Measuring(is_at_home=True) if options.in_groups else None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: a function of its own for each instance, which lives as long as the instance does."""
@@ -200,7 +202,7 @@ class Function(Generic[P, R]):
         if has_made:  # variables: the trace that is kept finds them, and makes none
             graph, rebuild, _ = self._recorded(leaves, has_kwargs, structure, AGAIN)
         self._is_first = False
-        found = Concrete(graph, self._history if self._chooses else None, self._options.stays), rebuild
+        found = Concrete(graph, self._measuring if self._chooses else self._at_home, self._options.stays), rebuild
         self._traces.put(key, found)
         self._last_key = key
         return found
@@ -284,7 +286,7 @@ class Function(Generic[P, R]):
         """
         return copy_graph(self.concrete(*args, **kwargs).graph, own=True)
 
-    def plan(self, *args: Any, **kwargs: Any) -> Plan | Choice:
+    def plan(self, *args: Any, **kwargs: Any) -> AnyPlan:
         """What a call with these arguments runs: segments on engines, and the transfers between them.
 
         Where the engine is chosen by measuring: what was chosen, and how long the others took.
@@ -310,15 +312,27 @@ class Function(Generic[P, R]):
             return concrete.plan(engine)
         return concrete.plan_for(concrete.natives(given, engine), engine)
 
+    def expect(self, calls: int) -> None:
+        """Says how many calls are to come, so that a first engine is chosen and others are prepared if that pays."""
+        measurers = []
+        for plan in self.plans:
+            if plan.measurer is not None:
+                plan.count_untimed()
+                measurers.append(plan.measurer)
+        if measurers:
+            max(measurers, key=lambda measurer: measurer.state.done).state.ahead = calls
+        else:
+            self._measuring.steps = calls
+
     @property
     def status(self) -> str:
         """What is being measured where the engine is chosen, "measuring 3 of 6 plans"; "" if nothing is."""
         if not self._chooses:
             return ""
-        return next((plan.status for plan in self.plans if isinstance(plan, Choice) and plan.status), "")
+        return next((plan.status for plan in self.plans if plan.status), "")
 
     @property
-    def plans(self) -> list[Plan | Choice]:
+    def plans(self) -> list[AnyPlan]:
         """What the calls so far ran: a plan for each graph, engine and device, and for shapes where they matter.
 
         Example:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 from dovetail.core.engine import Engine
@@ -24,10 +25,12 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import SHOWN
 from dovetail.passes.variables import lift_variables
+from dovetail.plan import records
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place, check_pins, first_device, has_pinned_devices
 from dovetail.plan.schedule import Schedule, Transfer
 from dovetail.plan.segment import Segment
+from dovetail.plan.strategy import Strategy
 
 
 class Plan:
@@ -66,6 +69,9 @@ class Plan:
           move Tanh:0 from torch to numpy
           numpy (cpu:0): Mul
     """
+
+    measurer: None = None  # as of plans that are measured
+    is_at_home = True
 
     def __init__(
         self,
@@ -130,6 +136,23 @@ class Plan:
     def transfers(self) -> list[Transfer]:
         """Its transfers, in the order in which they are made."""
         return self._schedule.transfers
+
+    @property
+    def status(self) -> str:
+        """Nothing: a plan of a named engine learns nothing."""
+        return ""
+
+    def save(self, path: str | Path) -> None:
+        """Writes the engine to a file, for `function(..., replay=path)`.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        records.save(path, Strategy(self.engine.name))
+
+    def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
+        """Runs it on native arrays; the results are tensors, which may still be computed."""
+        return list(map(Tensor, self(arguments), repeat(self.engine)))
 
     @property
     def can_run(self) -> bool:

@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 import dovetail as dt
 from dovetail.cli import INTERRUPTED
 from dovetail.core.engine_registry import AUTO, chooses_engine, current_engine
-from dovetail.plan.choice import Choice
 from keras_dovetail.demo import data, report
 from keras_dovetail.demo.compare import LIMIT, largest_difference, summary
 from keras_dovetail.demo.train import History, Interruption, train
@@ -59,9 +58,9 @@ def _train(engine: str, epochs: int, seed: int, folder: Path) -> History:
     history.interrupted = interruption.happened
     accuracy, worst = history.last("val_accuracy"), history.last("val_worst_digit")
     print(f"{history.engine}: test accuracy {accuracy:.4f}, of the worst digit {worst:.4f}, {history.trained}")
-    for choice in model.train_function.plans:
-        if isinstance(choice, Choice):
-            print(f"{engine}: {choice.summary}")
+    for plan in model.train_function.plans:
+        if plan.measurer is not None:
+            print(f"{engine}: {plan.summary}")
     return history
 
 

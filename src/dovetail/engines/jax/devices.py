@@ -39,6 +39,11 @@ def placed(array: Any, device: str | None = None) -> Any:
     return array if name is None or isinstance(array, jax.core.Tracer) else jax.device_put(array, named(name))
 
 
+def is_of_host(array: Any) -> bool:
+    """Whether an array is in the memory of processors, while JAX computes on other devices."""
+    return jax.default_backend() != "cpu" and all(device.platform == "cpu" for device in array.devices())
+
+
 def told(error: ValueError) -> ValueError:
     """What JAX says of arguments on several devices, with what to do about it; any other error itself."""
     said = str(error)

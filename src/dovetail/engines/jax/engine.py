@@ -19,7 +19,7 @@ from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
 from dovetail.core.private import private
 from dovetail.core.rules import Rule, Rules
-from dovetail.engines.jax.devices import devices, name_of, named, placed, told
+from dovetail.engines.jax.devices import devices, is_of_host, name_of, named, placed, told
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
 from dovetail.engines.jax.executable import Executable, aligned_copy, copied, with_64_bits
 from dovetail.engines.jax.lax_control import LaxControl
@@ -126,6 +126,8 @@ class JaxEngine(Engine):
     @with_64_bits
     def from_dlpack(self, value: Any) -> Any:
         made = jnp.from_dlpack(value)
+        if is_of_host(made):  # it goes along with the values that it meets
+            made = jax.device_put(np.asarray(made))
         if made.format.layout.major_to_minor != tuple(range(made.ndim)):
             made = jnp.array(made, copy=True)  # row by row, as programs that are compiled beforehand take it
         return placed(made)

@@ -2,7 +2,7 @@
 
 Its own kernels for these are slow on processors: a convolution takes twice the time of the product that it comes to,
 and the gradient of a pool, which selects and scatters, fifteen times that of comparisons.  Which rules are the fastest
-depends on the processor and on the shapes, so it is measured; see `plan/choice.py`.
+depends on the processor and on the shapes, so it is measured; see `plan/measurer.py`.
 
 All see a window as its elements, each a view of the input that is shifted, with strides: shift[i, j] is, for every
 window, the element (i, j) of it.

@@ -1,7 +1,8 @@
-"""Where entries are kept: hostile files by their names are ignored at once, and a folder that is none is no error."""
+"""Places of records: hostile files are ignored at once, and a folder that cannot be used is no error."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -18,17 +19,16 @@ import numpy as np
 import pytest
 
 from dovetail.cli.main import main
-from dovetail.plan import choice, store
-from dovetail.plan.store import Measured
+from dovetail.plan import ledger, measurer, records
+from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
 from tests.plan.hostile_places import X, made, settle
-from tests.plan.test_choice import Clock
-from tests.plan.test_store import GOOD, KEY, RANKING
+from tests.plan.test_measurer import Clock
+from tests.plan.test_records import GOOD, KEY, TIMES
 
 ROOT = Path(__file__).parents[2]
-TEXT = json.dumps({**GOOD, "ranking": RANKING})
+TEXT = json.dumps(GOOD)
 OTHER = "b" * 40
-MEASURED = [Measured("numpy", "", 0.2, 0.1, 10)]
 
 needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
 OTHER_ENGINE = next((name for name in ENGINES if name != "numpy"), "")
@@ -37,10 +37,10 @@ is_root = os.geteuid() == 0
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
-    monkeypatch.setattr(store, "_warned", [])
-    store._first_directory.cache_clear()
+    monkeypatch.setattr(records, "_warned", [])
+    records._first_directory.cache_clear()
     yield
-    store._first_directory.cache_clear()
+    records._first_directory.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -60,9 +60,9 @@ def _in_time():
 @pytest.fixture
 def chosen(monkeypatch):
     """Choices are made at once."""
-    monkeypatch.setattr(choice, "later", lambda function: function())
-    monkeypatch.setattr(choice, "WORTHWHILE", 0.0)
-    monkeypatch.setattr(choice, "list_engines", lambda: ["numpy", OTHER_ENGINE])
+    monkeypatch.setattr(measurer, "later", lambda function: function())
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
+    monkeypatch.setattr(measurer, "list_engines", lambda: ["numpy", OTHER_ENGINE])
     Clock(monkeypatch, **{OTHER_ENGINE: 0.5})
 
 
@@ -70,7 +70,7 @@ def chosen(monkeypatch):
 def folder(monkeypatch, tmp_path):
     path = tmp_path / "plans"
     path.mkdir()
-    monkeypatch.setenv(store.VARIABLE, str(path))
+    monkeypatch.setenv(records.VARIABLE, str(path))
     return path
 
 
@@ -83,7 +83,12 @@ def warnings(caplog):
 
 def fed_pipe(path):
     os.mkfifo(path)
-    threading.Thread(target=lambda: path.write_text(TEXT), daemon=True).start()
+    threading.Thread(target=lambda: fed(path), daemon=True).start()
+
+
+def fed(path):
+    with contextlib.suppress(BrokenPipeError):  # nobody reads it
+        path.write_text(TEXT)
 
 
 def bound_socket(path):
@@ -121,48 +126,48 @@ HOSTILE = {
     "a link to nothing": lambda path: path.symlink_to("nothing"),
     "a link to itself": lambda path: path.symlink_to(path),
     "a file of gigabytes": sparse,
-    "a good entry and spaces": lambda path: path.write_text(TEXT + " " * store.LARGEST),
+    "a good entry and spaces": lambda path: path.write_text(TEXT + " " * records.LARGEST),
     "an empty file": lambda path: path.touch(),
 }
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_is_no_file_of_ours_is_ignored_at_once(folder, kind):
-    path = folder / f"{KEY}.json"
+    path = folder / f"{KEY}.jsonl"
     HOSTILE[kind](path)
-    store.write(OTHER, "step", [], MEASURED)
-    assert store.read(KEY) is None
-    assert [entry.key for entry in store.entries()] == [OTHER]
+    records.append(OTHER, "step", Strategy("numpy"), TIMES, 3)
+    assert not records.read(KEY).times
+    assert [entry.key for entry in records.entries()] == [OTHER]
     is_left = not path.is_file()  # also a link to a file is an entry that can be forgotten
-    assert store.clear() == 2 - is_left
-    assert os.path.lexists(path) == is_left and not (folder / f"{OTHER}.json").exists()
+    assert records.clear() == 2 - is_left
+    assert os.path.lexists(path) == is_left and not (folder / f"{OTHER}.jsonl").exists()
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_is_no_file_of_ours_is_replaced_or_left(folder, kind, caplog):
     """A folder is left as it is, and the log says so; of a link only the link is replaced."""
-    path = folder / f"{KEY}.json"
+    path = folder / f"{KEY}.jsonl"
     HOSTILE[kind](path)
-    store.write(KEY, "step", [], MEASURED)
-    found = store.read(KEY)
+    records.append(KEY, "step", Strategy("numpy"), TIMES, 3)
+    found = records.read(KEY)
     if "folder" in kind:
-        assert found is None and path.is_dir() and len(warnings(caplog)) == 1
+        assert not found.times and path.is_dir() and len(warnings(caplog)) == 1
     else:
-        assert found is not None and not path.is_symlink() and warnings(caplog) == []
+        assert found.times and not path.is_symlink() and warnings(caplog) == []
 
 
 @needs_two
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_choices_are_made_all_the_same(folder, kind, chosen):
     function = made(2.0)
-    key = store.key_of(function.concrete(X).graph, [X.shape])
-    HOSTILE[kind](folder / f"{key}.json")
+    key = records.key_of(function.concrete(X).graph, [X.shape])
+    HOSTILE[kind](folder / f"{key}.jsonl")
     settle(function, 2.0)
-    assert function.plan(X).chosen.name == OTHER_ENGINE
+    assert function.plan(X).chosen.strategy.engine == OTHER_ENGINE
 
 
 def test_a_file_that_grows_while_it_is_read(folder):
-    path, done = folder / f"{KEY}.json", threading.Event()
+    path, done = folder / f"{KEY}.jsonl", threading.Event()
     path.write_text(TEXT)
 
     def grow():
@@ -176,36 +181,36 @@ def test_a_file_that_grows_while_it_is_read(folder):
     thread = threading.Thread(target=grow)
     thread.start()
     try:
-        found = [store.read(KEY) for _ in range(200)]
+        found = [records.read(KEY) for _ in range(200)]
     finally:
         done.set()
         thread.join()
-    assert {entry and entry.key for entry in found} <= {None, KEY} and store.read(KEY) is None
+    assert {kept.key for kept in found} <= {KEY} and not records.read(KEY).times
 
 
 def test_a_file_that_may_not_be_read(folder, monkeypatch):
-    (folder / f"{KEY}.json").write_text(TEXT)
-    (folder / f"{KEY}.json").chmod(0)
-    assert is_root or store.read(KEY) is None
+    (folder / f"{KEY}.jsonl").write_text(TEXT)
+    (folder / f"{KEY}.jsonl").chmod(0)
+    assert is_root or not records.read(KEY).times
     monkeypatch.setattr(os, "open", lambda *args, **kwargs: (_ for _ in ()).throw(PermissionError(13, "no")))
-    assert store.read(KEY) is None and list(store.entries()) == []
+    assert not records.read(KEY).times and list(records.entries()) == []
 
 
 def test_a_link_to_an_entry_is_read(folder):
-    (folder.parent / f"{KEY}.json").write_text(TEXT)
-    (folder / f"{KEY}.json").symlink_to(folder.parent / f"{KEY}.json")
-    assert store.read(KEY) is not None and store.clear() == 1
-    assert (folder.parent / f"{KEY}.json").exists()
+    (folder.parent / f"{KEY}.jsonl").write_text(TEXT)
+    (folder / f"{KEY}.jsonl").symlink_to(folder.parent / f"{KEY}.jsonl")
+    assert records.read(KEY).times and records.clear() == 1
+    assert (folder.parent / f"{KEY}.jsonl").exists()
 
 
 @pytest.mark.parametrize(
-    "name", ["package.json", "A" * 40 + ".json", "a" * 39 + ".json", "a" * 40 + ".txt", "settings"]
+    "name", ["package.json", "A" * 40 + ".jsonl", "a" * 39 + ".jsonl", "a" * 40 + ".txt", "settings"]
 )
 def test_files_by_other_names_are_left(folder, monkeypatch, name):
     (folder / name).write_text(TEXT)
-    monkeypatch.setattr(store, "MOST", 0)
-    store.write(KEY, "step", [], MEASURED)
-    assert list(store.entries()) == [] and store.clear() == 0 and (folder / name).exists()
+    monkeypatch.setattr(records, "MOST", 0)
+    records.append(KEY, "step", Strategy("numpy"), TIMES, 3)
+    assert list(records.entries()) == [] and records.clear() == 0 and (folder / name).exists()
 
 
 NOT_MEASURED = [
@@ -220,15 +225,14 @@ NOT_MEASURED = [
 
 @pytest.mark.parametrize("numbers", [*NOT_MEASURED, (0.2, 0.1, -5), (10**400, 0.1, 1), (0.2, 0.1, True)], ids=str)
 def test_numbers_that_nobody_measures_are_ignored(folder, numbers):
-    text = json.dumps({**GOOD, "ranking": [*RANKING, ["torch", "", *numbers]]})
-    (folder / f"{KEY}.json").write_text(text)
-    assert store.read(KEY) is None
+    text = json.dumps({**GOOD, **dict(zip(("median", "best", "calls"), numbers, strict=True))})
+    (folder / f"{KEY}.jsonl").write_text(text)
+    assert not records.read(KEY).times
 
 
 def test_the_command_shows_no_commands_for_terminals(folder, capsys):
-    ranking = [["numpy", "\x1b[31m", 0.2, 0.1, 10]]
-    text = json.dumps({**GOOD, "ranking": ranking, "name": "\x1b[2J\nstep", "shapes": "\x07", "made": "\x9b"})
-    (folder / f"{KEY}.json").write_text(text)
+    text = json.dumps({**GOOD, "strategy": ["numpy", "\x1b[31m", 0, 1], "name": "\x1b[2J\nstep\x07", "made": "\x9b"})
+    (folder / f"{KEY}.jsonl").write_text(text)
     for action in ("list", "show"):
         assert main(["plan", action]) == 0
         said = capsys.readouterr().out
@@ -240,7 +244,7 @@ def test_the_command_shows_no_commands_for_terminals(folder, capsys):
 
 
 def nowhere(patch, tmp_path):
-    for name in (store.VARIABLE, "XDG_CACHE_HOME", "HOME"):
+    for name in (records.VARIABLE, "XDG_CACHE_HOME", "HOME"):
         patch.delenv(name, raising=False)
 
     def no_entry(user):
@@ -251,7 +255,7 @@ def nowhere(patch, tmp_path):
 
 def of(make):
     """A circumstance in which the folder is the one that a function makes and names."""
-    return lambda patch, tmp_path: patch.setenv(store.VARIABLE, str(make(tmp_path)))
+    return lambda patch, tmp_path: patch.setenv(records.VARIABLE, str(make(tmp_path)))
 
 
 def file_at(path):
@@ -268,7 +272,7 @@ def gone(patch, tmp_path):
     (tmp_path / "gone").mkdir()
     patch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    patch.setenv(store.VARIABLE, "plans")
+    patch.setenv(records.VARIABLE, "plans")
 
 
 CLOSED = {
@@ -297,8 +301,8 @@ def test_nothing_is_kept_and_one_line_says_so(circumstance, tmp_path, chosen, ca
         for factor in (2.0, 3.0):
             settle(made(factor), factor)
         (line,) = warnings(caplog)
-        assert line.startswith("what is measured to choose engines is not kept, since ") and store.VARIABLE in line
-        assert list(store.entries()) == [] and store.read(KEY) is None and store.clear() == 0
+        assert line.startswith("what is measured to choose engines is not kept, since ") and records.VARIABLE in line
+        assert list(records.entries()) == [] and not records.read(KEY).times and records.clear() == 0
         for action in ("list", "show", "clear"):
             assert main(["plan", action]) == 0
             assert "nothing is kept" in capsys.readouterr().out
@@ -329,22 +333,23 @@ def test_what_is_measured_is_kept(circumstance, tmp_path, chosen, caplog):
         patch.chdir(tmp_path / "elsewhere")
         function = made(2.0)  # as in another process
         np.testing.assert_allclose(function(X), np.tanh(X * 2), rtol=1e-6)
-        assert function.plan(X).is_settled and len(list(store.entries())) == 1
+        assert len(list(records.entries())) == 1 and function.plan(X).measurer.state.earlier > 0
     assert warnings(caplog) == [] and not (tmp_path / "caches").exists()
 
 
-def test_a_file_system_that_fails(folder, monkeypatch, caplog):
-    """While a file is written, and when it is to be kept: no half of a file is left."""
-    for name, number in (("fsync", 28), ("replace", 30), ("chmod", 1)):
-        with monkeypatch.context() as patch:
+@pytest.mark.parametrize("number", [28, 30, 1], ids=os.strerror)
+def test_a_file_system_that_fails(folder, monkeypatch, caplog, number):
+    """No half of a file is left, and one line of the log says so."""
 
-            def failing(*args, number=number, **kwargs):
-                raise OSError(number, os.strerror(number))
+    def failing(*args, **kwargs):
+        raise OSError(number, os.strerror(number))
 
-            patch.setattr(os, name, failing)
-            store.write(KEY, "step", [], MEASURED)
-        assert store.read(KEY) is None and list(folder.iterdir()) == []
-    assert len(warnings(caplog)) == 1 and os.strerror(28) in warnings(caplog)[0]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", failing)
+        for name in (KEY, OTHER):
+            records.append(name, "step", Strategy("numpy"), TIMES, 3)
+    assert not records.read(KEY).times and list(folder.iterdir()) == []
+    assert len(warnings(caplog)) == 1 and os.strerror(number) in warnings(caplog)[0]
 
 
 @pytest.mark.skipif(not is_root, reason="only root can become another user")
@@ -358,7 +363,7 @@ def test_a_folder_of_another_user(owner, mode):
         said = settled_in("nobody", name)
     is_kept = mode == 0o777
     assert said.stdout == f"right {int(is_kept)}\n", said.stderr
-    assert said.stderr.count(store.VARIABLE) == (not is_kept), said.stderr
+    assert said.stderr.count(records.VARIABLE) == (not is_kept), said.stderr
 
 
 @needs_two
@@ -366,10 +371,10 @@ def test_a_folder_of_another_user(owner, mode):
 def test_a_process_of_its_own(circumstance, tmp_path):
     said = settled_in(circumstance, tmp_path / "plans")
     assert said.stdout == ("right 0\n" if circumstance == "full" else "right 1\n"), said.stderr
-    assert said.stderr.count(store.VARIABLE) == (circumstance == "full"), said.stderr
+    assert said.stderr.count(records.VARIABLE) == (circumstance == "full"), said.stderr
 
 
 def settled_in(circumstance, path):
-    environment = {**os.environ, store.VARIABLE: str(path)}
+    environment = {**os.environ, records.VARIABLE: str(path)}
     command = [sys.executable, "-m", "tests.plan.hostile_places", circumstance]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100)

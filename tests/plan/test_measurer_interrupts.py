@@ -1,4 +1,4 @@
-"""Interrupted choices: they go on measuring, and settle; results stay right, and no lock or thread is left over."""
+"""Interrupted plans that are measured: they go on, results stay right, and no lock or thread is left over."""
 
 import random
 import subprocess
@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from dovetail.core.engine_registry import current_engine
-from dovetail.plan import background, candidate, choice, divided, history, store
+from dovetail.plan import background, candidate, ledger, measurer, policy, records
+from dovetail.plan.candidate import Candidate
 from tests.conftest import ENGINES, SEED
-from tests.plan.interrupted_choice import PROGRAMS, RAISED, Program, X
+from tests.plan.interrupted_measurer import CALLS, PROGRAMS, RAISED, Program, Staying, X
 from tests.plan.test_interrupts import Lines
 
 ROOT = Path(__file__).parents[2]
-FILES = {module.__file__ for module in (background, candidate, choice, divided, history, store)}
+FILES = {module.__file__ for module in (background, candidate, ledger, measurer, policy, records)}
 POINTS = 24  # of a choice, at each of which one is interrupted
 
 needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
@@ -31,14 +32,16 @@ def two_engines(engine, monkeypatch):
     """Choices are made at once, between the engine and numpy, or of numpy between it and another."""
     other = next(name for name in ENGINES if name != engine)
     names = [engine, "numpy" if engine != "numpy" and "numpy" in ENGINES else other]
-    monkeypatch.setattr(choice, "list_engines", lambda: names)
-    monkeypatch.setattr(choice, "WORTHWHILE", 0.0)
-    monkeypatch.setattr(choice, "later", lambda function: function())
+    monkeypatch.setattr(measurer, "list_engines", lambda: names)
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
+    monkeypatch.setattr(measurer, "later", lambda function: function())
+    monkeypatch.setattr(measurer, "WATCHED", 1)
+    monkeypatch.setattr(measurer.costs.Corrections, "start_seconds", lambda *args: 0.0)
     return names
 
 
-class LinesOfChoices(Lines):
-    """As `Lines`, of the modules alone that make choices."""
+class LinesOfMeasurers(Lines):
+    """As `Lines`, of the modules alone that measure."""
 
     def _trace(self, frame, event, arg):
         if event == "call" and frame.f_code.co_filename not in FILES:
@@ -47,12 +50,11 @@ class LinesOfChoices(Lines):
 
 
 def interrupted(program, at=None, error=None):
-    """How many lines of choices run until it is settled, if nothing is raised at one of them."""
-    lines = LinesOfChoices(at, error)
+    """How many lines of these modules run, if nothing is raised at one of them."""
+    lines = LinesOfMeasurers(at, error)
     try:
         with lines:
-            program.function(X)
-            while not program.plan.is_settled:
+            for _ in range(CALLS):
                 program.function(X)
     except RAISED:
         pass
@@ -93,18 +95,18 @@ def _raise():
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("method", ["_run", "wait"])
 def test_an_exception_inside_of_an_engines_call(two_engines, rng, monkeypatch, place, method):
-    whole, raised = getattr(choice.Candidate, method), []
+    whole, raised = getattr(Candidate, method), []
 
     def interrupting(*args):
-        if not program.plan.is_settled and len(raised) < 12 and rng.random() < 0.3:
+        if len(raised) < 12 and rng.random() < 0.3:
             raised.append(True)
             return PLACES[place](whole, *args)
         return whole(*args)
 
-    program, interrupts = Program(), 0
+    program, interrupts = Staying() if method == "wait" else Program(), 0
     program.check()
-    monkeypatch.setattr(choice.Candidate, method, interrupting)
-    while not program.plan.is_settled:
+    monkeypatch.setattr(Candidate, method, interrupting)
+    for _ in range(CALLS):
         try:
             program.check()
         except KeyboardInterrupt:
@@ -114,38 +116,41 @@ def test_an_exception_inside_of_an_engines_call(two_engines, rng, monkeypatch, p
 
 
 @needs_two
-@pytest.mark.parametrize("step", ["make", "prepare", "measure", "learn", "give_back"])
-def test_an_exception_while_a_choice_is_made(two_engines, monkeypatch, step):
-    """Each step of a choice is interrupted the first time, and done the second."""
+@pytest.mark.parametrize("step", ["make", "prepare", "decide", "observe", "keep"])
+def test_an_exception_while_a_strategy_is_chosen(two_engines, monkeypatch, step):
+    """Each step is interrupted the first time, and done the second."""
     place, name = {
-        "make": (choice.Candidate, "make"),
-        "prepare": (choice.Plan, "prepare"),
-        "measure": (choice.Choice, "_near"),
-        "learn": (history.History, "learn"),
-        "give_back": (choice, "give_back"),
+        "make": (Candidate, "__init__"),
+        "prepare": (measurer.Plan, "prepare"),
+        "decide": (measurer.Measurer, "decide"),
+        "observe": (measurer.Measurer, "observe"),
+        "keep": (measurer.Measurer, "keep"),
     }[step]
     whole, raised = getattr(place, name), []
     program = Program()
     program.check()
+    for arm in program.plan.measurer.state.arms.values():  # so that all are tried
+        arm.predicted = policy.Estimate(-20.0, 1.0)
 
-    def interrupting(*args):
+    def interrupting(*args, **options):
         if not raised:
             raised.append(True)
             raise KeyboardInterrupt
-        return whole(*args)
+        return whole(*args, **options)
 
     monkeypatch.setattr(place, name, interrupting)
     with pytest.raises(KeyboardInterrupt):
         program.settle()
     program.settle()
-    assert {c.engine for c in program.plan.candidates} == set(two_engines) and current_engine().name == two_engines[0]
+    engines = {strategy.engine for strategy in program.plan.measurer.state.arms}
+    assert engines == set(two_engines) and current_engine().name == two_engines[0]
 
 
 def test_signals_at_random_moments(engine):
     """In a process of its own, whose plans are made in the background."""
     print(f"DOVETAIL_TEST_SEED={SEED}")
     times = "30" if engine == "numpy" else "8"
-    command = [sys.executable, "-m", "tests.plan.interrupted_choice", engine, str(SEED), times]
+    command = [sys.executable, "-m", "tests.plan.interrupted_measurer", engine, str(SEED), times]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines() == [f"{name} is right" for name in PROGRAMS]

@@ -1,0 +1,72 @@
+"""`dovetail tune`: how quick each engine is on this machine, measured and kept, so first predictions are better."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+
+from dovetail.cli.table import table
+from dovetail.core.engine_registry import list_engines
+from dovetail.core.errors import LIBRARIES
+from dovetail.plan import calibration, costs, probes, records
+from dovetail.plan.rates import Rates, rates
+
+STARTS = {"a_call": "a call, µs", "an_op": "an op, µs", "load": "import, s", "build": "a program, s"}
+
+
+def run(engines: Sequence[str] | None, as_json: bool) -> int:
+    """Measures engines; the exit status."""
+    calibration.recall()
+    found = {name: measured for name in engines or list_engines() if (measured := _measured(name)) is not None}
+    calibration.keep()
+    if as_json:
+        print(json.dumps({name: each._asdict() for name, each in found.items()}, indent=1))
+    elif found:
+        print(_shown(found))
+        print(f"\nKept in {records.folder()}." if records.folder() else f"\nNot kept, since {records.place()}.")
+    return 0 if found else 1
+
+
+def _measured(name: str) -> Rates | None:
+    """The rates of an engine; None if it cannot be used."""
+    for number, family in enumerate(probes.PROBES, 1):
+        if sys.stderr.isatty():
+            print(f"\r{name}: {family} ({number} of {len(probes.PROBES)})".ljust(60), end="", file=sys.stderr)
+        try:
+            probes.calibrate(name, family, costs.known)
+        except (*LIBRARIES, ImportError, OSError, MemoryError, NotImplementedError) as error:
+            print(f"\ndovetail: {name} does not run {family}: {error}", file=sys.stderr)
+            return None
+    if sys.stderr.isatty():
+        print("\r".ljust(61), end="\r", file=sys.stderr)
+    return _corrected(name)
+
+
+def _corrected(name: str) -> Rates:
+    """The rates of an engine with all corrections."""
+    shipped = rates(name)
+    times = {family: math.exp(error) for (engine, family), error in costs.known.factors.items() if engine == name}
+    calls, load, build = (times.get(family, 1.0) for family in ("calls", costs.LOAD, costs.BUILD))
+    work = {family: rate / times.get(family, 1.0) for family, rate in shipped.work.items()}
+    return Rates(
+        a_call=shipped.a_call * calls,
+        an_op=shipped.an_op * calls,
+        a_turn=shipped.a_turn * calls,
+        load=shipped.load * load,
+        build=shipped.build * build,
+        an_op_built=shipped.an_op_built * build,
+        work=work,
+    )
+
+
+def _shown(found: dict[str, Rates]) -> str:
+    units = {"a_call": 1e6, "an_op": 1e6}
+    lines = [["", *found]]
+    for family in next(iter(found.values())).work:
+        unit = "G operations/s" if family in costs.OPERATIONS else "GB/s"
+        lines.append([f"{family}, {unit}", *(f"{each.work[family] / 1e9:.3g}" for each in found.values())])
+    for field, text in STARTS.items():
+        lines.append([text, *(f"{getattr(each, field) * units.get(field, 1):.3g}" for each in found.values())])
+    return table(lines)

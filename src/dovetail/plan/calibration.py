@@ -1,0 +1,69 @@
+"""Calibration: corrections of the shipped rates, kept on disk for a machine.
+
+Measurements of a program's own graphs correct the rates.  `dovetail tune` measures them all; see `probes`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from dovetail.core.files import replacing
+from dovetail.plan import costs, records
+
+FORMAT = 1
+FURTHEST = 7.0  # of the logarithm of a correction: a thousand times
+
+
+def _path() -> Path | None:
+    where = records.folder()
+    return None if where is None else where / f"rates-{records.digest(['rates'])}.json"
+
+
+def recall() -> None:
+    """Takes in the corrections that earlier processes kept, once a process; any other file is ignored."""
+    if _recalled:
+        return
+    _recalled.append({})
+    path = _path()
+    try:
+        found = {} if path is None else _checked(json.loads(records.content(path)))
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return
+    costs.known.factors = {**found, **costs.known.factors}
+    _recalled[0] = dict(costs.known.factors)
+
+
+_recalled: list[dict[tuple[str, str], float]] = []
+
+
+def _checked(given: Any) -> dict[tuple[str, str], float]:
+    """The corrections of a file.
+
+    Raises:
+        ValueError, TypeError, KeyError: it is no such file.
+    """
+    if given["format"] != FORMAT:
+        raise ValueError("it is of another version")
+    found = {(engine, family): error for engine, family, error in given["factors"]}
+    kinds = {(type(engine), type(family), type(error)) for (engine, family), error in found.items()}
+    if kinds - {(str, str, float)} or not all(math.isfinite(error) for error in found.values()):
+        raise ValueError("its numbers are none")
+    return {key: max(-FURTHEST, min(FURTHEST, error)) for key, error in found.items()}
+
+
+def keep() -> None:
+    """Writes the corrections, if there are new ones; without a folder that can be written to, nothing."""
+    factors = costs.known.factors
+    path = None if factors == (_recalled[0] if _recalled else {}) else _path()
+    if path is None:
+        return
+    rows = [[engine, family, error] for (engine, family), error in sorted(factors.items())]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(json.dumps({"format": FORMAT, "factors": rows}).encode())
+    except OSError:
+        return  # `records` says so, once

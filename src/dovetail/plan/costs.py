@@ -1,0 +1,248 @@
+"""Costs: how long a graph takes on an engine before it was measured there, and how long preparing it takes.
+
+The time of a call is the sum of work / rate over families of ops: products count floating-point operations, most
+others bytes.  The rates are a shipped table.  Each graph that is measured here corrects the families that it consists
+of, and each program that is made corrects the start costs of its engine.  A prediction orders and starts candidates;
+only measurement settles.
+
+Source: the roofline model of Williams, Waterman and Patterson 2009, with a rate for each family of ops.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.core.engine_registry import BUILT_IN
+from dovetail.core.table import OPS
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.plan.policy import Estimate
+from dovetail.plan.rates import rates
+
+Work = Mapping[str, float]  # by family
+
+SPREAD = 1.0  # of the logarithm of a predicted time
+LEARNED = 0.3  # the same, where all families of a graph were corrected here
+RATE = 0.5  # by which a measurement corrects the families that it consists of
+UNKNOWN = 32  # in place of a dimension that nothing tells
+TURNS = 10  # of a loop that does not tell how often it runs
+OTHER = "map"  # the family of ops that no row names
+LOAD, BUILD = "load", "build"  # the families of start costs
+TICK = 1e-4  # seconds: shorter start costs count as if they took that long
+
+# A part of the name of the module that defines an op → its family.  The first one that fits counts.
+FAMILIES = {
+    "nn.conv": "convolution",
+    "nn.local": "convolution",
+    "nn.pool": "window",
+    "nn.optimizers": "optimizer",
+    "nn.attention": "product",
+    "nn.softmax": "reduction",
+    "nn.normalization": "reduction",
+    "nn.losses": "reduction",
+    "linalg": "product",
+    "sequence": "recurrent",
+    "math.reduce": "reduction",
+    "math.statistics": "reduction",
+    "math.cumulative": "reduction",
+    "random": "random",
+    "shapes": "map",
+}
+FREE = frozenset(["Const", "Placeholder", "ReadVariableOp", "AssignVariableOp", "NoOp", "Identity", "Reshape"])
+
+
+# -- the work of a graph -----------------------------------------------------------------------------------------
+
+
+def work_of(graph: Graph) -> dict[str, float]:
+    """The work of a graph by families, with the number of its ops, and of those in turns of loops.
+
+    Example:
+        >>> import dovetail as dt
+        >>> graph = dt.function(lambda x: dt.ops.tanh(x @ x)).graph(dt.spec((10, 10)))
+        >>> sorted(work_of(graph).items())
+        [('map', 800.0), ('ops', 2.0), ('product', 2000.0)]
+    """
+    found: defaultdict[str, float] = defaultdict(float)
+    _add(found, graph, 1.0, "ops")
+    return found
+
+
+def _add(found: dict[str, float], graph: Graph, times: float, kind: str) -> None:
+    for op in graph.operations:
+        if op.type in FREE:
+            continue
+        parts = op.subgraphs()
+        if not parts:
+            family, amount = _work_of(op)
+            found[family] += times * amount
+            found[kind] += times
+        turns = times * _turns(op) if parts and _is_loop(op) else times
+        for part in parts:
+            _add(found, part, turns, "turns" if turns > times else kind)
+
+
+def _work_of(op: Operation) -> tuple[str, float]:
+    family = _family(op.type)
+    if family == "convolution":
+        return _convolution(op)
+    return family, COUNTED.get(family, _traffic)(op)
+
+
+def _traffic(op: Operation) -> float:
+    """Bytes of all that an operation reads and writes."""
+    return float(sum(map(_bytes, [*op.inputs, *op.outputs])))
+
+
+def _family(op_type: str) -> str:
+    found = _families.get(op_type)
+    if found is None:
+        module = getattr(OPS.get(op_type), "__module__", "") or ""
+        found = next((family for part, family in FAMILIES.items() if f"ops.{part}" in module), OTHER)
+        _families[op_type] = found
+    return found
+
+
+_families: dict[str, str] = {}
+
+
+def _product(op: Operation) -> float:
+    """Floating-point operations of a product of matrices: two for each element of a result and each term of it."""
+    tensors = [t for t in op.inputs if t.shape]
+    result = op.outputs[0]
+    if len(tensors) < 2 or not _size(result):
+        return float(2 * sum(map(_size, tensors)))
+    terms = _size(tensors[0]) * (_shape(result) or (1,))[-1] / _size(result)
+    return 2.0 * _size(result) * terms
+
+
+def _recurrent(op: Operation) -> float:
+    """Floating-point operations of a recurrent layer: two for each row of its input and each number of its kernels."""
+    sequence = max(op.inputs, key=lambda t: len(t.shape or ()))
+    rows = _size(sequence) / max(1, (_shape(sequence) or (1,))[-1])
+    return 2.0 * rows * sum(_size(t) for t in op.inputs if len(t.shape or ()) == 2)
+
+
+COUNTED = {"product": _product, "recurrent": _recurrent}
+OPERATIONS = frozenset([*COUNTED, "convolution", "thin", "unit", "depthwise"])  # families that do not count bytes
+
+
+def _convolution(op: Operation) -> tuple[str, float]:
+    """Floating-point operations of a convolution or of its gradients, and the family by its kernel."""
+    kernel = op.args[1] if op.type.endswith("BackpropFilter") else _shape(op.args[1])
+    kernel = tuple(kernel) if isinstance(kernel, (tuple, list)) else _shape(op.outputs[0])
+    *windows, inner, _ = kernel
+    small = op.args[2] if "Backprop" in op.type else op.outputs[0]
+    image = _shape(op.outputs[0] if op.type.endswith("BackpropInput") else op.args[0])
+    channels = image[1] if op.args[-1] == "channels_first" else image[-1]
+    amount = 2.0 * _size(small) * math.prod(windows) * inner
+    if math.prod(windows) == 1:
+        return "unit", amount
+    if inner == 1 < channels:
+        return "depthwise", amount
+    return "thin" if inner < 8 else "convolution", amount
+
+
+def _is_loop(op: Operation) -> bool:
+    return op.type not in ("If", "Cond", "Call", "Case")
+
+
+def _turns(op: Operation) -> float:
+    """How often a loop runs: as often as the longest first axis of its inputs says that differs from its body's."""
+    inner = {shape for part in op.subgraphs() for t in part.inputs if (shape := _shape(t))}
+    lengths = [shape[0] for t in op.inputs if (shape := _shape(t)) and shape[1:] in inner]
+    return float(max(lengths, default=TURNS))
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(UNKNOWN if n is None else n for n in tensor.shape or ())
+
+
+def _size(tensor: GraphTensor) -> int:
+    return math.prod(_shape(tensor))
+
+
+def _bytes(tensor: GraphTensor) -> int:
+    return _size(tensor) * tensor.dtype.itemsize
+
+
+# -- predictions -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Corrections:
+    """The corrections of the shipped rates by measurements.
+
+    Attributes:
+        factors: (engine, family) → the logarithm by which times differ; "load" and "build" are families, too.
+    """
+
+    factors: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def _correct(self, engine: str, family: str, error: float) -> None:
+        """Takes in the logarithm by which a measurement differs from the prediction; the first one counts whole."""
+        key = engine, family
+        self.factors[key] = self.factors.get(key, 0.0) + (1.0 if key not in self.factors else RATE) * error
+
+    def predict(self, engine: str, work: Work) -> Estimate:
+        """The seconds of a call on an engine."""
+        parts = list(_parts(engine, work))
+        seconds = sum(t * math.exp(self.factors.get((engine, family), 0.0)) for family, t in parts)
+        known = sum(t for family, t in parts if (engine, family) in self.factors)
+        share = known / max(sum(t for _, t in parts), 1e-12)
+        return Estimate(math.log(max(seconds, 1e-7)), SPREAD + share * (LEARNED - SPREAD))
+
+    def learn(self, engine: str, work: Work, seconds: float) -> None:
+        """Takes in how long calls of a graph took."""
+        parts = list(_parts(engine, work))
+        whole = sum(t for _, t in parts)
+        error = math.log(max(seconds, 1e-7)) - self.predict(engine, work).mean
+        for family, t in parts:
+            if t > 0.1 * whole:
+                self._correct(engine, family, error)
+
+    def load_seconds(self, engine: str) -> float:
+        """Seconds to import an engine's library; 0 if it is there."""
+        if engine in BUILT_IN and BUILT_IN[engine].library in sys.modules:
+            return 0.0
+        return rates(engine).load * math.exp(self.factors.get((engine, LOAD), 0.0))
+
+    def build_seconds(self, engine: str, work: Work) -> float:
+        """Seconds to make a program of a graph."""
+        found = rates(engine)
+        seconds = found.build + work.get("ops", 0.0) * found.an_op_built
+        return seconds * math.exp(self.factors.get((engine, BUILD), 0.0))
+
+    def start_seconds(self, engine: str, work: Work) -> float:
+        """Seconds until a graph can run on an engine."""
+        return self.load_seconds(engine) + self.build_seconds(engine, work)
+
+    def learn_load(self, engine: str, predicted: float, seconds: float) -> None:
+        """Takes in how long importing a library took, and the prediction before it."""
+        if predicted > 0:
+            self._correct(engine, LOAD, math.log(max(seconds, TICK) / predicted))
+
+    def learn_build(self, engine: str, work: Work, seconds: float) -> None:
+        """Takes in how long making a program took."""
+        self._correct(engine, BUILD, math.log(max(seconds, TICK) / self.build_seconds(engine, work)))
+
+
+known = Corrections()
+
+
+def _parts(engine: str, work: Work) -> Iterator[tuple[str, float]]:
+    """The families of a graph with the seconds that each takes."""
+    found = rates(engine)
+    yield "calls", found.a_call + work.get("ops", 0.0) * found.an_op + work.get("turns", 0.0) * found.a_turn
+    for family, amount in work.items():
+        if family not in ("ops", "turns"):
+            yield family, amount / found.work.get(family, found.work[OTHER])
+
+
+def moved_bytes(sizes: Sequence[int]) -> float:
+    """Seconds to move variables from one engine to another."""
+    return sum(sizes) / 2e9 + 5e-6 * len(sizes)

@@ -1,0 +1,368 @@
+"""Policy: which strategy runs the next call of a graph, and which one is prepared next.
+
+Pure: no clock, thread, lock or engine is in it.  The knowledge of a graph is a `State`, plain data.  Functions decide
+the next step, and others take in observations.  So an interrupt loses one observation, a simulation runs a thousand
+sets in seconds, and one process can decide for several.
+
+A strategy has a predicted time and a spread.  The strategy with the least expected time runs.  Another one is prepared,
+and tried, if its expected gain over the remaining steps is more than its cost, and the ledger has room for the cost.
+A trial is a duel: challenger and champion take turns, since the load of the machine changes with time.
+
+Source: the expected improvement of Jones, Schonlau and Welch 1998, "Efficient global optimization of expensive
+black-box functions".
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from dovetail.plan.strategy import Strategy
+
+SAMPLES = 60  # times of a strategy that are kept
+NOISE = 0.06  # of the logarithm of a time, at least
+FEW = 0.5  # the same of one time; less for more times, since something may have disturbed it
+WARM = 1  # calls of a turn that do not count: arrays move, caches fill
+TURN, TURN_SECONDS = 5, 0.25  # counted calls of a turn, at most; and about how long it takes
+TURNS = 4  # of each in a duel, at most
+CLEAR = 3.0  # standard errors by which a duel is decided early
+HOPELESS = 1.5  # times the champion's time: a challenger that takes longer in its first turn has no other one;
+# one whose first call takes the square of that has no second one
+LEAD = 0.97  # of the current strategy's time, that another one may take to run in its place
+TINY = 1e-3  # seconds: a job that costs less counts as if it cost that
+GUESS = 30  # steps that are expected of a graph in any case
+CHANGED = 0.15  # of the logarithm of the champion's time: the machine is not as it was before the trial
+DRIFT = 1.5  # times its earlier time: a settled strategy that takes longer is no longer sure
+WIDE = 0.3  # the spread of strategies then
+
+
+class Estimate(NamedTuple):
+    """The expected time of a strategy.
+
+    Attributes:
+        mean: of the logarithm of the seconds that a step takes.
+        spread: the standard deviation of that.
+    """
+
+    mean: float
+    spread: float
+
+    @property
+    def seconds(self) -> float:
+        """The expected seconds of a step."""
+        return math.exp(self.mean + self.spread**2 / 2)
+
+
+@dataclass
+class Arm:
+    """A strategy with its prediction and its times.
+
+    Attributes:
+        strategy: the way to run the graph.
+        predicted: before it was measured.
+        start: seconds that preparing it takes: importing, compiling.
+        move: seconds that it takes to move variables there and back.
+        is_ready: whether it can run now.
+        problem: why it cannot run; "" if nothing is known.
+        times: the latest seconds a step that count.
+        calls: how many times it was called.
+        belief: the estimate until the next time comes.
+    """
+
+    strategy: Strategy
+    predicted: Estimate
+    start: float = 0.0
+    move: float = 0.0
+    is_ready: bool = False
+    problem: str = ""
+    times: list[float] = field(default_factory=list)
+    calls: int = 0
+    belief: tuple[bool, Estimate] | None = None
+
+    def saw(self, times: Sequence[float]) -> None:
+        """Takes in times, the latest last."""
+        self.times = [*self.times, *times][-SAMPLES:]
+        self.belief = None
+
+
+@dataclass
+class Duel:
+    """A trial that is going on.
+
+    Attributes:
+        challenger, champion: who take turns, the challenger first.
+        turn: counted calls of a turn.
+        calls: how many were made.
+        mine, theirs: times of the challenger, and of the champion.
+    """
+
+    challenger: Strategy
+    champion: Strategy
+    turn: int
+    calls: int = 0
+    mine: list[float] = field(default_factory=list)
+    theirs: list[float] = field(default_factory=list)
+
+
+@dataclass
+class State:
+    """The strategies and the steps of a graph.
+
+    Attributes:
+        arms: its strategies.
+        done: steps that were run.
+        ahead: steps that the program said are to come.
+        earlier: steps that earlier processes ran.
+        duel: the trial that is going on.
+        current: the strategy that won the last one; None before the first one ends.
+        widened: whether times have drifted since they were measured.
+    """
+
+    arms: dict[Strategy, Arm]
+    done: int = 0
+    ahead: int = 0
+    earlier: int = 0
+    duel: Duel | None = None
+    current: Strategy | None = None
+    widened: bool = False
+
+
+# -- estimates -------------------------------------------------------------------------------------------------
+
+
+def estimate(arm: Arm, widened: bool = False) -> Estimate:
+    """Combine the prediction with the times."""
+    if not arm.times:
+        return arm.predicted
+    if arm.belief is None or arm.belief[0] != widened:
+        arm.belief = widened, _combined(arm, widened)
+    return arm.belief[1]
+
+
+def _combined(arm: Arm, widened: bool) -> Estimate:
+    logs = sorted(map(math.log, arm.times))
+    middle = statistics.median(logs)
+    noise = max(NOISE, FEW / len(logs), 1.5 * statistics.median(abs(x - middle) for x in logs))
+    error = max(1.25 * noise / math.sqrt(len(logs)), WIDE if widened else 0.0)
+    before, now = arm.predicted.spread**-2, error**-2
+    mean = (arm.predicted.mean * before + middle * now) / (before + now)
+    return Estimate(mean, (before + now) ** -0.5)
+
+
+def champion(state: State) -> Arm | None:
+    """The strategy that runs: the winner of the last trial, else the one with the least expected time; or None."""
+    current = None if state.current is None else state.arms.get(state.current)
+    if current is not None and current.is_ready and not current.problem:
+        return current
+    able = [arm for arm in state.arms.values() if arm.is_ready and not arm.problem]
+    return min(able, key=lambda arm: estimate(arm, state.widened).seconds, default=None)
+
+
+def remaining(state: State) -> int:
+    """The steps that are to come, as far as can be known."""
+    return max(state.ahead, state.done, state.earlier - state.done, 0)
+
+
+def improvement(arm: Estimate, seconds: float) -> float:
+    """The expected seconds a step by which a strategy is faster than one of which a step takes so long."""
+    if seconds <= 0 or arm.spread <= 0:
+        return max(0.0, seconds - math.exp(arm.mean))
+    d = (math.log(seconds) - arm.mean) / arm.spread
+    return seconds * _normal(d) - arm.seconds * _normal(d - arm.spread)
+
+
+def _normal(x: float) -> float:
+    return 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))
+
+
+class Prospect(NamedTuple):
+    """The promise of a strategy that is tried, in seconds.
+
+    Attributes:
+        gain: expected, over the remaining steps.
+        cost: of preparing it, and of a trial.
+    """
+
+    gain: float
+    cost: float
+
+    @property
+    def worth(self) -> float:
+        return self.gain - self.cost
+
+
+def prospect(state: State, arm: Arm) -> Prospect:
+    """The promise of a strategy now."""
+    best = champion(state)
+    if best is None or arm is best or arm.problem:
+        return Prospect(0.0, 0.0)
+    mine, theirs = estimate(arm, state.widened), estimate(best, state.widened)
+    seconds = math.exp(theirs.mean)
+    counted = 1 if mine.seconds > HOPELESS**2 * seconds else _turn(seconds)
+    trial = (WARM + counted) * arm.strategy.group * max(0.0, mine.seconds - seconds) + 2 * arm.move
+    return Prospect(remaining(state) * improvement(mine, seconds), trial + (0.0 if arm.is_ready else arm.start))
+
+
+def _turn(seconds: float) -> int:
+    return max(2, min(TURN, round(TURN_SECONDS / max(seconds, 1e-9))))
+
+
+# -- decisions -------------------------------------------------------------------------------------------------------
+
+
+def first(arms: Iterable[Arm], steps: int) -> Strategy:
+    """The strategy to begin with: the least start cost and time of all steps.
+
+    Args:
+        arms: one or more that can be prepared.
+        steps: that are to come, as far as is known.
+    """
+    able = [arm for arm in arms if not arm.problem]
+    count = max(steps, GUESS)  # since a first short call may have others behind it
+    return min(able, key=lambda arm: arm.start + count * estimate(arm).seconds).strategy
+
+
+def next_call(state: State, room: float) -> tuple[Strategy, bool]:
+    """The strategy of the next call, and whether its time counts.
+
+    Args:
+        state: of the graph, one strategy of which is ready.
+        room: seconds that learning may cost now.
+    """
+    best = champion(state)
+    assert best is not None
+    if state.duel is not None and not _can_go_on(state, state.duel):
+        state.duel = None
+    if state.duel is None:
+        state.duel = _new_duel(state, best, room)
+    if state.duel is None:
+        return best.strategy, best.calls >= WARM
+    duel = state.duel
+    number = duel.calls % (WARM + duel.turn)
+    is_mine = duel.calls // (WARM + duel.turn) % 2 == 0
+    return duel.challenger if is_mine else duel.champion, number >= WARM
+
+
+def _can_go_on(state: State, duel: Duel) -> bool:
+    arms = [state.arms.get(strategy) for strategy in (duel.challenger, duel.champion)]
+    return all(arm is not None and arm.is_ready and not arm.problem for arm in arms)
+
+
+def _new_duel(state: State, best: Arm, room: float) -> Duel | None:
+    found = [(prospect(state, arm), arm) for arm in state.arms.values() if arm.is_ready and arm is not best]
+    able = [(p.worth, arm.strategy) for p, arm in found if p.worth > 0 and p.cost <= max(room, 0.0)]
+    if not able:
+        return None
+    _, challenger = max(able)
+    return Duel(challenger, best.strategy, _turn(math.exp(estimate(best).mean)))
+
+
+def next_job(states: Sequence[State], room: float) -> tuple[State, Strategy] | None:
+    """The strategy to prepare next, of all graphs of a process; None if none pays, or there is no room for it.
+
+    It is the one with the greatest gain for its cost.
+    """
+    found = [
+        (p.gain / max(p.cost, TINY), p.cost, number, arm.strategy)
+        for number, state in enumerate(states)
+        for arm in state.arms.values()
+        if not arm.is_ready and (p := prospect(state, arm)).worth > 0
+    ]
+    if not found:
+        return None
+    _, cost, number, strategy = max(found)
+    return (states[number], strategy) if cost <= room else None
+
+
+def is_settled(state: State) -> bool:
+    """Whether nothing is to be learned for as many steps again as were run."""
+    return state.duel is None and all(prospect(state, arm).worth <= 0 for arm in state.arms.values())
+
+
+# -- observations ------------------------------------------------------------------------------------------------
+
+
+def observe(state: State, strategy: Strategy, seconds: float, counts: bool = True) -> float:
+    """Take in the time of a call; return the seconds that it lost as a trial.
+
+    Args:
+        state: of the graph.
+        strategy: ran.
+        seconds: that each of its steps took.
+        counts: as `next_call` said, and nothing else disturbed it.
+    """
+    arm, duel = state.arms[strategy], state.duel
+    arm.calls += 1
+    state.done += strategy.group
+    state.ahead = max(0, state.ahead - strategy.group)
+    lost = 0.0
+    if duel is not None and strategy in (duel.challenger, duel.champion):
+        duel.calls += 1
+        if strategy == duel.challenger:
+            lost = strategy.group * max(0.0, seconds - math.exp(estimate(state.arms[duel.champion]).mean))
+        if counts:
+            (duel.mine if strategy == duel.challenger else duel.theirs).append(seconds)
+    if counts:
+        arm.saw([seconds])
+    if duel is not None and counts:
+        _decide(state, duel)
+    return lost
+
+
+def _decide(state: State, duel: Duel) -> None:
+    """Ends a duel that is decided, or that takes too long."""
+    mine, theirs = duel.mine, duel.theirs
+    champion_seconds = statistics.median(theirs) if theirs else math.exp(estimate(state.arms[duel.champion]).mean)
+    if not mine:
+        return
+    ratio = statistics.median(mine) / champion_seconds
+    limit = HOPELESS if len(mine) >= min(3, duel.turn) else HOPELESS**2
+    is_hopeless = ratio > limit and not theirs
+    if not is_hopeless and (min(len(mine), len(theirs)) < 2 or not _is_clear(duel, ratio)):
+        return
+    state.duel = None
+    challenger, champion_arm = state.arms[duel.challenger], state.arms[duel.champion]
+    if theirs and abs(math.log(statistics.median(champion_arm.times) / champion_seconds)) > CHANGED:
+        for arm, times in ((challenger, mine), (champion_arm, theirs)):  # times of before say nothing any more
+            arm.times = []
+            arm.saw(times)
+    ahead = estimate(challenger, state.widened).mean - estimate(champion_arm, state.widened).mean
+    state.current = duel.challenger if not is_hopeless and ahead < math.log(LEAD) else duel.champion
+
+
+def _is_clear(duel: Duel, ratio: float) -> bool:
+    if min(len(duel.mine), len(duel.theirs)) >= TURNS * duel.turn:
+        return True
+    noise = max(NOISE, *(_spread(times) for times in (duel.mine, duel.theirs)))
+    error = 1.25 * noise * math.sqrt(1 / len(duel.mine) + 1 / len(duel.theirs))
+    return abs(math.log(ratio)) > CLEAR * error
+
+
+def _spread(times: Sequence[float]) -> float:
+    logs = list(map(math.log, times))
+    middle = statistics.median(logs)
+    return 1.5 * statistics.median(abs(x - middle) for x in logs)
+
+
+def fail(state: State, strategy: Strategy, problem: str) -> None:
+    """Take in that a strategy cannot run."""
+    state.arms[strategy].problem = problem
+    state.arms[strategy].is_ready = False
+    if state.duel is not None and strategy in (state.duel.challenger, state.duel.champion):
+        state.duel = None
+
+
+def watch(state: State, latest: Sequence[float]) -> bool:
+    """Whether the champion takes so much longer than it did that nothing is sure any more; if so, spreads are wider."""
+    best = champion(state)
+    if best is None or not best.times or len(latest) < 2:
+        return False
+    if statistics.median(latest) <= DRIFT * statistics.median(best.times):
+        return False
+    best.times = []
+    best.saw(latest)
+    state.widened = True
+    return True

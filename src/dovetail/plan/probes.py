@@ -1,0 +1,92 @@
+"""Probes: a program for each family of ops, by which `dovetail tune` measures the rates of an engine."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail import ops
+from dovetail.core.engine_registry import get_engine, share_devices
+from dovetail.plan import costs
+from dovetail.plan.candidate import Candidate
+from dovetail.plan.function import function
+from dovetail.plan.strategy import Strategy
+
+LEAST, MOST, SECONDS = 3, 20, 0.3  # calls that are timed of a probe, and about how long they take
+
+Shape = tuple[int, ...]
+
+
+def _chain(x: Any) -> Any:
+    for _ in range(100):
+        x = ops.tanh(x)
+    return x
+
+
+def _same_conv(x: Any, kernel: Any) -> Any:
+    return ops.conv(x, kernel, padding="same")
+
+
+def _noise(x: Any) -> Any:
+    key = ops.cast(x[0, :2] * 1e6, "int32")  # of an argument, else the numbers would be computed once
+    return ops.random.normal(key, x.shape)
+
+
+def _adam(*arrays: Any) -> Any:
+    variable, gradient, mean, square_mean = ([array] for array in arrays)
+    return ops.adam_step(variable, gradient, mean, square_mean, 0.1)
+
+
+# A family → a program that does little else, and the shapes of its arguments.  "calls" comes first: the others add it.
+PROBES: Mapping[str, tuple[Callable[..., Any], Sequence[Shape]]] = {
+    "calls": (_chain, [(2, 2)]),
+    "map": (lambda x: ops.tanh(x) * 2.0 + x, [(1024, 1024)]),
+    "product": (lambda x, y: x @ y, [(512, 512), (512, 512)]),
+    "convolution": (_same_conv, [(16, 32, 32, 32), (3, 3, 32, 32)]),
+    "thin": (_same_conv, [(16, 32, 32, 3), (3, 3, 3, 32)]),
+    "unit": (_same_conv, [(16, 32, 32, 64), (1, 1, 64, 64)]),
+    "depthwise": (_same_conv, [(16, 32, 32, 64), (3, 3, 1, 64)]),
+    "recurrent": (ops.lstm, [(32, 32, 64), (32, 128), (32, 128), (64, 512), (128, 512)]),
+    "window": (lambda x: ops.max_pool(x, 2), [(16, 32, 32, 64)]),
+    "reduction": (lambda x: ops.sum(x, axis=0), [(1024, 1024)]),
+    "optimizer": (_adam, [(1024, 1024)] * 4),
+    "random": (_noise, [(512, 1024)]),
+}
+
+
+def calibrate(engine: str, family: str, known: costs.Corrections) -> float:
+    """Measure the program of a family on an engine, and correct the rates by its time.
+
+    Args:
+        engine: the name of one that is installed.
+        family: a key of `PROBES`.
+        known: takes in the corrections.
+
+    Returns:
+        The seconds of a call.
+    """
+    share_devices()
+    predicted, start = known.load_seconds(engine), time.perf_counter()
+    home = get_engine(engine)
+    known.learn_load(engine, predicted, time.perf_counter() - start)
+    program, shapes = PROBES[family]
+    generator = np.random.default_rng(0)
+    given = [generator.uniform(0.1, 1.0, shape).astype("float32") for shape in shapes]
+    graph = function(program).graph(*given)
+    work = costs.work_of(graph)
+    arrays = [home.asarray(array, graph_input.dtype) for array, graph_input in zip(given, graph.inputs, strict=True)]
+    candidate = Candidate(Strategy(engine), graph, home, shapes)
+    candidate.plan.prepare()
+    candidate.wait(candidate.tensors(arrays))
+    times: list[float] = []
+    while len(times) < LEAST or (sum(times) < SECONDS and len(times) < MOST):
+        start = time.perf_counter()
+        candidate.wait(candidate.tensors(arrays))
+        times.append(time.perf_counter() - start)
+    seconds = statistics.median(times)
+    known.learn(engine, work, seconds)
+    return seconds

@@ -1,0 +1,400 @@
+"""Records: times that were measured, kept on disk, so that the next process goes on where this one stops.
+
+A file for each graph with its shapes, on one machine with one set of libraries.  Each line of it says how long calls by
+one strategy took.  Lines are appended as they come, so several processes write to one file.
+
+The files are in `$DOVETAIL_CACHE`, or `dovetail/plans` in the user's folder of caches; with DOVETAIL_CACHE="" nothing
+is kept.  A line that is damaged, or of another version, is ignored: names of engines and numbers are read, they are
+checked, and nothing is executed.  Only regular files of a limited size are read.  If a folder cannot be used, one line
+of the log says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import logging
+import os
+import platform
+import re
+import stat
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from dovetail.core.config import keep_memory
+from dovetail.core.engine_registry import BUILT_IN, list_engines, threads
+from dovetail.core.errors import op_error
+from dovetail.core.files import replacing
+from dovetail.core.signature import static_key
+from dovetail.core.version import VERSION
+from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.plan.rates import DRIVER
+from dovetail.plan.strategy import Strategy
+
+logger = logging.getLogger("dovetail.plan")
+
+VARIABLE = "DOVETAIL_CACHE"
+FORMAT = 2
+LARGEST = 1 << 16  # bytes of a file
+HALF = LARGEST // 2  # bytes of a file, from which on it is rewritten with one line for each strategy
+MOST = 2000  # files that are kept
+IS_KEY = re.compile("[0-9a-f]{40}").fullmatch
+# A file is opened at once, and read only if it is a regular one: a pipe without a writer would block.
+AT_ONCE = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY"))
+ALONE = AT_ONCE | getattr(os, "O_NOFOLLOW", 0)
+PROCESSOR = Path("/proc/cpuinfo")
+QUOTAS = (Path("/sys/fs/cgroup/cpu.max"), Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))  # of cgroups 2 and 1
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+class Measured(NamedTuple):
+    """How long calls by a strategy took.
+
+    Attributes:
+        median, best: seconds of a step.
+        calls: how many were measured.
+    """
+
+    median: float
+    best: float
+    calls: int
+
+
+class Kept(NamedTuple):
+    """Records of a graph.
+
+    Attributes:
+        key: of the graph and of all else on which its speed depends, in hexadecimal digits; the file's name.
+        name: the graph's.
+        made: when the latest line was written, in UTC.
+        steps: how many one process ran, at most.
+        times: by strategy, the fastest first.
+    """
+
+    key: str = ""
+    name: str = ""
+    made: str = ""
+    steps: int = 0
+    times: Mapping[Strategy, Measured] = MappingProxyType({})
+
+
+def folder() -> Path | None:
+    """The folder of entries; None if nothing is kept."""
+    found = place()
+    if isinstance(found, Path):
+        return found
+    if os.environ.get(VARIABLE) != "":
+        _warn(found)
+    return None
+
+
+def place() -> Path | str:
+    """The folder of entries, or the reason why nothing is kept."""
+    said, caches = os.environ.get(VARIABLE), os.environ.get("XDG_CACHE_HOME")
+    if said == "":
+        return f'{VARIABLE} is ""'
+    try:
+        if said is not None:
+            return _absolute(said)
+        is_set = caches is not None and os.path.isabs(caches)  # else it is to be ignored, as its specification says
+        return _absolute(caches if is_set and caches is not None else "~/.cache") / "dovetail" / "plans"
+    except (RuntimeError, OSError) as error:  # there is no such user's folder, or the working directory is gone
+        return f"{said or '~/.cache'!r} is no folder here: {error}"
+
+
+def _absolute(path: str) -> Path:
+    found = Path(path).expanduser()
+    return found if found.is_absolute() else _first_directory() / found
+
+
+@functools.cache
+def _first_directory() -> Path:
+    """The working directory from which relative paths count, also after a program has changed it."""
+    return Path.cwd()
+
+
+_warned: list[str] = []
+
+
+def _warn(problem: str) -> None:
+    """Logs that nothing is kept, once a process."""
+    if not _warned:
+        _warned.append(problem)
+        advice = f'Set {VARIABLE} to a folder, or to "" to keep nothing'
+        logger.warning("what is measured to choose engines is not kept, since %s. %s.", problem.rstrip("."), advice)
+
+
+def save(path: str | Path, strategy: Strategy) -> None:
+    """Writes a strategy to a file; see `replayed`.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with replacing(Path(path)) as file:
+        file.write(json.dumps({"format": FORMAT, "strategy": strategy}).encode())
+
+
+def replayed(path: str | Path) -> Strategy:
+    """The strategy that `save` wrote.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not such a file, or of another version.
+    """
+    with Path(path).open("rb") as file:
+        text = file.read(LARGEST)
+    try:
+        found = json.loads(text)
+        if found["format"] == FORMAT:
+            return _strategy(found["strategy"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        pass
+    problem = f"{str(path)!r} is no plan that this version of Dovetail saved, as function.plan(...).save(path) does."
+    raise op_error(ValueError, "function", problem)
+
+
+def read(key: str) -> Kept:
+    """The records of a key; empty if there are none that can be used."""
+    where = folder()
+    found = None if where is None else _read(where / f"{key}.jsonl")
+    return Kept(key) if found is None else found
+
+
+def append(key: str, name: str, strategy: Strategy, times: Sequence[float], steps: int) -> None:
+    """Appends the times of a strategy; if that fails, one line of the log says so."""
+    where = folder()
+    if where is None:
+        return
+    measured = Measured(statistics.median(times), min(times), len(times))
+    path, line = where / f"{key}.jsonl", _line(key, name, _now(), steps, strategy, measured)
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        _append(path, line)
+        for old in _files(where)[MOST:] if is_new else []:
+            old.unlink(missing_ok=True)
+    except OSError as error:
+        _warn(f"{str(where)!r} cannot be written to: {error}")
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Appends a line, in one call, so lines of several processes do not mix; no link is followed."""
+    try:
+        with open(path, "ab", buffering=0, opener=lambda place, flags: os.open(place, flags | ALONE, 0o600)) as file:
+            status = os.fstat(file.fileno())
+            if stat.S_ISREG(status.st_mode) and status.st_size < HALF:
+                file.write(line)
+                return
+    except OSError:  # a link, a pipe, a folder
+        pass
+    found = _read(path) if path.is_file() and not path.is_symlink() else None
+    with replacing(path) as file:
+        if found is not None:
+            for strategy, measured in found.times.items():
+                file.write(_line(found.key, found.name, found.made, found.steps, strategy, measured))
+        file.write(line)
+
+
+def _line(key: str, name: str, made: str, steps: int, strategy: Strategy, measured: Measured) -> bytes:
+    found = {"format": FORMAT, "key": key, "name": name, "made": made, "steps": steps, "strategy": strategy}
+    return b"\n" + json.dumps({**found, **measured._asdict()}).encode()  # a line before may have no end
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def entries() -> Iterator[Kept]:
+    """All records, the latest first."""
+    where = folder()
+    for path in [] if where is None else _files(where):
+        found = _read(path)
+        if found is not None:
+            yield found
+
+
+def clear(key: str = "") -> int:
+    """Removes all records, or those whose keys begin so; returns how many files that were.
+
+    Raises:
+        OSError: a file cannot be removed.
+    """
+    where = folder()
+    files = [] if where is None else [path for path in _files(where) if path.stem.startswith(key)]
+    for path in files:
+        path.unlink(missing_ok=True)
+    return len(files)
+
+
+def _files(where: Path) -> list[Path]:
+    """The files of entries, the latest first; other files in the folder are not ours."""
+    found = []
+    try:
+        paths = [path for path in where.iterdir() if path.suffix == ".jsonl" and IS_KEY(path.stem)]
+    except OSError:
+        return []
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError:  # another process has removed it
+            continue
+        if stat.S_ISREG(status.st_mode):
+            found.append((status.st_mtime, path))
+    return [path for _, path in sorted(found, reverse=True)]
+
+
+# -- the content of a file --------------------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> Kept | None:
+    """What the lines of a file say that can be used: of each strategy the latest one."""
+    try:
+        lines = content(path).splitlines()
+    except (OSError, ValueError):
+        return None
+    found, times = Kept(path.stem), dict[Strategy, Measured]()
+    for line in lines:
+        try:
+            given = json.loads(line)
+            strategy, measured, steps = _checked(given, path.stem)
+            found = found._replace(name=_text(given["name"]), made=_text(given["made"]), steps=max(found.steps, steps))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            continue
+        times[strategy] = measured
+    if not times:
+        return None
+    ordered = sorted(times.items(), key=lambda item: item[1].median)
+    return found._replace(times=MappingProxyType(dict(ordered)))
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a regular file of a limited size.
+
+    Raises:
+        OSError: it cannot be opened.
+        ValueError: it is no regular file, or too large for an entry.
+    """
+    with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | AT_ONCE)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no regular file")
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError("it is too large")
+    return content
+
+
+def _checked(given: Any, key: str) -> tuple[Strategy, Measured, int]:
+    """A line's strategy, times and number of steps.
+
+    Raises:
+        ValueError, TypeError, KeyError: it is no such line.
+    """
+    if type(given["format"]) is not int or given["format"] != FORMAT or given["key"] != key:
+        raise ValueError("it is of another version, or of another graph")
+    measured, steps = Measured(given["median"], given["best"], given["calls"]), given["steps"]
+    kinds = [type(value) for value in (*measured, steps)]
+    if kinds != [float, float, int, int] or steps < 0 or measured.calls < 1:
+        raise ValueError("its numbers are none")
+    if not 0 <= measured.best <= measured.median < 1e9 or measured.median == 0:
+        raise ValueError("it says no time")
+    return _strategy(given["strategy"]), measured, steps
+
+
+def _strategy(given: Any) -> Strategy:
+    if type(given) is not list or len(given) != len(Strategy._fields):
+        raise ValueError("it is no strategy")
+    found = Strategy(*given)
+    if list(map(type, found)) != [str, str, int, int] or found.threads < 0 or found.group < 1:
+        raise ValueError("it is no strategy")
+    return found
+
+
+def _text(given: Any) -> str:
+    if type(given) is not str:
+        raise TypeError("it is no text")
+    return given
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
+def key_of(graph: Graph, shapes: Sequence[Any]) -> str:
+    """What stands for a graph, the shapes of its arguments, and all else on which its speed depends.
+
+    Example:
+        >>> import dovetail as dt
+        >>> first, second = (dt.function(lambda x, n=n: x + n).graph(dt.spec((3,))) for n in (1.0, 2.0))
+        >>> key_of(first, [(3,)]) == key_of(second, [(3,)]), key_of(first, [(3,)]) == key_of(first, [(4,)])
+        (True, False)
+    """
+    return digest([str(tuple(shapes)), *_described(graph)])
+
+
+def digest(parts: Sequence[str]) -> str:
+    """Stands for some lines, for the machine, and for the settings on which speed depends."""
+    settings = [str(keep_memory()), str(threads()), *(os.environ.get(name, "") for name in THREADS)]
+    return hashlib.sha256("\n".join([*parts, *settings, *machine()]).encode()).hexdigest()[:40]
+
+
+def _described(graph: Graph) -> Iterator[str]:
+    """A line for each operation: its type, its tensors, its static arguments; not the numbers of constants."""
+    numbers: dict[GraphTensor, int] = {}
+    for op in graph.operations:
+        takes = [numbers.get(t, -1) for t in op.inputs]
+        for t in op.outputs:
+            numbers[t] = len(numbers)
+        yield f"{op.type} {takes} {[(t.shape, t.dtype.name) for t in op.outputs]} {_static(op)}"
+        for part in op.subgraphs():
+            yield from _described(part)
+    yield str([numbers.get(t, -1) for t in graph.outputs])
+
+
+def _static(op: Operation) -> list[str]:
+    plain = {name: value for name, value in op.attrs.items() if name not in ("value", "variable")}
+    return [f"{name}={_shown(value)}" for name, value in sorted(plain.items())]
+
+
+def _shown(value: Any) -> str:
+    key = static_key(value)
+    plain = (str, int, float, bool, type(None), tuple, list)
+    return repr(key[1:]) if isinstance(value, plain) else type(value).__name__
+
+
+@functools.cache
+def machine() -> tuple[str, ...]:
+    """The versions of the libraries, the processor, how much of it the process may use, and whether there are GPUs."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    libraries = [f"{name} {_version(name)}" for name in list_engines()]
+    quota = list(map(_text_of, QUOTAS))
+    return (f"dovetail {VERSION}", *libraries, _processor(), str(cores), *quota, str(DRIVER.exists()))
+
+
+def _version(name: str) -> str:
+    library = BUILT_IN[name].library if name in BUILT_IN else name
+    for distribution in (library, f"{library}-cpu"):
+        try:
+            return version(distribution)
+        except PackageNotFoundError:
+            continue
+    return ""
+
+
+def _text_of(path: Path) -> str:
+    """The text of a file of the system; "" if there is none."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _processor() -> str:
+    lines = _text_of(PROCESSOR).splitlines()
+    if not lines:
+        return platform.processor()
+    return "\n".join(dict.fromkeys(line for line in lines if line.startswith(("model name", "flags", "Features"))))

@@ -1,0 +1,35 @@
+"""Strategy: one way to run a graph."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Strategy(NamedTuple):
+    """One way to run a graph.
+
+    Attributes:
+        engine: the name of the engine.
+        variant: of its rules, or of a plan of two engines; "" for the first.
+        threads: with which the engine computes; 0: as many as it takes.
+        group: how many steps run in one call.
+
+    Example:
+        >>> Strategy("jax", "patches", group=32).name
+        'jax patches, 32 steps a call'
+    """
+
+    engine: str
+    variant: str = ""
+    threads: int = 0
+    group: int = 1
+
+    @property
+    def name(self) -> str:
+        """The strategy in words."""
+        parts = [f"{self.engine} {self.variant}".rstrip()]
+        if self.threads:
+            parts.append(f"{self.threads} thread{'' if self.threads == 1 else 's'}")
+        if self.group > 1:
+            parts.append(f"{self.group} steps a call")
+        return ", ".join(parts)

@@ -1,0 +1,65 @@
+"""Batch hooks: callbacks that hear of batches, no more often than they need to."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from keras.src.callbacks import Callback, ProgbarLogger
+from keras.src.utils.python_utils import is_default
+
+SHOWN = 0.05  # seconds between two updates of a progress bar
+
+
+class BatchHooks:
+    """Calls the callbacks of batches; seldom if only a progress bar listens, and never if none does.
+
+    Args:
+        callbacks: a list of Keras'.
+        what: "train", "test" or "predict".
+
+    Attributes:
+        are_idle: whether nobody looks at single batches.
+    """
+
+    def __init__(self, callbacks: Any, what: str) -> None:
+        self._bars = [callback for callback in callbacks.callbacks if type(callback) is ProgbarLogger]
+        self._begin = getattr(callbacks, f"on_{what}_batch_begin")
+        self._end = getattr(callbacks, f"on_{what}_batch_end")
+        names = [f"on_{which}batch_{when}" for which in ("", f"{what}_") for when in ("begin", "end")]
+        self.are_idle = not any(_listens(callback, names) for callback in callbacks.callbacks)
+        self._shown = -float("inf")
+        self._untold: tuple[int, Any] | None = None
+        self._told = (lambda found: {"outputs": found}) if what == "predict" else lambda logs: logs
+
+    def begin(self, number: int) -> None:
+        """Before the step of this number."""
+        if not self.are_idle:
+            self._begin(number)
+
+    def end(self, number: int, found: Any) -> None:
+        """After the step of this number, with its results."""
+        if self.are_idle and not self._bars:
+            return
+        now = time.perf_counter()
+        self._untold = number, found
+        if not self.are_idle or now - self._shown >= SHOWN:
+            self._shown = now
+            self.finish()
+
+    def show(self, status: str) -> None:
+        """Shows a status beside the progress bars."""
+        for bar in self._bars:
+            if bar.progbar is not None:
+                bar.progbar.unit_name = f"step ({status})" if status else "step"
+
+    def finish(self) -> None:
+        """After the last step, whose number tells a progress bar how many there were."""
+        if self._untold is not None:
+            number, found = self._untold
+            self._end(number, self._told(found))
+            self._untold = None
+
+
+def _listens(callback: Callback, names: list[str]) -> bool:
+    return type(callback) is not ProgbarLogger and not all(is_default(getattr(callback, name)) for name in names)

@@ -1,0 +1,137 @@
+"""A process that runs one graph on a virtual clock, by the real policy and the real ledger."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dovetail.plan import policy
+from dovetail.plan.ledger import SHARE, Ledger
+from dovetail.plan.policy import Arm, Estimate, State
+from dovetail.plan.strategy import Strategy
+
+SLOWED = 1.3  # times as long a call takes while something is prepared
+JUMP = 1 / 40  # of the steps so far, that run at once where nothing is decided
+
+
+@dataclass
+class Machine:
+    """The true times of strategies, and the noise of the machine.
+
+    Attributes:
+        seconds, starts: of a step, and of preparing, by strategy.
+        noise: of the logarithm of a time.
+        disturbed: the share of calls that take three times as long.
+        drift: by which part times go up and down.
+        fails: strategy → the number of its calls after which it fails.
+    """
+
+    seconds: Mapping[Strategy, float]
+    starts: Mapping[Strategy, float]
+    noise: float = 0.05
+    disturbed: float = 0.0
+    drift: float = 0.0
+    fails: Mapping[Strategy, int] = field(default_factory=dict)
+
+    @property
+    def best(self) -> float:
+        return min(self.seconds.values())
+
+    @property
+    def cost_of_all(self) -> float:
+        """Seconds to prepare all strategies, and to try each once."""
+        return sum(self.starts.values()) + sum(7 * (t - self.best) for t in self.seconds.values())
+
+
+class Process:
+    """Runs steps until it is stopped.
+
+    Attributes:
+        now: the clock.
+        curve: the number of steps that were done, and when.
+        overrun: by how much learning has cost more than its share, at most.
+        prepared: all strategies that were prepared for learning.
+    """
+
+    def __init__(self, machine: Machine, state: State, seed: int) -> None:
+        self.machine, self.state, self.rng = machine, state, random.Random(seed)
+        self.ledger = Ledger(started=0.0)
+        self.job: tuple[Strategy, float] | None = None
+        self.overrun, self.prepared = 0.0, list[Strategy]()
+        self.first = policy.first(state.arms.values(), policy.remaining(state))
+        self.now = machine.starts[self.first]
+        state.arms[self.first].is_ready, state.current = True, self.first
+        self.curve = [(0, self.now)]
+
+    def run(self, seconds: float = math.inf, steps: float = math.inf) -> None:
+        while self.now < seconds and self.state.done < steps:
+            self.call()
+
+    def call(self) -> None:
+        """One call, and as many more as run in the same way until something may be decided."""
+        self._begin_job()
+        strategy, counts = policy.next_call(self.state, self.ledger.room(self.now))
+        arm = self.state.arms[strategy]
+        if arm.calls >= self.machine.fails.get(strategy, 1 << 60):
+            policy.fail(self.state, strategy, "it fails")
+            return
+        level = 1 + self.machine.drift * math.sin(self.now / 7)
+        taken = self.machine.seconds[strategy] * level * math.exp(self.rng.gauss(0, self.machine.noise))
+        taken *= 3 if self.rng.random() < self.machine.disturbed else 1
+        if self.job is not None:
+            self._slowed(taken)
+            self._skip(int(self.job[1] / 20 / taken) if self.state.duel is None else 0, SLOWED * taken)
+        elif self.state.duel is None and len(arm.times) >= 5:
+            self._skip(int(JUMP * self.state.done), taken)
+        self.now += taken
+        self.ledger.lose(policy.observe(self.state, strategy, taken, counts and self.job is None))
+        self._go_on_with_job(taken)
+        self.overrun = max(self.overrun, self.ledger.lost - SHARE * self.now)
+        self.curve.append((self.state.done, self.now))
+
+    def _slowed(self, taken: float) -> None:
+        self.now += (SLOWED - 1) * taken
+        self.ledger.lose((SLOWED - 1) * taken)
+
+    def _skip(self, steps: int, seconds: float) -> None:
+        self.state.done += steps
+        self.state.ahead = max(0, self.state.ahead - steps)
+        self.now += steps * seconds
+        if self.job is not None:
+            self.ledger.lose(steps * seconds * (1 - 1 / SLOWED))
+            self._go_on_with_job(steps * seconds)
+
+    def _begin_job(self) -> None:
+        if self.job is None and (found := policy.next_job([self.state], self.ledger.room(self.now))) is not None:
+            self.job = found[1], self.machine.starts[found[1]]
+            self.prepared.append(found[1])
+
+    def _go_on_with_job(self, seconds: float) -> None:
+        if self.job is None:
+            return
+        strategy, left = self.job
+        self.ledger.lose(min(seconds, left))
+        self.job = (strategy, left - seconds) if left > seconds else None
+        self.state.arms[strategy].is_ready = self.job is None
+
+
+def random_set(seed: int, error: float, ahead: int = 0, count: int = 6, **machine: float) -> Process:
+    """A process with random strategies.
+
+    Args:
+        seed: of the random numbers.
+        error: the standard deviation of the logarithm of predictions.
+        ahead: steps that the program says.
+        count: of strategies.
+        **machine: fields of `Machine`.
+    """
+    rng = random.Random(seed)
+    strategies = [Strategy(f"engine{i}") for i in range(count)]
+    base = 10 ** rng.uniform(-3.5, 0)
+    seconds = {s: base * math.exp(abs(rng.gauss(0, 0.7))) for s in strategies}
+    starts = {s: rng.choice([0, 0.3, 1, 2, 4, 12]) for s in strategies}
+    errors = {s: rng.gauss(0, error) for s in strategies}
+    arms = {s: Arm(s, Estimate(math.log(seconds[s]) + errors[s], 1.0), start=starts[s]) for s in strategies}
+    return Process(Machine(seconds, starts, **machine), State(arms, ahead=ahead), seed)  # type: ignore[arg-type]

@@ -1,0 +1,466 @@
+"""Graphs that run where they are measured to be fastest: numbers and state stay right, and failures are left out."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.core import engine_registry
+from dovetail.plan import costs, ledger, measurer, policy
+from dovetail.plan.candidate import Candidate, NotDelivered
+from dovetail.plan.function import Function, Options
+from dovetail.plan.ledger import Ledger
+from dovetail.plan.measurer import MeasuredPlan
+from dovetail.plan.strategy import Strategy
+from tests.conftest import ENGINES
+
+CALLS = 400  # after which the best strategy of quick engines is known
+
+needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    """Learning may cost anything, and candidates are prepared at once."""
+    monkeypatch.setattr(measurer, "later", lambda function: function())
+    monkeypatch.setattr(measurer, "ledger", Ledger())
+    monkeypatch.setattr(measurer, "_measurers", type(measurer._measurers)())
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
+    monkeypatch.setattr(measurer, "WATCHED", 1)
+    monkeypatch.setattr(costs, "known", costs.Corrections())
+
+
+class Clock:
+    """Time that passes only while a candidate runs, a number of seconds a call."""
+
+    def __init__(self, monkeypatch, **seconds):
+        self.now, self.seconds, self.ran = 0.0, seconds, []
+        run = Candidate._run
+
+        def timed(candidate, arguments):
+            engine, variant, *_ = candidate.strategy
+            self.ran.append(candidate.strategy.name)
+            self.now += self.seconds.get(engine, 1.0) * (1.1 if variant else 1.0)
+            return run(candidate, arguments)
+
+        monkeypatch.setattr(Candidate, "_run", timed)
+        monkeypatch.setattr(measurer.time, "perf_counter", lambda: self.now)
+
+
+def called(function, *args, count=CALLS):
+    """The plan of a function after many calls, and the results of the calls."""
+    results = [function(*args) for _ in range(count)]
+    return function.plan(*args), results
+
+
+def chosen(plan):
+    return policy.champion(plan.measurer.state).strategy.name
+
+
+def line(x, w, b):
+    return ops.tanh(x * w + b)
+
+
+X = np.linspace(-1, 1, 6, dtype="float32")
+
+
+@needs_two
+def test_the_fastest_is_chosen(monkeypatch):
+    fastest = ENGINES[-1]
+    clock = Clock(monkeypatch, **{fastest: 0.5})
+    plan, results = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
+    assert chosen(plan) == fastest and str(plan).startswith(f"now: {fastest}, of ") and plan.status == ""
+    for result in results:
+        assert result.engine == "numpy"
+        np.testing.assert_allclose(result, np.tanh(X * 2 + 1), rtol=1e-5)
+    assert set(clock.ran) >= set(ENGINES) and clock.ran[-CALLS // 2 :].count(fastest) > 0.8 * CALLS // 2
+
+
+@needs_two
+def test_results_that_stay_are_where_they_are_computed(monkeypatch):
+    """An engine may still compute them while the program goes on, so it is measured from call to call."""
+    fastest = ENGINES[-1]
+    Clock(monkeypatch, **{fastest: 0.5})
+    function = Function(lambda x: line(x, 2.0, 1.0), options=Options(engine="auto", stays=True))
+    plan, results = called(function, X)
+    assert {result.engine for result in results} == set(ENGINES)
+    assert results[-1].engine == fastest == chosen(plan)
+    for result in results:
+        np.testing.assert_allclose(result, np.tanh(X * 2 + 1), rtol=1e-5)
+
+
+@needs_two
+def test_a_little_faster_is_not_enough(monkeypatch):
+    Clock(monkeypatch, **{ENGINES[-1]: 0.98})
+    plan, _ = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
+    assert chosen(plan) == plan.chosen.strategy.name != ENGINES[-1]
+
+
+@pytest.mark.skipif(len(ENGINES) < 3, reason="it takes two that are faster than the first")
+@pytest.mark.parametrize("drift", [0.994, 1.0, 1.006])
+@pytest.mark.parametrize("others", [0.58, 1.0])
+def test_a_machine_that_becomes_slower_or_faster_does_not_decide(monkeypatch, drift, others):
+    fastest, next_one = ENGINES[-1], ENGINES[1]
+    clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 0.58) | {fastest: 0.5, next_one: others})
+    run = Candidate.run
+
+    def drifting(candidate, arguments):
+        found = run(candidate, arguments)
+        clock.seconds = {name: seconds * drift for name, seconds in clock.seconds.items()}
+        return found
+
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    monkeypatch.setattr(Candidate, "run", drifting)
+    plan, _ = called(function, X)
+    assert chosen(plan).partition(" ")[0] == fastest
+
+
+@needs_two
+@pytest.mark.parametrize("count", [0, 3, CALLS])
+def test_a_strategy_can_be_pinned(monkeypatch, count):
+    """Before anything is measured, meanwhile, and instead of the chosen one; its numbers are the same."""
+    Clock(monkeypatch)
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    for _ in range(count):
+        function(X)
+    plan = function.plan(X)
+    name = ENGINES[count % len(ENGINES)]
+    plan.pin(name)
+    for _ in range(3):
+        np.testing.assert_allclose(function(X), np.tanh(X * 2 + 1), rtol=1e-5)
+        assert plan.chosen.strategy.name == name and plan.status == "" and plan.is_settled
+    with pytest.raises(ValueError, match=f"no strategy 'abacus'; it has .*'{name}'"):
+        plan.pin("abacus")
+    assert plan.chosen.strategy.name == name
+    for other in ENGINES:  # pins are not the end of other strategies
+        plan.pin(other)
+        np.testing.assert_allclose(function(X), np.tanh(X * 2 + 1), rtol=1e-5)
+        assert plan.chosen.strategy.name == other
+
+
+@needs_two
+def test_a_slow_strategy_gets_few_calls(monkeypatch):
+    slow = ENGINES[1]
+    clock = Clock(monkeypatch, **{slow: 5.0})
+    plan, _ = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
+    assert clock.ran.count(slow) <= (policy.WARM + policy.TURN) * 2 and chosen(plan) != slow
+
+
+def test_nothing_is_learned_without_room(monkeypatch):
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
+    clock = Clock(monkeypatch)
+    plan, _ = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X)
+    assert len(set(clock.ran)) == 1 and plan.measurer.state.done == CALLS
+
+
+def test_plans_that_nobody_has_are_not_prepared(monkeypatch):
+    asked = []
+    monkeypatch.setattr(measurer, "later", asked.append)
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    for _ in range(CALLS):
+        function(X)
+    del function
+    gc.collect()
+    monkeypatch.setattr(MeasuredPlan, "try_to_prepare", lambda *args: pytest.fail("it is prepared for nobody"))
+    for job in asked:
+        job()
+
+
+@pytest.mark.parametrize("calls", [1, 7, 64, 200])
+def test_calls_that_are_not_timed_count(monkeypatch, calls):
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
+    monkeypatch.setattr(measurer, "WATCHED", 64)
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    plan, _ = called(function, X, count=calls)
+    assert (
+        calls - 64 <= plan.measurer.state.done <= calls
+        and sum(a.calls for a in plan.measurer.state.arms.values()) <= 10
+    )
+
+
+@needs_two
+def test_sessions_choose_too(monkeypatch):
+    """Where their own engine is not named: variables go on as on one engine."""
+    fastest = ENGINES[-1]
+    clock = Clock(monkeypatch, **{fastest: 0.5})
+    graph, w = dt.Graph(), dt.Variable(np.zeros(6, "float32"))
+    with graph.as_default():
+        x = graph.placeholder(dt.spec((None,)), "x")
+        y = ops.tanh(x) + w
+        w.assign_add(x)
+    for name, engine in (("auto", None), ("numpy", "numpy")):
+        w.assign(np.zeros(6, "float32"))
+        clock.ran.clear()
+        with dt.engine(name), dt.Session(graph, engine=engine) as session:
+            for number in range(CALLS):
+                found, _ = session.run([y, graph.operations[-1]], {x: X})
+                np.testing.assert_allclose(found, np.tanh(X) + number * X, rtol=1e-4, atol=1e-4)
+        assert (fastest in clock.ran[-5:]) if engine is None else not clock.ran
+
+
+def train(step, batches):
+    losses = []
+    for x, y in batches:
+        losses.append(float(step(x, y)))
+    return losses
+
+
+def model(engine):
+    w, count = dt.Variable(np.full((3, 2), 0.1, "float32")), dt.Variable(0)
+    seeds = dt.Generator(7)
+
+    @dt.function(engine=engine)
+    def step(x, y):
+        with dt.GradientTape() as tape:
+            noise = ops.random.normal(seeds, y.shape) * 0.01
+            loss = ops.mean((ops.matmul(ops.tanh(x), w) + noise - y) ** 2)
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        count.assign_add(1)
+        return loss
+
+    return step, w, count
+
+
+def test_training_goes_on_wherever_it_is_computed(rng):
+    """State, random numbers and losses are those of one engine, while candidates take turns and after."""
+    batches = [(rng.normal(size=(4, 3)).astype("float32"), rng.normal(size=(4, 2)).astype("float32"))] * 150
+    (alone, w, count), (measured, other_w, other_count) = model("numpy"), model("auto")
+    np.testing.assert_allclose(train(measured, batches), train(alone, batches), rtol=1e-4)
+    np.testing.assert_allclose(other_w.numpy(), w.numpy(), rtol=1e-4)
+    assert int(count) == int(other_count) == len(batches)
+
+
+def failing(monkeypatch, name, engine, error):
+    """Lets a method of candidates fail on an engine."""
+    whole = getattr(Candidate, name)
+
+    def method(self, *args):
+        if (args[0].engine if name == "__init__" else self.strategy.engine) == engine:
+            raise error
+        return whole(self, *args)
+
+    monkeypatch.setattr(Candidate, name, method)
+
+
+@needs_two
+@pytest.mark.parametrize("engine", ENGINES[1:])
+@pytest.mark.parametrize("method", ["__init__", "run"])
+def test_a_strategy_that_fails_is_left_out_and_the_call_is_done(monkeypatch, caplog, engine, method):
+    """Also the first one; the log says so in one line."""
+    failing(monkeypatch, method, engine, MemoryError("too large"))
+    step, _, count = model("auto")
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
+    step(x, y)
+    for arm in step.plan(x, y).measurer.state.arms.values():  # so all are tried
+        arm.predicted, arm.start = policy.Estimate(-20.0, 1.0), 0.0
+    plan, results = called(step, x, y, count=60)
+    assert int(count) == len(results) + 1
+    assert f"{engine}: predicted " in str(plan) and "left out, MemoryError: too large" in str(plan)
+    assert len(caplog.records) == 1 and "too large" in caplog.text
+
+
+def test_the_last_resort_is_numpy(monkeypatch):
+    for engine in ENGINES[1:]:
+        failing(monkeypatch, "run", engine, MemoryError("too large"))
+    plan, results = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X, count=20)
+    np.testing.assert_allclose(results[-1], np.tanh(X * 2 + 1), rtol=1e-5)
+    assert plan.chosen.strategy == Strategy("numpy")
+
+
+class Stop(Exception):
+    """What the handler of a signal raises."""
+
+
+@needs_two
+@pytest.mark.parametrize(
+    ("error", "told", "text"),
+    [(MemoryError, NotDelivered, r"the call is done on .* MemoryError: no room"), (Stop, Stop, "no room")],
+)
+def test_a_call_that_is_done_is_not_done_again(monkeypatch, error, told, text):
+    """Where its results cannot be brought home: its assignments are done, and the program is told."""
+    home = engine_registry.get_engine("numpy")
+    receive = type(home).receive
+
+    def failing(self, value, sender):
+        if self is home and sender.name == ENGINES[1]:
+            raise error("no room")
+        return receive(self, value, sender)
+
+    monkeypatch.setattr(type(home), "receive", failing)
+    step, _, count = model("auto")
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
+    asked = 0
+    with pytest.raises(told, match=text):
+        while asked < CALLS:
+            asked += 1
+            step(x, y)
+    assert int(count) == asked
+
+
+def test_what_the_program_does_wrong_is_told():
+    function = dt.function(lambda x, size: ops.reshape(x, (size, 2)), engine="auto")
+    with pytest.raises(ValueError, match="reshape"):
+        for _ in range(5):
+            function(X, np.int32(5))
+
+
+@needs_two
+def test_an_interrupt_changes_nothing(monkeypatch):
+    run = Candidate.run
+    interrupted = []
+
+    def interrupting(candidate, arguments):
+        if candidate.strategy.engine == ENGINES[1] and len(interrupted) < 3:
+            interrupted.append(candidate.strategy.name)
+            raise KeyboardInterrupt
+        return run(candidate, arguments)
+
+    monkeypatch.setattr(Candidate, "run", interrupting)
+    step, _, count = model("auto")
+    x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
+    done = 0
+    for _ in range(CALLS):
+        try:
+            step(x, y)
+            done += 1
+        except KeyboardInterrupt:
+            continue
+    assert len(interrupted) == 3 and int(count) == done
+
+
+def test_a_graph_starts_where_its_variables_are():
+    """So a last, smaller batch does not move them from engine to engine."""
+    engine = ENGINES[-1]
+    w = dt.Variable(np.zeros((1000, 1000), "float32"))
+    with dt.engine(engine):
+        dt.function(lambda: w.assign_add(ops.ones((1000, 1000))))()
+    plan = dt.function(lambda x: w.assign_add(x), engine="auto").plan(np.ones((1000, 1000), "float32"))
+    moves = {arm.strategy.engine: arm.move for arm in plan.measurer.state.arms.values()}
+    assert moves[engine] == 0 and all(move > 0 for name, move in moves.items() if name != engine)
+
+
+def test_gradients_are_right_wherever_they_are_computed(rng):
+    w = dt.Variable(rng.normal(size=4).astype("float32"))
+    function = dt.function(lambda x: ops.sum(ops.exp(x * w)), engine="auto")
+    x = rng.normal(size=4).astype("float32")
+    for _ in range(60):
+        with dt.GradientTape() as tape:
+            y = function(x)
+        np.testing.assert_allclose(tape.gradient(y, w), x * np.exp(x * w.numpy()), rtol=1e-4)
+
+
+def test_several_threads():
+    total = dt.Variable(0.0)
+
+    @dt.function(engine="auto")
+    def add(x):
+        total.assign_add(ops.sum(x))
+        return total + 0.0
+
+    def run():
+        for _ in range(100):
+            add(np.ones(2, "float32"))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert float(total) == 800
+
+
+def test_who_says_auto():
+    function = dt.function(lambda x: x + 1.0)
+    with dt.engine("auto"):
+        assert isinstance(function.plan(X), MeasuredPlan)
+        assert ops.ones(2).engine == "numpy"
+        with dt.engine("numpy"):
+            assert not isinstance(function.plan(X), MeasuredPlan)
+        assert isinstance(function.plan(X), MeasuredPlan)
+    assert not isinstance(function.plan(X), MeasuredPlan)
+
+
+@pytest.mark.parametrize(("said", "chooses"), [(None, True), ("auto", True), ("numpy", False)])
+def test_engines_are_chosen_unless_a_program_says_one(said, chooses):
+    plan = "dt.function(lambda x: x + 1.0).plan(1.0)"
+    program = f"import dovetail as dt; print(type({plan}).__name__, dt.ops.ones(2).engine)"
+    environment = {name: value for name, value in os.environ.items() if name != "DOVETAIL_ENGINE"}
+    environment |= {} if said is None else {"DOVETAIL_ENGINE": said}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["MeasuredPlan" if chooses else "Plan", "numpy"], done.stderr
+
+
+IN_A_CHILD = """
+import os, numpy as np, dovetail as dt
+from dovetail.plan.strategy import Strategy
+
+total = dt.Variable(np.zeros(3, "float32"))
+steady = dt.function(lambda x: x + 1.0, deterministic=True)
+
+@dt.function(engine="auto")
+def add(x):
+    total.assign_add(x)
+    return total * 2.0
+
+x = np.ones(3, "float32")
+plan = add.plan(x)
+plan.try_to_prepare(Strategy("jax"))
+plan.pin("jax")
+add(x)
+assert add.plan(x).chosen.strategy.engine == "jax" and steady(x).numpy()[0] == 2.0
+where = steady.plan(x).chosen.strategy.engine
+child = os.fork()
+if child == 0:
+    result = add(x)
+    other = add(np.ones(1, "float32"))
+    told = result.engine, float(result.numpy()[0]), float(other.numpy()[0]), add.plan(x).chosen.strategy.engine
+    assert steady(x).numpy()[0] == 2.0 and steady.plan(x).chosen.strategy.engine == where
+    print(told == ("numpy", 4.0, 6.0, "numpy") or told, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(add(x).numpy()[0] == 4.0, add.plan(x).chosen.strategy.engine)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif("jax" not in ENGINES, reason="it does not work in a forked process")
+def test_a_forked_child_goes_on_at_home():
+    done = subprocess.run([sys.executable, "-c", IN_A_CHILD], capture_output=True, text=True, timeout=100)
+    assert done.stdout.split() == ["True", "True", "jax"], done.stdout + done.stderr
+
+
+def test_a_pinned_graph_runs_as_it_is_pinned():
+    graph = dt.function(lambda x: ops.exp(x)).graph(dt.spec((3,)))
+    graph.get_operation("Exp").engine = "numpy"
+    assert not isinstance(dt.function(graph, engine="auto").plan(np.ones(3, "float32")), MeasuredPlan)
+
+
+def test_a_function_of_one_engine(engine):
+    function = dt.function(lambda x, y: x * y, engine=engine)
+    with dt.engine("numpy"):
+        result = function(X, ops.constant(X))
+        assert result.engine == engine
+        np.testing.assert_allclose(result, X * X)
+        assert function(X, ops.constant(X)).engine == engine
+
+
+def test_unknown_engines():
+    with pytest.raises(dt.errors.UnknownEngine, match="there is no engine 'fast'"):
+        dt.function(lambda x: x, engine="fast")
+
+
+def test_libraries_that_come_later_leave_room_on_devices(monkeypatch):
+    monkeypatch.setattr(engine_registry, "_loaded", {})
+    monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
+    monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")  # as the user says
+    engine_registry.share_devices()
+    assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+    assert os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "false"

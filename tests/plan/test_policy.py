@@ -1,0 +1,147 @@
+"""The policy on a virtual clock: the cost of learning, the choice, and mutants that are caught."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+
+import pytest
+
+from dovetail.plan import ledger, policy
+from dovetail.plan.ledger import SHARE, Ledger
+from dovetail.plan.policy import Arm, Estimate
+from dovetail.plan.strategy import Strategy
+from tests.conftest import SEED, WHOLE
+from tests.plan.simulated import random_set
+
+SETS = range(SEED, SEED + (1000 if WHOLE else 12))
+WITHIN = 1.1  # of the best strategy's time, that the chosen one may take
+ENOUGH = 25  # times the cost of trying all, after which the best one is known
+
+
+def chosen(process):
+    """The time of the champion, as a ratio to the best strategy's."""
+    best = policy.champion(process.state)
+    return process.machine.seconds[best.strategy] / process.machine.best
+
+
+def runs(error, **machine):
+    """Processes that ran long enough to know the best strategy."""
+    for seed in SETS:
+        process = random_set(seed, error, **machine)
+        process.run(seconds=ENOUGH * process.machine.cost_of_all + 60)
+        yield process
+
+
+def overrun_of_a_job(process):
+    """Seconds by which one job or one duel may cost more than there was room for."""
+    slowest = max(process.machine.seconds.values())
+    return 1.3 * max(process.machine.starts.values()) + 60 * slowest
+
+
+def test_learning_costs_its_share_and_one_job_at_most():
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    for process in runs(0.7):
+        assert process.overrun <= overrun_of_a_job(process)
+
+
+@pytest.mark.parametrize("machine", [{}, {"noise": 0.25, "disturbed": 0.05}, {"noise": 0.1, "drift": 0.2}], ids=str)
+def test_the_best_is_found_where_predictions_mislead(machine):
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    ratios = [chosen(process) for process in runs(0.7, **machine)]
+    found = sum(ratio <= WITHIN for ratio in ratios)
+    assert found >= 0.97 * len(ratios), sorted(ratios)[-5:]
+
+
+def test_a_process_is_never_much_slower_than_its_first_engine():
+    """At each number of steps it took at most what the first engine takes alone, learning's share, and one job."""
+    for seed in SETS:
+        process = random_set(seed, 0.2, ahead=20_000, noise=0.02)
+        process.run(steps=20_000, seconds=600)
+        start, step = process.machine.starts[process.first], process.machine.seconds[process.first]
+        for steps, now in process.curve:
+            alone = start + steps * step
+            assert now <= alone / 0.9 + 0.3 + overrun_of_a_job(process)
+
+
+def test_a_known_number_of_steps_chooses_the_first_engine():
+    quick, slow = Strategy("compiled"), Strategy("interpreted")
+    arms = [Arm(quick, Estimate(math.log(0.001), 0.1), start=2.0), Arm(slow, Estimate(math.log(0.01), 0.1))]
+    assert policy.first(arms, 10) == slow and policy.first(arms, 10_000) == quick
+    assert policy.first(arms, 0) == slow  # nobody knows
+
+
+@pytest.mark.parametrize("failing", range(6))
+def test_strategies_that_fail_leave_a_process_that_goes_on(failing):
+    rng = random.Random(failing)
+    process = random_set(failing, 0.7)
+    last, *others = process.state.arms
+    process.state.arms[last].is_ready = True
+    process.machine.fails.update({s: rng.randrange(0, 9) for s in others})
+    process.run(seconds=300)
+    assert policy.champion(process.state).strategy == last or not process.state.arms[last].problem
+
+
+def test_a_process_goes_on_where_one_stopped():
+    """Strategies that an earlier process measured are not tried again."""
+    before = random_set(3, 0.7)
+    before.run(seconds=ENOUGH * before.machine.cost_of_all + 60)
+    measured = {s: statistics.median(a.times) for s, a in before.state.arms.items() if a.times}
+    after = random_set(3, 0.7)
+    for strategy, seconds in measured.items():
+        after.state.arms[strategy].predicted = Estimate(math.log(seconds), 0.1)
+    after.state.earlier = before.state.done
+    after.run(seconds=before.now / 4)
+    slow = {s for s, seconds in measured.items() if seconds > 1.5 * min(measured.values())}
+    assert not slow.intersection(after.prepared)
+    assert chosen(after) <= WITHIN
+
+
+def test_drift_widens_what_is_believed():
+    process = random_set(1, 0.3)
+    process.run(seconds=60)
+    best = policy.champion(process.state)
+    usual = statistics.median(best.times)
+    assert not policy.watch(process.state, [1.2 * usual] * 50)
+    assert policy.watch(process.state, [2 * usual] * 50)
+    assert policy.estimate(best, process.state.widened).spread > policy.estimate(best).spread
+
+
+def test_the_room_of_a_ledger():
+    found = Ledger(lost=0.1, started=100.0)
+    assert found.room(100 + ledger.QUIET / 2) == -0.1
+    assert found.room(200.0) == pytest.approx(SHARE * 100 - 0.1)
+    found.lose(-1.0)
+    assert found.lost == 0.1
+
+
+# -- mutants ----------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_ledger_learning_costs_too_much(monkeypatch):
+    monkeypatch.setattr(Ledger, "room", lambda self, now: math.inf)
+    assert any(process.overrun > overrun_of_a_job(process) for process in runs(0.7))
+
+
+def test_without_uncertainty_the_best_is_found_less_often(monkeypatch):
+    found = sum(chosen(process) <= WITHIN for process in runs(1.2))
+    whole = policy.estimate
+    monkeypatch.setattr(policy, "estimate", lambda *args: whole(*args)._replace(spread=1e-6))
+    assert sum(chosen(process) <= WITHIN for process in runs(1.2)) < found - len(SETS) / 10
+
+
+def test_with_the_programs_number_alone_the_best_is_not_found(monkeypatch):
+    monkeypatch.setattr(policy, "remaining", lambda state: state.ahead)
+    ratios = [chosen(process) for process in runs(0.7)]
+    assert sum(ratio <= WITHIN for ratio in ratios) < 0.9 * len(ratios)
+
+
+def test_states_of_several_graphs_share_one_budget():
+    states = [random_set(seed, 0.1).state for seed in range(3)]
+    for state in states:
+        state.done = 10**6
+    found = policy.next_job(states, 0.0)
+    assert found is None or found[0].arms[found[1]].start == 0
+    state, strategy = policy.next_job(states, math.inf)
+    assert any(state is each for each in states) and not state.arms[strategy].is_ready

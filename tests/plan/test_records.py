@@ -1,0 +1,237 @@
+"""Records of times: found again, bounded, and ignored if they are damaged, foreign, of the future or hostile."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dovetail as dt
+from dovetail import ops
+from dovetail.plan import ledger, measurer, records
+from dovetail.plan.strategy import Strategy
+from tests.conftest import ENGINES
+from tests.plan.test_measurer import Clock, called
+
+needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
+KEY = "a" * 40
+GOOD = {
+    "format": 2,
+    "key": KEY,
+    "name": "step",
+    "made": "2026-01-01T00:00:00+00:00",
+    "steps": 7,
+    "strategy": ["numpy", "", 0, 1],
+    "median": 0.2,
+    "best": 0.1,
+    "calls": 10,
+}
+TIMES = [0.2, 0.1, 0.3]
+X = np.linspace(-1, 1, 6, dtype="float32")
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv(records.VARIABLE, str(tmp_path / "plans"))
+    monkeypatch.setattr(measurer, "later", lambda function: function())
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
+    return tmp_path / "plans"
+
+
+def made():
+    return dt.function(lambda x: ops.tanh(x * 2.0), engine="auto")
+
+
+@needs_two
+def test_the_next_process_goes_on(monkeypatch):
+    """It starts with the fastest engine, and tries none again that was slow."""
+    clock = Clock(monkeypatch, **{ENGINES[-1]: 0.5})
+    plan, _ = called(made(), X)
+    plan.measurer.keep(is_last=True)
+    clock.ran.clear()
+    function = made()  # as in another process
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
+        np.testing.assert_allclose(function(X), np.tanh(X * 2), rtol=1e-6)
+    assert clock.ran == [ENGINES[-1]] and function.plan(X).measurer.state.earlier >= 400
+    called(function, X)
+    assert {name.partition(" ")[0] for name in clock.ran} == {ENGINES[-1]}
+
+
+def test_records_are_listed_and_cleared(monkeypatch, folder):
+    for number in range(3):
+        records.append(str(number) * 40, "step", Strategy("numpy"), TIMES, 3)
+        os.utime(folder / f"{str(number) * 40}.jsonl", (number, number))
+    assert [kept.key[0] for kept in records.entries()] == ["2", "1", "0"]
+    monkeypatch.setattr(records, "MOST", 2)
+    records.append("3" * 40, "step", Strategy("numpy"), TIMES, 3)
+    assert [kept.key[0] for kept in records.entries()] == ["3", "2"]
+    assert records.clear() == 2 and not list(records.entries())
+
+
+def test_later_lines_replace_earlier_ones_and_files_stay_small(folder, monkeypatch):
+    monkeypatch.setattr(records, "HALF", 2000)
+    for number in range(100):
+        for strategy in (Strategy("numpy"), Strategy("jax", "patches", group=32)):
+            records.append(KEY, "step", strategy, [1.0 + number], number)
+    found = records.read(KEY)
+    assert found.steps == 99 and {measured.median for measured in found.times.values()} == {100.0}
+    assert (folder / f"{KEY}.jsonl").stat().st_size < 2600
+
+
+def test_several_processes_append(folder):
+    program = "import sys; from dovetail.plan import records; from dovetail.plan.strategy import Strategy\n"
+    program += f"for i in range(50): records.append('{KEY}', 'step', Strategy(sys.argv[1], str(i)), [1.0], i)"
+    running = [subprocess.Popen([sys.executable, "-c", program, name]) for name in ("numpy", "torch", "jax")]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert len(records.read(KEY).times) == 150
+
+
+def test_a_line_without_an_end_costs_that_line(folder):
+    records.append(KEY, "step", Strategy("numpy"), TIMES, 3)
+    with (folder / f"{KEY}.jsonl").open("a") as file:
+        file.write("\n" + json.dumps(GOOD)[:40])
+    records.append(KEY, "step", Strategy("torch"), TIMES, 3)
+    assert [strategy.engine for strategy in records.read(KEY).times] == ["numpy", "torch"]
+
+
+def test_nothing_is_kept_where_that_is_said_or_impossible(monkeypatch, tmp_path):
+    monkeypatch.setenv(records.VARIABLE, "")
+    records.append(KEY, "step", Strategy("numpy"), TIMES, 3)
+    assert records.folder() is None and not records.read(KEY).times and records.clear() == 0
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(records.VARIABLE, str(tmp_path / "file" / "plans"))
+    records.append(KEY, "step", Strategy("numpy"), TIMES, 3)
+    assert not records.read(KEY).times
+
+
+def test_where_it_is(monkeypatch, tmp_path):
+    monkeypatch.delenv(records.VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert records.folder() == tmp_path / "dovetail" / "plans"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert records.folder().parts[-3:] == (".cache", "dovetail", "plans")
+
+
+WRONG = [
+    {"format": 1},
+    {"format": True},
+    {"key": "b" * 40},
+    {"name": 3},
+    {"steps": -1},
+    {"strategy": []},
+    {"strategy": ["numpy", ""]},
+    {"strategy": ["numpy", None, 0, 1]},
+    {"strategy": ["numpy", "", 0, 0]},
+    {"strategy": "numpy"},
+    {"median": "0.2"},
+    {"best": float("nan")},
+]
+
+
+@pytest.mark.parametrize("change", WRONG, ids=str)
+def test_wrong_lines_are_ignored(folder, change):
+    folder.mkdir()
+    (folder / f"{KEY}.jsonl").write_text(json.dumps(GOOD))
+    assert records.read(KEY).times
+    (folder / f"{KEY}.jsonl").write_text(json.dumps({**GOOD, **change}))
+    assert not records.read(KEY).times and not list(records.entries())
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode) | st.just(b"[" * 60_000))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_ignored(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("plans")
+    (folder / f"{KEY}.jsonl").write_bytes(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(records.VARIABLE, str(folder))
+        assert not records.read(KEY).times
+
+
+@given(st.integers(0, 10_000), st.integers(0, 255))
+@settings(max_examples=200, deadline=None)
+def test_a_damaged_entry_is_ignored_or_means_what_it_says(tmp_path_factory, at, byte):
+    text = bytearray(json.dumps(GOOD).encode())
+    text[at % len(text)] = byte
+    folder = tmp_path_factory.mktemp("plans")
+    (folder / f"{KEY}.jsonl").write_bytes(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(records.VARIABLE, str(folder))
+        found = records.read(KEY)
+        assert found.key == KEY and all(0 < m.median < 1e9 and m.calls > 0 for m in found.times.values())
+
+
+@pytest.mark.parametrize(
+    "strategy", [Strategy("nonsense"), Strategy("numpy", "nonsense"), Strategy("os.system")], ids=str
+)
+def test_strategies_that_are_not_there_do_not_run(strategy):
+    function, strategy = made(), Strategy(*strategy)
+    records.append(records.key_of(function.concrete(X).graph, [(6,)]), "step", strategy, [1e-9], 3)
+    for _ in range(3):
+        np.testing.assert_allclose(function(X), np.tanh(X * 2), rtol=1e-6)
+    assert function.plan(X).chosen.strategy != strategy
+
+
+def test_a_plan_is_saved_and_replayed(tmp_path, engine, monkeypatch):
+    clock = Clock(monkeypatch)
+    plan = made().plan(X)
+    plan.pin(engine)
+    plan.save(tmp_path / "step.json")
+    again = dt.function(lambda x: ops.tanh(x * 2.0), replay=tmp_path / "step.json")
+    for length in (6, 4):
+        for _ in range(20):
+            np.testing.assert_allclose(again(X[:length]), np.tanh(X[:length] * 2), rtol=1e-6)
+        assert again.plan(X[:length]).is_settled
+    assert set(clock.ran) == {engine}
+
+
+def test_a_plan_of_a_named_engine_is_saved_too(tmp_path, engine):
+    dt.function(lambda x: x + 1.0, engine=engine).plan(X).save(tmp_path / "step.json")
+    assert records.replayed(tmp_path / "step.json") == Strategy(engine)
+
+
+def test_the_same_bits(engine):
+    function = dt.function(lambda x: ops.tanh(x * 2.0), engine="auto", deterministic=True)
+    assert len({function(X).numpy().tobytes() for _ in range(50)}) == 1
+    assert function.plan(X).is_settled
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 9, "strategy": ["numpy", "", 0, 1]}', "\x00"])
+def test_no_plan(tmp_path, text):
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(ValueError, match="is no plan that this version"):
+        dt.function(lambda x: x, replay=tmp_path / "plan.json")
+
+
+def test_a_plan_for_what_is_not_here(tmp_path):
+    records.save(tmp_path / "plan.json", Strategy("numpy", "unheard"))
+    function = dt.function(lambda x: x + 1.0, replay=tmp_path / "plan.json")
+    with pytest.raises(ValueError, match="no strategy 'unheard'"):
+        function(X)
+
+
+CHANGES = {
+    "threads": lambda patch, place: patch.setenv("DOVETAIL_THREADS", "3"),
+    "threads of a library": lambda patch, place: patch.setenv("MKL_NUM_THREADS", "3"),
+    "quota": lambda patch, place: patch.setattr(records, "QUOTAS", (place,)),
+    "processor": lambda patch, place: patch.setattr(records, "PROCESSOR", place),
+    "GPU": lambda patch, place: patch.setattr(records, "DRIVER", place),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_key_stands_for_all_on_which_speed_depends(monkeypatch, tmp_path, name):
+    monkeypatch.setattr(records, "machine", records.machine.__wrapped__)
+    place = tmp_path / "said"
+    place.write_text("model name: abacus\n50000 100000\n")
+    graph = dt.function(lambda x: x + 1.0).graph(dt.spec((3,)))
+    before = records.key_of(graph, [(3,)])
+    assert records.key_of(graph, [(3,)]) == before
+    CHANGES[name](monkeypatch, place)
+    assert records.key_of(graph, [(3,)]) != before
