@@ -13,8 +13,7 @@ from dovetail.plan.costs import Corrections
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch, tmp_path):
     monkeypatch.setenv(records.VARIABLE, str(tmp_path))
-    monkeypatch.setattr(calibration, "_recalled", [])
-    monkeypatch.setattr(costs, "known", Corrections())
+    restart(monkeypatch)
 
 
 def restart(monkeypatch):
@@ -44,6 +43,17 @@ def test_corrections_of_this_process_come_first(monkeypatch):
     costs.known.factors = {("torch", "product"): 0.5}
     calibration.recall()
     assert costs.known.factors == {("torch", "product"): 0.5, ("torch", "map"): 1.0}
+
+
+def test_a_process_that_predicts_nothing_keeps_those_of_others(monkeypatch):
+    costs.known.factors = {("torch", "product"): 0.25}
+    calibration.keep()
+    restart(monkeypatch)
+    costs.known.factors = {("jax", "map"): 1.0}
+    calibration.keep()
+    restart(monkeypatch)
+    calibration.recall()
+    assert costs.known.factors == {("torch", "product"): 0.25, ("jax", "map"): 1.0}
 
 
 def test_nothing_new_is_not_written(tmp_path):

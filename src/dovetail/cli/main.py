@@ -88,7 +88,7 @@ examples:
   dovetail tune --engine torch --engine jax      these two
   dovetail tune --json                           for programs
 
-It is kept where `dovetail plan list` says, in a file for this processor and these libraries.
+It is kept in $DOVETAIL_CACHE, or in dovetail/plans in your folder of caches, in a file for this machine.
 """
 
 K_AUDIT = """\

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from dovetail.cli.table import table
 from dovetail.core.engine_registry import list_engines
-from dovetail.core.errors import LIBRARIES
 from dovetail.plan import calibration, costs, probes, records
+from dovetail.plan.candidate import FAILURES
 from dovetail.plan.rates import Rates, rates
 
 STARTS = {"a_call": "a call, µs", "an_op": "an op, µs", "load": "import, s", "build": "a program, s"}
@@ -36,7 +36,7 @@ def _measured(name: str) -> Rates | None:
             print(f"\r{name}: {family} ({number} of {len(probes.PROBES)})".ljust(60), end="", file=sys.stderr)
         try:
             probes.calibrate(name, family, costs.known)
-        except (*LIBRARIES, ImportError, OSError, MemoryError, NotImplementedError) as error:
+        except FAILURES as error:
             print(f"\ndovetail: {name} does not run {family}: {error}", file=sys.stderr)
             return None
     if sys.stderr.isatty():

@@ -7,14 +7,25 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
+from dovetail.core.engine import Engine
+from dovetail.core.engine_registry import get_engine
 from dovetail.core.files import replacing
 from dovetail.plan import costs, records
 
 FORMAT = 1
 FURTHEST = 7.0  # of the logarithm of a correction: a thousand times
+
+
+def load(engine: str, known: costs.Corrections) -> Engine:
+    """Imports the library of an engine, and takes in how long that takes."""
+    predicted, start = known.load_seconds(engine), time.perf_counter()
+    found = get_engine(engine)
+    known.learn_load(engine, predicted, time.perf_counter() - start)
+    return found
 
 
 def _path() -> Path | None:
@@ -33,7 +44,7 @@ def recall() -> None:
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return
     costs.known.factors = {**found, **costs.known.factors}
-    _recalled[0] = dict(costs.known.factors)
+    _recalled[0] = found
 
 
 _recalled: list[dict[tuple[str, str], float]] = []
@@ -55,9 +66,12 @@ def _checked(given: Any) -> dict[tuple[str, str], float]:
 
 
 def keep() -> None:
-    """Writes the corrections, if there are new ones; without a folder that can be written to, nothing."""
+    """Writes the corrections, if there are new ones, with those that earlier processes kept."""
+    if not costs.known.factors:
+        return
+    recall()
     factors = costs.known.factors
-    path = None if factors == (_recalled[0] if _recalled else {}) else _path()
+    path = None if factors == _recalled[0] else _path()
     if path is None:
         return
     rows = [[engine, family, error] for (engine, family), error in sorted(factors.items())]

@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import HOME, get_engine
+from dovetail.core.errors import LIBRARIES
 from dovetail.core.tensor import Tensor
 from dovetail.core.windows import CONVOLUTIONS, POOLS
 from dovetail.graph.ir import Graph
@@ -16,6 +17,8 @@ from dovetail.passes.specialize import needs_shapes
 from dovetail.plan.plan import Plan
 from dovetail.plan.strategy import Strategy
 
+# The exceptions of a plan that cannot be made.  They are not all exceptions, since a signal's handler may raise any.
+FAILURES = (*LIBRARIES, ImportError, OSError, MemoryError, NotImplementedError)
 SPLIT = "convolutions on "  # begins the variant of a plan of two engines; the name of the second one follows
 WINDOWED = frozenset(
     [

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from dovetail.core.engine import Engine
-from dovetail.core.engine_registry import HOME, get_engine, list_engines, share_devices
-from dovetail.core.errors import LIBRARIES
+from dovetail.core.engine_registry import HOME, list_engines, share_devices
 from dovetail.core.infer import size_of
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.state import held_by
@@ -31,7 +30,7 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import Graph
 from dovetail.plan import calibration, costs, policy, records
 from dovetail.plan.background import later
-from dovetail.plan.candidate import Candidate, split_strategies
+from dovetail.plan.candidate import FAILURES, Candidate, split_strategies
 from dovetail.plan.ledger import Ledger
 from dovetail.plan.plan import Plan
 from dovetail.plan.policy import Arm, Estimate, State
@@ -40,14 +39,11 @@ from dovetail.plan.strategy import Strategy
 
 logger = logging.getLogger("dovetail.plan")
 
-# The exceptions of a plan that cannot be made.  They are not all exceptions, since a signal's handler may raise any.
-FAILURES = (*LIBRARIES, ImportError, OSError, MemoryError, NotImplementedError)
 WATCHED = 64  # calls of a settled graph, of which one is timed
 PAUSE = 0.5  # seconds: calls are not timed for that long at most
 FIRST_CALLS = 5  # that are timed in any case
 LATEST = 50  # times by which the watch compares
 HOUR = 3600.0  # seconds between two widenings of the spreads
-CROSSING = 1.5e-4  # seconds of a transfer between two engines
 MEASURED = 0.1  # the spread of a time that an earlier process measured
 UNPREDICTED = Estimate(math.log(1e-3), 5.0)  # whose first time says all
 A_CALL_OF_STEPS = 2e-4  # seconds that a call costs in Python, where a group pays once
@@ -292,7 +288,7 @@ class MeasuredPlan:
         return not arm.problem and arm.strategy.group == self.group
 
     def _make(self, strategy: Strategy) -> Candidate:
-        _load(strategy.engine)
+        calibration.load(strategy.engine, costs.known)
         found = Candidate(strategy, self._graph, self.engine, self._shapes)
         self.candidates[strategy] = found
         arm = self.measurer.state.arms.setdefault(strategy, Arm(strategy, UNPREDICTED))
@@ -405,7 +401,7 @@ class MeasuredPlan:
             Exception: of the engine, if it cannot run the graph.
         """
         share_devices()
-        _load(strategy.engine)
+        calibration.load(strategy.engine, costs.known)
         start = time.perf_counter()
         found = Candidate(strategy, self._graph, self.engine, self._shapes)
         found.plan.prepare()
@@ -560,13 +556,6 @@ def _variables(graph: Graph) -> tuple[list[int], set[str]]:
     held = [buffer for v in found if (buffer := held_by(v.holder())) is not None]
     sizes = [(size_of(v.shape) or 0) * v.dtype.itemsize for v in found]
     return sizes, {buffer.engine.name for buffer in held}
-
-
-def _load(engine: str) -> None:
-    """Imports the library of an engine, and learns how long that takes."""
-    predicted, start = costs.known.load_seconds(engine), time.perf_counter()
-    get_engine(engine)
-    costs.known.learn_load(engine, predicted, time.perf_counter() - start)
 
 
 def _said(error: Exception) -> str:

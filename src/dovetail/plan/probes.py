@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
-from dovetail.core.engine_registry import get_engine, share_devices
-from dovetail.plan import costs
+from dovetail.core.engine_registry import share_devices
+from dovetail.plan import calibration, costs
 from dovetail.plan.candidate import Candidate
 from dovetail.plan.function import function
 from dovetail.plan.strategy import Strategy
@@ -70,9 +70,7 @@ def calibrate(engine: str, family: str, known: costs.Corrections) -> float:
         The seconds of a call.
     """
     share_devices()
-    predicted, start = known.load_seconds(engine), time.perf_counter()
-    home = get_engine(engine)
-    known.learn_load(engine, predicted, time.perf_counter() - start)
+    home = calibration.load(engine, known)
     program, shapes = PROBES[family]
     generator = np.random.default_rng(0)
     given = [generator.uniform(0.1, 1.0, shape).astype("float32") for shape in shapes]
