@@ -1,198 +1,234 @@
-"""The first minute of training: how many steps a new process makes, by the time since it started.
+"""The first minute of a process: how many steps it makes, by the seconds since it started.
 
-Each way runs in processes of its own, one after the other: `auto` with an empty cache, `auto` again with what the first
-run kept, each engine alone, and Keras' own backends.  The table shows the seconds until step 1, 8, 64, 512 and 4,096,
-processor time and peak memory.  A plot shows steps over time.
+Each way to run Keras has processes of its own, one after the other: `auto` with an empty cache, `auto, again` with the
+cache of that run, each engine of Dovetail alone, and Keras' own backends.  There are three kinds of rows.
 
-    python benchmarks/first_minute.py [--seconds 60] [--times 3] [--plot steps.png] [--record rows.json] [MLP CNN ...]
+- MLP, CNN, ...: training; the seconds until step 1, 8, 64, 512 and 4,096.
+- MLP-predict, CNN-predict, ...: prediction; the same for batches.
+- Autoencoder, BiLSTM, VAE, ...: whole programs; the seconds until the end of each of their two epochs.
+
+Each row has a table of these seconds, with the processor's seconds and peak memory.  The summary compares both kinds of
+`auto` with the best single engine and with Keras' best backend.  A process that fails has "-" in the table, and its
+error is on stderr.
+
+Everything, which takes hours; nothing else should run on the machine meanwhile:
+
+    python benchmarks/first_minute.py --record rows.json --plot steps.png
+
+A short try:
+
+    python benchmarks/first_minute.py MLP GAN --seconds 5 --times 1 --ways auto torch
+
+The tables of recorded runs.  Several records count as one, so a long measurement can be cut into parts:
+
+    python benchmarks/first_minute.py --from rows.json more.json --plot steps.png
+
+The numbers that a simulation of the choice needs, from runs of `auto` and of single engines.  A test has those of:
+
+    python benchmarks/first_minute.py MLP CNN LSTM ResNet --seconds 15 --times 1 \\
+        --ways auto numpy torch jax tensorflow --simulation tests/plan/recorded.json
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from timing import table
+import first_minute_report as report
+from first_minute_report import AGAIN, AUTO, ENGINES, KERAS, PROGRAMS, ROWS, WAYS, Rows, Run
 from tqdm import tqdm
 
-NAMES = ("MLP", "CNN", "LSTM", "GRU", "Transformer", "ResNet", "MobileNet", "UNet", "Speech")
-ENGINES = ("torch", "jax", "tensorflow", "numpy")
-MARKS = (1, 8, 64, 512, 4096)  # steps
 CHILD = "--child"
+GRACE = 240.0  # seconds that a process may take longer than it is asked to train
 
 
-class Way(NamedTuple):
-    """A way to run Keras.
+# -- the process that trains or predicts ------------------------------------------------------------------------------
+
+
+class Child(NamedTuple):
+    """The work of a process.
 
     Attributes:
-        name: in the table.
-        backend: of Keras.
-        engine: of Dovetail; "" for Keras' own backends.
-        keeps: whether it finds the cache of the way before.
+        name: of the row.
+        seconds: that it should take.
+        started: when the process was started, by the monotonic clock, which all processes share.
     """
 
     name: str
-    backend: str
-    engine: str = ""
-    keeps: bool = False
+    seconds: float
+    started: float
+
+    def run(self) -> Run:
+        """Makes steps from the start of the process on."""
+        if os.environ["KERAS_BACKEND"] == "dovetail":
+            import keras_dovetail  # noqa: F401  before Keras
+        curve: list[tuple[int, float]] = []
+
+        def ended(done: int) -> None:
+            curve.append((done, time.monotonic() - self.started))
+
+        models = self._run_program(ended) if self.name in PROGRAMS else self._repeat(ended)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return Run(curve, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, **_learned(models))
+
+    def _run_program(self, ended: Callable[[int], None]) -> list[Any]:
+        import keras_programs
+
+        return keras_programs.PROGRAMS[self.name](ended)
+
+    def _repeat(self, ended: Callable[[int], None]) -> list[Any]:
+        """Trains or predicts, one step first, until the time is over."""
+        from keras_models import TASKS, compiled
+
+        name, _, action = self.name.partition("-")
+        task = TASKS[name]
+        model, x, y = compiled(task)
+        done = 0
+        while done == 0 or time.monotonic() - self.started < self.seconds:
+            steps = min(task.steps, 7 * done) or 1  # so the marks are at ends of epochs
+            size = steps * task.batch
+            if action == "predict":
+                model.predict(x[:size], batch_size=task.batch, verbose=0)
+            else:
+                model.fit(x[:size], y[:size], batch_size=task.batch, verbose=0, shuffle=False)
+            done += steps
+            ended(done)
+        return [model]
 
 
-WAYS = (
-    Way("auto", "dovetail", "auto"),
-    Way("auto, again", "dovetail", "auto", keeps=True),
-    *(Way(name, "dovetail", name) for name in ENGINES),
-    *(Way(f"Keras, {name}", name) for name in ENGINES[:3]),
-)
+def _learned(models: list[Any]) -> dict[str, Any]:
+    """The fields of a run that Dovetail's measurer knows; none on Keras' own backends."""
+    if "dovetail" not in sys.modules:
+        return {}
+    from dovetail.plan.measurer import ledger_row, rows
+    from dovetail.plan.strategy import Strategy
 
-
-class Run(NamedTuple):
-    """One process.
-
-    Attributes:
-        curve: the number of steps after each epoch, and the seconds since the process started.
-        processor: seconds.
-        memory: bytes at the peak.
-        plans: text of the plans that ran, for the log.
-    """
-
-    curve: list[tuple[int, float]]
-    processor: float
-    memory: int
-    plans: list[str]
-
-    def until(self, steps: int) -> float | None:
-        """Seconds until so many steps were made, between two epochs in proportion; None if they were not."""
-        before = 0, 0.0
-        for now in self.curve:
-            if now[0] >= steps:
-                share = (steps - before[0]) / (now[0] - before[0])
-                return before[1] + share * (now[1] - before[1])
-            before = now
-        return None
-
-
-# -- the process that trains ------------------------------------------------------------------------------------------
-
-
-def train(name: str, seconds: float) -> None:
-    """Trains from the start of the process on, one step first, and prints the run."""
-    start = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC) + _started()
-    if os.environ["KERAS_BACKEND"] == "dovetail":
-        import keras_dovetail  # noqa: F401  before Keras
-    from keras_models import TASKS, compiled
-
-    task = TASKS[name]
-    model, x, y = compiled(task)
-    curve, done = [], 0
-    while not curve or curve[-1][1] < seconds:
-        steps = min(task.steps, 7 * done) or 1  # so the marks are at ends of epochs
-        size = steps * task.batch
-        model.fit(x[:size], y[:size], batch_size=task.batch, verbose=0, shuffle=False)
-        done += steps
-        curve.append((done, time.time() - start))
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    plans = [str(plan) for plan in getattr(model.train_function, "plans", [])]
-    print(json.dumps(Run(curve, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, plans)))
-
-
-def _started() -> float:
-    """When this process started, by the monotonic clock."""
-    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    functions = [getattr(model, f"{kind}_function", None) for model in models for kind in ("train", "predict")]
+    plans = [plan for function in functions for plan in getattr(function, "plans", ()) if plan.measurer is not None]
+    measurers = list({id(plan.measurer): plan.measurer for plan in plans}.values())
+    most = max(measurers, key=lambda measurer: measurer.state.done)
+    arms = [arm for arm in most.state.arms.values() if arm.strategy == Strategy(arm.strategy.engine)]
+    return {
+        "learning": ledger_row(),
+        "chosen": [plan.chosen.strategy.name for plan in plans],
+        "plans": ["\n".join([measurer.name, *rows(measurer)]) for measurer in measurers],
+        "predicted": {arm.strategy.engine: (math.exp(arm.predicted.mean), arm.start) for arm in arms},
+    }
 
 
 # -- the process that compares ----------------------------------------------------------------------------------------
 
 
-def run(name: str, way: Way, seconds: float, cache: str) -> Run:
-    environment = {**os.environ, "KERAS_BACKEND": way.backend, "DOVETAIL_CACHE": cache, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    if way.engine:
-        environment["DOVETAIL_ENGINE"] = way.engine
-    command = [sys.executable, __file__, CHILD, name, str(seconds)]
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True, cwd=Path(__file__).parent
-    )
-    curve, *others = json.loads(done.stdout.splitlines()[-1])
-    return Run([(steps, at) for steps, at in curve], *others)
+def environment(way: str, cache: Path) -> dict[str, str]:
+    """The environment of a process that runs Keras in a way."""
+    found = {**os.environ, "DOVETAIL_CACHE": str(cache), "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "dovetail"}
+    if way in KERAS:
+        found["KERAS_BACKEND"] = KERAS[way]
+    else:
+        found["DOVETAIL_ENGINE"] = way if way in ENGINES else "auto"
+    return found
 
 
-def runs(name: str, ways: list[Way], seconds: float, times: int) -> Iterator[tuple[Way, Run]]:
-    """The runs of a model, all ways in turn."""
+def run(name: str, way: str, seconds: float, cache: Path) -> Run:
+    """One process; if it fails, the run says why."""
+    limit = seconds + GRACE
+    command = [sys.executable, __file__, CHILD, json.dumps([name, seconds, time.monotonic()])]
+    try:
+        done = subprocess.run(
+            command, env=environment(way, cache), capture_output=True, text=True, timeout=limit, cwd=Path.cwd()
+        )
+    except subprocess.TimeoutExpired:
+        return Run(problem=f"it was not ready after {limit:.0f} s")
+    if done.returncode:
+        last = (done.stderr.strip() or "nothing on stderr").splitlines()[-1]
+        return Run(problem=f"it ended with status {done.returncode}: {last}")
+    return Run.of(json.loads(done.stdout.splitlines()[-1]))
+
+
+def runs(name: str, ways: list[str], seconds: float, times: int) -> Iterator[tuple[str, Run]]:
+    """The runs of a row, all ways in turn."""
     for _ in range(times):
-        with tempfile.TemporaryDirectory() as cache:
-            for way in ways:
-                if not way.keeps:
-                    for path in Path(cache).iterdir():
-                        path.unlink()
+        with tempfile.TemporaryDirectory() as folder:
+            cache = Path(folder)
+            for number, way in enumerate(ways):
+                if way != AGAIN:  # which finds the records of the run before
+                    cache = Path(folder) / str(number)
                 yield way, run(name, way, seconds, cache)
 
 
-def row(way: Way, found: list[Run]) -> list[str]:
-    """Medians of the runs of a way, with the spread of the first step."""
-    cells = [way.name]
-    for mark in MARKS:
-        times = [t for each in found if (t := each.until(mark)) is not None]
-        cells.append(f"{statistics.median(times):.3g}" if len(times) == len(found) else "-")
-    firsts = [each.curve[0][1] for each in found]
-    cells.append(f"{min(firsts):.2g} to {max(firsts):.2g}")
-    cells.append(f"{statistics.median(each.curve[-1][0] for each in found):,.0f}")
-    cells.append(f"{statistics.median(each.processor for each in found):.3g}")
-    return [*cells, f"{statistics.median(each.memory for each in found) / 2**30:.2f}"]
+Found = Iterator[tuple[str, dict[str, list[Run]]]]
 
 
-def plot(path: Path, found: dict[str, dict[Way, list[Run]]]) -> None:
-    """Steps over time, a picture a model."""
-    import matplotlib.pyplot as plt
+def measure(names: list[str], ways: list[str], seconds: float, times: int) -> Found:
+    """The runs of each row; failures are on stderr at once."""
+    with tqdm(total=len(names) * len(ways) * times, unit="process", file=sys.stderr) as bar:
+        for name in names:
+            found: dict[str, list[Run]] = {way: [] for way in ways}
+            for way, each in runs(name, ways, seconds, times):
+                found[way].append(each)
+                if each.problem:
+                    tqdm.write(f"{name}, {way}: {each.problem}", file=sys.stderr)
+                bar.update()
+            yield name, found
 
-    figure, axes = plt.subplots(1, len(found), figsize=(4.5 * len(found), 3.6), squeeze=False, layout="constrained")
-    for axis, (name, ways) in zip(axes[0], found.items(), strict=True):
-        for way, each in ways.items():
-            steps, at = zip(*each[0].curve, strict=True)
-            axis.plot(at, steps, label=way.name, linewidth=2.2 if way.engine == "auto" else 1.0)
-        axis.set(title=name, xlabel="seconds since the process started", ylabel="steps", yscale="log", xscale="log")
-        axis.grid(alpha=0.3)
-    axes[0][0].legend(fontsize=7)
-    figure.savefig(path, dpi=130)
+
+def command_line() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"the rows (all): {', '.join(ROWS)}")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each process; programs end by themselves (60)")
+    parser.add_argument("--times", type=int, default=3, help="that each way runs; tables have medians (3)")
+    ways = ", ".join(map(repr, WAYS))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, metavar="WAY", help=f"the ways to run (all): {ways}")
+    parser.add_argument(
+        "--from", nargs="+", type=Path, dest="records", metavar="JSON", help="shows records again, runs nothing"
+    )
+    parser.add_argument("--record", type=Path, metavar="JSON", help="writes all runs, after each row")
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="draws steps over time")
+    parser.add_argument("--simulation", type=Path, metavar="JSON", help="writes numbers for a simulation of the choice")
+    options = parser.parse_args()
+    if unknown := [name for name in options.names if name not in ROWS]:
+        parser.error(f"unknown rows {unknown}; there are {', '.join(ROWS)}")
+    if options.ways and AGAIN in options.ways and AUTO not in options.ways:
+        parser.error(f"{AGAIN!r} needs the cache of {AUTO!r}; name both")
+    if missing := [str(path) for path in options.records or () if not path.is_file()]:
+        parser.error(f"there are no files {missing}; --record writes such files")
+    return options
 
 
 def main() -> None:
     if sys.argv[1:2] == [CHILD]:
-        train(sys.argv[2], float(sys.argv[3]))
+        print(json.dumps(asdict(Child(*json.loads(sys.argv[2])).run())))
         return
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[*NAMES, []], help="the models (all)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of each process (60)")
-    parser.add_argument("--times", type=int, default=3, help="that each way runs (3)")
-    parser.add_argument("--ways", nargs="*", help="names of the table's rows (all)")
-    parser.add_argument("--plot", type=Path, help="a picture of steps over time")
-    parser.add_argument("--record", type=Path, help="the curves, as JSON")
-    options = parser.parse_args()
-    ways = [way for way in WAYS if not options.ways or way.name in options.ways]
-    found: dict[str, dict[Way, list[Run]]] = {}
-    names = options.names or NAMES
-    with tqdm(total=len(names) * len(ways) * options.times, unit="process") as bar:
-        for name in names:
-            found[name] = {way: [] for way in ways}
-            for way, each in runs(name, ways, options.seconds, options.times):
-                found[name][way].append(each)
-                bar.update()
-            heads = ["way", *(f"{mark:,}" for mark in MARKS), "step 1, spread", "steps", "processor s", "GiB"]
-            print(table(f"{name}, seconds until a step", heads, [row(w, r) for w, r in found[name].items()]))
+    options = command_line()
+    names = [name for name in ROWS if not options.names or name in options.names]
+    ways = [way for way in WAYS if not options.ways or way in options.ways]
+    found: Rows = {}
+    if options.records:
+        recorded = report.load(options.records)
+        rows: Found = ((name, recorded[name]) for name in names if name in recorded)
+    else:
+        rows = measure(names, ways, options.seconds, options.times)
+    for name, each in rows:
+        found[name] = each
+        print(report.table_of(name, each), flush=True)
+        if options.record:
+            report.save(options.record, found)
+    print(*report.summaries(found), sep="\n")
+    if options.simulation:
+        report.save_simulation(options.simulation, found)
     if options.plot:
-        plot(options.plot, found)
-    if options.record:
-        plain: Any = {name: {way.name: each for way, each in rows.items()} for name, rows in found.items()}
-        options.record.write_text(json.dumps(plain))
+        report.plot(options.plot, found)
 
 
 if __name__ == "__main__":
