@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dovetail.plan import policy
+from dovetail.plan.costs import SPREAD
 from dovetail.plan.ledger import SHARE, Ledger
 from dovetail.plan.policy import Arm, Estimate, State
 from dovetail.plan.strategy import Strategy
@@ -22,6 +23,7 @@ class Machine:
 
     Attributes:
         seconds, starts: of a step, and of preparing, by strategy.
+        before: seconds of a process before it prepares its first strategy.
         noise: of the logarithm of a time.
         disturbed: the share of calls that take three times as long.
         drift: by which part times go up and down.
@@ -30,6 +32,7 @@ class Machine:
 
     seconds: Mapping[Strategy, float]
     starts: Mapping[Strategy, float]
+    before: float = 0.0
     noise: float = 0.05
     disturbed: float = 0.0
     drift: float = 0.0
@@ -38,6 +41,10 @@ class Machine:
     @property
     def best(self) -> float:
         return min(self.seconds.values())
+
+    def alone(self, steps: int) -> float:
+        """Seconds of a process that makes these steps by the best single strategy for their number."""
+        return self.before + min(self.starts[s] + steps * seconds for s, seconds in self.seconds.items())
 
     @property
     def cost_of_all(self) -> float:
@@ -57,11 +64,11 @@ class Process:
 
     def __init__(self, machine: Machine, state: State, seed: int) -> None:
         self.machine, self.state, self.rng = machine, state, random.Random(seed)
-        self.ledger = Ledger(started=0.0)
+        self.ledger = Ledger(started=machine.before)
         self.job: tuple[Strategy, float] | None = None
         self.overrun, self.prepared = 0.0, list[Strategy]()
         self.first = policy.first(state.arms.values(), policy.remaining(state))
-        self.now = machine.starts[self.first]
+        self.now = machine.before + machine.starts[self.first]
         state.arms[self.first].is_ready, state.current = True, self.first
         self.curve = [(0, self.now)]
 
@@ -88,7 +95,7 @@ class Process:
         self.now += taken
         self.ledger.lose(policy.observe(self.state, strategy, taken, counts and self.job is None))
         self._go_on_with_job(taken)
-        self.overrun = max(self.overrun, self.ledger.lost - SHARE * self.now)
+        self.overrun = max(self.overrun, self.ledger.lost - SHARE * (self.now - self.machine.before))
         self.curve.append((self.state.done, self.now))
 
     def _slowed(self, taken: float) -> None:
@@ -135,3 +142,26 @@ def random_set(seed: int, error: float, ahead: int = 0, count: int = 6, **machin
     errors = {s: rng.gauss(0, error) for s in strategies}
     arms = {s: Arm(s, Estimate(math.log(seconds[s]) + errors[s], 1.0), start=starts[s]) for s in strategies}
     return Process(Machine(seconds, starts, **machine), State(arms, ahead=ahead), seed)  # type: ignore[arg-type]
+
+
+def recorded(rows: Mapping[str, Mapping[str, float]], ahead: int, within: float = math.inf) -> Process:
+    """A process with the strategies of a model that ran on a machine.
+
+    Args:
+        rows: engine → its seconds, measured and predicted, as `benchmarks/first_minute.py --simulation` writes them.
+        ahead: steps that the program says.
+        within: the factor by which a prediction may differ from the measurement; one that differs more is moved there.
+    """
+    before = min(row["start"] for row in rows.values())  # imports of Python and Keras, which all engines have
+    seconds = {Strategy(engine): row["step"] for engine, row in rows.items()}
+    starts = {Strategy(engine): row["start"] - before for engine, row in rows.items()}
+    arms = {}
+    for strategy, row in zip(seconds, rows.values(), strict=True):
+        step = _near(row["predicted step"], seconds[strategy], within)
+        start = _near(row["predicted start"], starts[strategy], within)
+        arms[strategy] = Arm(strategy, Estimate(math.log(step), SPREAD), start=start)
+    return Process(Machine(seconds, starts, before, noise=0.02), State(arms, ahead=ahead), seed=0)
+
+
+def _near(predicted: float, measured: float, factor: float) -> float:
+    return min(max(predicted, measured / factor), measured * factor)

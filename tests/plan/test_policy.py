@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import statistics
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +15,12 @@ from dovetail.plan.ledger import SHARE, Ledger
 from dovetail.plan.policy import Arm, Estimate
 from dovetail.plan.strategy import Strategy
 from tests.conftest import SEED, WHOLE
-from tests.plan.simulated import random_set
+from tests.plan.simulated import random_set, recorded
 
 SETS = range(SEED, SEED + (1000 if WHOLE else 12))
 WITHIN = 1.1  # of the best strategy's time, that the chosen one may take
+RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text())  # see benchmarks/README.md
+LENGTHS = (1, 8, 64, 512, 4096, 32_768)  # steps of programs
 ENOUGH = 25  # times the cost of trying all, after which the best one is known
 
 
@@ -63,6 +67,27 @@ def test_a_process_is_never_much_slower_than_its_first_engine():
         for steps, now in process.curve:
             alone = start + steps * step
             assert now <= alone / 0.9 + 0.3 + overrun_of_a_job(process)
+
+
+def is_late(rows, steps):
+    """Whether a program takes more than a tenth longer than by the best single engine for its number of steps."""
+    process = recorded(rows, steps, within=1.5)
+    process.run(steps=steps)
+    return process.now > process.machine.alone(steps) / 0.9 + 0.3
+
+
+@pytest.mark.parametrize("steps", LENGTHS)
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_models_keep_within_the_ledger(name, steps):
+    process = recorded(RECORDED[name], steps)
+    process.run(steps=steps)
+    assert process.overrun <= overrun_of_a_job(process)
+
+
+@pytest.mark.parametrize("steps", LENGTHS)
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_models_are_as_quick_as_the_best_engine_where_predictions_are_close(name, steps):
+    assert not is_late(RECORDED[name], steps)
 
 
 def test_a_known_number_of_steps_chooses_the_first_engine():
@@ -135,6 +160,15 @@ def test_with_the_programs_number_alone_the_best_is_not_found(monkeypatch):
     monkeypatch.setattr(policy, "remaining", lambda state: state.ahead)
     ratios = [chosen(process) for process in runs(0.7)]
     assert sum(ratio <= WITHIN for ratio in ratios) < 0.9 * len(ratios)
+
+
+@pytest.mark.parametrize("weight", ["start", "step"])
+def test_with_start_costs_or_steps_alone_recorded_models_are_late(monkeypatch, weight):
+    def first(arms, steps):
+        return min(arms, key=lambda arm: arm.start if weight == "start" else arm.predicted.seconds).strategy
+
+    monkeypatch.setattr(policy, "first", first)
+    assert any(is_late(rows, steps) for rows in RECORDED.values() for steps in LENGTHS)
 
 
 def test_states_of_several_graphs_share_one_budget():
