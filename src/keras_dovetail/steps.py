@@ -12,7 +12,8 @@ from dovetail.core.engine_registry import chooses_engine, current_engine
 from dovetail.core.infer import size_of
 from dovetail.core.spec import TensorSpec
 from dovetail.plan.function import Function, Options
-from dovetail.plan.measurer import AnyPlan, MeasuredPlan, Measurer
+from dovetail.plan.measured_plan import AnyPlan, MeasuredPlan
+from dovetail.plan.measurer import Measurer
 from keras_dovetail.batch_hooks import BatchHooks
 from keras_dovetail.batches import Group, are_equal, given, groups
 from keras_dovetail.tensors import each_leaf, is_tensor

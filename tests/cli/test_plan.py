@@ -6,6 +6,7 @@ import pytest
 
 from dovetail.cli.main import main
 from dovetail.plan import records
+from dovetail.plan.report import Report, Row
 from dovetail.plan.strategy import Strategy
 
 KEYS = ["ab" * 20, "cd" * 20]
@@ -30,16 +31,26 @@ def test_list(capsys):
 def test_show(capsys):
     assert main(["plan", "show", "abab"]) == 0
     said = capsys.readouterr().out
-    assert "train, measured" in said and "40 steps" in said and "predict" not in said
-    assert next(line.split() for line in said.splitlines() if line.startswith("torch")) == [
-        "torch",
-        "3",
-        "2",
-        "5",
-        "1.50",
-    ]
+    assert "train, measured" in said and "40 steps" in said and "predict, " not in said
+    rows = [line.strip() for line in said.splitlines()]
+    assert "torch: not predicted, measured 3 ms in 5 calls" in rows and "jax patches: not predicted" in said
     assert main(["plan", "show"]) == 0
     assert "predict" in capsys.readouterr().out
+
+
+def test_show_the_rows_of_the_process(capsys):
+    """As `print(plan)` shows them: predictions, the reason to wait, and the ledger; the times are the latest ones."""
+    rows = [Row(Strategy("torch"), 0.004, 0.5, 9), Row(Strategy("numpy"), 0.002, gain=3.0, cost=12.0)]
+    records.append_report(KEYS[0], "train", 80, Report(rows, 0.25, 60.0))
+    assert main(["plan", "show", "abab"]) == 0
+    said = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert said[0].endswith(", 80 steps") and said[1:] == [
+        "jax patches: not predicted, measured 2 ms in 3 calls",
+        "torch: predicted 4 ms, measured 3 ms in 5 calls",
+        "numpy: predicted 2 ms, not measured, gain 3 s < cost 12 s",
+        "learning has cost 0.25 s of 60 s",
+        "",
+    ]
 
 
 def test_show_what_is_not_there(capsys):

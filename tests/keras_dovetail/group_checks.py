@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 import dovetail as dt
-from dovetail.plan import ledger, measurer
+from dovetail.plan import jobs, ledger, measurer
 from keras_dovetail import steps, trainer
 from tests.keras_backends import main
 from tests.keras_dovetail.training_checks import ENGINES, RANDOM, X, Y, losses, mlp, near
@@ -25,7 +25,10 @@ MANY = 300  # epochs at most, until each strategy has run
 def free_learning(size=4):
     """Learning may cost anything, candidates are prepared at once, and groups have a few steps."""
     room = mock.patch.object(ledger.Ledger, "room", lambda self, now: float("inf"))
-    at_once = mock.patch.multiple(measurer, later=lambda function: function(), A_CALL_OF_STEPS=1.0, JOINED=1e-3)
+    at_once = (
+        mock.patch.object(jobs, "later", lambda function: function()),
+        mock.patch.multiple(measurer, A_CALL_OF_STEPS=1.0, JOINED=1e-3),
+    )
     with room, at_once, mock.patch.object(measurer, "WATCHED", 1), mock.patch.object(steps, "SIZE", size):
         yield
 

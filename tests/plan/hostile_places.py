@@ -11,7 +11,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.plan import measurer, records
+from dovetail.plan import jobs, measured_plan, measurer, records
 from tests.plan.interrupted import LONG_AGO
 
 NOBODY = 54321  # a user without an entry among the users
@@ -46,9 +46,9 @@ CIRCUMSTANCES = {"nobody": become_nobody, "full": fill_the_disk, "plain": lambda
 
 
 def main(circumstance):
-    measurer.later, measurer.ledger.started = lambda function: function(), LONG_AGO
+    jobs.later, measurer.ledger.started = lambda function: function(), LONG_AGO
     engines = [name for name in dt.list_engines() if name in ("numpy", "torch", "jax")][:2]
-    measurer.list_engines = lambda: engines
+    measured_plan.list_engines = lambda: engines
     said, os.environ[records.VARIABLE] = os.environ.get(records.VARIABLE), ""
     settle(made(2.0), 2.0)  # by now all modules are imported, which another user may not be allowed to read
     del os.environ[records.VARIABLE]

@@ -16,7 +16,7 @@ import numpy as np
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.scopes import scopes
-from dovetail.plan import measurer
+from dovetail.plan import measured_plan, measurer
 from dovetail.plan.function import Function, Options
 from tests.plan.interrupted import LONG_AGO, Stop
 
@@ -128,7 +128,7 @@ def main(home, seed, times):
     measurer.ledger.started = LONG_AGO
     rng = random.Random(int(seed))
     others = [name for name in dt.list_engines() if name in (home, "numpy", "torch")]
-    measurer.list_engines = lambda: others  # those whose plans are soon made
+    measured_plan.list_engines = lambda: others  # those whose plans are soon made
     with dt.engine(home):
         for name, make in PROGRAMS.items():
             by_signals(make, rng, int(times))

@@ -67,7 +67,7 @@ class Process:
         self.ledger = Ledger(started=machine.before)
         self.job: tuple[Strategy, float] | None = None
         self.overrun, self.prepared = 0.0, list[Strategy]()
-        self.first = policy.first(state.arms.values(), policy.remaining(state))
+        self.first = policy.first(state, state.arms.values())
         self.now = machine.before + machine.starts[self.first]
         state.arms[self.first].is_ready, state.current = True, self.first
         self.curve = [(0, self.now)]

@@ -9,22 +9,20 @@ import threading
 
 import pytest
 
-from dovetail.plan.background import later
+from dovetail.plan.background import later, stop_if_ending
 
 UNENDING = """
-import threading, time
-from dovetail.plan.background import later
+import sys, threading, time
+from dovetail.plan.background import later, stop_if_ending
 
 begun = threading.Event()
-caught = []
 
-def catching():
+def importing():
+    sys.modules.pop("colorsys", None)
     try:
-        time.sleep(0.01)
-    except BaseException as error:  # as libraries do: the first time it goes on
-        caught.append(error)
-        if len(caught) > 1:
-            raise
+        import colorsys
+    except BaseException:  # as libraries do: they go on, and import something else
+        import colorsys
 
 def unending():
     begun.set()
@@ -33,13 +31,29 @@ def unending():
 
 later(unending)
 begun.wait()
+later(lambda: print("nobody asks for it any more"))
 print("the program is done")
 """
-BODIES = {
-    "busy": "pass",
-    "waiting": "time.sleep(0.01)",
-    "catching": "catching()",
-}
+BODIES = {"importing": "importing()", "between two steps": "time.sleep(0.01); stop_if_ending()"}
+IN_A_LIBRARY = """
+import threading, time
+from dovetail.plan.background import later
+
+begun = threading.Event()
+
+def step():
+    begun.set()
+    try:
+        for _ in range(100):
+            time.sleep(0.005)
+        print("the step is done")
+    except BaseException as error:
+        print("interrupted by", repr(error))
+
+later(step)
+begun.wait()
+print("the program is done")
+"""
 
 
 def ended(program: str) -> subprocess.CompletedProcess[str]:
@@ -50,7 +64,17 @@ def ended(program: str) -> subprocess.CompletedProcess[str]:
 def test_a_program_ends_while_something_is_prepared(kind):
     done = ended(UNENDING.format(body=BODIES[kind]))
     assert done.returncode == 0 and not done.stderr, done.stderr
-    assert done.stdout.startswith("the program is done")
+    assert done.stdout == "the program is done\n"
+
+
+def test_nothing_is_raised_in_a_step():
+    done = ended(IN_A_LIBRARY)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert done.stdout.splitlines() == ["the program is done", "the step is done"]
+
+
+def test_stopping_elsewhere_does_nothing():
+    stop_if_ending()
 
 
 def test_a_program_ends_while_nothing_is_prepared():

@@ -14,11 +14,11 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import engine_registry
-from dovetail.plan import costs, ledger, measurer, policy
+from dovetail.plan import costs, jobs, ledger, measurer, policy
 from dovetail.plan.candidate import Candidate, NotDelivered
 from dovetail.plan.function import Function, Options
 from dovetail.plan.ledger import Ledger
-from dovetail.plan.measurer import MeasuredPlan
+from dovetail.plan.measured_plan import MeasuredPlan
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
 
@@ -30,7 +30,7 @@ needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to cho
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch):
     """Learning may cost anything, and candidates are prepared at once."""
-    monkeypatch.setattr(measurer, "later", lambda function: function())
+    monkeypatch.setattr(jobs, "later", lambda function: function())
     monkeypatch.setattr(measurer, "ledger", Ledger())
     monkeypatch.setattr(measurer, "_measurers", type(measurer._measurers)())
     monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
@@ -163,7 +163,7 @@ def test_nothing_is_learned_without_room(monkeypatch):
 
 def test_plans_that_nobody_has_are_not_prepared(monkeypatch):
     asked = []
-    monkeypatch.setattr(measurer, "later", asked.append)
+    monkeypatch.setattr(jobs, "later", asked.append)
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
     for _ in range(CALLS):
         function(X)
@@ -343,8 +343,105 @@ def test_a_graph_starts_where_its_variables_are():
     with dt.engine(engine):
         dt.function(lambda: w.assign_add(ops.ones((1000, 1000))))()
     plan = dt.function(lambda x: w.assign_add(x), engine="auto").plan(np.ones((1000, 1000), "float32"))
-    moves = {arm.strategy.engine: arm.move for arm in plan.measurer.state.arms.values()}
-    assert moves[engine] == 0 and all(move > 0 for name, move in moves.items() if name != engine)
+    state = plan.measurer.state
+    assert state.place == engine and state.move > 0
+    assert plan.chosen.strategy.engine == engine or min(arm.start for arm in state.arms.values()) > state.move
+
+
+def test_graphs_that_share_variables_notice_each_other():
+    """Directly, or through a third one; a graph without a common variable, or alone, is not visited."""
+    first, second, other = (dt.Variable(np.zeros(3, "float32")) for _ in range(3))
+    adds = [dt.function(f, engine="auto") for f in (lambda x: first.assign_add(x), lambda x: second.assign_add(x))]
+    both = dt.function(lambda x: first.assign_add(x) + second, engine="auto")
+    alone = dt.function(lambda x: other.assign_add(x), engine="auto")
+    x = np.ones(3, "float32")
+    for function in (*adds, alone):
+        function(x), function(x)
+    visits = [f.plan(x).measurer.state.visits for f in (*adds, alone)]
+    assert visits == [0, 0, 0]
+    for function in (both, *adds, alone, both):
+        function(x), function(x)
+    assert [f.plan(x).measurer.state.visits for f in (*adds, alone)] == [1, 1, 0]
+    assert both.plan(x).measurer.state.visits == 2
+    best = policy.champion(adds[1].plan(x).measurer.state).strategy
+    assert both.plan(x).measurer.state.place == best.engine
+
+
+@needs_two
+def test_a_forward_and_its_backward_are_one_choice(monkeypatch, rng):
+    """Each pair runs on one engine, and the sum of their times decides."""
+    fastest = ENGINES[-1]
+    clock = Clock(monkeypatch, **{fastest: 0.5})
+    w = dt.Variable(rng.normal(size=4).astype("float32"))
+    function = dt.function(lambda x: ops.sum(ops.exp(x * w)), engine="auto")
+    x = rng.normal(size=4).astype("float32")
+    for _ in range(CALLS):
+        with dt.GradientTape() as tape:
+            y = function(x)
+        np.testing.assert_allclose(tape.gradient(y, w), x * np.exp(x * w.numpy()), rtol=1e-4)
+    pairs = list(zip(clock.ran[::2], clock.ran[1::2], strict=True))
+    assert len(pairs) == CALLS and all(forward == backward for forward, backward in pairs)
+    assert {forward for forward, _ in pairs} >= set(ENGINES) and pairs[-1][0] == fastest
+    (functional,) = function.concrete(x)._functionals.values()
+    times = [arm.times for arm in functional.forward.plans[0].measurer.state.arms.values() if arm.times]
+    assert all(set(map(round, of_one)) <= {1, 2} for of_one in times)  # of both programs: 2 x 0.5, or 2 x 1
+
+
+@needs_two
+def test_a_backward_that_fails_leaves_the_engine_out(monkeypatch, caplog):
+    engine, run = ENGINES[1], Candidate.run
+    w = dt.Variable(2.0)
+    function = dt.function(lambda x: ops.exp(x * w), engine="auto")
+
+    def failing(candidate, arguments):
+        if candidate.strategy.engine == engine and len(arguments) > 1:  # the backward program takes more
+            raise MemoryError("too large")
+        return run(candidate, arguments)
+
+    monkeypatch.setattr(Candidate, "run", failing)
+    for _ in range(60):
+        with dt.GradientTape() as tape:
+            y = function(np.float32(0.5))
+        np.testing.assert_allclose(tape.gradient(y, w), 0.5 * np.exp(1.0), rtol=1e-5)
+    assert len(caplog.records) <= 1 and all("too large" in record.message for record in caplog.records)
+
+
+@pytest.mark.skipif("torch" not in ENGINES, reason="the others take their threads for ever")
+@pytest.mark.parametrize(("threads", "kind", "considered"), [(2, "loop", True), (2, "line", False), (1, "loop", False)])
+def test_one_thread_is_considered_for_loops(monkeypatch, threads, kind, considered):
+    torch = engine_registry.get_engine("torch")
+    monkeypatch.setattr(type(torch), "thread_count", threads)
+    seen = []
+    set_threads = sys.modules["torch"].set_num_threads
+    monkeypatch.setattr(sys.modules["torch"], "set_num_threads", lambda n: (seen.append(n), set_threads(n)))
+    programs = {
+        "loop": lambda x: ops.scan(lambda a, b: (a * 0.5 + b, a), ops.sum(x), x)[1],
+        "line": lambda x: line(x, 2.0, 1.0),
+    }
+    plan = dt.function(programs[kind], engine="auto").plan(X)
+    plan.try_to_prepare(Strategy("torch"))
+    one = Strategy("torch", threads=1)
+    assert (one in plan.measurer.state.arms) == considered
+    if considered:
+        plan.try_to_prepare(one)
+        before = sys.modules["torch"].get_num_threads()
+        plan.pin(one.name)
+        found = plan([X])[0]
+        plan.pin("torch")
+        np.testing.assert_allclose(found, plan([X])[0], rtol=1e-6)
+        assert seen[:2] == [1, before] and sys.modules["torch"].get_num_threads() == before
+
+
+def test_the_log_has_the_rows_of_the_plan(caplog):
+    with caplog.at_level("INFO", "dovetail.plan"):
+        plan, _ = called(dt.function(lambda x: line(x, 2.0, 1.0), engine="auto"), X, count=20)
+        plan.measurer.keep(is_last=True)
+    rows = [text.strip() for text in str(plan).splitlines()[1:] if ": predicted" in text]
+    assert len(rows) >= len(ENGINES) and "learning has cost" in caplog.text
+    said = caplog.records[-1].getMessage()
+    assert [row.partition(",")[0] for row in rows] == [
+        text.partition(",")[0] for text in said.splitlines() if ": predicted" in text
+    ]
 
 
 def test_gradients_are_right_wherever_they_are_computed(rng):

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from dovetail.core.engine_registry import current_engine
-from dovetail.plan import background, candidate, ledger, measurer, policy, records
+from dovetail.plan import background, candidate, jobs, ledger, measured_plan, measurer, policy, records
 from dovetail.plan.candidate import Candidate
 from tests.conftest import ENGINES, SEED
 from tests.plan.interrupted_measurer import CALLS, PROGRAMS, RAISED, Program, Staying, X
 from tests.plan.test_interrupts import Lines
 
 ROOT = Path(__file__).parents[2]
-FILES = {module.__file__ for module in (background, candidate, ledger, measurer, policy, records)}
+MODULES = (background, candidate, jobs, ledger, measured_plan, measurer, policy, records)
+FILES = {module.__file__ for module in MODULES}
 POINTS = 24  # of a choice, at each of which one is interrupted
 
 needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
@@ -32,9 +33,9 @@ def two_engines(engine, monkeypatch):
     """Choices are made at once, between the engine and numpy, or of numpy between it and another."""
     other = next(name for name in ENGINES if name != engine)
     names = [engine, "numpy" if engine != "numpy" and "numpy" in ENGINES else other]
-    monkeypatch.setattr(measurer, "list_engines", lambda: names)
+    monkeypatch.setattr(measured_plan, "list_engines", lambda: names)
     monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
-    monkeypatch.setattr(measurer, "later", lambda function: function())
+    monkeypatch.setattr(jobs, "later", lambda function: function())
     monkeypatch.setattr(measurer, "WATCHED", 1)
     monkeypatch.setattr(measurer.costs.Corrections, "start_seconds", lambda *args: 0.0)
     return names
@@ -121,7 +122,7 @@ def test_an_exception_while_a_strategy_is_chosen(two_engines, monkeypatch, step)
     """Each step is interrupted the first time, and done the second."""
     place, name = {
         "make": (Candidate, "__init__"),
-        "prepare": (measurer.Plan, "prepare"),
+        "prepare": (measured_plan.Plan, "prepare"),
         "decide": (measurer.Measurer, "decide"),
         "observe": (measurer.Measurer, "observe"),
         "keep": (measurer.Measurer, "keep"),

@@ -12,7 +12,7 @@ import pytest
 
 from dovetail.plan import ledger, policy
 from dovetail.plan.ledger import SHARE, Ledger
-from dovetail.plan.policy import Arm, Estimate
+from dovetail.plan.policy import Arm, Estimate, State
 from dovetail.plan.strategy import Strategy
 from tests.conftest import SEED, WHOLE
 from tests.plan.simulated import random_set, recorded
@@ -93,8 +93,32 @@ def test_recorded_models_are_as_quick_as_the_best_engine_where_predictions_are_c
 def test_a_known_number_of_steps_chooses_the_first_engine():
     quick, slow = Strategy("compiled"), Strategy("interpreted")
     arms = [Arm(quick, Estimate(math.log(0.001), 0.1), start=2.0), Arm(slow, Estimate(math.log(0.01), 0.1))]
-    assert policy.first(arms, 10) == slow and policy.first(arms, 10_000) == quick
-    assert policy.first(arms, 0) == slow  # nobody knows
+    for steps, wanted in ((10, slow), (10_000, quick), (0, slow)):  # of 0 nobody knows more
+        assert policy.first(State({}, ahead=steps), arms) == wanted
+
+
+def test_a_graph_starts_where_its_variables_are():
+    here, there = Strategy("here"), Strategy("there")
+    arms = [Arm(here, Estimate(math.log(0.01), 0.1)), Arm(there, Estimate(math.log(0.008), 0.1))]
+    for move, wanted in ((0.0, there), (1.0, here)):
+        assert policy.first(State({}, ahead=50, move=move, place="here"), arms) == wanted
+    assert policy.first(State({}, ahead=50, move=1.0), arms) == there  # nobody has them yet
+
+
+def test_moves_of_graphs_that_take_turns_are_part_of_their_cost():
+    here, there = Strategy("here"), Strategy("there")
+    arms = {
+        here: Arm(here, Estimate(math.log(0.01), 0.1), is_ready=True),
+        there: Arm(there, Estimate(math.log(0.005), 0.1)),
+    }
+    state = State(arms, done=1000, ahead=1000, current=here, move=0.1, place="here")
+    gains = []
+    for visits in (0, 10, 500):
+        state.visits = visits
+        gains.append(policy.prospect(state, arms[there]).gain)
+    assert gains[0] > gains[1] > gains[2] and gains[2] < 1e-3
+    policy.visit(state, "there")
+    assert state.place == "there" and policy.prospect(state, arms[there]).gain > gains[0]
 
 
 @pytest.mark.parametrize("failing", range(6))

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.plan import ledger, measurer, records
+from dovetail.plan import jobs, ledger, records
+from dovetail.plan.report import Report, Row
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
 from tests.plan.test_measurer import Clock, called
@@ -31,6 +32,7 @@ GOOD = {
     "median": 0.2,
     "best": 0.1,
     "calls": 10,
+    "is_disturbed": False,
 }
 TIMES = [0.2, 0.1, 0.3]
 X = np.linspace(-1, 1, 6, dtype="float32")
@@ -39,13 +41,54 @@ X = np.linspace(-1, 1, 6, dtype="float32")
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
     monkeypatch.setenv(records.VARIABLE, str(tmp_path / "plans"))
-    monkeypatch.setattr(measurer, "later", lambda function: function())
+    monkeypatch.setattr(jobs, "later", lambda function: function())
     monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
     return tmp_path / "plans"
 
 
 def made():
     return dt.function(lambda x: ops.tanh(x * 2.0), engine="auto")
+
+
+def test_disturbed_times_stand_in_for_others(monkeypatch, tmp_path):
+    """They are read where there are none that count, before or after; reports are kept beside them."""
+    monkeypatch.setenv(records.VARIABLE, str(tmp_path))
+    numpy, torch = Strategy("numpy"), Strategy("torch")
+    for strategy, seconds, is_disturbed in [
+        (numpy, 3.0, True),
+        (numpy, 1.0, False),
+        (numpy, 5.0, True),
+        (torch, 2.0, True),
+    ]:
+        records.append(KEY, "step", strategy, [seconds], 3, is_disturbed)
+    report = Report([Row(numpy, 0.5, 1.0, 1), Row(torch, 0.25, problem="no room")], 0.5, 60.0)
+    records.append_report(KEY, "step", 7, report)
+    found = records.read(KEY)
+    assert {s.engine: (m.median, m.is_disturbed) for s, m in found.times.items()} == {
+        "numpy": (1.0, False),
+        "torch": (2.0, True),
+    }
+    assert found.report == report and found.steps == 7
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lost": "0.5"},
+        {"rows": 3},
+        {"elapsed": float("nan")},
+        {"rows": [[["a", "", 0, 1], 1e99, 0.0, 1, 0.0, 0.0, ""]]},
+    ],
+    ids=str,
+)
+def test_a_damaged_report_is_ignored(monkeypatch, tmp_path, change):
+    monkeypatch.setenv(records.VARIABLE, str(tmp_path))
+    records.append(KEY, "step", Strategy("numpy"), TIMES, 3)
+    records.append_report(KEY, "step", 3, Report([Row(Strategy("numpy"), 0.5, 1.0, 1)], 0.5, 60.0))
+    path = tmp_path / f"{KEY}.jsonl"
+    *others, last = path.read_text().splitlines()
+    path.write_text("\n".join([*others, json.dumps({**json.loads(last), **change})]))
+    assert records.read(KEY).times and not records.read(KEY).report.rows
 
 
 @needs_two

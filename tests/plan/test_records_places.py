@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from dovetail.cli.main import main
-from dovetail.plan import ledger, measurer, records
+from dovetail.plan import jobs, ledger, measured_plan, records
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
 from tests.plan.hostile_places import X, made, settle
@@ -60,9 +60,9 @@ def _in_time():
 @pytest.fixture
 def chosen(monkeypatch):
     """Choices are made at once."""
-    monkeypatch.setattr(measurer, "later", lambda function: function())
+    monkeypatch.setattr(jobs, "later", lambda function: function())
     monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
-    monkeypatch.setattr(measurer, "list_engines", lambda: ["numpy", OTHER_ENGINE])
+    monkeypatch.setattr(measured_plan, "list_engines", lambda: ["numpy", OTHER_ENGINE])
     Clock(monkeypatch, **{OTHER_ENGINE: 0.5})
 
 

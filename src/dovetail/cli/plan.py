@@ -8,6 +8,7 @@ from pathlib import Path
 from dovetail.cli.table import table
 from dovetail.plan import records
 from dovetail.plan.records import Kept
+from dovetail.plan.report import Row
 
 SHORTEST = 8  # digits of a key that are shown, and are enough to name an entry
 
@@ -42,12 +43,13 @@ def _listed(found: list[Kept]) -> str:
 
 
 def _shown(kept: Kept) -> str:
-    fastest = next(iter(kept.times.values())).median
-    table_rows = [["strategy", "median ms", "best ms", "calls", "to the fastest"]]
+    """The report of the latest process, with the times of all that were measured."""
+    rows = {row.strategy: row for row in kept.report.rows}
     for strategy, each in kept.times.items():
-        times = [f"{each.median * 1e3:.3g}", f"{each.best * 1e3:.3g}", str(each.calls), f"{each.median / fastest:.2f}"]
-        table_rows.append([_printable(strategy.name), *times])
-    return f"{_printable(f'{kept.name}, measured {kept.made}, {kept.steps} steps')}\n\n{table(table_rows)}\n"
+        rows[strategy] = rows.get(strategy, Row(strategy))._replace(measured=each.median, calls=each.calls)
+    report = kept.report._replace(rows=sorted(rows.values(), key=lambda row: (not row.measured, row.measured)))
+    lines = [f"{kept.name}, measured {kept.made}, {kept.steps} steps", *str(report).splitlines()]
+    return "\n  ".join(map(_printable, lines)) + "\n"
 
 
 def _printable(text: str) -> str:

@@ -271,6 +271,15 @@ class Engine:
         """Lets the library compute with so many threads; returns False where it is too late, or cannot be said."""
         return False
 
+    @property
+    def thread_count(self) -> int:
+        """With how many threads the library computes, where that can change from call to call; else 0."""
+        return 0
+
+    def with_threads(self, count: int, run: Callable[[Any], Any], given: Any) -> Any:
+        """Calls a function while the library computes with so many threads, where `thread_count` is not 0."""
+        return run(given)
+
     def wait(self, value: Any) -> None:
         """Returns when an array has its numbers, where the library computes while Python goes on."""
 

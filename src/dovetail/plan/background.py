@@ -1,11 +1,12 @@
 """Work in the background: one thread that prepares plans while a program runs others.
 
-When the program ends, the thread is stopped, whatever it imports: its work is of no use any more.
+When the program ends, the thread stops at its next import of a module, or at its next `stop_if_ending`.  Nothing is
+raised anywhere else, so no library is interrupted.  The program waits for the step that is under way; the ledger lets
+no job begin that takes more than a small part of the time of the process.
 """
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import sys
@@ -18,11 +19,9 @@ from dovetail.core.locks import holding, make_lock
 
 logger = logging.getLogger("dovetail.plan")
 
-PATIENCE = 1.0  # seconds until a thread that did not stop is told again: libraries may catch whatever is raised
 
-
-class _Stopped(BaseException):
-    """The program ends, so the thread that prepares plans does."""
+class Ending(BaseException):
+    """The program ends, so the thread that prepares plans stops."""
 
 
 class _Worker:
@@ -30,7 +29,8 @@ class _Worker:
 
     def __init__(self) -> None:
         self.waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="dovetail-plans")
+        self.is_ending = False
+        self.thread = threading.Thread(target=self._work, name="dovetail-plans")
         self._end = threading.Thread(target=self._stop_at_end, name="dovetail-plans-end")
 
     def start(self) -> None:
@@ -39,40 +39,33 @@ class _Worker:
         Raises:
             RuntimeError: the process ends, and has no new threads.
         """
-        for thread in (self._end, self._thread):  # in this order: one waits for the other
+        for thread in (self._end, self.thread):  # in this order: one waits for the other
             if thread.ident is None:
                 thread.start()
 
     def _work(self) -> None:
-        try:
-            while True:
-                self._call(self.waiting.get())
-        except _Stopped:
-            return
+        while not self.is_ending:
+            self._call(self.waiting.get())
 
     def _call(self, function: Callable[[], None]) -> None:
         try:
             function()
+        except Ending:
+            return
         except Exception:
             logger.exception("preparing a plan in the background failed")
 
     def _stop_at_end(self) -> None:
         threading.main_thread().join()
-        sys.unraisablehook = _but_stopped(sys.unraisablehook)
-        while self._thread.is_alive():
-            stop = ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(_Stopped)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(*stop)
-            self.waiting.put(_nothing)  # else it would wait for a function, and see no exception
-            self._thread.join(PATIENCE)
+        self.is_ending = True
+        sys.meta_path.insert(0, self)
+        self.waiting.put(stop_if_ending)  # else it would wait for a function
 
+    def find_spec(self, *args: Any) -> None:
+        """As a finder of modules, which Python asks at each import: finds none, and stops the thread."""
+        stop_if_ending()
 
-def _nothing() -> None:
-    """What wakes a thread that waits."""
-
-
-def _but_stopped(report: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Reports what is raised where it cannot be handled, as in a callback, but for what stops the thread."""
-    return lambda raised: None if issubclass(raised.exc_type, _Stopped) else report(raised)
+    invalidate_caches = find_spec
 
 
 _workers: list[_Worker] = []
@@ -85,6 +78,17 @@ def later(function: Callable[[], None]) -> None:
         holding(_starting, _started).waiting.put(function)
     except RuntimeError:
         return  # the process ends, and has no new threads
+
+
+def stop_if_ending() -> None:
+    """Stops the thread in the background if the program ends; elsewhere it does nothing.
+
+    Raises:
+        Ending: it is called in that thread, and the program ends.
+    """
+    for worker in _workers:
+        if worker.is_ending and threading.current_thread() is worker.thread:
+            raise Ending
 
 
 def _started() -> _Worker:

@@ -53,6 +53,7 @@ class Candidate:
     def __init__(self, strategy: Strategy, graph: Graph, home: Engine, shapes: Sequence[Any]) -> None:
         self.strategy = strategy
         self._home = home
+        self._threads = strategy.threads
         engine = get_engine(strategy.engine)
         self._is_home = engine is home
         is_open = any(not t.spec.is_static for t in graph.inputs)
@@ -91,12 +92,16 @@ class Candidate:
         return list(map(Tensor, self._run(arguments), repeat(self.plan.engine)))
 
     def _run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        plan, home = self.plan, self._home
-        if self._is_home:
-            return plan(arguments)
+        given = arguments if self._is_home else self._received(arguments)
+        if self._threads:
+            return self.plan.engine.with_threads(self._threads, self.plan, given)
+        return self.plan(given)
+
+    def _received(self, arguments: Sequence[Any]) -> list[Any]:
+        engine, home = self.plan.engine, self._home
         if home.name == HOME:
-            return plan([plan.engine.argument(a, home.dtype(a)) for a in arguments])
-        return plan([plan.engine.receive(a, home) for a in arguments])
+            return [engine.argument(a, home.dtype(a)) for a in arguments]
+        return [engine.receive(a, home) for a in arguments]
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs the plan on arrays of the home engine; the results are such arrays.

@@ -28,7 +28,8 @@ from dovetail.core.variable import Variable
 from dovetail.graph.deferred import has_unknown_rank
 from dovetail.graph.ir import Graph
 from dovetail.graph.transplant import Variables, transplant
-from dovetail.plan.measurer import AnyPlan, Measuring
+from dovetail.plan.backward_plan import Following
+from dovetail.plan.measured_plan import AnyPlan, Measuring
 from dovetail.plan.placement import has_pinned_devices, is_pinned, pinned_engines
 from dovetail.plan.plan import Plan, shows
 
@@ -189,15 +190,13 @@ class Functional:
         self.guard = join(v.guard for v in self.assigned) if self.assigned else None
         pure.outputs = [*copies.of(graph.outputs), *copies.assigned.values()]
         self._split = split(pure)
-        self.forward = self._concrete(self._split.forward)
-        self._backward = self._concrete(self._split.backward)
-
-    def _concrete(self, graph: Graph) -> Concrete:
-        return Concrete(graph, Measuring() if self._chooses else None)
+        measuring = Measuring(backward=self._split.backward) if chooses else None
+        self.forward = Concrete(self._split.forward, measuring)
+        self._backward = Concrete(self._split.backward, measuring and Following(measuring))
 
     @functools.cached_property
     def _gradient(self) -> Concrete:
-        return self._concrete(gradient_graph(self._pure)[0])
+        return Concrete(gradient_graph(self._pure)[0], Measuring() if self._chooses else None)
 
     def gradient(self, kept: list[Tensor], engine: Engine) -> Callable[..., list[Any]]:
         """The gradient function of one call: the backward program on what that call kept.

@@ -58,8 +58,8 @@ FREE = frozenset(["Const", "Placeholder", "ReadVariableOp", "AssignVariableOp", 
 # -- the work of a graph -----------------------------------------------------------------------------------------
 
 
-def work_of(graph: Graph) -> dict[str, float]:
-    """The work of a graph by families, with the number of its ops, and of those in turns of loops.
+def work_of(*graphs: Graph) -> dict[str, float]:
+    """The work of graphs by families, with the number of their ops, and of those in turns of loops.
 
     Example:
         >>> import dovetail as dt
@@ -68,7 +68,8 @@ def work_of(graph: Graph) -> dict[str, float]:
         [('map', 800.0), ('ops', 2.0), ('product', 2000.0)]
     """
     found: defaultdict[str, float] = defaultdict(float)
-    _add(found, graph, 1.0, "ops")
+    for graph in graphs:
+        _add(found, graph, 1.0, "ops")
     return found
 
 
@@ -243,6 +244,6 @@ def _parts(engine: str, work: Work) -> Iterator[tuple[str, float]]:
             yield family, amount / found.work.get(family, found.work[OTHER])
 
 
-def moved_bytes(sizes: Sequence[int]) -> float:
-    """Seconds to move variables from one engine to another."""
+def moving_seconds(sizes: Sequence[int]) -> float:
+    """Seconds to move variables of these sizes, in bytes, from one engine to another."""
     return sum(sizes) / 2e9 + 5e-6 * len(sizes)

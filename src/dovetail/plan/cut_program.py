@@ -19,7 +19,7 @@ from dovetail.core.variable import Variable
 from dovetail.graph.cut import Value, cut
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.plan.concrete import Concrete
-from dovetail.plan.measurer import Measuring
+from dovetail.plan.measured_plan import Measuring
 from dovetail.plan.placement import Place, first_device, place_of, require_wishes
 from dovetail.plan.session_values import SessionValues
 

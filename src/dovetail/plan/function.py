@@ -40,7 +40,7 @@ from dovetail.graph.transplant import copy_graph
 from dovetail.graph.transplant import replay as replay_graph
 from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.plan.concrete import Concrete
-from dovetail.plan.measurer import AnyPlan, Measuring, steady
+from dovetail.plan.measured_plan import AnyPlan, Measuring, steady
 from dovetail.plan.nested import added_to
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.records import replayed

@@ -26,6 +26,7 @@ from dovetail.graph.ir import Graph
 from dovetail.ops.control.plumbing import SHOWN
 from dovetail.passes.variables import lift_variables
 from dovetail.plan import records
+from dovetail.plan.background import stop_if_ending
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place, check_pins, first_device, has_pinned_devices
 from dovetail.plan.schedule import Schedule, Transfer
@@ -162,6 +163,7 @@ class Plan:
     def prepare(self) -> None:
         """Does beforehand what would take long at the first call, in any thread."""
         for segment in self.segments:
+            stop_if_ending()
             segment.prepare()
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:

@@ -37,6 +37,7 @@ GUESS = 30  # steps that are expected of a graph in any case
 CHANGED = 0.15  # of the logarithm of the champion's time: the machine is not as it was before the trial
 DRIFT = 1.5  # times its earlier time: a settled strategy that takes longer is no longer sure
 WIDE = 0.3  # the spread of strategies then
+OFTEN = 0.5  # visits a step: from there on the median of times has the moves of variables in it
 
 
 class Estimate(NamedTuple):
@@ -56,6 +57,9 @@ class Estimate(NamedTuple):
         return math.exp(self.mean + self.spread**2 / 2)
 
 
+UNPREDICTED = Estimate(math.log(1e-3), 5.0)  # whose first time says all
+
+
 @dataclass
 class Arm:
     """A strategy with its prediction and its times.
@@ -64,10 +68,10 @@ class Arm:
         strategy: the way to run the graph.
         predicted: before it was measured.
         start: seconds that preparing it takes: importing, compiling.
-        move: seconds that it takes to move variables there and back.
         is_ready: whether it can run now.
         problem: why it cannot run; "" if nothing is known.
         times: the latest seconds a step that count.
+        disturbed: the latest ones that do not, since something was prepared in the meantime.
         calls: how many times it was called.
         belief: the estimate until the next time comes.
     """
@@ -75,10 +79,10 @@ class Arm:
     strategy: Strategy
     predicted: Estimate
     start: float = 0.0
-    move: float = 0.0
     is_ready: bool = False
     problem: str = ""
     times: list[float] = field(default_factory=list)
+    disturbed: list[float] = field(default_factory=list)
     calls: int = 0
     belief: tuple[bool, Estimate] | None = None
 
@@ -119,6 +123,9 @@ class State:
         duel: the trial that is going on.
         current: the strategy that won the last one; None before the first one ends.
         widened: whether times have drifted since they were measured.
+        move: seconds to move its variables from one engine to another.
+        place: the engine of the last graph before this one that has some of its variables; "" if there is none.
+        visits: how many times this graph ran after another one that has some of its variables.
     """
 
     arms: dict[Strategy, Arm]
@@ -128,6 +135,9 @@ class State:
     duel: Duel | None = None
     current: Strategy | None = None
     widened: bool = False
+    move: float = 0.0
+    place: str = ""
+    visits: int = 0
 
 
 # -- estimates -------------------------------------------------------------------------------------------------
@@ -152,13 +162,25 @@ def _combined(arm: Arm, widened: bool) -> Estimate:
     return Estimate(mean, (before + now) ** -0.5)
 
 
+def expected(state: State, arm: Arm) -> Estimate:
+    """The estimate of a strategy in this graph, with the moves of variables that its times do not show.
+
+    A graph that takes turns with others finds its variables on their engine, and they find them on its own.
+    """
+    found = estimate(arm, state.widened)
+    rate = state.visits / max(state.done, 1)
+    if not state.place or arm.strategy.engine == state.place or (arm.times and rate > OFTEN):
+        return found
+    return found._replace(mean=math.log(math.exp(found.mean) + 2 * state.move * rate))
+
+
 def champion(state: State) -> Arm | None:
     """The strategy that runs: the winner of the last trial, else the one with the least expected time; or None."""
     current = None if state.current is None else state.arms.get(state.current)
     if current is not None and current.is_ready and not current.problem:
         return current
     able = [arm for arm in state.arms.values() if arm.is_ready and not arm.problem]
-    return min(able, key=lambda arm: estimate(arm, state.widened).seconds, default=None)
+    return min(able, key=lambda arm: expected(state, arm).seconds, default=None)
 
 
 def remaining(state: State) -> int:
@@ -199,10 +221,11 @@ def prospect(state: State, arm: Arm) -> Prospect:
     best = champion(state)
     if best is None or arm is best or arm.problem:
         return Prospect(0.0, 0.0)
-    mine, theirs = estimate(arm, state.widened), estimate(best, state.widened)
+    mine, theirs = expected(state, arm), expected(state, best)
     seconds = math.exp(theirs.mean)
     counted = 1 if mine.seconds > HOPELESS**2 * seconds else _turn(seconds)
-    trial = (WARM + counted) * arm.strategy.group * max(0.0, mine.seconds - seconds) + 2 * arm.move
+    moves = 2 * state.move if arm.strategy.engine != best.strategy.engine else 0.0
+    trial = (WARM + counted) * arm.strategy.group * max(0.0, mine.seconds - seconds) + moves
     return Prospect(remaining(state) * improvement(mine, seconds), trial + (0.0 if arm.is_ready else arm.start))
 
 
@@ -213,16 +236,20 @@ def _turn(seconds: float) -> int:
 # -- decisions -------------------------------------------------------------------------------------------------------
 
 
-def first(arms: Iterable[Arm], steps: int) -> Strategy:
-    """The strategy to begin with: the least start cost and time of all steps.
+def first(state: State, arms: Iterable[Arm]) -> Strategy:
+    """The strategy to begin with: the least start cost, move of variables, and time of all steps.
 
     Args:
-        arms: one or more that can be prepared.
-        steps: that are to come, as far as is known.
+        state: of the graph.
+        arms: one or more of its strategies that can be prepared.
     """
-    able = [arm for arm in arms if not arm.problem]
-    count = max(steps, GUESS)  # since a first short call may have others behind it
-    return min(able, key=lambda arm: arm.start + count * estimate(arm).seconds).strategy
+    count = max(remaining(state), GUESS)  # since a first short call may have others behind it
+
+    def cost(arm: Arm) -> float:
+        move = state.move if state.place and arm.strategy.engine != state.place else 0.0
+        return arm.start + move + count * expected(state, arm).seconds
+
+    return min(arms, key=cost).strategy
 
 
 def next_call(state: State, room: float) -> tuple[Strategy, bool]:
@@ -277,6 +304,17 @@ def next_job(states: Sequence[State], room: float) -> tuple[State, Strategy] | N
     return (states[number], strategy) if cost <= room else None
 
 
+def visit(state: State, place: str) -> None:
+    """Take in that the graph runs after another one that has some of its variables.
+
+    Args:
+        state: of the graph.
+        place: the engine of the other one.
+    """
+    state.visits += 1
+    state.place = place
+
+
 def is_settled(state: State) -> bool:
     """Whether nothing is to be learned for as many steps again as were run."""
     return state.duel is None and all(prospect(state, arm).worth <= 0 for arm in state.arms.values())
@@ -285,7 +323,7 @@ def is_settled(state: State) -> bool:
 # -- observations ------------------------------------------------------------------------------------------------
 
 
-def observe(state: State, strategy: Strategy, seconds: float, counts: bool = True) -> float:
+def observe(state: State, strategy: Strategy, seconds: float, counts: bool = True, is_disturbed: bool = False) -> float:
     """Take in the time of a call; return the seconds that it lost as a trial.
 
     Args:
@@ -293,6 +331,7 @@ def observe(state: State, strategy: Strategy, seconds: float, counts: bool = Tru
         strategy: ran.
         seconds: that each of its steps took.
         counts: as `next_call` said, and nothing else disturbed it.
+        is_disturbed: whether it would count, but something was prepared in the meantime.
     """
     arm, duel = state.arms[strategy], state.duel
     arm.calls += 1
@@ -307,6 +346,8 @@ def observe(state: State, strategy: Strategy, seconds: float, counts: bool = Tru
             (duel.mine if strategy == duel.challenger else duel.theirs).append(seconds)
     if counts:
         arm.saw([seconds])
+    elif is_disturbed:
+        arm.disturbed = [*arm.disturbed, seconds][-TURN:]
     if duel is not None and counts:
         _decide(state, duel)
     return lost
@@ -329,7 +370,7 @@ def _decide(state: State, duel: Duel) -> None:
         for arm, times in ((challenger, mine), (champion_arm, theirs)):  # times of before say nothing any more
             arm.times = []
             arm.saw(times)
-    ahead = estimate(challenger, state.widened).mean - estimate(champion_arm, state.widened).mean
+    ahead = expected(state, challenger).mean - expected(state, champion_arm).mean
     state.current = duel.challenger if not is_hopeless and ahead < math.log(LEAD) else duel.champion
 
 

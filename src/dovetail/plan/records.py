@@ -35,6 +35,7 @@ from dovetail.core.signature import static_key
 from dovetail.core.version import VERSION
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.plan.rates import DRIVER
+from dovetail.plan.report import Report, Row
 from dovetail.plan.strategy import Strategy
 
 logger = logging.getLogger("dovetail.plan")
@@ -44,6 +45,7 @@ FORMAT = 2
 LARGEST = 1 << 16  # bytes of a file
 HALF = LARGEST // 2  # bytes of a file, from which on it is rewritten with one line for each strategy
 MOST = 2000  # files that are kept
+LONGEST = 1e9  # seconds
 IS_KEY = re.compile("[0-9a-f]{40}").fullmatch
 # A file is opened at once, and read only if it is a regular one: a pipe without a writer would block.
 AT_ONCE = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY"))
@@ -59,11 +61,13 @@ class Measured(NamedTuple):
     Attributes:
         median, best: seconds of a step.
         calls: how many were measured.
+        is_disturbed: whether something was prepared at that time, so that the times order strategies at most.
     """
 
     median: float
     best: float
     calls: int
+    is_disturbed: bool = False
 
 
 class Kept(NamedTuple):
@@ -75,6 +79,7 @@ class Kept(NamedTuple):
         made: when the latest line was written, in UTC.
         steps: how many one process ran, at most.
         times: by strategy, the fastest first.
+        report: of the process that ended last.
     """
 
     key: str = ""
@@ -82,6 +87,7 @@ class Kept(NamedTuple):
     made: str = ""
     steps: int = 0
     times: Mapping[Strategy, Measured] = MappingProxyType({})
+    report: Report = Report()
 
 
 def folder() -> Path | None:
@@ -166,44 +172,57 @@ def read(key: str) -> Kept:
     return Kept(key) if found is None else found
 
 
-def append(key: str, name: str, strategy: Strategy, times: Sequence[float], steps: int) -> None:
+def append(
+    key: str, name: str, strategy: Strategy, times: Sequence[float], steps: int, is_disturbed: bool = False
+) -> None:
     """Appends the times of a strategy; if that fails, one line of the log says so."""
+    measured = Measured(statistics.median(times), min(times), len(times), is_disturbed)
+    _append_line(Kept(key, name, _now(), steps, {strategy: measured}))
+
+
+def append_report(key: str, name: str, steps: int, report: Report) -> None:
+    """Appends the report of a process that ends; if that fails, one line of the log says so."""
+    _append_line(Kept(key, name, _now(), steps, report=report))
+
+
+def _append_line(kept: Kept) -> None:
     where = folder()
     if where is None:
         return
-    measured = Measured(statistics.median(times), min(times), len(times))
-    path, line = where / f"{key}.jsonl", _line(key, name, _now(), steps, strategy, measured)
+    path = where / f"{kept.key}.jsonl"
     try:
         where.mkdir(parents=True, exist_ok=True)
         is_new = not path.exists()
-        _append(path, line)
+        _append(path, kept)
         for old in _files(where)[MOST:] if is_new else []:
             old.unlink(missing_ok=True)
     except OSError as error:
         _warn(f"{str(where)!r} cannot be written to: {error}")
 
 
-def _append(path: Path, line: bytes) -> None:
-    """Appends a line, in one call, so lines of several processes do not mix; no link is followed."""
+def _append(path: Path, kept: Kept) -> None:
+    """Appends lines, in one call, so lines of several processes do not mix; no link is followed."""
     try:
         with open(path, "ab", buffering=0, opener=lambda place, flags: os.open(place, flags | ALONE, 0o600)) as file:
             status = os.fstat(file.fileno())
             if stat.S_ISREG(status.st_mode) and status.st_size < HALF:
-                file.write(line)
+                file.write(_lines(kept))
                 return
     except OSError:  # a link, a pipe, a folder
         pass
     found = _read(path) if path.is_file() and not path.is_symlink() else None
     with replacing(path) as file:
-        if found is not None:
-            for strategy, measured in found.times.items():
-                file.write(_line(found.key, found.name, found.made, found.steps, strategy, measured))
-        file.write(line)
+        file.write(b"" if found is None else _lines(found))
+        file.write(_lines(kept))
 
 
-def _line(key: str, name: str, made: str, steps: int, strategy: Strategy, measured: Measured) -> bytes:
-    found = {"format": FORMAT, "key": key, "name": name, "made": made, "steps": steps, "strategy": strategy}
-    return b"\n" + json.dumps({**found, **measured._asdict()}).encode()  # a line before may have no end
+def _lines(kept: Kept) -> bytes:
+    """A line for each strategy, and one for the report."""
+    common = {"format": FORMAT, "key": kept.key, "name": kept.name, "made": kept.made, "steps": kept.steps}
+    lines = [{**common, "strategy": strategy, **m._asdict()} for strategy, m in kept.times.items()]
+    if kept.report.rows:
+        lines.append({**common, **kept.report._asdict()})
+    return b"".join(b"\n" + json.dumps(line).encode() for line in lines)  # a line before may have no end
 
 
 def _now() -> str:
@@ -253,7 +272,7 @@ def _files(where: Path) -> list[Path]:
 
 
 def _read(path: Path) -> Kept | None:
-    """What the lines of a file say that can be used: of each strategy the latest one."""
+    """The lines of a file that can be used: of each strategy the latest one, if one is there that was not disturbed."""
     try:
         lines = content(path).splitlines()
     except (OSError, ValueError):
@@ -262,11 +281,17 @@ def _read(path: Path) -> Kept | None:
     for line in lines:
         try:
             given = json.loads(line)
-            strategy, measured, steps = _checked(given, path.stem)
-            found = found._replace(name=_text(given["name"]), made=_text(given["made"]), steps=max(found.steps, steps))
+            steps = _checked_steps(given, path.stem)
+            said = found._replace(name=_text(given["name"]), made=_text(given["made"]), steps=max(found.steps, steps))
+            if "rows" in given:
+                found = said._replace(report=_checked_report(given))
+                continue
+            strategy, measured = _strategy(given["strategy"]), _checked(given)
+            found = said
+            if not measured.is_disturbed or times.get(strategy, measured).is_disturbed:
+                times[strategy] = measured
         except (ValueError, TypeError, KeyError, RecursionError):
             continue
-        times[strategy] = measured
     if not times:
         return None
     ordered = sorted(times.items(), key=lambda item: item[1].median)
@@ -289,21 +314,48 @@ def content(path: Path) -> bytes:
     return content
 
 
-def _checked(given: Any, key: str) -> tuple[Strategy, Measured, int]:
-    """A line's strategy, times and number of steps.
+def _checked_steps(given: Any, key: str) -> int:
+    """The number of steps of a line.
 
     Raises:
-        ValueError, TypeError, KeyError: it is no such line.
+        ValueError, TypeError, KeyError: it is no line of this version for this graph.
     """
     if type(given["format"]) is not int or given["format"] != FORMAT or given["key"] != key:
         raise ValueError("it is of another version, or of another graph")
-    measured, steps = Measured(given["median"], given["best"], given["calls"]), given["steps"]
-    kinds = [type(value) for value in (*measured, steps)]
-    if kinds != [float, float, int, int] or steps < 0 or measured.calls < 1:
+    steps = given["steps"]
+    if type(steps) is not int or steps < 0:
+        raise ValueError("its number of steps is none")
+    return steps
+
+
+def _checked(given: Any) -> Measured:
+    """The times of a line.
+
+    Raises:
+        ValueError, TypeError, KeyError: they are no times.
+    """
+    measured = Measured(given["median"], given["best"], given["calls"], given["is_disturbed"])
+    if list(map(type, measured)) != [float, float, int, bool] or measured.calls < 1:
         raise ValueError("its numbers are none")
-    if not 0 <= measured.best <= measured.median < 1e9 or measured.median == 0:
+    if not 0 <= measured.best <= measured.median < LONGEST or measured.median == 0:
         raise ValueError("it says no time")
-    return _strategy(given["strategy"]), measured, steps
+    return measured
+
+
+def _checked_report(given: Any) -> Report:
+    """The report of a line.
+
+    Raises:
+        ValueError, TypeError, KeyError: it is no report.
+    """
+    rows = [Row(_strategy(strategy), *others) for strategy, *others in given["rows"]]
+    numbers = [number for row in rows for number in (row.predicted, row.measured, row.gain, row.cost)]
+    numbers += [given["lost"], given["elapsed"]]
+    if {type(n) for n in numbers} != {float} or not all(0 <= n < LONGEST for n in numbers):
+        raise ValueError("its numbers are none")
+    if not all((type(row.calls), type(row.problem)) == (int, str) for row in rows):
+        raise ValueError("its rows are none")
+    return Report(rows, given["lost"], given["elapsed"])
 
 
 def _strategy(given: Any) -> Strategy:

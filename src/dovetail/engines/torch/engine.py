@@ -40,6 +40,18 @@ class TorchEngine(Engine):
         torch.set_num_threads(count)
         return True
 
+    @property
+    def thread_count(self) -> int:
+        return torch.get_num_threads()
+
+    def with_threads(self, count: int, run: Callable[[Any], Any], given: Any) -> Any:
+        before = torch.get_num_threads()
+        try:
+            torch.set_num_threads(count)
+            return run(given)
+        finally:
+            torch.set_num_threads(before)
+
     def devices(self) -> list[str]:
         gpus = [f"gpu:{i}" for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
         return [*gpus, "cpu:0"]

@@ -1,0 +1,83 @@
+"""Backward plan: the backward program of a graph that is measured; the two programs are one choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+from dovetail.core.engine import Engine
+from dovetail.core.engine_registry import HOME
+from dovetail.core.tensor import Tensor
+from dovetail.graph.ir import Graph
+from dovetail.plan.candidate import FAILURES, Candidate
+from dovetail.plan.measured_plan import Measuring, in_words
+from dovetail.plan.plan import Plan
+from dovetail.plan.strategy import Strategy
+
+
+class Following(Measuring):
+    """The settings of a backward program: it runs as the forward program before it did.
+
+    Args:
+        leader: the settings of the forward program.
+    """
+
+    def __init__(self, leader: Measuring) -> None:
+        super().__init__()
+        self.leader = leader
+
+    def plan(self, graph: Graph, home: Engine, shapes: Sequence[Any]) -> Any:
+        """The plan of a graph for arguments of these shapes, on arrays of an engine."""
+        if self.leader.called is None:  # the forward program runs on a named engine
+            return Plan(graph, home, shapes)
+        return BackwardPlan(graph, home, shapes, self.leader)
+
+
+class BackwardPlan:
+    """The backward program of a graph that is measured: it runs as the forward program did, and is measured with it.
+
+    Args:
+        graph: what to run; it is not changed.
+        home: the engine of the arguments and results.
+        shapes: of the arguments.
+        leader: the settings of the forward program.
+    """
+
+    def __init__(self, graph: Graph, home: Engine, shapes: Sequence[Any], leader: Measuring) -> None:
+        self.engine = home
+        self._graph, self._shapes, self._leader = graph, tuple(shapes), leader
+        self._candidates: dict[Strategy, Candidate] = {}
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Runs it on native arrays of the home engine; the results are such arrays."""
+        assert self._leader.called is not None  # since this plan was made after it
+        return self._leader.called.run_backward(self, arguments)
+
+    def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
+        """Runs it on native arrays; the results are tensors of the home engine."""
+        return list(map(Tensor, self(arguments), repeat(self.engine)))
+
+    def prepare_strategy(self, strategy: Strategy) -> Candidate:
+        """Makes a candidate, in any thread.
+
+        Raises:
+            Exception: of the engine, if it cannot run the graph.
+        """
+        found = Candidate(strategy, self._graph, self.engine, self._shapes)
+        found.plan.prepare()
+        return self._candidates.setdefault(strategy, found)
+
+    def run_as(self, strategy: Strategy, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], bool]:
+        """The results by a strategy, and whether it failed, so that numpy ran instead."""
+        candidate = None
+        try:
+            candidate = self._candidates.get(strategy) or self.prepare_strategy(strategy)
+            return candidate.run(arguments), False
+        except FAILURES as error:
+            if strategy.engine == HOME or (candidate is not None and not candidate.failed_by(error)):
+                raise
+            found = self.run_as(Strategy(HOME), arguments)[0]
+            assert self._leader.called is not None
+            self._leader.called.measurer.fail(strategy, in_words(error))
+            return found, True

@@ -1,0 +1,435 @@
+"""Measured plan: a graph that runs where it is expected to be fastest, and what happens when an engine fails.
+
+Every call is real work: variables move to the engine that runs.  The measurer decides, and takes in the times.
+
+An exception of a signal's handler may come between any two lines.  State changes by small steps, each of which leaves
+it valid, so such an exception loses one observation at most.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from dovetail.core.engine import Engine
+from dovetail.core.engine_registry import HOME, list_engines, share_devices
+from dovetail.core.locks import holding, make_lock
+from dovetail.core.tensor import Tensor
+from dovetail.graph.ir import Graph
+from dovetail.plan import calibration, costs, policy, records
+from dovetail.plan.background import stop_if_ending
+from dovetail.plan.candidate import FAILURES, Candidate, split_strategies
+from dovetail.plan.jobs import job
+from dovetail.plan.measurer import Measurer
+from dovetail.plan.plan import Plan
+from dovetail.plan.policy import UNPREDICTED, Arm, Estimate, State
+from dovetail.plan.segment import Segment
+from dovetail.plan.strategy import Strategy
+
+if TYPE_CHECKING:
+    from dovetail.plan.backward_plan import BackwardPlan
+
+
+class Observation(NamedTuple):
+    """How long a call took."""
+
+    candidate: Candidate
+    seconds: float
+    counts: bool
+
+
+class Call(NamedTuple):
+    """A call whose results may still be computed."""
+
+    candidate: Candidate
+    counts: bool
+    start: float
+    results: list[Tensor]
+
+
+class Measuring:
+    """The settings by which the graphs of a function are measured.
+
+    Args:
+        fixed: the strategy by which all run; nothing is measured then.
+        is_at_home: whether all run on the engine of their arguments, where single calls and groups are compared.
+        backward: the backward program of the one graph; the two are one choice.
+
+    Attributes:
+        fixed, is_at_home, backward: as given.
+        steps: how many calls are to come, as far as the program has said.
+        called: the plan that was called last, where there is a backward program.
+    """
+
+    def __init__(self, fixed: Strategy | None = None, is_at_home: bool = False, backward: Graph | None = None) -> None:
+        self.fixed, self.is_at_home, self.backward = fixed, is_at_home, backward
+        self.steps = 0
+        self.called: MeasuredPlan | None = None
+
+    def plan(self, graph: Graph, home: Engine, shapes: Sequence[Any]) -> MeasuredPlan:
+        """The plan of a graph for arguments of these shapes, on arrays of an engine."""
+        return MeasuredPlan(graph, home, shapes, self)
+
+
+STEADY = ("torch", "numpy")  # the first one that is installed runs where each run is to give the same bits
+
+
+def steady() -> Strategy:
+    """The strategy of programs that give the same bits in each run, if none was saved."""
+    return Strategy(next(name for name in STEADY if name in list_engines()))
+
+
+class MeasuredPlan:
+    """A graph that runs where it is expected to be fastest; called like a plan.
+
+    Args:
+        graph: what to run; it is not changed.
+        home: the engine of the arguments and results.
+        shapes: of the arguments.
+        measuring: of the function.
+
+    Attributes:
+        engine: the home.
+        measurer: knows the times.
+        group: how many steps a call has.
+        candidates: the candidates that are made, by strategy.
+    """
+
+    def __init__(self, graph: Graph, home: Engine, shapes: Sequence[Any], measuring: Measuring) -> None:
+        self.engine, self.group, self.is_at_home = home, 1, measuring.is_at_home
+        self._graph, self._shapes, self._measuring = graph, tuple(shapes), measuring
+        self._lock = make_lock()
+        self._under_way: Call | None = None
+        self._untimed = 0  # calls that are still to run without being timed
+        self._skipped = 0
+        self.candidates: dict[Strategy, Candidate] = {}
+        self._backward: BackwardPlan | None = None
+        self._forward: Observation | None = None  # of a call whose backward program may follow
+        self.measurer = self._new_measurer()
+        self._chosen: Any = None  # the candidate that runs; none is made before somebody asks
+        self._unpinned: dict[Strategy, Arm] = {}  # all strategies, where one is pinned
+        _plans.add(self)
+
+    def _new_measurer(self) -> Measurer:
+        """A measurer with strategies; where one strategy alone can run, nothing is predicted or read."""
+        measuring, graph = self._measuring, self._graph
+        further = [] if measuring.backward is None else [measuring.backward]
+        found = Measurer(graph, self._shapes, keeps=measuring.fixed is None, further=further)
+        ahead, measuring.steps = measuring.steps, 0  # of the first graph that runs, not of smaller last batches
+        only = Strategy(self.engine.name) if measuring.is_at_home else measuring.fixed
+        if only is None:
+            found.begin(list_engines(), ahead)
+        else:
+            found.state = State({only: Arm(only, UNPREDICTED)}, ahead=ahead)
+        found.plans[1] = weakref.ref(self)
+        return found
+
+    @property
+    def chosen(self) -> Candidate:
+        """The candidate that runs now, as far as nothing is compared."""
+        return self._chosen or holding(self._lock, self._started)
+
+    def _started(self) -> Candidate:
+        if self._chosen is None:
+            self._start()
+        return self._chosen
+
+    def _start(self) -> None:
+        """Makes the first candidate."""
+        state, fixed = self.measurer.state, self._measuring.fixed
+        if fixed is not None:
+            self._make(fixed)
+            return
+        while any(self._can_start(arm) for arm in state.arms.values()):
+            strategy = policy.first(state, filter(self._can_start, state.arms.values()))
+            try:
+                self._make(strategy)
+                return
+            except FAILURES as error:
+                self.measurer.fail(strategy, in_words(error))
+        self._make(Strategy(HOME, group=self.group))
+
+    def _can_start(self, arm: Arm) -> bool:
+        return not arm.problem and arm.strategy.group == self.group
+
+    def _make(self, strategy: Strategy) -> Candidate:
+        calibration.load(strategy.engine, costs.known)
+        found = Candidate(strategy, self._graph, self.engine, self._shapes)
+        self.candidates[strategy] = found
+        arm = self.measurer.state.arms.setdefault(strategy, Arm(strategy, UNPREDICTED))
+        arm.is_ready, arm.problem = True, ""
+        self.measurer.state.current = self.measurer.state.current or strategy
+        self._chosen = found
+        return found
+
+    # calls
+
+    def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Runs it on native arrays of the home engine; the results are such arrays."""
+        self._measuring.called = self
+        self._observe_forward()
+        if self._untimed > 0:
+            self._untimed -= 1
+            return self._attempt(self._chosen, Candidate.run, arguments)[0]
+        candidate, counts = holding(self._lock, self._next)
+        start = time.perf_counter()
+        results, ran = self._attempt(candidate, Candidate.run, arguments)
+        self._forward = Observation(ran, time.perf_counter() - start, counts and ran is candidate)
+        if self._backward is None:
+            self._observe_forward()
+        return results
+
+    def _observe_forward(self) -> None:
+        found, self._forward = self._forward, None
+        if found is not None:
+            self._observe(*found)
+
+    def run_backward(self, plan: BackwardPlan, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Runs the backward program of the latest call as that was run; the two times are one observation."""
+        self._backward, forward, self._forward = plan, self._forward, None
+        candidate = self.chosen if forward is None else forward.candidate
+        start = time.perf_counter()
+        results, has_failed = plan.run_as(candidate.strategy, arguments)
+        seconds = time.perf_counter() - start
+        if forward is not None:
+            self._observe(candidate, forward.seconds + seconds, forward.counts and not has_failed)
+        return results
+
+    def tensors(self, arguments: Sequence[Any]) -> list[Tensor]:
+        """Runs it on native arrays of the home engine; the results stay where they are, and may still be computed.
+
+        So an engine that computes in the background goes on while the program makes the next call.  The time of a call
+        is that from call to call, with all that the program does in between.
+        """
+        if self._untimed > 0:
+            self._untimed -= 1
+            return self._attempt(self._chosen, Candidate.tensors, arguments)[0]
+        start = time.perf_counter()
+        before, self._under_way = self._under_way, None
+        if before is not None:
+            self._observe(before.candidate, start - before.start, before.counts)
+            if self._untimed > 0:
+                self._untimed -= 1
+                return self._attempt(self._chosen, Candidate.tensors, arguments)[0]
+        candidate, counts = holding(self._lock, self._next)
+        under_way = None
+        if before is not None and before.candidate is candidate:
+            under_way = before.results
+        elif before is not None:
+            before.candidate.wait(before.results)
+            start = time.perf_counter()
+        results, ran = self._attempt(candidate, Candidate.tensors, arguments)
+        ran.wait(results if under_way is None else under_way)
+        self._under_way = Call(ran, counts and ran is candidate, start, results)
+        return results
+
+    def count_untimed(self) -> None:
+        """Takes in the calls that ran without being timed."""
+        ran = self._skipped - max(0, self._untimed)
+        if ran > 0:
+            self._skipped -= ran
+            self.measurer.skipped(self.chosen.strategy, ran)
+
+    def _next(self) -> tuple[Candidate, bool]:
+        chosen = self._started()
+        self.count_untimed()
+        strategy, counts = self.measurer.decide(self.group)
+        found = self.candidates.get(strategy)
+        return (chosen, False) if found is None else (found, counts)
+
+    def _observe(self, candidate: Candidate, seconds: float, counts: bool) -> None:
+        holding(self._lock, self._observed, candidate.strategy, seconds, counts)
+
+    def _observed(self, strategy: Strategy, seconds: float, counts: bool) -> None:
+        self.measurer.observe(strategy, seconds, counts)
+        best = policy.champion(self.measurer.state)
+        if best is not None and best.strategy in self.candidates:
+            before, self._chosen = self._chosen, self.candidates[best.strategy]
+            if self._chosen is not before:
+                self.measurer.log()
+        self._untimed = self._skipped = self.measurer.pause()
+
+    def _attempt(
+        self, candidate: Candidate, run: Callable[..., Any], arguments: Sequence[Any]
+    ) -> tuple[Any, Candidate]:
+        """The results of a candidate, or of the last resort if it fails; and which of the two ran."""
+        try:
+            return run(candidate, arguments), candidate
+        except Exception as error:
+            if self._measuring.fixed is not None or not candidate.failed_by(error):
+                raise
+            other = holding(self._lock, self._last_resort, candidate)
+            if other is None:
+                raise
+            results = run(other, arguments)  # raises, too, if the program is at fault
+            holding(self._lock, self.measurer.fail, candidate.strategy, in_words(error))
+            self._chosen = other
+            return results, other
+
+    def _last_resort(self, failed: Candidate) -> Candidate | None:
+        """What runs if a candidate fails: the champion, else numpy."""
+        able = {s: a for s, a in self.measurer.state.arms.items() if s != failed.strategy and s in self.candidates}
+        best = policy.champion(State(able))
+        if best is not None:
+            return self.candidates[best.strategy]
+        last = Strategy(HOME, group=self.group)
+        return None if last == failed.strategy else self._make(last)
+
+    # further candidates
+
+    def prepare(self) -> None:
+        """Prepares the first call, in any thread."""
+        self.chosen.plan.prepare()
+
+    def prepare_strategy(self, strategy: Strategy) -> None:
+        """Makes a candidate, in any thread; it takes part in later calls.
+
+        Raises:
+            Exception: of the engine, if it cannot run the graph.
+        """
+        share_devices()
+        calibration.load(strategy.engine, costs.known)
+        stop_if_ending()
+        start = time.perf_counter()
+        found = Candidate(strategy, self._graph, self.engine, self._shapes)
+        found.plan.prepare()
+        if self._backward is not None:
+            self._backward.prepare_strategy(strategy)
+        if not strategy.variant:
+            costs.known.learn_build(strategy.engine, self.measurer.work, time.perf_counter() - start)
+        holding(self._lock, self._prepared, found)
+
+    def try_to_prepare(self, strategy: Strategy) -> None:
+        """Does `prepare_strategy`; a strategy that fails is left out."""
+        try:
+            self.prepare_strategy(strategy)
+        except Exception as error:
+            holding(self._lock, self.measurer.fail, strategy, in_words(error))
+
+    def _prepared(self, found: Candidate) -> None:
+        self.candidates[found.strategy] = found
+        self.measurer.state.arms[found.strategy].is_ready = True
+        self.measurer.add(self._further(found))
+
+    def _further(self, found: Candidate) -> list[Arm]:
+        """The strategies that a candidate suggests: variants of its engine, and plans of two engines."""
+        if self._measuring.is_at_home:
+            return []
+        base = policy.estimate(self.measurer.state.arms[found.strategy])
+        engine, variant, threads, group = found.strategy
+        if variant or threads or group > 1:
+            return []
+        if found.plan.engine.thread_count > 1:
+            self.measurer.consider_threads(found.strategy)
+        variants = [Strategy(engine, other, threads) for other in found.further_variants()]
+        loaded = list(dict.fromkeys(s.engine for s in self.candidates))
+        split = [s for s in split_strategies(self._graph, loaded) if engine in (s.engine, s.variant.split()[-1])]
+        start = costs.known.start_seconds(engine, self.measurer.work)
+        return [Arm(s, Estimate(base.mean, policy.WIDE), start=start) for s in (*variants, *split)]
+
+    def belong_to(self, measurer: Measurer, size: int) -> None:
+        """Lets the measurer of a step decide for this plan, too.
+
+        Args:
+            measurer: of the step.
+            size: how many of its steps a call of this plan runs.
+        """
+        self.measurer, self.group = measurer, size
+        measurer.plans[size], measurer.wants_group = weakref.ref(self), False
+
+    # to be seen
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments of the plan that runs now."""
+        return self.chosen.plan.segments
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is to be learned for as many steps again as were run."""
+        return self._measuring.fixed is not None or policy.is_settled(self.measurer.state)
+
+    @property
+    def status(self) -> str:
+        """The trial or the preparation that is going on, in a few words; "" if there is none."""
+        state = self.measurer.state
+        if state.duel is not None:
+            return f"comparing {state.duel.challenger.name}"
+        return f"preparing {job.name}" if job.is_running and job.plan() is self else ""
+
+    def pin(self, name: str) -> None:
+        """Runs by the strategy of this name until another one is pinned, whatever was measured.
+
+        Raises:
+            ValueError: there is no such strategy.
+        """
+        holding(self._lock, self._pin, name)
+
+    def _pin(self, name: str) -> None:
+        arms = self._unpinned or self.measurer.state.arms
+        known = {strategy.name: strategy for strategy in arms if strategy.group == self.group}
+        if name not in known:
+            listed = ", ".join(map(repr, known))
+            raise ValueError(f"{self._graph.name!r} has no strategy {name!r}; it has {listed}.")
+        strategy = known[name]
+        self._unpinned = self.measurer.state.arms = arms
+        found = self.candidates.get(strategy) or self._make(strategy)
+        self.measurer.keep_one(arms[strategy])
+        self._chosen, self._under_way = found, None
+
+    def save(self, path: str | Path) -> None:
+        """Writes the strategy that runs now to a file, for `function(..., replay=path)`.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        records.save(path, self.chosen.strategy)
+
+    @property
+    def summary(self) -> str:
+        """The strategy that runs now, in a line, and how far it is ahead of the next one."""
+        state = self.measurer.state
+        line = f"now: {self.chosen.strategy.name}, of {len(state.arms)} strategies"
+        times = {strategy: statistics.median(arm.times) for strategy, arm in state.arms.items() if arm.times}
+        mine = times.pop(self.chosen.strategy, None)
+        if mine is None or not times:
+            return line
+        rival = min(times, key=lambda strategy: times[strategy])
+        return f"{line}, {times[rival] / mine:.2f} times as fast as {rival.name}"
+
+    def __str__(self) -> str:
+        lines = [self.summary, *str(self.measurer.report).splitlines()]
+        return "\n  ".join([*lines, *str(self.chosen.plan).splitlines()])
+
+    def go_on_in_child(self) -> None:
+        """Goes on in a forked child, where some engines cannot run."""
+        self._under_way, self._forward, self.measurer.state.duel = None, None, None
+        for strategy, found in list(self.candidates.items()):
+            if not found.plan.can_run:
+                del self.candidates[strategy]
+                self.measurer.state.arms[strategy].is_ready = False
+        if self._chosen is not None and self._chosen.strategy not in self.candidates:
+            self._make(Strategy(HOME, group=self.group))
+
+
+def in_words(error: Exception) -> str:
+    """The kind of an error and its first line, for the log."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
+AnyPlan: TypeAlias = Plan | MeasuredPlan  # both run, print and save in the same way
+_plans: weakref.WeakSet[MeasuredPlan] = weakref.WeakSet()
+
+
+def _go_on_in_child() -> None:
+    for plan in list(_plans):
+        plan.go_on_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_go_on_in_child)
