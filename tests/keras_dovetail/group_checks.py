@@ -25,11 +25,9 @@ MANY = 300  # epochs at most, until each strategy has run
 def free_learning(size=4):
     """Learning may cost anything, candidates are prepared at once, and groups have a few steps."""
     room = mock.patch.object(ledger.Ledger, "room", lambda self, now: float("inf"))
-    at_once = (
-        mock.patch.object(jobs, "later", lambda function: function()),
-        mock.patch.multiple(measurer, A_CALL_OF_STEPS=1.0, JOINED=1e-3),
-    )
-    with room, at_once, mock.patch.object(measurer, "WATCHED", 1), mock.patch.object(steps, "SIZE", size):
+    at_once = mock.patch.object(jobs, "later", lambda function: function())
+    quick = mock.patch.multiple(measurer, A_CALL_OF_STEPS=1.0, JOINED=1e-3, WATCHED=1)
+    with room, at_once, quick, mock.patch.object(steps, "SIZE", size):
         yield
 
 

@@ -21,7 +21,8 @@ SETS = range(SEED, SEED + (1000 if WHOLE else 12))
 WITHIN = 1.1  # of the best strategy's time, that the chosen one may take
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text())  # see benchmarks/README.md
 LENGTHS = (1, 8, 64, 512, 4096, 32_768)  # steps of programs
-ENOUGH = 25  # times the cost of trying all, after which the best one is known
+ENOUGH = 25  # times the cost of trying all, after which the best one is known where times are not noisy
+SETTLED = 100  # times that cost, in which a process settles on a noisy machine
 
 
 def chosen(process):
@@ -50,12 +51,25 @@ def test_learning_costs_its_share_and_one_job_at_most():
         assert process.overrun <= overrun_of_a_job(process)
 
 
-@pytest.mark.parametrize("machine", [{}, {"noise": 0.25, "disturbed": 0.05}, {"noise": 0.1, "drift": 0.2}], ids=str)
-def test_the_best_is_found_where_predictions_mislead(machine):
+@pytest.mark.parametrize(("machine", "share"), [({}, 0.99), ({"noise": 0.1, "drift": 0.2}, 0.98)], ids=str)
+def test_the_best_is_found_where_predictions_mislead(machine, share):
     print(f"DOVETAIL_TEST_SEED={SEED}")
     ratios = [chosen(process) for process in runs(0.7, **machine)]
-    found = sum(ratio <= WITHIN for ratio in ratios)
-    assert found >= 0.97 * len(ratios), sorted(ratios)[-5:]
+    assert sum(ratio <= WITHIN for ratio in ratios) >= share * len(ratios), sorted(ratios)[-5:]
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.2])
+def test_the_best_is_settled_on_a_noisy_machine(drift):
+    """Times have 25 % of noise, and one call of twenty takes three times as long; drift is slow."""
+    print(f"DOVETAIL_TEST_SEED={SEED}")
+    ratios = []
+    for process in runs(0.7, noise=0.25, disturbed=0.05, drift=drift):
+        for times in range(ENOUGH, SETTLED, 5):
+            if policy.is_settled(process.state):
+                break
+            process.run(seconds=times * process.machine.cost_of_all + 60)
+        ratios.append(chosen(process))
+    assert sum(ratio <= WITHIN for ratio in ratios) >= 0.99 * len(ratios), sorted(ratios)[-5:]
 
 
 def test_a_process_is_never_much_slower_than_its_first_engine():

@@ -24,7 +24,7 @@ from dovetail.plan.strategy import Strategy
 
 SAMPLES = 60  # times of a strategy that are kept
 NOISE = 0.06  # of the logarithm of a time, at least
-FEW = 0.5  # the same of one time; less for more times, since something may have disturbed it
+FEW = 0.8  # the same of one time; less for more times, since something may have disturbed it
 WARM = 1  # calls of a turn that do not count: arrays move, caches fill
 TURN, TURN_SECONDS = 5, 0.25  # counted calls of a turn, at most; and about how long it takes
 TURNS = 4  # of each in a duel, at most
