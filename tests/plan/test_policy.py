@@ -202,7 +202,7 @@ def test_with_the_programs_number_alone_the_best_is_not_found(monkeypatch):
 
 @pytest.mark.parametrize("weight", ["start", "step"])
 def test_with_start_costs_or_steps_alone_recorded_models_are_late(monkeypatch, weight):
-    def first(arms, steps):
+    def first(state, arms):
         return min(arms, key=lambda arm: arm.start if weight == "start" else arm.predicted.seconds).strategy
 
     monkeypatch.setattr(policy, "first", first)
