@@ -161,6 +161,19 @@ def test_nothing_is_learned_without_room(monkeypatch):
     assert len(set(clock.ran)) == 1 and plan.measurer.state.done == CALLS
 
 
+def test_the_first_call_tells_the_cost_of_a_program(monkeypatch):
+    """Of the engine that runs first; others are prepared apart from their calls."""
+    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
+    clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 5.0))
+    function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
+    function(X)
+    clock.seconds = dict.fromkeys(ENGINES, 1.0)
+    plan, _ = called(function, X, count=10)
+    engine = plan.chosen.strategy.engine
+    assert costs.known.build_seconds(engine, plan.measurer.work) == pytest.approx(4.0, rel=0.1)
+    assert [name for name, family in costs.known.factors if family == costs.BUILD] == [engine]
+
+
 def test_plans_that_nobody_has_are_not_prepared(monkeypatch):
     asked = []
     monkeypatch.setattr(jobs, "later", asked.append)

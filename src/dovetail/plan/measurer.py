@@ -69,6 +69,7 @@ class Measurer:
         self._latest: list[float] = []
         self._widened = -HOUR
         self._kept: dict[Strategy, int] = {}
+        self._first_call = 0.0  # seconds of the first one, in which the first engine makes its program
         self._sharing = _Sharing()
         _measurers.add(self)
 
@@ -139,6 +140,7 @@ class Measurer:
         state, best = self.state, policy.champion(self.state)
         per_step, is_busy = seconds / strategy.group, job.is_running
         before = policy.estimate(best, state.widened).seconds if best is not None and best.times else per_step
+        self._first_call = self._first_call or seconds
         ledger.lose(policy.observe(state, strategy, per_step, counts and not is_busy, counts and is_busy))
         if is_busy:
             ledger.lose((per_step - before) * strategy.group)
@@ -146,9 +148,15 @@ class Measurer:
             return
         if len(best.times) >= FIRST_CALLS and strategy.group == 1:
             if len(best.times) == FIRST_CALLS:
-                costs.known.learn(strategy.engine, self.work, policy.estimate(best).seconds)
+                self._learn(strategy, policy.estimate(best).seconds)
             self._consider_group(best)
         self._watch(per_step)
+
+    def _learn(self, strategy: Strategy, seconds: float) -> None:
+        """Corrects the rates of an engine; of the first one also the cost to make a program."""
+        costs.known.learn(strategy.engine, self.work, seconds)
+        if sum(bool(arm.calls) for arm in self.state.arms.values()) == 1 and not strategy.variant:
+            costs.known.learn_build(strategy.engine, self.work, self._first_call - seconds)
 
     def _consider_group(self, best: Arm) -> None:
         """Adds the strategy that runs groups of steps where single steps run fastest."""
