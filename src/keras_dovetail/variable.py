@@ -61,13 +61,12 @@ class Variable(KerasVariable):
             super()._deferred_initialize()
 
     def _initialize_with_initializer(self, initializer: Any) -> None:
-        """Computes the first value on numpy, then puts it where new values are made: engines may compile each call."""
+        """Computes the first value on numpy, since engines may compile each call; the variable makes its own of it."""
         home = get_engine(HOME)
         with on_engine(home):
             value = initializer(self._shape, dtype=self._dtype)
-        if type(value) is Tensor and value._engine is home and home is not current_engine():
-            value = convert_to_tensor(value.value, value.dtype)
-        self._initialize(self._convert_to_tensor(value))
+        is_home = type(value) is Tensor and value._engine is home
+        self._initialize(value.value if is_home else self._convert_to_tensor(value))
 
     def _initialize(self, value: Any) -> None:
         self._shape = self._validate_shape(value.shape)

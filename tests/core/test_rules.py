@@ -60,9 +60,9 @@ def test_a_program_takes_the_first_rule_that_fits():
 
     found = engine_with((CALLS, "wide", wide, constant(1)), (CALLS, "default", None, constant(2)))
     x = np.zeros(1)
-    assert found.rule_for(operation("float64"), out=False)(x) == 1
-    assert found.rule_for(operation("float32"), out=False)(x) == 2
-    assert found.rule_for(operation("float32"), out=True) is None
+    assert found.rule_for(operation("float64"))(x) == 1
+    assert found.rule_for(operation("float32"))(x) == 2
+    assert found.rule_for(operation("float32"), OUT) is None
     assert found.eager_rules["Tanh"](x) == found.rules["Tanh"](x) == 2  # calls are not asked what they are given
 
 
@@ -85,7 +85,7 @@ def test_the_first_of_several_is_the_default():
     assert [v.name for v in found.rules.variants("Tanh")] == ["default", "other"]
     assert [v.name for v in found.rules.variants("Tanh", OUT)] == ["default"]
     assert found.rules.variants("Tanh")[1].rule(np.zeros(1)) == 2 and found.rules.variants("Nothing") == ()
-    assert found.rules["Tanh"](np.zeros(1)) == found.rule_for(operation("float32"), out=False)(np.zeros(1)) == 1
+    assert found.rules["Tanh"](np.zeros(1)) == found.rule_for(operation("float32"))(np.zeros(1)) == 1
 
 
 def test_a_rule_is_declared_once():

@@ -92,6 +92,36 @@ class Compiled(Steps):
         self.run = step
 
 
+class Trained(Steps):
+    """Every other variable is changed by a step of an optimizer, whose averages are variables, too."""
+
+    owned = True
+
+    def __init__(self):
+        super().__init__()
+        trained, counted = self.variables[::2], self.variables[1::2]
+        self.means, self.squares = ([dt.Variable(np.zeros(v.shape, "float32")) for v in trained] for _ in range(2))
+
+        @dt.function
+        def step():
+            given = [[v.value for v in variables] for variables in (trained, self.means, self.squares)]
+            gradients = [-v - 1.0 for v in given[0]]
+            after = ops.adam_step(given[0], gradients, *given[1:], self.rate, 0.0, 0.0, 0.0)
+            for v, value in zip([*trained, *self.means, *self.squares], after, strict=True):
+                v.assign(value)
+            for v in counted:
+                v.assign_add(ops.ones(v.shape) * self.rate)
+            return ops.sum(self.variables[1])
+
+        self.run = step
+
+    def values(self):
+        """After each step the gradient of the step before is minus the count of steps."""
+        found = [*(-v.numpy() for v in self.means), *(np.sqrt(v.numpy()) for v in self.squares)]
+        assert all((value == value[0]).all() for value in found)
+        return [*super().values(), *(float(value[0]) for value in found)]
+
+
 class Chosen(Compiled):
     """The engine is chosen by measuring, and candidates are compiled in the background meanwhile."""
 
@@ -181,6 +211,7 @@ class AssignAdd(Assign):
 SITUATIONS = {
     "compiled": Compiled,
     "read": Read,
+    "trained": Trained,
     "two engines": TwoEngines,
     "taped": Taped,
     "session": Session,

@@ -23,7 +23,7 @@ from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.devices import nowhere
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import LIBRARIES
-from dovetail.core.rules import EAGER, NATIVE, OUT, PROGRAM, Rule, Rules
+from dovetail.core.rules import EAGER, NATIVE, OUT, OVER, PROGRAM, Rule, Rules
 from dovetail.core.table import OPS
 
 # Of the programs that an engine compiles: the file name of their text, and where in their globals the operation of each
@@ -72,6 +72,7 @@ class Engine:
         eager_rules: from the table, what single calls from Python use.
         out_rules: from the table, what can write to a given array, called as rule(*args, out=array).
         fresh: ops, besides those with an out rule, whose rules never return a view of an argument.
+        written: from the table, the ops that can write over arguments, with the parameters that they write over.
         direct: per accepted kind, the native dtypes that need no conversion; what the short ways of calls check.
         array_key: of an array, what says its shape and dtype, to look up what is kept for it; a C function if possible.
         native: the same engine for its users' own values: a view of the same table.
@@ -121,6 +122,7 @@ class Engine:
         self.eager_rules = rules.layer(EAGER)
         self.out_rules = rules.layer(OUT)
         self.fresh = frozenset(rules.fresh)
+        self.written = {name: given for name, given in rules.written.items() if name in rules.layer(OVER)}
         native_types = {name: self.native_dtype(d) for name, d in dtypes.ALL.items() if self.has_dtype(d)}
         self.direct = {
             accepts: frozenset(native_types[name] for name in names if name in native_types)
@@ -178,15 +180,15 @@ class Engine:
         """
         return segment.function
 
-    def rule_for(self, operation: Any, out: bool, preferred: Collection[str] = ()) -> Rule | None:
+    def rule_for(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Rule | None:
         """The rule for an operation of a program: the first that fits it, None if there is none.
 
         Args:
             operation: of the graph that is lowered.
-            out: whether it is to write to a given array.
+            layer: of a program's layers, that which fits where the results are to be.
             preferred: the names of the variants that are taken before others.
         """
-        variant = self.rules.fitting(operation, OUT if out else PROGRAM, preferred)
+        variant = self.rules.fitting(operation, layer, preferred)
         if variant is None:
             return None
         quicker: Rule | None = getattr(variant.rule, "without_halves", None)

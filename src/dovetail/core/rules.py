@@ -8,6 +8,8 @@ which an op comes to be computed; where these differ, a rule says for which laye
     out      the same, whose result is written into an array that is given as `out=`; one with several results may
              return new arrays in the place of those that do not suit it
     native   a call on values of the library's own users
+    over     an operation that ends a program, and writes its results over arguments that nobody needs any more: the
+             rule returns C functions that write, and the arrays that are the results after that; see `Rules.written`
 
 An op may have several rules for a layer, which have names; the first that fits is what calls use.  There may be further
 ones, which compute the same in another way; programs take them where a plan prefers them.
@@ -21,7 +23,7 @@ from typing import Any, NamedTuple
 Rule = Callable[..., Any]
 Maker = Callable[[Any], Rule | None]
 
-LAYERS = EAGER, PROGRAM, OUT, NATIVE = ("eager", "program", "out", "native")
+LAYERS = EAGER, PROGRAM, OUT, NATIVE, OVER = ("eager", "program", "out", "native", "over")
 CALLS = (EAGER, PROGRAM, NATIVE)  # whose results are arrays of their own
 WITH_OUT = (*CALLS, OUT)
 DEFAULT = "default"
@@ -60,6 +62,9 @@ class Rules(Mapping[str, Rule]):
 
     Attributes:
         fresh: ops, besides those with a rule for `out`, whose rules never return a view of an argument.
+        written: op → the parameters, lists of tensors, over whose arrays its rule for `over` writes its results, in
+            their order.  The rule itself writes nothing: a program ends with calls of the C functions that it returns,
+            with no bytecode between them.  The rule may replace an array by a copy, as one that is not contiguous.
     """
 
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
@@ -68,6 +73,7 @@ class Rules(Mapping[str, Rule]):
         self._makers: dict[str, Maker] = {}
         self._closed = False
         self.fresh: set[str] = set()
+        self.written: dict[str, tuple[str, ...]] = {}
         self |= rules or {}
 
     def __call__(
@@ -215,7 +221,7 @@ class Rules(Mapping[str, Rule]):
         for layer in LAYERS:
             for name, variants in (whole._variants[layer] | self._variants[layer]).items():
                 table._put(layer, name, tuple(v._replace(rule=finish(layer, name, v.rule)) for v in variants))
-        table.fresh, table._makers = self.fresh, self._makers
+        table.fresh, table.written, table._makers = self.fresh, self.written, self._makers
         table._closed = self._closed = True
         return table
 
@@ -238,8 +244,8 @@ class Rules(Mapping[str, Rule]):
     def on_native_values(self) -> Rules:
         """The same table where all calls are calls on values of the library's own users."""
         table = Rules()
-        table._variants = {**dict.fromkeys(CALLS, self._variants[NATIVE]), OUT: {}}
-        table._defaults = {**dict.fromkeys(CALLS, self._defaults[NATIVE]), OUT: {}}
+        table._variants = {**dict.fromkeys(CALLS, self._variants[NATIVE]), OUT: {}, OVER: {}}
+        table._defaults = {**dict.fromkeys(CALLS, self._defaults[NATIVE]), OUT: {}, OVER: {}}
         table.fresh, table._closed = self.fresh, True
         return table
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
-from operator import attrgetter
+from operator import attrgetter, call
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from dovetail.core.variable import Variable
 
 held_by = attrgetter("_buffer")  # of a variable: its Buffer, or None
+
+
+def call_as_one(functions: Iterable[Callable[[], Any]]) -> None:
+    """Calls C functions one after another, with no bytecode between them."""
+    deque(map(call, functions), 0)
 
 
 class Arrays:
@@ -58,11 +63,15 @@ class Arrays:
             self.is_lent = True
         return not self.is_lent
 
-    def unlent(self, engines: Sequence[Engine]) -> list[Any]:
-        """The first arrays, for engines to consume: each itself if nobody else knows it, or a copy."""
+    def unlent(self, engines: Sequence[Engine | None]) -> list[Any]:
+        """The first arrays, for engines to consume: each itself if nobody else knows it, or a copy.
+
+        Args:
+            engines: for each array its engine; None if the array is not consumed.
+        """
         counts = list(map(sys.getrefcount, self.values))
         return [
-            array if count <= _IN_ONE else engine.copy(array)
+            array if engine is None or count <= _IN_ONE else engine.copy(array)
             for array, count, engine in zip(self.values, counts, engines, strict=False)
         ]
 
@@ -127,9 +136,9 @@ class Buffer:
         self.arrays.is_whole = False
 
 
-def held_alone(value: Any, engine: Engine) -> Buffer:
+def held_alone(value: Any, engine: Engine, shared: bool = True) -> Buffer:
     """A buffer of one array, which others may know."""
-    return Buffer(Arrays((value,)), 0, engine)
+    return Buffer(Arrays((value,)), 0, engine, shared)
 
 
 def taken(buffers: Iterable[Buffer]) -> list[Any]:

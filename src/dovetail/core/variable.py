@@ -1,7 +1,7 @@
 """Variable: mutable state, outside of any graph; programs read it and assign it.
 
-A compiled program that assigns a variable either consumes its buffer (an engine that compiles whole programs, like
-XLA) or writes the new value into a spare one and leaves the old for the next time; so stepping allocates nothing.
+A compiled program that assigns a variable either consumes its buffer (XLA does, and the step of an optimizer on torch)
+or writes the new value into a spare one and leaves the old for the next time; so stepping allocates nothing.
 Reading a variable eagerly shares its buffer with the Tensor that is returned: such a buffer is never reused, and the
 Tensor keeps its numbers.  `state` tells how buffers are changed, `locks` how they are guarded.
 """
@@ -21,6 +21,7 @@ from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import tracing_engine
 from dovetail.core.errors import CONVENTIONAL, StaleValueError, describe, op_error, tell
+from dovetail.core.host import is_foreign
 from dovetail.core.infer import fits
 from dovetail.core.locks import Guard
 from dovetail.core.provided import provided
@@ -32,6 +33,7 @@ from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import (
     ANY_ENGINE,
+    HOST,
     ValueKind,
     default_graph,
     dtype_of,
@@ -113,14 +115,14 @@ class Variable(Operators):
         try:
             self.dtype: DType = as_dtype(dtype) if dtype is not None else native_to_dtype(dtype_of(value))
             with not_building():
-                tensor = self._tensor_of(value.read() if isinstance(value, Variable) else value)
+                buffer = self._buffer_of(value.read() if isinstance(value, Variable) else value)
         except CONVENTIONAL as error:
             tell(error, "Variable", lambda: f"value={describe(value)}, dtype={describe(dtype)}")
             raise
         except RecursionError:
             refuse_nesting("Variable", [value])
             raise
-        self._begin(tensor.shape, name, trainable, constraint, held_alone(tensor._value, tensor._engine))
+        self._begin(Tensor(buffer.value, buffer.engine).shape, name, trainable, constraint, buffer)
         if self.initial_value is not None:
             self.initial_value.graph.add_variable(self)
 
@@ -272,10 +274,10 @@ class Variable(Operators):
             problem = f"{self.name!r} cannot be assigned what {engine.name} traces, which has no value yet; return it,"
             advice = "or, in a layer of Keras, assign a weight made by add_weight."
             raise op_error(ValueError, "AssignVariableOp", f"{problem} {advice}")
-        tensor = self._tensor_of(value)
-        if tensor._engine.has_devices:
-            tensor = self._on_its_device(tensor)
-        self.guard.holding(put, [self], [held_alone(tensor._value, tensor._engine)])
+        buffer = self._buffer_of(value)
+        if buffer.engine.has_devices:
+            buffer = self._on_its_device(buffer)
+        self.guard.holding(put, [self], [buffer])
         return self
 
     def follow(self, library: str, make: Callable[[np.ndarray], Any]) -> Any:
@@ -293,20 +295,27 @@ class Variable(Operators):
         for follower in self.followers.values():
             follower.assign(self.numpy())
 
-    def _tensor_of(self, value: Any) -> Tensor:
-        """A value as this variable holds it: in memory that its giver cannot change, and with no history on a tape."""
-        require_numbers(value)
-        tensor = arguments.as_tensor(value, self.dtype, arguments.engine_for(value))
-        is_others = kind_of(value).autodiff(value) is not None  # an array that the giver may write to
-        return Tensor(tensor._engine.copy(tensor._value) if is_others else tensor._value, tensor._engine)
+    def _buffer_of(self, value: Any) -> Buffer:
+        """A value as this variable holds it: in memory that its giver cannot change, and with no history on a tape.
 
-    def _on_its_device(self, tensor: Tensor) -> Tensor:
+        The variable alone knows an array that is made here.
+        """
+        require_numbers(value)
+        kind = kind_of(value)
+        tensor = arguments.as_tensor(value, self.dtype, arguments.engine_for(value))
+        array, engine = tensor._value, tensor._engine
+        if is_others := kind.autodiff(value) is not None:  # an array that the giver may write to
+            array = engine.copy(array)
+        is_new = is_others or (kind is HOST and not is_foreign(value))
+        return held_alone(array, engine, shared=not is_new)
+
+    def _on_its_device(self, given: Buffer) -> Buffer:
         """A new value where the one before is, if it is of the same engine."""
-        buffer, engine = self._buffer, tensor._engine
+        buffer, engine = self._buffer, given.engine
         if buffer is None or buffer.engine is not engine or engine.is_deleted(buffer.value):
-            return tensor
+            return given
         device = buffer.device
-        return tensor if tensor.device == device else Tensor(engine.to_device(tensor._value, device), engine)
+        return given if given.device == device else held_alone(engine.to_device(given.value, device), engine)
 
     def check_shape(self, value: Any) -> None:
         """Raises ValueError where a value's shape is not the variable's; an unknown rank is checked when it runs."""

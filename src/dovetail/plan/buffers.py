@@ -5,13 +5,16 @@ keeps an arena of buffers and lets ops write into them where the engine has an `
 the value in it, and everything that may be a view of it, was used for the last time; an elementwise op may write over
 an argument that dies with it.  The new value of a variable is written into the spare buffer that the variable's
 previous but one value left behind, so the current value stays whole until the program has come to its end.
+
+An op with a rule for `over` needs no spare buffers: it writes new values over the current ones when the program ends.
+Every other result of the program is computed before, and shares no memory with an array that is written over.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from dovetail.core.engine import Engine
@@ -32,6 +35,9 @@ class BufferPlan:
         spares: tensor → number of the variable whose spare buffer its operation writes it into.
         owned: per variable that is assigned, whether its new buffer is known to nobody else.
         leaves: per input, whether what is returned may be a view of it.
+        may_overwrite: operation that runs last → for each result the number of the input that it may be written over,
+            or None: it is written over a copy.
+        overwrites: the same of the operations that do write over inputs, after a call of `overwrite`.
     """
 
     def __init__(self) -> None:
@@ -40,6 +46,26 @@ class BufferPlan:
         self.spares: dict[GraphTensor, int] = {}
         self.owned: list[bool] = []
         self.leaves: list[bool] = []
+        self.may_overwrite: dict[Operation, list[int | None]] = {}
+        self.overwrites: dict[Operation, list[int | None]] = {}
+
+    def in_order(self, operations: Iterable[Operation]) -> list[Operation]:
+        """Operations in the order in which they run."""
+        return [*(op for op in operations if op not in self.may_overwrite), *self.may_overwrite]
+
+    def overwrite(self, free: Container[int]) -> list[int]:
+        """Lets operations write over inputs that the program may consume, and returns the numbers of these.
+
+        Args:
+            free: the numbers of the inputs that may be consumed.
+        """
+        for op, numbers in self.may_overwrite.items():
+            consumed = [n if n in free else None for n in numbers]
+            if set(consumed) != {None}:
+                self.overwrites[op] = consumed
+        over = {t: n for op, numbers in self.overwrites.items() for t, n in zip(op.outputs, numbers, strict=True)}
+        self.spares = {t: number for t, number in self.spares.items() if over.get(t) is None}
+        return sorted(n for n in over.values() if n is not None)
 
     @property
     def spare_numbers(self) -> list[int]:
@@ -85,13 +111,47 @@ def plan_buffers(
     plan.owned = [known[root] == 1 and root not in constants for root in aliases.roots(states)]
     returned = set(aliases.roots((*outputs, *states)))
     plan.leaves = [root in returned for root in aliases.roots(inputs)]
+    owned = {t: number for number, t in enumerate(states) if plan.owned[number]}
+    if engine.written:
+        plan.may_overwrite = _overwriting(owned, engine, inputs, aliases, known)
     if engine.out_rules:
-        owned = {t: number for number, t in enumerate(states) if plan.owned[number]}
         for op in dict.fromkeys(t.op for t in owned):
             if owned.keys() >= {*op.outputs} and _plannable(op, engine):
                 plan.spares |= {t: owned[t] for t in op.outputs}
-        _fill_arena(plan, operations, engine, aliases, known)
+        _fill_arena(plan, plan.in_order(operations), engine, aliases, known)
     return plan
+
+
+def written_places(op: Operation, engine: Engine) -> list[int]:
+    """The numbers of the inputs that an operation writes over by its rule, one for each result."""
+    arguments = dict(zip((param.name for param in op.op.params), op.arguments(range(len(op.inputs))), strict=True))
+    return [place for name in engine.written[op.type] for place in arguments[name]]
+
+
+def _overwriting(
+    owned: Mapping[GraphTensor, int],
+    engine: Engine,
+    inputs: Sequence[GraphTensor],
+    aliases: Aliases,
+    known: Counter[GraphTensor],
+) -> dict[Operation, list[int | None]]:
+    """The operations that may end a program: nothing takes their results; see `BufferPlan.may_overwrite`.
+
+    No other value that is alive at the end may be a view of an input that is written over.
+    """
+    numbers = {t: number for number, t in enumerate(inputs)}
+    last = [
+        op
+        for op in dict.fromkeys(t.op for t in owned)
+        if op.type in engine.written and owned.keys() >= {*op.outputs} and not any(t.is_used for t in op.outputs)
+    ]
+    taken = Counter(aliases.roots(t for op in last for t in op.inputs))
+    found: dict[Operation, list[int | None]] = {}
+    for op in last:
+        over = [op.inputs[place] for place in written_places(op, engine)]
+        alone = [known[root] == taken[root] == 1 for root in aliases.roots(over)]
+        found[op] = [numbers.get(t) if is_alone else None for t, is_alone in zip(over, alone, strict=True)]
+    return found
 
 
 def _fill_arena(

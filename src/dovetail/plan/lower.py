@@ -7,7 +7,8 @@ arguments) is passed in by reference, so no graph, wherever it comes from, can s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from dovetail.core import dispatch
@@ -15,10 +16,11 @@ from dovetail.core.engine import FILE, OPERATIONS, Engine
 from dovetail.core.kinds import IntsKind
 from dovetail.core.op import Op
 from dovetail.core.recording import not_building, record_on
-from dovetail.core.rules import Rule
+from dovetail.core.rules import OUT, OVER, PROGRAM, Rule
+from dovetail.core.state import call_as_one
 from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
-from dovetail.plan.buffers import BufferPlan, plan_buffers
+from dovetail.plan.buffers import BufferPlan, plan_buffers, written_places
 from dovetail.plan.placement import Place
 
 # of a branch or a loop's body, its function
@@ -40,7 +42,8 @@ class Lowered(NamedTuple):
     """A lowered graph.
 
     Attributes:
-        function: (input arrays, and for each spare number of the buffers an array to write into) → tuple of outputs.
+        function: (input arrays, and for each spare number of the buffers an array to write into) → tuple of outputs;
+            with a list `into` for that tuple, where operations write over inputs.
         source: its text.
     """
 
@@ -84,13 +87,25 @@ def _body_rule(op: Op, engine: Engine) -> Rule | None:
     return rule
 
 
+def commit(calls: Iterable[Callable[[], Any]], outputs: tuple[Any, ...], into: list[Any] | None) -> tuple[Any, ...]:
+    """Ends a program that writes over inputs: one call of C functions writes, and adds the outputs to a list.
+
+    Args:
+        calls: C functions that write over inputs.
+        outputs: of the program.
+        into: the list, see `Engine.compile`.
+    """
+    call_as_one([*calls, partial(([] if into is None else into).append, outputs)])
+    return outputs
+
+
 class _Writer:
     """Writes the text of a program, and gathers what its names stand for."""
 
     def __init__(
         self, operations: list[Operation], place: Place, buffers: BufferPlan, bodies: BodyFunctions | None
     ) -> None:
-        self.operations = operations
+        self.operations = buffers.in_order(operations)
         self.place = place
         self.engine = place.engine
         self.buffers = buffers
@@ -104,6 +119,7 @@ class _Writer:
         self.names = {t: f"a{i}" for i, t in enumerate(inputs)}
         self._name_values()
         parameters = [*(f"a{i}" for i in range(len(inputs))), *(f"s{i}" for i in self.buffers.spare_numbers)]
+        parameters += ["into=None"] if self.buffers.overwrites else []
         lines = [f"def program({', '.join(parameters)}):"]
         if self.buffers.specs:
             self.scope["arena"] = self.buffers.arena(self.engine, self.place.device)
@@ -116,7 +132,9 @@ class _Writer:
                 written[len(lines)] = op
             if dead := last_uses.get(op):
                 lines.append(f" del {', '.join(dead)}")
-        lines.append(f" return ({''.join(self.names[t] + ', ' for t in outputs)})")
+        lines.append(f" return {self._end(outputs)}")
+        for op in self.buffers.overwrites:
+            written[len(lines)] = op
         source = "\n".join(lines)
         exec(compile(source, FILE, "exec"), self.scope)
         return Lowered(self.scope["program"], source)
@@ -130,18 +148,33 @@ class _Writer:
                 for tensor in op.outputs:
                     self.names[tensor] = f"v{len(self.names)}"
 
+    def _end(self, outputs: Sequence[GraphTensor]) -> str:
+        """The expression that a program returns."""
+        returned = f"({''.join(self.names[t] + ', ' for t in outputs)})"
+        if not self.buffers.overwrites:
+            return returned
+        calls = ", ".join(f"*{self._calls(op)}" for op in self.buffers.overwrites)
+        return f"{self._bind(commit, 'f')}([{calls}], {returned}, into)"
+
+    def _calls(self, op: Operation) -> str:
+        """The name of the list of C functions by which an operation writes over inputs."""
+        return f"w{self.names[op.outputs[0]]}"
+
     def _line(self, op: Operation) -> str:
-        target = self._target(op)
-        bound = None if target is not None or self.rules is not None else self._bound_rule(op)
-        rule = self.rules[op.type] if self.rules is not None else bound or self._rule(op, target is not None)
+        target = None if op in self.buffers.overwrites else self._target(op)
+        layer = OVER if op in self.buffers.overwrites else PROGRAM if target is None else OUT
+        bound = None if layer != PROGRAM or self.rules is not None else self._bound_rule(op)
+        rule = self.rules[op.type] if self.rules is not None else bound or self._rule(op, layer)
         if op.op.is_users and rule is not None:
             rule = op.op.checked(rule, self.engine, [t.spec for t in op.outputs])
-        arguments = self._arguments(op) if bound is None else [self.names[t] for t in op.inputs]
+        names = self._names_over(op) if layer == OVER else [self.names[t] for t in op.inputs]
+        arguments = self._arguments(op, names) if bound is None else names
         if target is not None:
             arguments.append(f"out={target}")
         targets = (
             "".join(f"{self.names[t]}, " for t in op.outputs) if op.op.returns_tuple else self.names[op.outputs[0]]
         )
+        targets = f"{self._calls(op)}, ({targets})" if layer == OVER else targets
         return f" {targets} = {self._bind(rule, 'r')}({', '.join(arguments)})"
 
     def _bound_rule(self, op: Operation) -> Rule | None:
@@ -150,29 +183,40 @@ class _Writer:
         variant = rules.fitting(op, preferred=preferred) if preferred else None
         return None if variant is not None and variant.name in preferred else rules.bound_rule(op)
 
-    def _rule(self, op: Operation, out: bool) -> Rule | None:
-        return self.engine.rule_for(op, out, self.place.variants) or _body_rule(op.op, self.engine)
+    def _rule(self, op: Operation, layer: str) -> Rule | None:
+        return self.engine.rule_for(op, layer, self.place.variants) or _body_rule(op.op, self.engine)
 
     def _target(self, op: Operation) -> str | None:
         spares = [f"s{self.buffers.spares[t]}" for t in op.outputs if t in self.buffers.spares]
         if spares:
-            return f"({', '.join(spares)})" if op.op.returns_tuple else spares[0]
+            return f"({', '.join(spares)},)" if op.op.returns_tuple else spares[0]
         return f"b{self.buffers.of[op]}" if op in self.buffers.of else None
 
-    def _arguments(self, op: Operation) -> list[str]:
+    def _names_over(self, op: Operation) -> list[str]:
+        """The arguments of an operation that writes over its inputs: copies of those that are not consumed."""
+        names = [self.names[t] for t in op.inputs]
+        over = self.buffers.overwrites[op]
+        for place, number, result in zip(written_places(op, self.engine), over, op.outputs, strict=True):
+            if number is None and result in self.buffers.spares:
+                names[place] = f"{self._bind(self.engine.write, 'f')}(s{self.buffers.spares[result]}, {names[place]})"
+            elif number is None:
+                names[place] = f"{self._bind(self.engine.copy, 'f')}({names[place]})"
+        return names
+
+    def _arguments(self, op: Operation, names: Sequence[str]) -> list[str]:
         arguments: list[str] = []
         at = 0
         for param, count in zip(op.op.params, op.layout, strict=True):
             if count is None:
                 arguments.append(self._static(op.attrs[param.name]))
             elif count == SINGLE:
-                name = self.names[op.inputs[at]]
+                name = names[at]
                 at += 1
                 if isinstance(param.kind, IntsKind):
                     name = f"{self._bind(self.engine.to_ints, 'f')}({name})"
                 arguments.append(name)
             else:
-                arguments.append(f"[{', '.join(self.names[t] for t in op.inputs[at : at + count])}]")
+                arguments.append(f"[{', '.join(names[at : at + count])}]")
                 at += count
         return arguments
 

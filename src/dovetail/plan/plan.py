@@ -9,6 +9,9 @@ arrays destroys the old ones before Python hears of the new; but what it returns
 exception that comes then finds it there.  So arrays of variables are consumed in the last step alone, after which
 nothing can fail.  What is left: an engine that itself fails half-way (its memory runs out in the middle of a program)
 has consumed the arrays for nothing, and reading such a variable raises `StaleValueError`.
+
+A program that runs rule by rule consumes arrays by C functions, called one after another with no bytecode between them
+(`lower.commit`).  They write the new values over the old ones; the last of them appends the results to the list.
 """
 
 from __future__ import annotations
@@ -118,13 +121,10 @@ class Plan:
         ]
         self._leaving = [i for i, leaving in enumerate(schedule.leaves[second:]) if leaving]
         self._owner = object()
-        self._changed_on = self._made_on[: len(changed)]
+        made_on = self._made_on[: len(changed)]
+        self._consumed_on = [e if is_last else None for e, is_last in zip(made_on, schedule.consumed, strict=True)]
         self._rewrites = not (
-            self._leaving
-            or self._open
-            or any(self._shared)
-            or any(device for _, device in self._made)
-            or len(set(schedule.consumed)) > 1
+            self._leaving or self._open or any(self._shared) or any(device for _, device in self._made)
         )
         self._guard = join(v.guard for v in self.assigned) if self.assigned else None
 
@@ -200,7 +200,7 @@ class Plan:
                 arrays.wanted = True
             if arrays.is_lent and not arrays.is_let_go():
                 spares = self._filled(arrays.unlent_spares())
-                lent = arrays.unlent(self._changed_on) if self._consumes else before
+                lent = arrays.unlent(self._consumed_on) if self._consumes else before
             arguments = [*given, *lent[: len(self._changed)], *spares]
             if self._consumes:
                 self._run(arguments, into=found)
@@ -278,7 +278,7 @@ class Plan:
 
     def _put(self, values: Sequence[Any], before: list[Any]) -> None:
         held = [buffer for buffer in before if buffer is not None]
-        spares = self._filled([_value_on(self._made_on[i], before[i]) for i in self._spares])
+        spares = self._filled([_value_on(*self._made[i], before[i]) for i in self._spares])
         arrays = Arrays(values, spares, self._owner)
         arrays.is_whole = self._rewrites
         arrays.is_lent = any(buffer.arrays.is_lent for buffer in held)
@@ -293,9 +293,11 @@ class Plan:
         return "\n  ".join([first, *lines])
 
 
-def _value_on(engine: Engine, buffer: Buffer | None) -> Any:
+def _value_on(engine: Engine, device: str | None, buffer: Buffer | None) -> Any:
     """The array of a buffer on an engine that nobody but variables and plans may know; else None."""
-    return buffer.value if buffer is not None and buffer.engine is engine and not buffer.shared else None
+    if buffer is None or buffer.engine is not engine or buffer.shared or device not in (None, buffer.device):
+        return None
+    return buffer.value
 
 
 def shows(graph: Graph) -> bool:

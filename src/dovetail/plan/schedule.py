@@ -10,7 +10,7 @@ branch and body is a schedule.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -129,25 +129,27 @@ class Schedule:
             regions = _regions([first, *others], constants, results, states)
         self.places = tuple(dict.fromkeys([place, *(region.cut.place for region in regions)]))
         self.made = [(place, False)] * len(states)
-        self.spares: list[int] = []
         segments = []
         is_whole = is_one and not first.is_divided and not self._is_inner  # nobody else has the graph
         for region in regions:
             segment = Segment(graph, place, len(states)) if is_whole else _segment(graph.name, region, home or place)
             for number, owned in zip(region.states, segment.buffers.owned, strict=True):
                 self.made[number] = region.cut.place, owned
-            self.spares += [region.states[i] for i in segment.buffers.spare_numbers]
             segments.append(segment)
         taker = {t: region.cut.place for region in reversed(regions) for t in region.takes}
         given = len(inputs) - read
         self.homes = [*[place] * given, *(taker.get(t, place) for t in inputs[given:])]
         self.homes[len(inputs) - changed :] = [made for made, _ in self.made[:changed]]
         self.steps: list[Step] = []
+        self._given = len(inputs)
         self._returns = self._connect(regions, segments, inputs, returned)
-        self.consumed = _donate(self.steps, range(len(inputs) - changed, len(inputs)) if donates else (), self._returns)
+        leaving = self._leaving()
+        self.leaves = [number in leaving for number in range(self._given)]
+        numbers = range(len(inputs) - changed, len(inputs))
+        self.consumed = _donate(self.steps, numbers, leaving if donates else leaving.union(numbers))
+        self.spares = self._give_spares(regions)
         for segment in segments:
             segment.executable  # noqa: B018  # compiled now, not at the first call
-        self.leaves = self._leaving(len(inputs))
         self.run: Callable[..., tuple[Any, ...]] = segments[0].run if is_one else self._run
 
     @property
@@ -159,7 +161,7 @@ class Schedule:
         return [step for step in self.steps if isinstance(step, Transfer)]
 
     def _run(self, arguments: Sequence[Any], into: list[Any] | None = None) -> tuple[Any, ...]:
-        values = [*arguments, *[None] * (self._count - len(arguments))]
+        values = [*arguments[: self._given], *[None] * (self._count - self._given), *arguments[self._given :]]
         *steps, last = self.steps
         for step in steps:
             step.run(values)
@@ -190,34 +192,44 @@ class Schedule:
         returned: Sequence[GraphTensor],
     ) -> list[int]:
         """Makes the steps; the numbers of what is returned."""
-        values = _Numbers(self.steps, len(inputs) + len(self.spares))
+        values = _Numbers(self.steps, len(inputs))
         for number, (tensor, home) in enumerate(zip(inputs, self.homes, strict=True)):
             values.add(tensor, home, number)
-        spare = len(inputs)
         for region, segment in zip(regions, segments, strict=True):
             takes = [values.on(t, region.cut.place) for t in region.takes]
-            spares = range(spare, spare := spare + len(segment.buffers.spares))
-            self.steps.append(SegmentCall(segment, [*takes, *spares], values.count, []))
+            self.steps.append(SegmentCall(segment, takes, values.count, []))
             for tensor in region.gives:
                 values.add(tensor, region.cut.place, values.new())
         results = returned[: len(returned) - len(self.made)]
         where = [*map(partial(self._left, values), results), *(place for place, _ in self.made)]
         returns = [values.on(t, place) for t, place in zip(returned, where, strict=True)]
         self._count = values.count
-        _let_go(self.steps, {*range(len(inputs) + len(self.spares)), *returns})
+        _let_go(self.steps, {*range(len(inputs)), *returns})
         return returns
+
+    def _give_spares(self, regions: Sequence[Region]) -> list[int]:
+        """Has segments take the spare arrays that they write into; returns the numbers of the states of these."""
+        spares: list[int] = []
+        calls = [step for step in self.steps if isinstance(step, SegmentCall)]
+        for region, step in zip(regions, calls, strict=True):
+            numbers = step.segment.buffers.spare_numbers
+            first = self._count + len(spares)
+            step.takes.extend(range(first, first + len(numbers)))
+            spares += [region.states[i] for i in numbers]
+        return spares
 
     def _left(self, values: _Numbers, result: GraphTensor) -> Place:
         """Where a result is returned: wherever on the plan's engine it is computed, but to a plan at its place."""
         made = values.home(result)
         return made if made.engine is self._place.engine and not self._is_inner else self._place
 
-    def _leaving(self, count: int) -> list[bool]:
+    def _leaving(self) -> set[int]:
+        """The numbers of the values of which something that is returned, moved or given on may be a view."""
         leaving = {*self._returns, *(number for step in self.transfers for number in step.takes)}
         for step in self.steps:
             if isinstance(step, SegmentCall):
                 leaving.update(i for i, leaves in zip(step.takes, step.segment.buffers.leaves, strict=False) if leaves)
-        return [number in leaving for number in range(count)]
+        return leaving
 
 
 class _Numbers:
@@ -338,30 +350,34 @@ def _let_go(steps: Sequence[Step], kept: Iterable[int]) -> None:
         seen.update(step.done)
 
 
-def _donate(steps: Sequence[Step], changed: Sequence[int], returns: Sequence[int]) -> list[bool]:
+def _donate(steps: Sequence[Step], changed: Sequence[int], leaving: Collection[int]) -> list[bool]:
     """Lets segments consume what they take as the last ones: what others made for them, and arrays of variables.
 
-    A run that fails must leave the variables as they were, so their arrays are consumed in the last step alone.  What
-    was moved may be in the memory of another engine.
+    A run that fails must leave the variables as they were, so their arrays are consumed in the last step alone.  A
+    program that runs rule by rule consumes nothing else: an array that another segment made may be a view.
 
     Args:
         steps: of a schedule.
         changed: the numbers of the arrays of variables.
-        returns: the numbers of what is returned.
+        leaving: the numbers of the arrays of which others may have a view, see `Schedule._leaving`.
 
     Returns:
         Per number of `changed`, whether its array is consumed.
     """
     calls = [step for step in steps if isinstance(step, SegmentCall)]
     made = {number for step in calls for number in range(step.first, step.first + len(step.segment.outputs))}
-    moved = {number for step in steps if isinstance(step, Transfer) for number in step.takes}
     consumed: set[int] = set()
     for step in calls:
-        if not step.segment.engine.consumes or step.segment.bodies is not None:
+        segment = step.segment
+        if not segment.engine.consumes or segment.bodies is not None:
             continue
-        last = set(changed).difference(returns) if step is steps[-1] else set()
-        free = {n for n in (made.intersection(step.done) | last) - moved if step.takes.count(n) == 1}
-        step.segment.donated = tuple(_reused(step, free))
+        own = made.intersection(step.done) if segment.engine.compiles_programs else set()
+        last = set(changed) if step is steps[-1] else set()
+        free = {n for n in (own | last).difference(leaving) if step.takes.count(n) == 1}
+        if segment.engine.compiles_programs:
+            segment.donated = tuple(_reused(step, free))
+        else:
+            segment.donated = tuple(segment.buffers.overwrite({i for i, n in enumerate(step.takes) if n in free}))
         consumed.update(step.takes[i] for i in step.segment.donated)
     return [number in consumed for number in changed]
 

@@ -93,7 +93,10 @@ class Segment:
 
     @cached_property
     def function(self) -> Callable[..., tuple[Any, ...]]:
-        """(input arrays, and for each of `buffers.spare_numbers` an array to write into) → tuple of output arrays."""
+        """(input arrays, and for each of `buffers.spare_numbers` an array to write into) → tuple of output arrays.
+
+        Where an operation writes over inputs, it takes a list `into`, see `Engine.compile`.
+        """
         function = self.lowered.function
         return function if self.device is None else placed_on(self.engine, self.device)(function)
 

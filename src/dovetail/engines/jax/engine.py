@@ -18,7 +18,7 @@ from dovetail.core.control_flow import Control, Values
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
 from dovetail.core.private import private
-from dovetail.core.rules import Rule, Rules
+from dovetail.core.rules import PROGRAM, Rule, Rules
 from dovetail.engines.jax.devices import devices, is_of_host, name_of, named, placed, told
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
 from dovetail.engines.jax.executable import Executable, aligned_copy, copied, with_64_bits
@@ -153,8 +153,8 @@ class JaxEngine(Engine):
     def native_rule(self, name: str, rule: Rule) -> Rule:
         return rule if name == "Shape" else with_dimensions(name, rule)
 
-    def rule_for(self, operation: Any, out: bool, preferred: Collection[str] = ()) -> Rule | None:
-        rule = super().rule_for(operation, out, preferred)
+    def rule_for(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Rule | None:
+        rule = super().rule_for(operation, layer, preferred)
         static = _LOOPS.get(operation.type)
         if rule is None or static is None:
             return rule

@@ -15,7 +15,7 @@ from dovetail.core.devices import device_for
 from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, print_array
 from dovetail.core.errors import LIBRARIES
-from dovetail.core.rules import Rule
+from dovetail.core.rules import PROGRAM, Rule
 from dovetail.engines.tensorflow.executable import KERNELS, XLA, Executable, as_program, fits_xla
 from dovetail.engines.tensorflow.tf_control import TensorFlowControl
 
@@ -118,8 +118,8 @@ class TensorFlowEngine(Engine):
         with tf.control_dependencies([shown]):
             return tf.identity(value)
 
-    def rule_for(self, operation: Any, out: bool, preferred: Collection[str] = ()) -> Rule | None:
-        rule = super().rule_for(operation, out, preferred)
+    def rule_for(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Rule | None:
+        rule = super().rule_for(operation, layer, preferred)
         return as_program(rule) if rule is not None and operation.type in ("While", "Scan") else rule
 
     def compile(self, segment: Segment) -> Callable[..., Any]:

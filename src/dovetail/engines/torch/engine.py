@@ -25,6 +25,7 @@ class TorchEngine(Engine):
 
     name = "torch"
     array_key = staticmethod(attrgetter("shape", "dtype"))
+    consumes = True
     accumulates = frozenset(
         (
             *PRODUCTS,
@@ -115,8 +116,8 @@ class TorchEngine(Engine):
         function = segment.function
         unrecorded = torch.no_grad()(function)
 
-        def program(*args: Any) -> Any:  # where there is nothing to record, nothing needs to be switched off
-            return (unrecorded if True in map(_REQUIRES_GRAD, args) else function)(*args)
+        def program(*args: Any, **options: Any) -> Any:  # with nothing to record, nothing needs to be switched off
+            return (unrecorded if True in map(_REQUIRES_GRAD, args) else function)(*args, **options)
 
         return program
 

@@ -71,11 +71,15 @@ def _(x: Any, y: Any, scale: float, **out: Any) -> Any:
     return torch.add(x, y, alpha=scale, **out)
 
 
+rules.fresh.add("Einsum")
+
+
 @rules("Einsum")
 def _(inputs: Any, equation: str) -> Any:
     x = inputs[0]
     if _has_products(x):
-        return torch.einsum(equation, *inputs)
+        result = torch.einsum(equation, *inputs)
+        return result.clone() if len(inputs) == 1 else result  # of one tensor it may be a view
     return torch.einsum(equation, *(t.to("cpu", torch.int64) for t in inputs)).to(x.device, x.dtype)
 
 

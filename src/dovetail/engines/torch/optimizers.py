@@ -1,23 +1,67 @@
-"""Rules of the steps of optimizers."""
+"""Rules of the steps of optimizers: over the arrays of variables at the end of a program, elsewhere over copies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any, TypeAlias
 
 import torch
 
 from dovetail.core.private import private
-from dovetail.core.rules import EAGER, OUT, PROGRAM
+from dovetail.core.rules import EAGER, OUT, OVER, PROGRAM
+from dovetail.core.table import OPS
 from dovetail.engines.torch.tables import rules, with_kernel
 
-rules.fresh |= {"AdamStep", "SgdStep"}
+Update: TypeAlias = "tuple[Sequence[Callable[[], Any]], tuple[Any, ...]]"  # see `Rules.written`
 
 _adam = private(torch, "_fused_adam_")
-_foreach = [private(torch, f"_foreach_{name}") for name in ("mul", "add", "addcmul", "addcmul_")]
-_mul, _add, _addcmul, _addcmul_ = _foreach
+_foreach = [private(torch, f"_foreach_{name}_") for name in ("mul", "add", "addcmul")]
+_mul_, _add_, _addcmul_ = _foreach
+_MODES = [private(torch._C, f"_len_torch_{kind}_stack") for kind in ("function", "dispatch")]
 MANY = 1e9  # steps, after which the kernel corrects its averages no more; the rate is corrected already
+
+
+def updates(name: str, kernel: Any, *written: str) -> Callable[[Callable[..., Update]], None]:
+    """Decorator: declares the rules of a step by one that writes over arguments.
+
+    Torch cannot differentiate these kernels, so calls on its users' own values run the op's body.
+
+    Args:
+        name: of the op.
+        kernel: the private functions that it needs.
+        written: the parameters that it writes over.
+    """
+
+    def declare(rule: Callable[..., Update]) -> None:
+        @with_kernel(kernel, name, layers=(EAGER, PROGRAM, OUT))
+        def _(*args: Any, out: Any = None) -> tuple[Any, ...]:
+            places = [number for number, param in enumerate(OPS[name].params) if param.name in written]
+            given, spares = list(args), iter(out or ())
+            for place in places:
+                given[place] = [
+                    t.clone(memory_format=torch.contiguous_format) if out is None else next(spares).copy_(t)
+                    for t in args[place]
+                ]
+            calls, results = rule(*given)
+            for call in calls:
+                call()
+            return results
+
+        with_kernel(kernel, name, layers=(OVER,))(rule)
+        rules.fresh.add(name)
+        rules.written[name] = written
+
+    return declare
+
+
+def _own(arrays: Sequence[Any]) -> list[Any]:
+    """Arrays for kernels to write over: copies of those that are not contiguous; copies of all if Python code runs.
+
+    A mode of torch's is Python code around each of its functions, such as the one of `torch.set_default_device`.
+    """
+    runs_python = any(mode is None or mode() for mode in _MODES)
+    return [t.clone() if runs_python else t.contiguous() for t in arrays]
 
 
 @cache
@@ -25,8 +69,7 @@ def _many(device: torch.device) -> torch.Tensor:
     return torch.tensor(MANY, device=device)
 
 
-# Torch cannot differentiate this kernel, but can what the op's body consists of.
-@with_kernel(_adam, "AdamStep", layers=(EAGER, PROGRAM, OUT))
+@updates("AdamStep", _adam, "variables", "means", "square_means")
 def _(
     variables: Sequence[Any],
     gradients: Sequence[Any],
@@ -36,20 +79,16 @@ def _(
     beta_1: float,
     beta_2: float,
     epsilon: float,
-    out: Any = None,
-) -> tuple[Any, ...]:
-    count = len(variables)
-    before = [*variables, *means, *square_means]
-    after = [torch.empty_like(t, memory_format=torch.contiguous_format) for t in before] if out is None else out
-    for new, old in zip(after, before, strict=True):
-        new.copy_(old)
-    _adam(
-        after[:count],
+) -> Update:
+    variables, means, square_means = _own(variables), _own(means), _own(square_means)
+    step = partial(
+        _adam,
+        variables,
         [gradient.contiguous() for gradient in gradients],  # the kernel reads memory as it lies
-        after[count : 2 * count],
-        after[2 * count :],
+        means,
+        square_means,
         [],
-        [_many(variables[0].device)] * count,
+        [_many(variables[0].device)] * len(variables),
         lr=rate,
         beta1=beta_1,
         beta2=beta_2,
@@ -58,11 +97,11 @@ def _(
         amsgrad=False,
         maximize=False,
     )
-    return tuple(after)
+    return [step], (*variables, *means, *square_means)
 
 
 # Torch's kernel of this step, `_fused_sgd_`, keeps other momenta than Keras: they are not times the rate.
-@with_kernel(all(_foreach), "SgdStep", layers=(EAGER, PROGRAM))
+@updates("SgdStep", all(_foreach), "variables", "momenta")
 def _(
     variables: Sequence[Any],
     gradients: Sequence[Any],
@@ -70,13 +109,15 @@ def _(
     rate: Any,
     momentum: float,
     nesterov: bool,
-) -> tuple[Any, ...]:
+) -> Update:
+    variables, momenta = _own(variables), _own(momenta)
     rates = [rate] * len(gradients)
+    descent = partial(_addcmul_, variables, gradients, rates, value=-1)
     if not momenta:
-        return tuple(_addcmul(variables, gradients, rates, value=-1))
-    changes = after = _mul(momenta, momentum)
-    _addcmul_(after, gradients, rates, value=-1)
+        return [descent], tuple(variables)
+    calls = [partial(_mul_, momenta, momentum), partial(_addcmul_, momenta, gradients, rates, value=-1)]
     if nesterov:
-        changes = _mul(after, momentum)
-        _addcmul_(changes, gradients, rates, value=-1)
-    return (*_add(variables, changes), *after)
+        calls += [partial(_add_, variables, momenta, alpha=momentum), descent]
+    else:
+        calls.append(partial(_add_, variables, momenta))
+    return calls, (*variables, *momenta)
