@@ -119,7 +119,23 @@ def test_an_engine_completes_its_table_with_rules_for_ops_that_have_none():
     own, other = constant(1), constant(2)
     rules = Rules({"Tanh": own})
     rules("Silu", layers=(PROGRAM,))(own)
-    found = rules.completed({"Tanh": other, "Exp": other, "Silu": other}, lambda layer, name, rule: rule)
+    found = rules.completed({"Tanh": other, "Exp": other, "Silu": other}, lambda *_: own, lambda layer: ())
     assert (found["Tanh"], found["Exp"], found["Silu"]) == (own, other, own)
     assert {"Tanh", "Exp"} == set(found.layer(EAGER))  # the body of Silu computes single calls
     assert found.bound_rule(operation("float32")) is None
+
+
+def test_an_engine_finishes_the_rules_that_it_changes():
+    rules, finished = Rules({"Tanh": constant(1), "Exp": constant(1)}), []
+    rules("Tanh", layers=(PROGRAM,), variant="other")(constant(2))
+
+    def finish(layer, name, rule):
+        finished.append((layer, name, rule(np.zeros(1))))
+        return constant(3)
+
+    found = rules.completed({}, finish, {EAGER: ("Sinh",), PROGRAM: ("Tanh",), OUT: (), NATIVE: ("Tanh", "Exp")}.get)
+    assert finished == [(PROGRAM, "Tanh", 1), (PROGRAM, "Tanh", 2), (NATIVE, "Tanh", 1), (NATIVE, "Exp", 1)]
+    layers = [(layer, name) for layer in CALLS for name in ("Tanh", "Exp")]
+    assert [found.layer(layer)[name](np.zeros(1)) for layer, name in layers] == [1, 1, 3, 1, 3, 3]
+    assert [variant.rule(np.zeros(1)) for variant in found.variants("Tanh")] == [3, 3]
+    assert rules["Tanh"](np.zeros(1)) == 1

@@ -117,7 +117,7 @@ class Engine:
                 "Assert": self.require,
                 **self.control.rules(),
             }
-            rules = rules.completed(own, self._finished)
+            rules = rules.completed(own, self._finished, self._finishes)
         self.rules = rules
         self.eager_rules = rules.layer(EAGER)
         self.out_rules = rules.layer(OUT)
@@ -149,6 +149,12 @@ class Engine:
         if layer == EAGER:
             return self.eager_rule(rule)
         return self.native_rule(name, rule) if layer == NATIVE else rule
+
+    def _finishes(self, layer: str) -> Collection[str]:
+        """The names of the ops whose rules `_finished` changes in a layer."""
+        own, usual = type(self), Engine
+        changed = {EAGER: own.eager_rule is not usual.eager_rule, NATIVE: own.native_rule is not usual.native_rule}
+        return OPS if changed.get(layer) else set(ACCUMULATING).difference(self.accumulates)
 
     def add_rule(self, name: str, rule: Rule) -> None:
         """Adds the rule of an op that a program registered, which the engine's users' own values have, too."""

@@ -17,11 +17,13 @@ ones, which compute the same in another way; programs take them where a plan pre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 Rule = Callable[..., Any]
 Maker = Callable[[Any], Rule | None]
+Finish = Callable[[str, str, Rule], Rule]
 
 LAYERS = EAGER, PROGRAM, OUT, NATIVE, OVER = ("eager", "program", "out", "native", "over")
 CALLS = (EAGER, PROGRAM, NATIVE)  # whose results are arrays of their own
@@ -97,9 +99,7 @@ class Rules(Mapping[str, Rule]):
         """
 
         def declare(rule: Rule) -> Rule:
-            for name in names:
-                for layer in layers:
-                    self._declare(layer, name, Variant(variant, rule, when))
+            self._declare(layers, names, Variant(variant, rule, when))
             return rule
 
         return declare
@@ -118,23 +118,24 @@ class Rules(Mapping[str, Rule]):
         """
 
         def declare(rule: Rule) -> Rule:
-            for name in names:
-                self._declare(PROGRAM, name, Variant(variant, rule, when, is_further=True))
+            self._declare((PROGRAM,), names, Variant(variant, rule, when, is_further=True))
             return rule
 
         return declare
 
-    def _declare(self, layer: str, name: str, variant: Variant) -> None:
-        self._check_open(name)
-        found = self._variants[layer].get(name, ())
-        if any(variant.name == other.name for other in found):
-            problem = f"{name} has a rule {variant.name!r} for the layer {layer!r} already"
-            raise ValueError(f"{problem}: give a further one another name, as in variant='blocked'.")
-        self._put(layer, name, (*found, variant))
+    def _declare(self, layers: Sequence[str], names: Sequence[str], variant: Variant) -> None:
+        self._check_open(names)
+        for name, layer in product(names, layers):
+            found = self._variants[layer].get(name, ())
+            if found and variant.name in [other.name for other in found]:
+                problem = f"{name} has a rule {variant.name!r} for the layer {layer!r} already"
+                raise ValueError(f"{problem}: give a further one another name, as in variant='blocked'.")
+            self._put(layer, name, (*found, variant))
 
-    def _check_open(self, name: str) -> None:
+    def _check_open(self, names: Sequence[str]) -> None:
         if self._closed:
-            raise TypeError(f"{name}: an engine's rules are declared before it is made, and not changed afterwards.")
+            problem = "an engine's rules are declared before it is made, and not changed afterwards"
+            raise TypeError(f"{', '.join(names)}: {problem}.")
 
     def _put(self, layer: str, name: str, variants: tuple[Variant, ...]) -> None:
         self._variants[layer][name] = variants
@@ -143,7 +144,7 @@ class Rules(Mapping[str, Rule]):
                 self._defaults[layer][name] = variant.rule
 
     def __setitem__(self, name: str, rule: Rule) -> None:
-        self(name)(rule)
+        self._declare(CALLS, (name,), Variant(DEFAULT, rule))
 
     def __ior__(self, rules: Mapping[str, Rule]) -> Rules:
         for name, rule in rules.items():
@@ -160,7 +161,7 @@ class Rules(Mapping[str, Rule]):
         """
 
         def declare(make: Maker) -> Maker:
-            self._check_open(names[0])
+            self._check_open(names)
             self._makers.update(dict.fromkeys(names, make))
             return make
 
@@ -209,23 +210,28 @@ class Rules(Mapping[str, Rule]):
 
     # what engines make of it
 
-    def completed(self, others: Mapping[str, Rule], finish: Callable[[str, str, Rule], Rule]) -> Rules:
+    def completed(
+        self, others: Mapping[str, Rule], finish: Finish, finishes: Callable[[str], Collection[str]]
+    ) -> Rules:
         """The table of an engine; this one stays as it is from now on.
 
         Args:
             others: rules for the ops of which it has none.
             finish: (layer, name of the op, rule) → the rule as it is called.
+            finishes: layer → the names of the ops whose rules `finish` changes there.
         """
-        whole = Rules({name: rule for name, rule in others.items() if name not in self})
-        table = Rules()
+        table = Rules({name: rule for name, rule in others.items() if name not in self})
         for layer in LAYERS:
-            for name, variants in (whole._variants[layer] | self._variants[layer]).items():
-                table._put(layer, name, tuple(v._replace(rule=finish(layer, name, v.rule)) for v in variants))
+            table._variants[layer] |= self._variants[layer]
+            table._defaults[layer] |= self._defaults[layer]
+            for name in finishes(layer):
+                if found := table._variants[layer].get(name):
+                    table._put(layer, name, tuple([v._replace(rule=finish(layer, name, v.rule)) for v in found]))
         table.fresh, table.written, table._makers = self.fresh, self.written, self._makers
         table._closed = self._closed = True
         return table
 
-    def add(self, name: str, rule: Rule, finish: Callable[[str, str, Rule], Rule]) -> None:
+    def add(self, name: str, rule: Rule, finish: Finish) -> None:
         """Adds the rule of an op that a program registered to the table of an engine that is made.
 
         Args:
