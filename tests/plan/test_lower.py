@@ -75,3 +75,42 @@ def test_every_kind_of_argument(engine):
     np.testing.assert_array_equal(left, expected[:, :3])
     np.testing.assert_array_equal(total, expected[:, 3:].sum(1, keepdims=True))
     np.testing.assert_array_equal(product, expected[:, :3] @ expected[:, 3:].T)
+
+
+def test_programs_of_equal_layers_share_their_code(engine):
+    """The text of a program says neither constants nor static arguments: each program has its own."""
+
+    def layer(weight, axis):
+        w = dt.Variable(np.full((2, 2), weight, "float32"))
+        return dt.function(lambda x: ops.sum(ops.tanh(x @ w) * weight, axis=axis))
+
+    x = ops.constant([[1.0, 2.0], [3.0, 5.0]])
+    layers = [layer(*given) for given in ((0.5, 0), (0.5, 0), (0.25, 0), (0.25, 1))]
+    found = [layer(x).numpy() for layer in layers]
+    expected = [weight * np.tanh(x.numpy() @ np.full((2, 2), weight)).sum(axis) for weight, axis in
+                ((0.5, 0), (0.5, 0), (0.25, 0), (0.25, 1))]  # fmt: skip
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    lowered = [layer.plan(x).segments[0].lowered for layer in layers]
+    assert len({program.function.__code__ for program in lowered}) == len({program.source for program in lowered})
+    assert lowered[0].function.__code__ is lowered[1].function.__code__
+    assert len({program.function for program in lowered}) == 4
+
+
+def test_programs_with_other_texts_have_their_own_code():
+    graphs = [dt.function(function).graph(dt.spec((2,))) for function in (ops.exp, lambda x: ops.exp(x) + x)]
+    assert len({program_of(graph).function.__code__ for graph in graphs}) == 2
+
+
+def test_an_error_in_shared_code_names_the_line_of_its_own_program():
+    def first(x):
+        return ops.gather(x, ops.cast(x, "int32") + 5)
+
+    def second(x):
+        return ops.gather(x, ops.cast(x, "int32") + 7)
+
+    graphs = [dt.function(function).graph(dt.spec((2,))) for function in (first, second)]
+    assert program_of(graphs[0]).function.__code__ is program_of(graphs[1]).function.__code__
+    for function in (first, second):
+        line = function.__code__.co_firstlineno + 1
+        with dt.engine("numpy"), pytest.raises((IndexError, ValueError), match=f"test_lower.py.*{line}"):
+            dt.function(function)(ops.constant([0.0, 1.0]))

@@ -2,13 +2,15 @@
 
 The function's text calls the engine's rules in program order, one line an operation, and lets go of each value after
 its last use.  The text holds only names that are made here; everything that comes from the graph (constants, static
-arguments) is passed in by reference, so no graph, wherever it comes from, can smuggle in code.
+arguments) is passed in by reference, so no graph, wherever it comes from, can smuggle in code.  Programs with the same
+text share its code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
+from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
 from dovetail.core import dispatch
@@ -22,6 +24,9 @@ from dovetail.core.tensor import Tensor
 from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
 from dovetail.plan.buffers import BufferPlan, plan_buffers, written_places
 from dovetail.plan.placement import Place
+
+PROGRAMS = 500  # whose code is kept
+LARGEST = 1 << 14  # characters of the text of a program whose code is kept
 
 # of a branch or a loop's body, its function
 BodyFunctions: TypeAlias = Callable[[Graph], Callable[..., tuple[Any, ...]]]
@@ -99,6 +104,14 @@ def commit(calls: Iterable[Callable[[], Any]], outputs: tuple[Any, ...], into: l
     return outputs
 
 
+def _compiled(source: str) -> CodeType:
+    """The code that defines a program; what its names stand for is not in it."""
+    return compile(source, FILE, "exec")
+
+
+_code_of = lru_cache(PROGRAMS)(_compiled)  # graphs of equal layers have equal texts
+
+
 class _Writer:
     """Writes the text of a program, and gathers what its names stand for."""
 
@@ -136,7 +149,7 @@ class _Writer:
         for op in self.buffers.overwrites:
             written[len(lines)] = op
         source = "\n".join(lines)
-        exec(compile(source, FILE, "exec"), self.scope)
+        exec(_code_of(source) if len(source) <= LARGEST else _compiled(source), self.scope)
         return Lowered(self.scope["program"], source)
 
     def _name_values(self) -> None:
