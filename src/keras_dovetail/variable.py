@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 from weakref import WeakValueDictionary
@@ -14,8 +13,8 @@ from keras.src.backend.common.stateless_scope import get_stateless_scope
 import dovetail
 from dovetail.core.creations import note_creation
 from dovetail.core.engine_registry import HOME, current_engine, get_engine, on_engine
-from dovetail.core.recording import DEFAULT_GRAPH, not_building, record_on
-from dovetail.core.scopes import Scoped, scopes
+from dovetail.core.recording import DEFAULT_GRAPH
+from dovetail.core.scopes import Scoped, opened, scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
 from dovetail.graph.trace import assign_any
@@ -25,11 +24,9 @@ from keras_dovetail.scopes import computing
 from keras_dovetail.tensors import convert_to_tensor
 
 
-@contextmanager
-def _computing() -> Iterator[None]:
+def _computing() -> AbstractContextManager[None]:
     """First values are computed now, unseen by tapes, wherever a layer is built: a trace outlives no variable."""
-    with not_building(), record_on(()):
-        yield
+    return opened({"graphs": (), DEFAULT_GRAPH: None, "tapes": ()})
 
 
 _notes: Scoped[tuple[dict[int, Any], ...]] = Scoped(())

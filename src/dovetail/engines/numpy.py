@@ -100,6 +100,11 @@ def _(x: Any, dtype: DType) -> Any:
     return (x.real if drops_imaginary(x.dtype.kind == "c", dtype) else x).astype(dtype.numpy)
 
 
+@rules("Fill", layers=(EAGER,))  # the first value of most variables; programs fold what its body says
+def _(shape: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Any:
+    return np.broadcast_to(fill_value if dtype is None else rules["Cast"](fill_value, dtype), shape)
+
+
 @rules("Shape")
 def _(x: Any) -> Any:
     return np.array(x.shape, np.int32)
