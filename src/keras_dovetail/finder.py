@@ -2,7 +2,8 @@
 
 Each such branch in the syntax tree of six of Keras' modules gets a twin for "dovetail", which imports this package's
 modules in the place of those of Keras' jax backend.  The module of Keras' settings is told where they are kept; and as
-soon as all of Keras is there, ops are told what its tensors are.
+soon as all of Keras is there, ops are told what its tensors are.  One module of Keras imports JAX for a callback; it
+does so no more, since an engine's library is imported when a program first uses the engine.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ MODULES = {
     "keras.src.optimizers.optimizer": (1, 0),
     "keras.src.utils.backend_utils": (1, 1),
 }
+
+# This module imports jax at its top, only to give old versions of it a function.
+IMPORTS_JAX = "keras.src.callbacks.orbax_checkpoint"
 
 # Of each of these modules, a function of this package that is called with it once it is executed.
 FOLLOWED = {
@@ -66,29 +70,33 @@ def _refusal(problem: str) -> ImportError:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules that need twin branches, and those that are followed."""
+    """Finds the modules that need twin branches or one import less, and those that are followed."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path, target) if name in MODULES or name in FOLLOWED else None
+        is_ours = name in MODULES or name in FOLLOWED or name == IMPORTS_JAX
+        spec = PathFinder.find_spec(name, path, target) if is_ours else None
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
             spec.loader = _Loader(name, spec.loader.path)
         return spec
 
 
 class _Loader(SourceFileLoader):
-    """Compiles a module's source with the twins, and calls what follows the module once it is executed.
+    """Compiles a module's changed source, and calls what follows the module once it is executed.
 
-    What Python caches of a source without twins is neither read nor written.
+    Python's cached code of the unchanged source is neither read nor written.
     """
 
     def get_code(self, fullname: str) -> CodeType | None:
-        if fullname not in MODULES:
+        if fullname == IMPORTS_JAX:
+            tree = without_jax(ast.parse(self.get_data(self.path)))
+        elif fullname in MODULES:
+            tree, found = with_twins(ast.parse(self.get_data(self.path)))
+            if found != MODULES[fullname]:
+                raise _refusal(f'in {fullname} branches of `backend() == "jax"` are not found where they should be')
+        else:
             return super().get_code(fullname)
-        tree, found = with_twins(ast.parse(self.get_data(self.path)))
-        if found != MODULES[fullname]:
-            raise _refusal(f'in {fullname} branches of `backend() == "jax"` are not found where they should be')
         return compile(tree, self.path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -114,6 +122,22 @@ def _check_version() -> None:
         raise _refusal("of the one here the version is not known") from None
     if found not in SUPPORTED:
         raise _refusal(f"this is Keras {found}")
+
+
+def without_jax(tree: ast.Module) -> ast.Module:
+    """The tree without the statement at its top that tries to import jax.
+
+    Raises:
+        ImportError: there is not exactly one.
+
+    Example:
+        >>> ast.unparse(without_jax(ast.parse("try:\\n    import jax\\nexcept ImportError:\\n    pass\\nx = 1")))
+        'x = 1'
+    """
+    rest = [node for node in tree.body if not (isinstance(node, ast.Try) and ast.unparse(node.body[0]) == "import jax")]
+    if len(rest) != len(tree.body) - 1:
+        raise _refusal(f"{IMPORTS_JAX} does not import jax where it should")
+    return ast.Module(rest, tree.type_ignores)
 
 
 def with_twins(tree: ast.Module) -> tuple[ast.Module, tuple[int, int]]:

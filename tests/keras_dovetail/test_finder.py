@@ -64,6 +64,15 @@ def test_nothing_else_changes(name):
     assert ast.unparse(Without().visit(tree)) == ast.unparse(ast.parse(source_of(name)))
 
 
+def test_one_import_of_jax_is_left_out_of_a_module():
+    before = ast.parse(source_of(finder.IMPORTS_JAX))
+    left_out = [node for node in before.body if node not in finder.without_jax(before).body]
+    assert [ast.unparse(node.body[0]) for node in left_out] == ["import jax"]
+    assert all("jax.monitoring" in ast.unparse(node) for node in left_out)
+    with pytest.raises(ImportError, match="pip install keras=="):
+        finder.without_jax(ast.parse("import jax"))
+
+
 def test_classes_and_modules_are_renamed():
     text = "if backend() == 'jax':\n    from keras.src.backend.jax.trainer import JAXTrainer as Trainer"
     assert twins(text).splitlines()[:2] == [
