@@ -288,6 +288,9 @@ class Engine:
         """Calls a function while the library computes with so many threads, where `thread_count` is not 0."""
         return run(given)
 
+    def go_on_in_child(self) -> None:
+        """Makes the library work in this process, which was forked after the library was used."""
+
     def wait(self, value: Any) -> None:
         """Returns when an array has its numbers, where the library computes while Python goes on."""
 

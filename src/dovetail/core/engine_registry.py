@@ -25,7 +25,7 @@ import numpy as np
 
 from dovetail.core import config
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
-from dovetail.core.locks import holding, make_lock
+from dovetail.core.locks import holding, let_forks_wait, make_lock
 from dovetail.core.scopes import Changes, Scopes, change, opened, scopes, within
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ BUILT_IN = {
 ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry points
 
 AUTO = "auto"  # in the place of an engine's name: each program runs where it is measured to be fastest
+LONGEST_IMPORT = 60.0  # seconds for which a fork waits while another thread imports a library
 HOME = "numpy"  # where values are then, and what is computed call by call
 
 _loaded: dict[str, Engine] = {}
@@ -388,12 +389,14 @@ def _arrays(path: tuple[str, ...]) -> dict[str, str]:
     return {**outside, **{text: name for name, found in BUILT_IN.items() for text in found.arrays}}
 
 
-def _refuse_in_child() -> None:
-    """In a forked child: a library would wait for ever for threads of its own, which a fork does not copy."""
+def _go_on_in_child() -> None:
+    """Refuses, in a forked child, engines that would wait there for threads that a fork does not copy."""
     if not all(found.forks for found in _loaded.values()):
         gc.freeze()  # what is garbage now would be let go by the library, which waits for these threads, too
     for name, found in list(_loaded.items()):
-        if not found.forks:
+        if found.forks:
+            found.go_on_in_child()
+        else:
             del _loaded[name]
             _owners.clear()
             _forked[name] = problem = (
@@ -404,5 +407,7 @@ def _refuse_in_child() -> None:
             found.refuse(problem)
 
 
+# A child could never import a library whose import another thread has begun: Python's lock of it stays taken.
+let_forks_wait(_loading, LONGEST_IMPORT)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_refuse_in_child)
+    os.register_at_fork(after_in_child=_go_on_in_child)

@@ -36,6 +36,29 @@ def holding(lock: Any, function: Callable[..., T], *args: Any) -> T:
     # fmt: on
 
 
+def let_forks_wait(lock: Any, seconds: float) -> None:
+    """Makes each fork wait while another thread holds a lock.
+
+    Handlers of forks that a library registers meanwhile see the end of this fork only.  Python prints their errors.
+
+    Args:
+        lock: made by `make_lock`.
+        seconds: how long a fork waits at most; it goes on then.
+    """
+    mine = threading.local()
+
+    def take() -> None:
+        mine.is_held = lock.acquire(timeout=seconds)
+
+    def free() -> None:
+        if getattr(mine, "is_held", False):
+            mine.is_held = False
+            lock.release()
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=take, after_in_parent=free, after_in_child=free)
+
+
 class Guard:
     """The lock of what is changed together; guards that are joined are one from then on.
 

@@ -37,7 +37,11 @@ class TorchEngine(Engine):
     def version(self) -> str:
         return torch.__version__
 
+    _is_forked = False
+
     def set_threads(self, count: int) -> bool:
+        if self._is_forked and count > 1:
+            return False
         torch.set_num_threads(count)
         return True
 
@@ -52,6 +56,11 @@ class TorchEngine(Engine):
             return run(given)
         finally:
             torch.set_num_threads(before)
+
+    def go_on_in_child(self) -> None:
+        """Computes with one thread: OpenMP would wait for threads that a fork does not copy."""
+        self._is_forked = True
+        torch.set_num_threads(1)
 
     def devices(self) -> list[str]:
         gpus = [f"gpu:{i}" for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
