@@ -1,7 +1,7 @@
 """The first step of Keras' training on PyTorch: Dovetail's engine, and Keras' own backend, in fresh processes.
 
 It measures processor time from making the layers to the end of `fit` of one step, less a second `fit`.  The
-libraries are imported before.  Frames of Python functions are counted in a run of their own.
+libraries are imported before.  Frames of Python functions are counted in another run.
 
     python benchmarks/first_step.py [--rounds 20] [MLP Dense]
 
