@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core import cache_folder
 from dovetail.plan import jobs, ledger, records
 from dovetail.plan.report import Report, Row
 from dovetail.plan.strategy import Strategy
@@ -263,7 +264,7 @@ CHANGES = {
     "threads": lambda patch, place: patch.setenv("DOVETAIL_THREADS", "3"),
     "threads of a library": lambda patch, place: patch.setenv("MKL_NUM_THREADS", "3"),
     "quota": lambda patch, place: patch.setattr(records, "QUOTAS", (place,)),
-    "processor": lambda patch, place: patch.setattr(records, "PROCESSOR", place),
+    "processor": lambda patch, place: patch.setattr(cache_folder, "PROCESSOR", place),
     "GPU": lambda patch, place: patch.setattr(records, "DRIVER", place),
 }
 

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from dovetail.cli.main import main
+from dovetail.core import cache_folder
 from dovetail.plan import jobs, ledger, measured_plan, records
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
@@ -38,9 +39,9 @@ is_root = os.geteuid() == 0
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
     monkeypatch.setattr(records, "_warned", [])
-    records._first_directory.cache_clear()
+    cache_folder._first_directory.cache_clear()
     yield
-    records._first_directory.cache_clear()
+    cache_folder._first_directory.cache_clear()
 
 
 @pytest.fixture(autouse=True)

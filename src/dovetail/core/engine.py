@@ -288,6 +288,9 @@ class Engine:
         """Calls a function while the library computes with so many threads, where `thread_count` is not 0."""
         return run(given)
 
+    def set_up_library(self) -> None:
+        """Sets up the library, which no one but Dovetail has imported in this process."""
+
     def go_on_in_child(self) -> None:
         """Makes the library work in this process, which was forked after the library was used."""
 

@@ -81,6 +81,7 @@ _loaded: dict[str, Engine] = {}
 _loading = make_lock()
 _owners: dict[type, Engine] = {}  # a type of arrays → whose it is
 _added: dict[str, dict[str, Any]] = {}  # engine → op that a program registered → the rule that it brought
+_brought: set[str] = set()  # libraries that were imported by Dovetail, or by another one that it imported
 _forked: dict[str, str] = {}  # engines that were used before this process was forked, and what to say of them
 _default: Engine | None = None
 _chooses = False  # whether the default is AUTO
@@ -194,7 +195,12 @@ def _load(name: str) -> Engine:
         module, library, install, *_ = BUILT_IN[name]
         if find_spec(library) is None:
             raise EngineNotInstalled(f"the engine {name!r} needs {library}, which is not installed: {install}")
-        return importlib.import_module(module).engine
+        absent = {built_in.library for built_in in BUILT_IN.values()} - sys.modules.keys()
+        found = importlib.import_module(module).engine
+        _brought.update(absent & sys.modules.keys())
+        if library in _brought:
+            found.set_up_library()
+        return found
     for point in entry_points(group=ENGINES):
         if point.name == name:
             return point.load()

@@ -16,7 +16,6 @@ import hashlib
 import json
 import logging
 import os
-import platform
 import re
 import stat
 import statistics
@@ -27,6 +26,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from dovetail.core.cache_folder import VARIABLE as VARIABLE
+from dovetail.core.cache_folder import place as place
+from dovetail.core.cache_folder import processor, text_of
 from dovetail.core.config import keep_memory
 from dovetail.core.engine_registry import BUILT_IN, list_engines, threads
 from dovetail.core.errors import op_error
@@ -40,7 +42,6 @@ from dovetail.plan.strategy import Strategy
 
 logger = logging.getLogger("dovetail.plan")
 
-VARIABLE = "DOVETAIL_CACHE"
 FORMAT = 2
 LARGEST = 1 << 16  # bytes of a file
 HALF = LARGEST // 2  # bytes of a file, from which on it is rewritten with one line for each strategy
@@ -50,7 +51,6 @@ IS_KEY = re.compile("[0-9a-f]{40}").fullmatch
 # A file is opened at once, and read only if it is a regular one: a pipe without a writer would block.
 AT_ONCE = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY"))
 ALONE = AT_ONCE | getattr(os, "O_NOFOLLOW", 0)
-PROCESSOR = Path("/proc/cpuinfo")
 QUOTAS = (Path("/sys/fs/cgroup/cpu.max"), Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))  # of cgroups 2 and 1
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -98,31 +98,6 @@ def folder() -> Path | None:
     if os.environ.get(VARIABLE) != "":
         _warn(found)
     return None
-
-
-def place() -> Path | str:
-    """The folder of entries, or the reason why nothing is kept."""
-    said, caches = os.environ.get(VARIABLE), os.environ.get("XDG_CACHE_HOME")
-    if said == "":
-        return f'{VARIABLE} is ""'
-    try:
-        if said is not None:
-            return _absolute(said)
-        is_set = caches is not None and os.path.isabs(caches)  # else it is to be ignored, as its specification says
-        return _absolute(caches if is_set and caches is not None else "~/.cache") / "dovetail" / "plans"
-    except (RuntimeError, OSError) as error:  # there is no such user's folder, or the working directory is gone
-        return f"{said or '~/.cache'!r} is no folder here: {error}"
-
-
-def _absolute(path: str) -> Path:
-    found = Path(path).expanduser()
-    return found if found.is_absolute() else _first_directory() / found
-
-
-@functools.cache
-def _first_directory() -> Path:
-    """The working directory from which relative paths count, also after a program has changed it."""
-    return Path.cwd()
 
 
 _warned: list[str] = []
@@ -423,8 +398,8 @@ def machine() -> tuple[str, ...]:
     """The versions of the libraries, the processor, how much of it the process may use, and whether there are GPUs."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     libraries = [f"{name} {_version(name)}" for name in list_engines()]
-    quota = list(map(_text_of, QUOTAS))
-    return (f"dovetail {VERSION}", *libraries, _processor(), str(cores), *quota, str(DRIVER.exists()))
+    quota = list(map(text_of, QUOTAS))
+    return (f"dovetail {VERSION}", *libraries, processor(), str(cores), *quota, str(DRIVER.exists()))
 
 
 def _version(name: str) -> str:
@@ -435,18 +410,3 @@ def _version(name: str) -> str:
         except PackageNotFoundError:
             continue
     return ""
-
-
-def _text_of(path: Path) -> str:
-    """The text of a file of the system; "" if there is none."""
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
-
-
-def _processor() -> str:
-    lines = _text_of(PROCESSOR).splitlines()
-    if not lines:
-        return platform.processor()
-    return "\n".join(dict.fromkeys(line for line in lines if line.startswith(("model name", "flags", "Features"))))

@@ -19,6 +19,7 @@ from dovetail.core.dtypes import DType
 from dovetail.core.engine import Engine, Segment, native_to_dtype, print_array
 from dovetail.core.private import private
 from dovetail.core.rules import PROGRAM, Rule, Rules
+from dovetail.engines.jax import disk_cache
 from dovetail.engines.jax.devices import devices, is_of_host, name_of, named, placed, told
 from dovetail.engines.jax.dimensions import Dimension, Dimensions, as_dimensions, known, with_dimensions
 from dovetail.engines.jax.executable import Executable, aligned_copy, copied, with_64_bits
@@ -96,6 +97,9 @@ class JaxEngine(Engine):
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
+
+    def set_up_library(self) -> None:
+        disk_cache.start()
 
     def set_threads(self, count: int) -> bool:
         if _has_started is None or _has_started():
