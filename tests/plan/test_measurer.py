@@ -14,7 +14,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import engine_registry
-from dovetail.plan import costs, jobs, ledger, measurer, policy
+from dovetail.plan import costs, jobs, ledger, measured_plan, measurer, policy
 from dovetail.plan.candidate import Candidate, NotDelivered
 from dovetail.plan.function import Function, Options
 from dovetail.plan.ledger import Ledger
@@ -27,15 +27,22 @@ CALLS = 400  # after which the best strategy of quick engines is known
 needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
 
 
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch):
-    """Learning may cost anything, and candidates are prepared at once."""
+def learn_freely(monkeypatch):
+    """Nothing is known of other tests, learning may cost anything, and candidates are prepared at once."""
+    fresh = jobs.Job()
     monkeypatch.setattr(jobs, "later", lambda function: function())
+    for module in (measurer, measured_plan):
+        monkeypatch.setattr(module, "job", fresh)
     monkeypatch.setattr(measurer, "ledger", Ledger())
     monkeypatch.setattr(measurer, "_measurers", type(measurer._measurers)())
     monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
-    monkeypatch.setattr(measurer, "WATCHED", 1)
     monkeypatch.setattr(costs, "known", costs.Corrections())
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    learn_freely(monkeypatch)
+    monkeypatch.setattr(measurer, "WATCHED", 1)
 
 
 class Clock:

@@ -13,6 +13,7 @@ from dovetail.plan.candidate import Candidate
 from tests.conftest import ENGINES, SEED
 from tests.plan.interrupted_measurer import CALLS, PROGRAMS, RAISED, Program, Staying, X
 from tests.plan.test_interrupts import Lines
+from tests.plan.test_measurer import learn_freely
 
 ROOT = Path(__file__).parents[2]
 MODULES = (background, candidate, jobs, ledger, measured_plan, measurer, policy, records)
@@ -34,8 +35,7 @@ def two_engines(engine, monkeypatch):
     other = next(name for name in ENGINES if name != engine)
     names = [engine, "numpy" if engine != "numpy" and "numpy" in ENGINES else other]
     monkeypatch.setattr(measured_plan, "list_engines", lambda: names)
-    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
-    monkeypatch.setattr(jobs, "later", lambda function: function())
+    learn_freely(monkeypatch)
     monkeypatch.setattr(measurer, "WATCHED", 1)
     monkeypatch.setattr(measurer.costs.Corrections, "start_seconds", lambda *args: 0.0)
     return names

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import dovetail as dt
 from dovetail import ops
 from dovetail.core import cache_folder
-from dovetail.plan import jobs, ledger, records
+from dovetail.plan import ledger, records
 from dovetail.plan.report import Report, Row
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
-from tests.plan.test_measurer import Clock, called
+from tests.plan.test_measurer import Clock, called, learn_freely
 
 needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
 KEY = "a" * 40
@@ -42,8 +42,7 @@ X = np.linspace(-1, 1, 6, dtype="float32")
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
     monkeypatch.setenv(records.VARIABLE, str(tmp_path / "plans"))
-    monkeypatch.setattr(jobs, "later", lambda function: function())
-    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
+    learn_freely(monkeypatch)
     return tmp_path / "plans"
 
 

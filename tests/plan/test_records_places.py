@@ -20,11 +20,11 @@ import pytest
 
 from dovetail.cli.main import main
 from dovetail.core import cache_folder
-from dovetail.plan import jobs, ledger, measured_plan, records
+from dovetail.plan import measured_plan, records
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
 from tests.plan.hostile_places import X, made, settle
-from tests.plan.test_measurer import Clock
+from tests.plan.test_measurer import Clock, learn_freely
 from tests.plan.test_records import GOOD, KEY, TIMES
 
 ROOT = Path(__file__).parents[2]
@@ -61,8 +61,7 @@ def _in_time():
 @pytest.fixture
 def chosen(monkeypatch):
     """Choices are made at once."""
-    monkeypatch.setattr(jobs, "later", lambda function: function())
-    monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: float("inf"))
+    learn_freely(monkeypatch)
     monkeypatch.setattr(measured_plan, "list_engines", lambda: ["numpy", OTHER_ENGINE])
     Clock(monkeypatch, **{OTHER_ENGINE: 0.5})
 

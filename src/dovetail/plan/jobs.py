@@ -18,6 +18,9 @@ class Preparing(Protocol):
     def try_to_prepare(self, strategy: Strategy) -> None:
         """Prepares a candidate, in any thread; one that fails is left out."""
 
+    def count_untimed(self) -> None:
+        """Takes in the calls that ran without being timed."""
+
 
 class Job:
     """The candidate that is prepared now.

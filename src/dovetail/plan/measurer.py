@@ -216,6 +216,8 @@ class Measurer:
 
     def keep(self, is_last: bool = False) -> None:
         """Appends new times to the records; at last also the number of steps, and the report."""
+        for plan in filter(None, [plan() for plan in self.plans.values()] if is_last else []):
+            plan.count_untimed()
         best = policy.champion(self.state)
         for strategy, arm in self.state.arms.items() if self.key else ():
             kept, times = self._kept.get(strategy, 0), arm.times or (arm.disturbed if is_last else [])
