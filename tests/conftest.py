@@ -17,6 +17,7 @@ import pytest
 import dovetail as dt
 from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.recording import DEFAULT_GRAPH
+from tests import codec
 from tests.keras_backends import end_processes, outcomes, told
 from tests.libraries import OTHERS, compile_quickly  # which also hides those that are not to be there
 from tests.memory import Memory
@@ -47,6 +48,15 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+
+codec.install()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The graphs that went through the codec; of several workers, those of this process."""
+    if codec.count["graphs"]:
+        terminalreporter.write_line("\n".join(codec.summary()))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
+from dovetail.graph.attributes import named
 from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.reach import reach
 
@@ -148,6 +149,7 @@ def new_history(assigned: GraphTensor, first: GraphTensor) -> GraphTensor:
     return operation.outputs[0]
 
 
+@named("gradient of an assigned variable")
 def _gradient_of_variable(node: Operation, gradient: Any, _: Any) -> tuple[None, Any]:
     return None, gradient
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail.graph.attributes import register
 from dovetail.graph.base import State
+from dovetail.graph.document import GRAPH, described, graph_of
 from dovetail.graph.graph_def import GraphDef
 from dovetail.graph.operation import SINGLE, GraphTensor, Operation
 from dovetail.graph.parts import Parts
-from dovetail.graph.pickling import described, rebuilt
 from dovetail.graph.printing import graph_text
 from dovetail.graph.transplant import copy_graph
 from dovetail.graph.validate import problems
@@ -88,7 +89,7 @@ class Graph(Parts):
         return copy_graph(self, own=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return rebuilt, described(self)
+        return graph_of, described(self)
 
     def __str__(self) -> str:
         return graph_text(self)
@@ -96,3 +97,6 @@ class Graph(Parts):
     def __repr__(self) -> str:
         counts = f"{len(self.inputs)} inputs, {len(self)} operations, {len(self.outputs)} outputs"
         return f"<graph {self.name}: {counts}>"
+
+
+register(Graph, GRAPH)

@@ -18,8 +18,8 @@ from dovetail.core.table import OPS
 from dovetail.core.value_kinds import default_graph
 from dovetail.core.variable import Variable
 from dovetail.graph import trace
+from dovetail.graph.document import described, graph_of
 from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.pickling import described, rebuilt
 from dovetail.graph.variables import add_assignment
 from dovetail.ops.random.generator import Generator
 
@@ -149,7 +149,7 @@ def _named(x: Any) -> Any:
 
 def _rebuilt(notes: dict[str, Any], description: tuple[Any, ...]) -> SessionGraph:
     """A session graph from what `__reduce__` gave."""
-    graph: Any = partial(rebuilt, make=SessionGraph)(*description)
+    graph: Any = partial(graph_of, make=SessionGraph)(*description)
     graph._draws = Counter(notes["draws"])
     for variable, name in notes["first"]:
         variable.initial_value = graph.get_tensor(name)

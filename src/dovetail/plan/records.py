@@ -33,8 +33,8 @@ from dovetail.core.config import keep_memory
 from dovetail.core.engine_registry import BUILT_IN, list_engines, threads
 from dovetail.core.errors import op_error
 from dovetail.core.files import replacing
-from dovetail.core.signature import static_key
 from dovetail.core.version import VERSION
+from dovetail.graph.attributes import Beside, encode
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.plan.rates import DRIVER
 from dovetail.plan.report import Report, Row
@@ -382,15 +382,11 @@ def _described(graph: Graph) -> Iterator[str]:
     yield str([numbers.get(t, -1) for t in graph.outputs])
 
 
-def _static(op: Operation) -> list[str]:
-    plain = {name: value for name, value in op.attrs.items() if name not in ("value", "variable")}
-    return [f"{name}={_shown(value)}" for name, value in sorted(plain.items())]
-
-
-def _shown(value: Any) -> str:
-    key = static_key(value)
-    plain = (str, int, float, bool, type(None), tuple, list)
-    return repr(key[1:]) if isinstance(value, plain) else type(value).__name__
+def _static(op: Operation) -> str:
+    """The static arguments of an operation, without constants, variables and subgraphs."""
+    plain = {name: v for name, v in op.attrs.items() if name not in ("value", "variable") and not isinstance(v, Graph)}
+    beside = Beside(keeps_objects=True)
+    return json.dumps({name: encode(value, beside) for name, value in sorted(plain.items())})
 
 
 @functools.cache

@@ -1,0 +1,211 @@
+"""Attributes: the static arguments of operations as data that JSON holds, and back.
+
+None, bools, strings, ints and finite floats stay as they are, and a tuple is a JSON list.  Another value is an object
+of one pair, the name of its kind and its data: `{"dtype": "float32"}`.  Arrays, variables and eager tensors stand in
+tables beside the document, under keys.  A function of Dovetail's own stands by its name, see `named`.  Anything else,
+such as a function of the program, is refused, or stands beside the document, too, if that is to be pickled.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dovetail.core.dtypes import DType, as_dtype
+from dovetail.core.errors import describe
+from dovetail.core.tensor import Tensor
+from dovetail.core.variable import Variable
+
+
+class Refused(TypeError):
+    """A value that no document holds, and why."""
+
+
+@dataclass
+class Beside:
+    """What a document names by keys.
+
+    Attributes:
+        arrays: of constants, as NumPy arrays.
+        variables: under keys made of their names.
+        tensors: eager ones, which a graph closes over.
+        objects: any others, where they are kept.
+        keeps_objects: whether subgraphs and Python's own objects stand here; else a subgraph is a document in the
+            document, and other objects are refused.
+    """
+
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    objects: dict[str, Any] = field(default_factory=dict)
+    keeps_objects: bool = False
+
+    def __post_init__(self) -> None:
+        tables = (self.arrays, self.variables, self.tensors, self.objects)
+        self._keys = {id(value): key for table in tables for key, value in table.items()}
+
+    def __reduce__(self) -> Any:
+        return Beside, (self.arrays, self.variables, self.tensors, self.objects, self.keeps_objects)
+
+    def key(self, table: dict[str, Any], value: Any, name: str) -> str:
+        """The key of a value in a table, where it is put if it is not there.
+
+        Args:
+            table: of this object.
+            value: found by identity.
+            name: begins a new key.
+        """
+        found = self._keys.get(id(value))
+        if found is None:
+            found = next(key for key in _numbered(name) if key not in table)
+            table[found] = value
+            self._keys[id(value)] = found
+        return found
+
+
+def _numbered(name: str) -> Iterable[str]:
+    yield name
+    number = 1
+    while True:
+        yield f"{name}_{number}"
+        number += 1
+
+
+class Form(NamedTuple):
+    """How values of a type are written and read.
+
+    Attributes:
+        kind: the name in the document.
+        encode: (value, tables beside) → data.
+        decode: (data, tables beside) → value.
+    """
+
+    kind: str
+    encode: Callable[[Any, Beside], Any]
+    decode: Callable[[Any, Beside], Any]
+
+
+def encode(value: Any, beside: Beside) -> Any:
+    """A value as data that JSON holds.
+
+    Raises:
+        Refused: it cannot be written.
+
+    Example:
+        >>> encode((1, None, as_dtype("float32"), float("inf")), Beside())
+        [1, None, {'dtype': 'float32'}, {'float': 'inf'}]
+    """
+    kind = type(value)
+    if kind is FunctionType and value in _names:
+        return {FUNCTION: _names[value]}
+    if kind in PLAIN or (kind is float and math.isfinite(value)):
+        return value
+    if kind is tuple:
+        return [encode(item, beside) for item in value]
+    form = FORMS.get(kind) or next((form for base, form in FORMS.items() if isinstance(value, base)), None)
+    if form is not None:
+        return {form.kind: form.encode(value, beside)}
+    if beside.keeps_objects:
+        return {OBJECT: beside.key(beside.objects, value, "object")}
+    raise Refused(f"{describe(value)} is no number, string, dtype, shape, array, variable or graph")
+
+
+def decode(data: Any, beside: Beside) -> Any:
+    """The value of data that `encode` made.
+
+    Raises:
+        ValueError: it is no such data.
+
+    Example:
+        >>> decode([1, None, {"dtype": "float32"}, {"float": "inf"}], Beside())
+        (1, None, dtypes.float32, inf)
+    """
+    if isinstance(data, list):
+        return tuple([decode(item, beside) for item in data])
+    if not isinstance(data, dict):
+        return data
+    if len(data) != 1 or (kind := next(iter(data))) not in DECODERS:
+        raise ValueError(f"{data!r} is no value of an attribute: there is no such kind.")
+    try:
+        return DECODERS[kind](data[kind], beside)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{data!r} is no value of an attribute: {type(error).__name__}: {error}.") from None
+
+
+# -- the forms --------------------------------------------------------------------------------------------------------
+
+OBJECT, FUNCTION = "object", "function"
+PLAIN = frozenset([type(None), bool, int, str])
+
+
+def _items(make: Callable[[Iterable[Any]], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The functions of a collection; the items of one without order are sorted."""
+
+    def encode_items(value: Any, beside: Beside) -> Any:
+        found = [encode(item, beside) for item in value]
+        return sorted(found, key=repr) if make is frozenset else found
+
+    return encode_items, lambda data, beside: make([decode(item, beside) for item in data])
+
+
+def _in_table(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The functions of what stands in a table of this name."""
+
+    def encode_key(value: Any, beside: Beside) -> str:
+        return beside.key(getattr(beside, name), value, getattr(value, "op_name", None) or name[:-1])
+
+    return encode_key, lambda data, beside: getattr(beside, name)[data]
+
+
+def _scalar(data: Any, beside: Beside) -> Any:
+    dtype, bits = data
+    return np.frombuffer(base64.b64decode(bits), as_dtype(dtype).numpy)[0]
+
+
+FORMS: dict[type, Form] = {
+    DType: Form("dtype", lambda value, _: str(value), lambda data, _: as_dtype(data)),
+    float: Form("float", lambda value, _: repr(value), lambda data, _: float(data)),
+    complex: Form("complex", lambda value, _: repr(value), lambda data, _: complex(data)),
+    bytes: Form("bytes", lambda value, _: base64.b64encode(value).decode(), lambda data, _: base64.b64decode(data)),
+    np.generic: Form(
+        "scalar",
+        lambda value, _: [as_dtype(value.dtype), base64.b64encode(value.tobytes()).decode()],
+        _scalar,
+    ),
+    list: Form("list", *_items(list)),
+    frozenset: Form("set", *_items(frozenset)),
+    slice: Form(
+        "slice",
+        lambda value, beside: [encode(part, beside) for part in (value.start, value.stop, value.step)],
+        lambda data, beside: slice(*(decode(part, beside) for part in data)),
+    ),
+    np.ndarray: Form("array", *_in_table("arrays")),
+    Variable: Form("variable", *_in_table("variables")),
+    Tensor: Form("tensor", *_in_table("tensors")),
+}
+DECODERS: dict[str, Callable[[Any, Beside], Any]] = {form.kind: form.decode for form in FORMS.values()}
+DECODERS[OBJECT] = lambda data, beside: beside.objects[data]
+DECODERS[FUNCTION] = lambda data, beside: _functions[data]
+_functions: dict[str, FunctionType] = {}
+_names: dict[FunctionType, str] = {}
+
+
+def register(kind: type, form: Form) -> None:
+    """Adds the form of a type, of a module that is above this one."""
+    FORMS[kind], DECODERS[form.kind] = form, form.decode
+
+
+def named(name: str) -> Callable[[Any], Any]:
+    """Decorator: a function that documents hold by this name."""
+
+    def register_function(function: Any) -> Any:
+        _functions[name], _names[function] = function, name
+        return function
+
+    return register_function

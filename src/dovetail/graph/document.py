@@ -1,0 +1,179 @@
+"""Document: a graph as plain data without links between operations, for files, for pickles, and for copies.
+
+A document is what JSON holds; arrays, variables and eager tensors stand beside it, under keys (`attributes.Beside`).
+Python's own pickle and copy take the two as they are.  Dovetail's own files hold no pickles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dovetail.core.dtypes import as_dtype
+from dovetail.core.errors import op_error
+from dovetail.core.provided import provided
+from dovetail.core.spec import TensorSpec
+from dovetail.core.table import OPS
+from dovetail.graph.attributes import OBJECT, Beside, Form, Refused, decode, encode
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.spans import Span
+
+if TYPE_CHECKING:
+    from dovetail.graph.ir import Graph
+
+VERSION = 1
+At = list[int]  # the number of an operation, and which of its outputs
+
+
+def document_of(graph: Graph, beside: Beside) -> dict[str, Any]:
+    """A graph as data that JSON holds.
+
+    Args:
+        graph: with all that its operations say.
+        beside: takes what JSON does not hold.
+
+    Raises:
+        TypeError: an operation has an attribute that cannot be written; it says which, and why.
+    """
+    numbers = {op: number for number, op in enumerate(graph.operations)}
+
+    def at(tensor: GraphTensor) -> At:
+        return [numbers[tensor.op], tensor.index]
+
+    spans: dict[Span, int] = {}
+    operations = [_operation(op, at, spans, numbers, beside) for op in graph.operations]
+    state, key = graph.state, lambda v: encode(v, beside)
+    return {
+        "version": VERSION,
+        "name": graph.name,
+        "operations": operations,
+        "inputs": list(map(at, graph.inputs)),
+        "outputs": list(map(at, graph.outputs)),
+        "closures": [[encode(tensor, beside), at(t)] for tensor, t in graph.closures.items()],
+        "state": {
+            "values": [[key(v), at(t)] for v, t in state.values.items()],
+            "assigned": list(map(key, state.assigned)),
+            "unread": list(map(key, state.unread)),
+            "inputs": [[key(v), at(t)] for v, t in state.inputs.items()],
+            "last": [[key(v), numbers[op]] for v, op in state.last.items()],
+        },
+    }
+
+
+def _operation(op: Operation, at: Any, spans: dict[Span, int], numbers: Mapping[Operation, int], beside: Beside) -> Any:
+    """An operation as data; attributes that are as they are at first are left out."""
+    found: dict[str, Any] = {"type": op.type, "name": op.name, "inputs": list(map(at, op.inputs))}
+    try:
+        if OPS.get(op.type) is not op.op:
+            found["op"] = _own_op(op, beside)
+        found["attrs"] = {name: _encoded(name, value, beside) for name, value in op.attrs.items()}
+        found["outputs"] = [_spec(t) for t in op.outputs]
+        others = {
+            "gradient_function": _encoded("gradient_function", op.gradient_function, beside),
+            "notes": {name: _encoded(name, value, beside) for name, value in op.notes.items()},
+        }
+    except Refused as error:
+        problem = f"{error}. A graph with such an operation cannot be written."
+        raise op_error(TypeError, op.type, problem, where=op.where) from None
+    others |= {
+        "layout": list(op.layout),
+        "where": None if op.where is None else list(op.where),
+        "engine": op.engine,
+        "device": op.device,
+        "overrides": dict(op.overrides),
+        "span": None if op.span is None else spans.setdefault(op.span, len(spans)),
+        "waits_for": [numbers[other] for other in op.control_inputs],
+    }
+    return found | {name: value for name, value in others.items() if value not in (None, "", {}, [])}
+
+
+def _own_op(op: Operation, beside: Beside) -> Any:
+    if not beside.keeps_objects:
+        raise Refused("it is an op of the program's own, and no op of this name is in the table")
+    return {OBJECT: beside.key(beside.objects, op.op, op.type)}
+
+
+def _encoded(name: str, value: Any, beside: Beside) -> Any:
+    try:
+        return encode(value, beside)
+    except Refused as error:
+        raise Refused(f"{name}: {error}") from None
+
+
+def _spec(tensor: GraphTensor) -> Any:
+    return [tensor.dtype, None if tensor.shape is None else list(tensor.shape)]
+
+
+def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], Graph] | None = None) -> Graph:
+    """The graph of a document.
+
+    Args:
+        document: of `document_of`.
+        beside: the tables that it filled.
+        make: makes an empty graph of a name; a `Graph` if not given.
+
+    Raises:
+        ValueError: it is no such document, or of another version.
+    """
+    if document.get("version") != VERSION:
+        raise ValueError(f"the document is of version {document.get('version')!r}; this Dovetail reads {VERSION}.")
+    graph = (make or provided.new_graph)(document["name"])
+    added: list[Operation] = []
+    spans: dict[int, Span] = {}
+
+    def tensor(at: At) -> GraphTensor:
+        return added[at[0]].outputs[at[1]]
+
+    for given in document["operations"]:
+        added.append(_added(graph, given, tensor, spans, beside))
+        for number in given.get("waits_for", ()):
+            added[-1].add_control_input(added[number])
+    graph.inputs, graph.outputs = list(map(tensor, document["inputs"])), list(map(tensor, document["outputs"]))
+    graph.closures = {decode(known, beside): tensor(at) for known, at in document["closures"]}
+    said, state = document["state"], graph.state
+    state.values = {decode(v, beside): tensor(at) for v, at in said["values"]}
+    state.assigned = dict.fromkeys(decode(v, beside) for v in said["assigned"])
+    state.unread = {decode(v, beside) for v in said["unread"]}
+    state.inputs = {decode(v, beside): tensor(at) for v, at in said["inputs"]}
+    state.last = {decode(v, beside): added[number] for v, number in said["last"]}
+    return graph
+
+
+def _added(graph: Graph, given: Mapping[str, Any], tensor: Any, spans: dict[int, Span], beside: Beside) -> Operation:
+    """An operation as the document says it, added to a graph."""
+    op = decode(given["op"], beside) if "op" in given else OPS.get(given["type"])
+    if op is None:
+        raise ValueError(f"there is no op {given['type']!r}, which {given['name']!r} is of.")
+    specs = [TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype)) for dtype, shape in given["outputs"]]
+    attrs = {name: decode(value, beside) for name, value in given["attrs"].items()}
+    layout = tuple(given.get("layout", ()))
+    where = tuple(given["where"]) if "where" in given else None
+    made = graph.add(op, map(tensor, given["inputs"]), attrs, specs, layout, given["name"], where)
+    made.overrides = given.get("overrides", {})
+    span = given.get("span")
+    made.span = None if span is None else spans.setdefault(span, Span())
+    made.device, made.engine = given.get("device", ""), given.get("engine")
+    made.gradient_function = decode(given.get("gradient_function"), beside)
+    made.notes = {name: decode(value, beside) for name, value in given.get("notes", {}).items()}
+    return made
+
+
+# -- pickles and copies -----------------------------------------------------------------------------------------------
+
+
+def described(graph: Graph) -> tuple[dict[str, Any], Beside]:
+    """The arguments of which `graph_of` makes a copy of the graph, with all Python objects that it has."""
+    beside = Beside(keeps_objects=True)
+    return document_of(graph, beside), beside
+
+
+def _graph_data(graph: Graph, beside: Beside) -> Any:
+    """A subgraph: its document, or its key where objects are kept, since others may know it."""
+    return beside.key(beside.objects, graph, graph.name) if beside.keeps_objects else document_of(graph, beside)
+
+
+def _graph_of_data(data: Any, beside: Beside) -> Graph:
+    return beside.objects[data] if isinstance(data, str) else graph_of(data, beside)
+
+
+GRAPH = Form("graph", _graph_data, _graph_of_data)
