@@ -31,7 +31,7 @@ def again(graph):
 
 
 def keep_origins(graph, found):
-    """Lets operations know of which ones they are copies, as those of other copies do."""
+    """Gives operations the origins that those of other copies have."""
     for before, after in zip(graph.operations, found.operations, strict=True):
         after._origin = before.origin
         for part, its_copy in zip(before.subgraphs(), after.subgraphs(), strict=True):

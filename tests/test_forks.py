@@ -51,7 +51,7 @@ def test_a_process_that_forks(engine, program, way, tmp_path):
 
 @pytest.mark.skipif("torch" not in ENGINES, reason="it is about torch")
 def test_torch_has_one_thread_in_a_child_and_says_so():
-    """Of several, OpenMP would wait for those that are not there."""
+    """With several, OpenMP would wait for threads that the fork did not copy."""
     program = (
         "import logging, os, torch, dovetail as dt\n"
         "dt.set_engine('torch'); torch.set_num_threads(3)\n"

@@ -66,7 +66,7 @@ def test_variables_and_eager_tensors(graph):
 
 
 def test_a_graph_in_the_middle_of_assignments(graph):
-    """A value that was assigned and not read since is read anew."""
+    """A value that was assigned and not read since is read once more."""
     v = dt.Variable([1.0, 2.0], name="v")
     x = graph.placeholder(dt.spec((2,)), "x")
     with graph.as_default():

@@ -1,4 +1,4 @@
-"""Steps of optimizers that are written over the variables' own arrays, and what must stay as it is."""
+"""Steps of optimizers write over the variables' own arrays; other arrays stay as they are."""
 
 import numpy as np
 import pytest
@@ -19,10 +19,10 @@ def engine(request):
 
 
 class Training:
-    """Variables that a step of an optimizer changes, and what they should be.
+    """Variables that a step of an optimizer changes, with their expected values.
 
     Attributes:
-        slots: the variables, then what is kept for each, as lists.
+        slots: the variables, then lists of the optimizer's values for each.
         wanted: the gradient of a variable is its distance from these.
         count: a variable that counts the steps.
         run: makes a step; returns the sum of the gradients' squares before it.
@@ -48,7 +48,7 @@ class Training:
         for slot, value in zip(self.variables, after, strict=True):
             slot.assign(value)
         self.count.assign_add(1.0)
-        return sum(ops.sum(ops.square(g)) for g in gradients)  # made after the step, of what it takes
+        return sum(ops.sum(ops.square(g)) for g in gradients)  # computed after the step, from its arguments
 
     def check(self, tolerance=1e-9):
         """Makes a step, whose numbers are right."""
@@ -67,7 +67,7 @@ class Training:
 
 
 def addresses(variables):
-    """Where in memory variables are; their arrays stay theirs alone."""
+    """The addresses of variables in memory; nobody else gets to know their arrays."""
     return [v._buffer.value.data_ptr() for v in variables]
 
 
@@ -78,7 +78,7 @@ def addresses(variables):
 def test_no_other_arrays_are_made(rng, monkeypatch, name, dtype, tolerance):
     training = Training(name, rng, dtype=dtype)
     before = addresses(training.variables)
-    training.check(tolerance)  # which makes buffers of what is computed between
+    training.check(tolerance)  # makes buffers of the values between
     assert training.plan._spares == []
     for method in ("empty", "copy"):
         monkeypatch.setattr(current_engine(), method, lambda *_: pytest.fail("an array was made"))
@@ -153,7 +153,7 @@ def test_what_a_program_returns_of_a_variable_stays(rng, name):
 
 
 def test_variables_that_change_their_places(rng):
-    """The new value of one becomes that of the other."""
+    """Two variables swap their new values."""
     a, b = (dt.Variable(np.full(2000, n, "float32")) for n in (1, 2))
 
     @dt.function
@@ -169,7 +169,7 @@ def test_variables_that_change_their_places(rng):
 
 
 def test_two_steps_in_one_program(rng):
-    """Of two optimizers, of which one trains by what the variables of the other were before."""
+    """One of two optimizers trains by the earlier values of the other's variables."""
     a, b = (dt.Variable(np.full(2000, n, "float32")) for n in (1, 2))
     means, squares = (dt.Variable(np.zeros(2000, "float32")) for _ in range(2))
 

@@ -264,6 +264,7 @@ CHANGES = {
     "threads of a library": lambda patch, place: patch.setenv("MKL_NUM_THREADS", "3"),
     "quota": lambda patch, place: patch.setattr(records, "QUOTAS", (place,)),
     "processor": lambda patch, place: patch.setattr(cache_folder, "PROCESSOR", place),
+    "fork": lambda patch, place: patch.setattr(records, "_forked", ["forked"]),
     "GPU": lambda patch, place: patch.setattr(records, "DRIVER", place),
 }
 

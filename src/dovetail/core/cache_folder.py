@@ -1,4 +1,4 @@
-"""The folder where Dovetail keeps what it learns between processes, and the processor for which it holds.
+"""The folder in which Dovetail keeps measurements between processes, and the processor for which they hold.
 
 The folder is `$DOVETAIL_CACHE`, or `dovetail/plans` in the user's folder of caches; with DOVETAIL_CACHE="" nothing is
 kept.
@@ -49,7 +49,7 @@ def text_of(path: Path) -> str:
 
 
 def processor() -> str:
-    """The processor's model, and what it can do."""
+    """The processor's model and its features."""
     lines = text_of(PROCESSOR).splitlines()
     if not lines:
         return platform.processor()

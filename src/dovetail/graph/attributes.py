@@ -29,7 +29,7 @@ class Refused(TypeError):
 
 @dataclass
 class Beside:
-    """What a document names by keys.
+    """The values that a document names by keys.
 
     Attributes:
         arrays: of constants, as NumPy arrays.
@@ -155,7 +155,7 @@ def _items(make: Callable[[Iterable[Any]], Any]) -> tuple[Callable[..., Any], Ca
 
 
 def _in_table(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The functions of what stands in a table of this name."""
+    """The functions of values in a table of this name."""
 
     def encode_key(value: Any, beside: Beside) -> str:
         return beside.key(getattr(beside, name), value, getattr(value, "op_name", None) or name[:-1])

@@ -407,7 +407,8 @@ class MeasuredPlan:
         return "\n  ".join([*lines, *str(self.chosen.plan).splitlines()])
 
     def go_on_in_child(self) -> None:
-        """Goes on in a forked child, where some engines cannot run."""
+        """Goes on in a forked child, where some engines cannot run, and times are others."""
+        self.measurer.__dict__.pop("key", None)
         self._under_way, self._forward, self.measurer.state.duel = None, None, None
         for strategy, found in list(self.candidates.items()):
             if not found.plan.can_run:

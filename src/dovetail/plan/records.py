@@ -363,9 +363,14 @@ def key_of(graph: Graph, shapes: Sequence[Any]) -> str:
     return digest([str(tuple(shapes)), *_described(graph)])
 
 
+_forked: list[str] = []  # "forked" in a forked process, where torch computes with one thread
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _forked.extend(["forked"] * (not _forked)))
+
+
 def digest(parts: Sequence[str]) -> str:
     """Stands for some lines, for the machine, and for the settings on which speed depends."""
-    settings = [str(keep_memory()), str(threads()), *(os.environ.get(name, "") for name in THREADS)]
+    settings = [str(keep_memory()), str(threads()), *(os.environ.get(name, "") for name in THREADS), *_forked]
     return hashlib.sha256("\n".join([*parts, *settings, *machine()]).encode()).hexdigest()[:40]
 
 

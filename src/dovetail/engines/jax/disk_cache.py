@@ -101,7 +101,7 @@ def _opened(root: Path, before: dict[str, Any]) -> tuple[Store, str] | None:
 
 
 def _check(folder: Path) -> None:
-    """Refuses a folder into which another user may write: what it holds is run.
+    """Refuses a folder into which another user may write, since its files are run.
 
     Raises:
         PermissionError: it is such a folder.
@@ -113,7 +113,7 @@ def _check(folder: Path) -> None:
 
 
 def _digest() -> str:
-    """Stands for all on which executables depend beside JAX's keys."""
+    """A digest of the settings on which executables depend, and which JAX's keys leave out."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     said = [os.environ.get(name, "") for name in ("XLA_FLAGS", "NPROC")]
     parts = [VERSION, jax.__version__, jaxlib.__version__, processor(), str(cores), str(threads()), *said]
@@ -146,13 +146,13 @@ class Store:
                 head, content = file.read(len(_head("", b""))), file.read()
             if head != _head(key, content):
                 return None
-            os.utime(path)  # it is one of those that were used last
+            os.utime(path)  # it is used now
         except OSError:
             return None
         return content
 
     def put(self, key: str, value: bytes) -> None:
-        """Keeps an entry, and forgets those that were not used for the longest time."""
+        """Keeps an entry, and removes the least recently used ones."""
         if self._is_left() or len(value) > MOST // 4:
             return
         try:
