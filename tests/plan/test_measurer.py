@@ -408,6 +408,23 @@ def test_a_forward_and_its_backward_are_one_choice(monkeypatch, rng):
 
 
 @needs_two
+def test_gradients_of_a_deterministic_function_run_on_one_engine(monkeypatch, rng):
+    """Also gradients of gradients."""
+    clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 1.0) | {ENGINES[-1]: 0.5})
+    function = dt.function(lambda x: ops.sum(ops.exp(x * 2.0)), engine="auto", deterministic=True)
+    x = ops.constant(rng.normal(size=4).astype("float32"))
+    for _ in range(CALLS // 10):
+        with dt.GradientTape() as outer:
+            outer.watch(x)
+            with dt.GradientTape() as inner:
+                inner.watch(x)
+                y = function(x)
+            slope = inner.gradient(y, x)
+        outer.gradient(slope, x)
+    assert set(clock.ran) == {measured_plan.steady().name}
+
+
+@needs_two
 def test_a_backward_that_fails_leaves_the_engine_out(monkeypatch, caplog):
     engine, run = ENGINES[1], Candidate.run
     w = dt.Variable(2.0)

@@ -159,7 +159,7 @@ class Concrete:
 
     def _functional(self, closures: tuple[Tensor, ...]) -> Functional:
         return self._functionals.get(closures) or self._functionals.put(
-            closures, Functional(self.graph, closures, self._measuring is not None)
+            closures, Functional(self.graph, closures, self._measuring)
         )
 
 
@@ -169,7 +169,7 @@ class Functional:
     Args:
         graph: what was traced.
         closures: Tensors that it closes over, to be inputs too, after its own.
-        chooses: whether its programs run on the engines that are measured to be the fastest.
+        measuring: of the function, if its programs run where they are measured to be fastest.
 
     Attributes:
         variables: the variables that are read, the last inputs.
@@ -179,8 +179,8 @@ class Functional:
         forward: all of that, and then the tensors that the backward program needs.
     """
 
-    def __init__(self, graph: Graph, closures: tuple[Tensor, ...], chooses: bool) -> None:
-        self._chooses = chooses
+    def __init__(self, graph: Graph, closures: tuple[Tensor, ...], measuring: Measuring | None) -> None:
+        self._measuring = measuring
         self._pure = pure = Graph(graph.name)
         given = [*graph.inputs, *(graph.closures[t] for t in closures)]
         copies = transplant(graph.operations, pure, inputs=given, variables=Variables.INPUTS)
@@ -190,13 +190,13 @@ class Functional:
         self.guard = join(v.guard for v in self.assigned) if self.assigned else None
         pure.outputs = [*copies.of(graph.outputs), *copies.assigned.values()]
         self._split = split(pure)
-        measuring = Measuring(backward=self._split.backward) if chooses else None
-        self.forward = Concrete(self._split.forward, measuring)
-        self._backward = Concrete(self._split.backward, measuring and Following(measuring))
+        leader = measuring and Measuring(measuring.fixed, backward=self._split.backward)
+        self.forward = Concrete(self._split.forward, leader)
+        self._backward = Concrete(self._split.backward, leader and Following(leader))
 
     @functools.cached_property
     def _gradient(self) -> Concrete:
-        return Concrete(gradient_graph(self._pure)[0], Measuring() if self._chooses else None)
+        return Concrete(gradient_graph(self._pure)[0], self._measuring and Measuring(self._measuring.fixed))
 
     def gradient(self, kept: list[Tensor], engine: Engine) -> Callable[..., list[Any]]:
         """The gradient function of one call: the backward program on what that call kept.
