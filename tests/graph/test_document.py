@@ -189,6 +189,16 @@ def test_a_document_is_the_graph(graph):
     assert w.numpy().tolist() == [[2.0, 2.0]] * 3
 
 
+def test_constants_that_were_pruned_are_no_closures():
+    """Of an eager tensor that a trace used, and whose constant nothing needs any more."""
+    unused, used = ops.constant([5.0, 6.0]), ops.constant([1.0, 2.0])
+    graph = dt.function(lambda x: (unused * x, used * x)[1]).graph(dt.spec((2,)))
+    graph.prune()
+    assert len(graph.closures) >= 1
+    for found in (again(graph), through_json(graph)[1]):
+        assert dt.function(found)(np.ones(2, "float32")).numpy().tolist() == [1.0, 2.0]
+
+
 def test_what_cannot_be_written_is_named():
     graph = dt.function(lambda x: py_func([x], lambda v: v + 1, ("float32",), ((),))[0]).graph(dt.spec(()))
     with pytest.raises(TypeError, match=r"PyFunc.* function: .*cannot be written"):
@@ -208,5 +218,5 @@ def test_documents_of_another_version(graph, change):
 def test_an_op_that_is_not_there(graph):
     beside = Beside()
     text = json.dumps(document_of(model(graph)[0], beside)).replace('"MatMul"', '"Abacus"')
-    with pytest.raises(ValueError, match="no op 'Abacus'"):
+    with pytest.raises(LookupError, match=r"no op is called 'Abacus' here.* register it first"):
         graph_of(json.loads(text), beside)

@@ -124,7 +124,7 @@ def decode(data: Any, beside: Beside) -> Any:
 
     Example:
         >>> decode([1, None, {"dtype": "float32"}, {"float": "inf"}], Beside())
-        (1, None, dtypes.float32, inf)
+        (1, None, 'float32', inf)
     """
     if isinstance(data, list):
         return tuple([decode(item, beside) for item in data])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
+from dovetail.core.op import op_named
 from dovetail.core.provided import provided
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
@@ -49,7 +50,7 @@ def document_of(graph: Graph, beside: Beside) -> dict[str, Any]:
         "operations": operations,
         "inputs": list(map(at, graph.inputs)),
         "outputs": list(map(at, graph.outputs)),
-        "closures": [[encode(tensor, beside), at(t)] for tensor, t in graph.closures.items()],
+        "closures": [[encode(tensor, beside), at(t)] for tensor, t in graph.closures.items() if t.op in numbers],
         "state": {
             "values": [[key(v), at(t)] for v, t in state.values.items()],
             "assigned": list(map(key, state.assigned)),
@@ -114,6 +115,7 @@ def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], 
 
     Raises:
         ValueError: it is no such document, or of another version.
+        LookupError: an op of it is not in the table.
     """
     if document.get("version") != VERSION:
         raise ValueError(f"the document is of version {document.get('version')!r}; this Dovetail reads {VERSION}.")
@@ -141,9 +143,7 @@ def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], 
 
 def _added(graph: Graph, given: Mapping[str, Any], tensor: Any, spans: dict[int, Span], beside: Beside) -> Operation:
     """An operation as the document says it, added to a graph."""
-    op = decode(given["op"], beside) if "op" in given else OPS.get(given["type"])
-    if op is None:
-        raise ValueError(f"there is no op {given['type']!r}, which {given['name']!r} is of.")
+    op = decode(given["op"], beside) if "op" in given else op_named(given["type"])
     specs = [TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype)) for dtype, shape in given["outputs"]]
     attrs = {name: decode(value, beside) for name, value in given["attrs"].items()}
     layout = tuple(given.get("layout", ()))
