@@ -37,14 +37,18 @@ def _fit(model: Any, x: np.ndarray, y: np.ndarray, batch: int, report: Report) -
     model.fit(x, y, batch_size=batch, epochs=EPOCHS, verbose=0, callbacks=[ended])
 
 
+def _scaled(x: Any, layer: Any, channels: tuple[int, ...]) -> Any:
+    """Images through convolutions of one kind, each of which halves or doubles their size."""
+    for count in channels:
+        x = layer(count, 3, 2, padding="same", activation="relu")(x)
+    return x
+
+
 def autoencoder(report: Report) -> list[Any]:
     """Learns images of 28 by 28 through a code of 7 by 7 by 16: 64 steps an epoch."""
     images = _images(_seeded(), 64 * 64)
-    inputs = x = keras.Input((28, 28, 1))
-    for channels in (32, 16):
-        x = layers.Conv2D(channels, 3, 2, padding="same", activation="relu")(x)
-    for channels in (16, 32):
-        x = layers.Conv2DTranspose(channels, 3, 2, padding="same", activation="relu")(x)
+    inputs = keras.Input((28, 28, 1))
+    x = _scaled(_scaled(inputs, layers.Conv2D, (32, 16)), layers.Conv2DTranspose, (16, 32))
     model = keras.Model(inputs, layers.Conv2D(1, 3, padding="same", activation="sigmoid")(x))
     model.compile("adam", "binary_crossentropy")
     _fit(model, images, images, 64, report)
@@ -83,14 +87,12 @@ class Sampling(layers.Layer):
 def vae(report: Report) -> list[Any]:
     """Learns a variational autoencoder of two dimensions on images of 28 by 28: 64 steps an epoch."""
     images = _images(_seeded(), 64 * 64)
-    inputs = x = keras.Input((28, 28, 1))
-    for channels in (16, 32):
-        x = layers.Conv2D(channels, 3, 2, padding="same", activation="relu")(x)
+    inputs = keras.Input((28, 28, 1))
+    x = _scaled(inputs, layers.Conv2D, (16, 32))
     x = layers.Dense(16, activation="relu")(layers.Flatten()(x))
     x = Sampling(1 / 784)([layers.Dense(2)(x), layers.Dense(2)(x)])
     x = layers.Reshape((7, 7, 32))(layers.Dense(7 * 7 * 32, activation="relu")(x))
-    for channels in (32, 16):
-        x = layers.Conv2DTranspose(channels, 3, 2, padding="same", activation="relu")(x)
+    x = _scaled(x, layers.Conv2DTranspose, (32, 16))
     model = keras.Model(inputs, layers.Conv2D(1, 3, padding="same", activation="sigmoid")(x))
     model.compile("adam", "binary_crossentropy")
     _fit(model, images, images, 64, report)

@@ -75,7 +75,8 @@ class BackwardPlan:
             candidate = self._candidates.get(strategy) or self.prepare_strategy(strategy)
             return candidate.run(arguments), False
         except FAILURES as error:
-            if strategy.engine == HOME or (candidate is not None and not candidate.failed_by(error)):
+            is_named = self._leader.fixed is not None or strategy.engine == HOME
+            if is_named or (candidate is not None and not candidate.failed_by(error)):
                 raise
             found = self.run_as(Strategy(HOME), arguments)[0]
             assert self._leader.called is not None

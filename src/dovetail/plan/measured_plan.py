@@ -171,17 +171,20 @@ class MeasuredPlan:
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Runs it on native arrays of the home engine; the results are such arrays."""
-        self._measuring.called = self
-        self._observe_forward()
+        if self._measuring.backward is not None:
+            self._measuring.called = self
+            self._observe_forward()
         if self._untimed > 0:
             self._untimed -= 1
             return self._attempt(self._chosen, Candidate.run, arguments)[0]
         candidate, counts = holding(self._lock, self._next)
         start = time.perf_counter()
         results, ran = self._attempt(candidate, Candidate.run, arguments)
-        self._forward = Observation(ran, time.perf_counter() - start, counts and ran is candidate)
+        observation = Observation(ran, time.perf_counter() - start, counts and ran is candidate)
         if self._backward is None:
-            self._observe_forward()
+            self._observe(*observation)
+        else:
+            self._forward = observation
         return results
 
     def _observe_forward(self) -> None:
