@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.cli.main import main
+from dovetail.core import cache_folder
 from dovetail.plan import records
 from dovetail.plan.report import Report, Row
 from dovetail.plan.strategy import Strategy
@@ -14,7 +15,7 @@ KEYS = ["ab" * 20, "cd" * 20]
 
 @pytest.fixture(autouse=True)
 def _kept(monkeypatch, tmp_path):
-    monkeypatch.setenv(records.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
     for key, name in zip(KEYS, ["train", "predict"], strict=True):
         records.append(key, name, Strategy("jax", "patches"), [0.002, 0.001, 0.003], 40)
         records.append(key, name, Strategy("torch"), [0.003, 0.002, 0.004, 0.002, 0.004], 40)
@@ -74,7 +75,7 @@ def test_clear(capsys):
 
 
 def test_where_nothing_is_kept(capsys, monkeypatch):
-    monkeypatch.setenv(records.VARIABLE, "")
+    monkeypatch.setenv(cache_folder.VARIABLE, "")
     for action in ("list", "show", "clear"):
         assert main(["plan", action]) == 0
-        assert f'{records.VARIABLE} is ""' in capsys.readouterr().out
+        assert f'{cache_folder.VARIABLE} is ""' in capsys.readouterr().out

@@ -7,13 +7,14 @@ import json
 import pytest
 
 from dovetail.cli.main import main
-from dovetail.plan import calibration, costs, probes, rates, records
+from dovetail.core import cache_folder
+from dovetail.plan import calibration, costs, probes, rates
 from dovetail.plan.costs import Corrections
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch, tmp_path):
-    monkeypatch.setenv(records.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
     monkeypatch.setattr(calibration, "_recalled", [])
     monkeypatch.setattr(costs, "known", Corrections())
     monkeypatch.setattr(probes, "MOST", probes.LEAST)

@@ -11,6 +11,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
+from dovetail.core import cache_folder
 from dovetail.plan import jobs, measured_plan, measurer, records
 from tests.plan.interrupted import LONG_AGO
 
@@ -49,11 +50,11 @@ def main(circumstance):
     jobs.later, measurer.ledger.started = lambda function: function(), LONG_AGO
     engines = [name for name in dt.list_engines() if name in ("numpy", "torch", "jax")][:2]
     measured_plan.list_engines = lambda: engines
-    said, os.environ[records.VARIABLE] = os.environ.get(records.VARIABLE), ""
+    said, os.environ[cache_folder.VARIABLE] = os.environ.get(cache_folder.VARIABLE), ""
     settle(made(2.0), 2.0)  # by now all modules are imported, which another user may not be allowed to read
-    del os.environ[records.VARIABLE]
+    del os.environ[cache_folder.VARIABLE]
     if said is not None:
-        os.environ[records.VARIABLE] = said
+        os.environ[cache_folder.VARIABLE] = said
     CIRCUMSTANCES[circumstance]()
     for factor in (3.0, 4.0):
         settle(made(factor), factor)

@@ -6,13 +6,14 @@ import json
 
 import pytest
 
+from dovetail.core import cache_folder
 from dovetail.plan import calibration, costs, records
 from dovetail.plan.costs import Corrections
 
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch, tmp_path):
-    monkeypatch.setenv(records.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
     restart(monkeypatch)
 
 

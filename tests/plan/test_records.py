@@ -41,7 +41,7 @@ X = np.linspace(-1, 1, 6, dtype="float32")
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
-    monkeypatch.setenv(records.VARIABLE, str(tmp_path / "plans"))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "plans"))
     learn_freely(monkeypatch)
     return tmp_path / "plans"
 
@@ -52,7 +52,7 @@ def made():
 
 def test_disturbed_times_stand_in_for_others(monkeypatch, tmp_path):
     """They are read where there are none that count, before or after; reports are kept beside them."""
-    monkeypatch.setenv(records.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
     numpy, torch = Strategy("numpy"), Strategy("torch")
     for strategy, seconds, is_disturbed in [
         (numpy, 3.0, True),
@@ -82,7 +82,7 @@ def test_disturbed_times_stand_in_for_others(monkeypatch, tmp_path):
     ids=str,
 )
 def test_a_damaged_report_is_ignored(monkeypatch, tmp_path, change):
-    monkeypatch.setenv(records.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
     records.append(KEY, "step", Strategy("numpy"), TIMES, 3)
     records.append_report(KEY, "step", 3, Report([Row(Strategy("numpy"), 0.5, 1.0, 1)], 0.5, 60.0))
     path = tmp_path / f"{KEY}.jsonl"
@@ -145,17 +145,17 @@ def test_a_line_without_an_end_costs_that_line(folder):
 
 
 def test_nothing_is_kept_where_that_is_said_or_impossible(monkeypatch, tmp_path):
-    monkeypatch.setenv(records.VARIABLE, "")
+    monkeypatch.setenv(cache_folder.VARIABLE, "")
     records.append(KEY, "step", Strategy("numpy"), TIMES, 3)
     assert records.folder() is None and not records.read(KEY).times and records.clear() == 0
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv(records.VARIABLE, str(tmp_path / "file" / "plans"))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path / "file" / "plans"))
     records.append(KEY, "step", Strategy("numpy"), TIMES, 3)
     assert not records.read(KEY).times
 
 
 def test_where_it_is(monkeypatch, tmp_path):
-    monkeypatch.delenv(records.VARIABLE)
+    monkeypatch.delenv(cache_folder.VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert records.folder() == tmp_path / "dovetail" / "plans"
     monkeypatch.delenv("XDG_CACHE_HOME")
@@ -193,7 +193,7 @@ def test_any_bytes_are_ignored(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("plans")
     (folder / f"{KEY}.jsonl").write_bytes(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(records.VARIABLE, str(folder))
+        patch.setenv(cache_folder.VARIABLE, str(folder))
         assert not records.read(KEY).times
 
 
@@ -205,7 +205,7 @@ def test_a_damaged_entry_is_ignored_or_means_what_it_says(tmp_path_factory, at, 
     folder = tmp_path_factory.mktemp("plans")
     (folder / f"{KEY}.jsonl").write_bytes(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(records.VARIABLE, str(folder))
+        patch.setenv(cache_folder.VARIABLE, str(folder))
         found = records.read(KEY)
         assert found.key == KEY and all(0 < m.median < 1e9 and m.calls > 0 for m in found.times.values())
 

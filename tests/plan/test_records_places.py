@@ -70,7 +70,7 @@ def chosen(monkeypatch):
 def folder(monkeypatch, tmp_path):
     path = tmp_path / "plans"
     path.mkdir()
-    monkeypatch.setenv(records.VARIABLE, str(path))
+    monkeypatch.setenv(cache_folder.VARIABLE, str(path))
     return path
 
 
@@ -244,7 +244,7 @@ def test_the_command_shows_no_commands_for_terminals(folder, capsys):
 
 
 def nowhere(patch, tmp_path):
-    for name in (records.VARIABLE, "XDG_CACHE_HOME", "HOME"):
+    for name in (cache_folder.VARIABLE, "XDG_CACHE_HOME", "HOME"):
         patch.delenv(name, raising=False)
 
     def no_entry(user):
@@ -255,7 +255,7 @@ def nowhere(patch, tmp_path):
 
 def of(make):
     """A circumstance in which the folder is the one that a function makes and names."""
-    return lambda patch, tmp_path: patch.setenv(records.VARIABLE, str(make(tmp_path)))
+    return lambda patch, tmp_path: patch.setenv(cache_folder.VARIABLE, str(make(tmp_path)))
 
 
 def file_at(path):
@@ -272,7 +272,7 @@ def gone(patch, tmp_path):
     (tmp_path / "gone").mkdir()
     patch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    patch.setenv(records.VARIABLE, "plans")
+    patch.setenv(cache_folder.VARIABLE, "plans")
 
 
 CLOSED = {
@@ -301,7 +301,9 @@ def test_nothing_is_kept_and_one_line_says_so(circumstance, tmp_path, chosen, ca
         for factor in (2.0, 3.0):
             settle(made(factor), factor)
         (line,) = warnings(caplog)
-        assert line.startswith("what is measured to choose engines is not kept, since ") and records.VARIABLE in line
+        assert (
+            line.startswith("what is measured to choose engines is not kept, since ") and cache_folder.VARIABLE in line
+        )
         assert list(records.entries()) == [] and not records.read(KEY).times and records.clear() == 0
         for action in ("list", "show", "clear"):
             assert main(["plan", action]) == 0
@@ -363,7 +365,7 @@ def test_a_folder_of_another_user(owner, mode):
         said = settled_in("nobody", name)
     is_kept = mode == 0o777
     assert said.stdout == f"right {int(is_kept)}\n", said.stderr
-    assert said.stderr.count(records.VARIABLE) == (not is_kept), said.stderr
+    assert said.stderr.count(cache_folder.VARIABLE) == (not is_kept), said.stderr
 
 
 @needs_two
@@ -371,10 +373,10 @@ def test_a_folder_of_another_user(owner, mode):
 def test_a_process_of_its_own(circumstance, tmp_path):
     said = settled_in(circumstance, tmp_path / "plans")
     assert said.stdout == ("right 0\n" if circumstance == "full" else "right 1\n"), said.stderr
-    assert said.stderr.count(records.VARIABLE) == (circumstance == "full"), said.stderr
+    assert said.stderr.count(cache_folder.VARIABLE) == (circumstance == "full"), said.stderr
 
 
 def settled_in(circumstance, path):
-    environment = {**os.environ, records.VARIABLE: str(path)}
+    environment = {**os.environ, cache_folder.VARIABLE: str(path)}
     command = [sys.executable, "-m", "tests.plan.hostile_places", circumstance]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100)

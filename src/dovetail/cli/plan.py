@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from dovetail.cli.table import table
+from dovetail.core import cache_folder
 from dovetail.plan import records
 from dovetail.plan.records import Kept
 from dovetail.plan.report import Row
@@ -23,7 +24,7 @@ def run(action: str, key: str | None) -> int:
         print(f"dovetail: nothing is kept under {key!r}; `dovetail plan list` shows what is.", file=sys.stderr)
         return 1
     if not found:
-        where = records.place()
+        where = cache_folder.place()
         print(f"nothing is kept in {where} yet" if isinstance(where, Path) else f"nothing is kept, since {where}")
     elif action == "list":
         print(_listed(found))

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from dovetail.cli.table import table
+from dovetail.core import cache_folder
 from dovetail.core.engine_registry import list_engines
 from dovetail.plan import calibration, costs, probes, records
 from dovetail.plan.candidate import FAILURES
@@ -25,7 +26,7 @@ def run(engines: Sequence[str] | None, as_json: bool) -> int:
         print(json.dumps({name: each._asdict() for name, each in found.items()}, indent=1))
     elif found:
         print(_shown(found))
-        print(f"\nKept in {records.folder()}." if records.folder() else f"\nNot kept, since {records.place()}.")
+        print(f"\nKept in {records.folder()}." if records.folder() else f"\nNot kept, since {cache_folder.place()}.")
     return 0 if found else 1
 
 

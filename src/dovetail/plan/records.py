@@ -26,9 +26,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from dovetail.core.cache_folder import VARIABLE as VARIABLE
-from dovetail.core.cache_folder import place as place
-from dovetail.core.cache_folder import processor, text_of
+from dovetail.core.cache_folder import VARIABLE, place, processor, text_of
 from dovetail.core.config import keep_memory
 from dovetail.core.engine_registry import BUILT_IN, list_engines, threads
 from dovetail.core.errors import op_error
