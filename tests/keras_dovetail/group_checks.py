@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 import dovetail as dt
-from dovetail.plan import jobs, ledger, measurer
+from dovetail.plan import jobs, ledger, measurer, policy
 from keras_dovetail import steps, trainer
 from tests.keras_backends import main
 from tests.keras_dovetail.training_checks import ENGINES, RANDOM, X, Y, losses, mlp, near
@@ -23,11 +23,12 @@ MANY = 300  # epochs at most, until each strategy has run
 
 @contextlib.contextmanager
 def free_learning(size=4):
-    """Learning may cost anything, candidates are prepared at once, and groups have a few steps."""
+    """Learning may cost anything, a million steps come, candidates are prepared at once, groups have a few steps."""
+    ahead = mock.patch.object(policy, "remaining", lambda state: 10**6)
     room = mock.patch.object(ledger.Ledger, "room", lambda self, now: float("inf"))
     at_once = mock.patch.object(jobs, "later", lambda function: function())
     quick = mock.patch.multiple(measurer, A_CALL_OF_STEPS=1.0, JOINED=1e-3, WATCHED=1)
-    with room, at_once, quick, mock.patch.object(steps, "SIZE", size):
+    with ahead, room, at_once, quick, mock.patch.object(steps, "SIZE", size):
         yield
 
 

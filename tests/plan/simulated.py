@@ -111,9 +111,10 @@ class Process:
             self._go_on_with_job(steps * seconds)
 
     def _begin_job(self) -> None:
-        if self.job is None and (found := policy.next_job([self.state], self.ledger.room(self.now))) is not None:
-            self.job = found[1], self.machine.starts[found[1]]
-            self.prepared.append(found[1])
+        if self.job is None and (found := policy.next_jobs([self.state], self.ledger.room(self.now))):
+            _, strategy = found[0]
+            self.job = strategy, self.machine.starts[strategy]
+            self.prepared.append(strategy)
 
     def _go_on_with_job(self, seconds: float) -> None:
         if self.job is None:

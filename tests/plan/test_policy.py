@@ -213,7 +213,13 @@ def test_states_of_several_graphs_share_one_budget():
     states = [random_set(seed, 0.1).state for seed in range(3)]
     for state in states:
         state.done = 10**6
-    found = policy.next_job(states, 0.0)
-    assert found is None or found[0].arms[found[1]].start == 0
-    state, strategy = policy.next_job(states, math.inf)
-    assert any(state is each for each in states) and not state.arms[strategy].is_ready
+    assert all(state.arms[strategy].start == 0 for state, strategy in policy.next_jobs(states, 0.0))
+    found = policy.next_jobs(states, math.inf)
+    assert {id(state) for state, _ in found} == {id(state) for state in states}
+    assert not any(state.arms[strategy].is_ready for state, strategy in found)
+    worth = [policy.prospect(state, state.arms[strategy]) for state, strategy in found]
+    assert [p.gain / max(p.cost, policy.TINY) for p in worth] == sorted(
+        (p.gain / max(p.cost, policy.TINY) for p in worth), reverse=True
+    )
+    room = worth[1].cost  # the third one waits if it costs more, and so does each after it
+    assert len(policy.next_jobs(states, room)) <= sum(p.cost <= room for p in worth)

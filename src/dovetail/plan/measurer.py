@@ -298,20 +298,20 @@ def _variables(graph: Graph) -> list[Variable]:
 
 
 def _prepare_next(now: float) -> None:
-    """Begins to prepare a candidate, if one pays and the ledger has room for it."""
+    """Begins to prepare a candidate, if one pays and the ledger has room for it.
+
+    A group of steps whose program is not traced yet lets the next one go first: it may be of a loop that has ended.
+    """
     if job.is_running:
         return
     live = list(_measurers)
-    found = policy.next_job([m.state for m in live], ledger.room(now))
-    if found is None:
-        return
-    state, strategy = found
-    measurer = next(m for m in live if m.state is state)
-    plan = measurer.plans.get(strategy.group, _nobody)()
-    if plan is None:
+    for state, strategy in policy.next_jobs([m.state for m in live], ledger.room(now)):
+        measurer = next(m for m in live if m.state is state)
+        plan = measurer.plans.get(strategy.group, _nobody)()
+        if plan is not None:
+            job.begin(plan, strategy, ledger.lose)
+            return
         measurer.wants_group = strategy.group > 1
-        return
-    job.begin(plan, strategy, ledger.lose)
 
 
 ledger = Ledger()

@@ -14,6 +14,7 @@ black-box functions".
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Sequence
@@ -287,10 +288,10 @@ def _new_duel(state: State, best: Arm, room: float) -> Duel | None:
     return Duel(challenger, best.strategy, _turn(math.exp(estimate(best).mean)))
 
 
-def next_job(states: Sequence[State], room: float) -> tuple[State, Strategy] | None:
-    """The strategy to prepare next, of all graphs of a process; None if none pays, or there is no room for it.
+def next_jobs(states: Sequence[State], room: float) -> list[tuple[State, Strategy]]:
+    """The strategies that are worth preparing now, of all graphs of a process, the greatest gain for its cost first.
 
-    It is the one with the greatest gain for its cost.
+    One for which there is no room waits, and so do those after it, which are worth less.
     """
     found = [
         (p.gain / max(p.cost, TINY), p.cost, number, arm.strategy)
@@ -298,10 +299,8 @@ def next_job(states: Sequence[State], room: float) -> tuple[State, Strategy] | N
         for arm in state.arms.values()
         if not arm.is_ready and (p := prospect(state, arm)).worth > 0
     ]
-    if not found:
-        return None
-    _, cost, number, strategy = max(found)
-    return (states[number], strategy) if cost <= room else None
+    fitting = itertools.takewhile(lambda job: job[1] <= room, sorted(found, reverse=True))
+    return [(states[number], strategy) for _, _, number, strategy in fitting]
 
 
 def visit(state: State, place: str) -> None:
