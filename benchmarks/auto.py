@@ -100,9 +100,7 @@ def _measured(function: Any) -> list[Any]:
 
 def _plans(function: Any) -> list[tuple[str, list[str]]]:
     """The strategy that runs each graph, and the times of all its strategies."""
-    from dovetail.plan.measurer import rows
-
-    return [(plan.chosen.strategy.name, rows(plan.measurer)) for plan in _measured(function)]
+    return [(plan.chosen.strategy.name, [*map(str, plan.measurer.report.rows)]) for plan in _measured(function)]
 
 
 def _rivals(function: Any, run: Callable[[], int]) -> dict[str, float]:

@@ -88,14 +88,14 @@ class Child(NamedTuple):
         return keras_programs.PROGRAMS[self.name](ended)
 
     def _repeat(self, ended: Callable[[int], None]) -> list[Any]:
-        """Trains or predicts, one step first, until the time is over."""
+        """Trains or predicts, one step first, until the time is over; with one engine, at most until the last mark."""
         from keras_models import TASKS, compiled
 
         name, _, action = self.name.partition("-")
         task = TASKS[name]
         model, x, y = compiled(task)
-        done = 0
-        while done == 0 or time.monotonic() - self.started < self.seconds:
+        done, most = 0, math.inf if os.environ.get("DOVETAIL_ENGINE") == AUTO else max(report.STEPS.values())
+        while done == 0 or (done < most and time.monotonic() - self.started < self.seconds):
             steps = min(task.steps, 7 * done) or 1  # so the marks are at ends of epochs
             size = steps * task.batch
             if action == "predict":
@@ -111,7 +111,6 @@ def _learned(models: list[Any]) -> dict[str, Any]:
     """The fields of a run that Dovetail's measurer knows; none on Keras' own backends."""
     if "dovetail" not in sys.modules:
         return {}
-    from dovetail.plan.measurer import ledger_row, rows
     from dovetail.plan.strategy import Strategy
 
     functions = [getattr(model, f"{kind}_function", None) for model in models for kind in ("train", "predict")]
@@ -120,9 +119,8 @@ def _learned(models: list[Any]) -> dict[str, Any]:
     most = max(measurers, key=lambda measurer: measurer.state.done)
     arms = [arm for arm in most.state.arms.values() if arm.strategy == Strategy(arm.strategy.engine)]
     return {
-        "learning": ledger_row(),
         "chosen": [plan.chosen.strategy.name for plan in plans],
-        "plans": ["\n".join([measurer.name, *rows(measurer)]) for measurer in measurers],
+        "plans": [f"{measurer.name}\n{measurer.report}" for measurer in measurers],
         "predicted": {arm.strategy.engine: (math.exp(arm.predicted.mean), arm.start) for arm in arms},
     }
 

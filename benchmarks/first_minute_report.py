@@ -35,9 +35,8 @@ class Run:
         curve: the number of steps, or of a program's epochs, after each epoch; and the seconds since the process began.
         processor: seconds.
         memory: bytes at the peak.
-        learning: the ledger's row.
         chosen: the strategy that ran each plan at the end.
-        plans: each graph with its strategies, in words.
+        plans: each graph with its strategies and the ledger, in words.
         predicted: engine → predicted seconds of a step, and to start, before anything was measured.
         problem: why there is no result; "" if there is one.
     """
@@ -45,7 +44,6 @@ class Run:
     curve: list[tuple[int, float]] = field(default_factory=list)
     processor: float = 0.0
     memory: int = 0
-    learning: str = ""
     chosen: list[str] = field(default_factory=list)
     plans: list[str] = field(default_factory=list)
     predicted: dict[str, tuple[float, float]] = field(default_factory=dict)
