@@ -1,7 +1,7 @@
-"""What each ingredient gives alone: time, page faults and peak memory of Keras' steps with it and without it.
+"""The gain of each ingredient alone: time, page faults and peak memory of Keras' steps with and without it.
 
-Two processes for each row hold the same model on the same engine: one is as Dovetail is, the other lacks one
-ingredient.  They take turns of a second.
+Two processes for each row hold the same model on the same engine: Dovetail as it is, and without one ingredient.  They
+take turns of a second.
 
     python benchmarks/ablation.py [--rounds 7] [memory groups joining convolutions optimizer recurrent buffers]
 """
@@ -40,10 +40,10 @@ def _steps_of_layers() -> None:
 
 
 class Ingredient(NamedTuple):
-    """What can be left out.
+    """An ingredient that can be left out.
 
     Attributes:
-        what: it is, for the table.
+        what: its name in the table.
         leave_out: is called before a model is made.
         rows: of the table: model, engine, "fit" or "predict".
     """
@@ -56,7 +56,7 @@ class Ingredient(NamedTuple):
 INGREDIENTS = {
     "memory": Ingredient(
         "memory stays with the process",
-        lambda: None,  # the environment says it, before anything is imported
+        lambda: None,  # the environment switches it, before any import
         (
             *((model, engine, "fit") for model in ("CNN", "LSTM", "ResNet") for engine in ("numpy", "torch", "jax")),
             ("MLP", "jax", "fit"),
@@ -115,7 +115,7 @@ INGREDIENTS = {
 
 
 def serve(engine: str) -> None:
-    """Makes a model, then works for a turn for each line that comes in: seconds and faults a step, peak bytes."""
+    """Make a model, then work for a turn for each line: seconds and faults a step, and peak bytes."""
     from keras_models import TASKS, compiled
 
     import dovetail

@@ -1,9 +1,9 @@
-"""An engine that is chosen by measuring against everything else: Keras' backends, torch.compile, and jax.jit by hand.
+"""`auto` against all others: Keras' backends, `torch.compile`, and `jax.jit` by hand.
 
 A process for each of them holds a model, and they take turns of a second.  Each of the others runs twice: as it is, and
-with an environment that lets glibc keep memory, as Dovetail does.  What is compared is the median epoch, once the
-engine is chosen.  Beside it stand the time to the first step, from the start of the process and of the call alone; peak
-memory; the share of the rate of a product of matrices; and what the candidate that was nearest takes.
+with an environment that lets glibc keep memory, as Dovetail does.  The median epochs are compared, after the engine is
+chosen.  Further columns are the time to the first step, peak memory, the share of the rate of a matrix product, and the
+time of the nearest candidate.
 
     python benchmarks/auto.py [--rounds 3] [MLP CNN LSTM GRU Transformer ResNet MobileNet UNet Speech]
 """
@@ -38,20 +38,20 @@ PEERS = {  # name → (Keras' backend, how a step is made)
     "torch.compile": ("torch", "by hand"),
 }
 OURS = "Dovetail, auto"
-COUNTING = "jax.jit by hand"  # of the peers, which counts operations, too
-KEPT = {  # what dovetail.core.memory tells glibc, and the jax engine XLA, as the environment says it
+COUNTING = "jax.jit by hand"  # the peer that also counts operations
+KEPT = {  # the settings of glibc and XLA that Dovetail makes, as environment variables
     "XLA_FLAGS": f"--xla_multiheap_size_constraint_per_heap={BLOCK}",
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
     "MALLOC_TOP_PAD_": str(64 * 2**20),
 }
-PLANS = "plans of "  # and an action: asks Dovetail what it measured
-RIVALS = "rivals of "  # and an action: asks Dovetail how long what is chosen takes, and what else was near
-FLOPS = "operations of "  # and an action: asks for how many a step makes, of floats
-LARGE = 2048  # rows of the matrices by whose product the machine's rate is measured
-AGAIN, COUNTED = 0.5, 1.0  # seconds of a turn: until a process has its memory again, and those that count
-NEAREST = 2  # candidates that what is chosen is compared with once more
-TURNS = 3  # of each of these
+PLANS = "plans of "  # before an action: asks for the times of its candidates
+RIVALS = "rivals of "  # before an action: asks for the times of the chosen candidate and of the nearest ones
+FLOPS = "operations of "  # before an action: asks for the floating-point operations of a step
+LARGE = 2048  # rows of the matrices whose product measures the rate of the machine
+AGAIN, COUNTED = 0.5, 1.0  # seconds of a turn: a warm-up, and the part that counts
+NEAREST = 2  # candidates that are compared once more with the chosen one
+TURNS = 3  # of each of them
 SETTLED = 2000  # epochs within which a choice must be settled
 
 
@@ -59,7 +59,7 @@ SETTLED = 2000  # epochs within which a choice must be settled
 
 
 def serve(how: str) -> None:
-    """Makes a model, then trains or predicts for each line that comes in; tells time, bytes, whether it is settled."""
+    """Make a model, then train or predict for each line; answer with time, bytes, and whether it has settled."""
     if how == "dovetail":
         import keras_dovetail  # noqa: F401  before Keras
     from keras_models import TASKS, compiled
@@ -85,12 +85,12 @@ def serve(how: str) -> None:
 
 
 def function_of(model: Any, action: str) -> Any:
-    """What a model calls for each batch."""
+    """The function that a model calls for each batch."""
     return getattr(model, "train_function" if action == "fit" else "predict_function", None)
 
 
 def is_settled(function: Any, steps: int) -> bool:
-    """Whether nothing is to be learned of Dovetail's plans, or their groups have more steps than an epoch."""
+    """Whether all plans of Dovetail have settled, except groups with more steps than an epoch."""
     return all(plan.is_settled or plan.group > steps for plan in _measured(function))
 
 
@@ -104,7 +104,7 @@ def _plans(function: Any) -> list[tuple[str, list[str]]]:
 
 
 def _rivals(function: Any, run: Callable[[], int]) -> dict[str, float]:
-    """Seconds a step by the strategy that runs, first, and by the nearest other ones, which take turns."""
+    """Seconds a step of the chosen strategy, first, and of the nearest other ones, in turns."""
     plan = max(_measured(function), key=lambda plan: (plan.group, plan.measurer.state.done))
     now = plan.chosen.strategy
     times = {s: statistics.median(a.times) for s, a in plan.measurer.state.arms.items() if a.times}
@@ -120,7 +120,7 @@ def _rivals(function: Any, run: Callable[[], int]) -> dict[str, float]:
 
 
 def _timed(run: Callable[[], int]) -> tuple[float, int]:
-    """Seconds a step of an epoch, and the most memory that the process had so far, in bytes."""
+    """Seconds a step of an epoch, and the peak memory of the process so far, in bytes."""
     start = time.perf_counter()
     steps = run()
     seconds = (time.perf_counter() - start) / steps
@@ -128,7 +128,7 @@ def _timed(run: Callable[[], int]) -> tuple[float, int]:
 
 
 def _turn(epoch: Callable[[], Any]) -> list[Any]:
-    """What the epochs of a turn give; those at first do not count, whose memory and caches others had meanwhile."""
+    """The results of the epochs of a turn, after a warm-up: other processes had the caches meanwhile."""
     repeated(epoch, AGAIN)
     return repeated(epoch, COUNTED)
 
@@ -149,7 +149,7 @@ def _of_keras(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, 
 
 
 def _jax_by_hand(model: Any, task: Any, x: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], int]]:
-    """A jitted step over the model's weights, and the loop around it; what a scan computes counts once."""
+    """A jitted step over the model's weights, and the loop around it; the body of a scan counts once."""
     import jax
 
     model.optimizer.build(model.trainable_variables)
@@ -227,7 +227,7 @@ BY_HAND = {"jax": _jax_by_hand, "torch": _torch_by_hand}
 
 
 def places() -> dict[str, tuple[str, str, dict[str, str]]]:
-    """What takes part: its name → Keras' backend, how a step is made, and the environment."""
+    """The peers: name → Keras' backend, how a step is made, and the environment."""
     found = {OURS: ("dovetail", "dovetail", {"DOVETAIL_ENGINE": "auto", "DOVETAIL_CACHE": ""})}
     for name, (backend, how) in PEERS.items():
         found[name] = (backend, how, {})
@@ -236,7 +236,7 @@ def places() -> dict[str, tuple[str, str, dict[str, str]]]:
 
 
 def measure(name: str, rounds: int) -> dict[str, list[str]]:
-    """Rows of the tables for training and for prediction; says on stderr what was measured to choose."""
+    """Rows of the tables for training and for prediction; the times of all candidates are printed on stderr."""
     with ExitStack() as stack:
         servers, first = {}, {}
         for place, (backend, how, environment) in places().items():
@@ -269,19 +269,19 @@ def measure(name: str, rounds: int) -> dict[str, list[str]]:
                 share = operations / statistics.median(times[OURS]) / max(rates)
                 counted = (f"{operations / 1e9:.3f}", f"{share:.0%}")
             rows[action] = [*_row(name, times, first, memory), *counted]
-        for action, row in rows.items():  # last, since it takes memory
+        for action, row in rows.items():  # last, since candidates take memory
             row.append(_against(servers[OURS].ask(f"{RIVALS}{action}")))
     return rows
 
 
 def _rate() -> float:
-    """Operations of floats a second, in the best of some products of large matrices."""
+    """Floating-point operations a second, in the best of some products of large matrices."""
     x = np.ones((LARGE, LARGE), "float32")
     return 2 * LARGE**3 / min(timeit.repeat(lambda: x @ x, number=1, repeat=5))
 
 
 def settle(server: Server, action: str) -> None:
-    """Works until the third part of an answer says that all is settled."""
+    """Work until the third part of an answer says that all plans have settled."""
     for _ in tqdm(range(SETTLED), desc="measuring", file=sys.stderr, leave=False):
         if server.ask(action)[2]:
             return
@@ -301,7 +301,7 @@ def _row(
 
 
 def _against(rivals: dict[str, float]) -> str:
-    """How much quicker than what is chosen the best of its rivals is, and which one that is."""
+    """The time of the best rival as a share of the chosen candidate's, and its name."""
     chosen, *others = rivals
     best = min(others, key=rivals.__getitem__)
     return f"{rivals[chosen] / rivals[best]:.2f} ({best})"

@@ -1,4 +1,4 @@
-"""Eager calls beside the same without Dovetail: an add, an MLP trained with a tape, calls whose shapes vary.
+"""Eager calls against the same without Dovetail: an add, an MLP trained with a tape, calls whose shapes vary.
 
 python benchmarks/dispatch.py
 """
@@ -76,7 +76,7 @@ def calls(name: str) -> list[list[str]]:
     ):
         result = compare(call, native_add(name, native), rounds=9)
         ours, count = result.ours, frames_of(call)
-        if apart is not None:  # what the tape itself takes
+        if apart is not None:  # the time of the tape itself
             ours -= compare(apart, apart, rounds=9).ours
             count -= frames_of(apart)
         found.append([name, what, f"{ours * 1e6:.1f}", f"{result.theirs * 1e6:.1f}", str(count)])
@@ -87,7 +87,7 @@ def calls(name: str) -> list[list[str]]:
 
 
 def short_way(name: str) -> list[list[str]]:
-    """`x + x` by the short way of elementwise ops, and as all other ops are called; of one shape, and of 200."""
+    """`x + x` by the short path of elementwise ops and by the path of all other ops, with one shape and with 200."""
     add, short = OPS["AddV2"], type(OPS["AddV2"])
     x = ops.convert(np.ones((4, 4), "float32"))
     varied = [ops.convert(np.ones(length, "float32")) for length in LENGTHS]
@@ -196,7 +196,7 @@ def training(name: str, mlp: str) -> list[str]:
 
 
 def varied() -> float:
-    """Seconds for 200 batch lengths, four calls of two composites each, with nothing known before."""
+    """Seconds for 200 batch lengths, four calls of two composites each, from an empty cache."""
     for op in OPS.values():
         op.resolved.clear()
     inputs = [ops.convert(np.ones((length, 16), "float32")) for length in LENGTHS]

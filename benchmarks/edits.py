@@ -1,11 +1,11 @@
-"""Edits of graphs: µs of processor time per edit, on graphs of two sizes; and what is done to whole graphs, in seconds.
+"""Edits of graphs: µs of processor time per edit on graphs of two sizes, and seconds of work on whole graphs.
 
     python benchmarks/edits.py
 
-What an edit takes must depend on what it touches, not on the size of the graph or on how often it was done: the larger
-graph, with ten times as many edits, may take at most three times as long for each (sorting, and memory, grow a little).
-What is done to a whole graph must be linear: per operation, of a graph of 100,000 it may take at most twice as long as
-of one of 10,000, and in all 15 seconds; the first call of a function 30.
+The time of an edit must depend on the operations that it touches, not on the size of the graph or the number of earlier
+edits.  The larger graph, with ten times the edits, may take at most three times as long for each: sorting and memory
+grow a little.  Work on a whole graph must be linear.  Per operation, a graph of 100,000 may take at most twice as long
+as one of 10,000, and in all 15 seconds.  The first call of a function may take 30.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import dovetail as dt
 from dovetail import ops
 
 SIZES = (2_000, 20_000)
-TARGET = 3.0  # how many times as long an edit of the larger graph may take
+TARGET = 3.0  # an edit of the larger graph may take this multiple of the time
 
 Edit = Callable[[], object]
 
 
 def graph_of(nodes: int) -> tuple[dt.Graph, Any, list[Any]]:
-    """A chain; its input and the results of its operations."""
+    """A chain, its input, and the results of its operations."""
     graph = dt.Graph("chain")
     tensors = [graph.placeholder(dt.spec((4,)), "x")]
     for _ in range(nodes):
@@ -220,8 +220,8 @@ def measure(build: Callable[[int], Edit], nodes: int) -> float:
 # -- whole graphs -----------------------------------------------------------------------------------------------------
 
 WHOLE = (10_000, 100_000)
-LINEAR = 2.0  # how many times as long the larger graph may take for each operation
-SECONDS = {"first call": 30.0}  # that something may take of the larger graph, if not 15
+LINEAR = 2.0  # an operation of the larger graph may take this multiple of the time
+SECONDS = {"first call": 30.0}  # limits of work on the larger graph, other than 15
 
 
 def mixed_graph(nodes: int) -> dt.Graph:
@@ -263,7 +263,7 @@ ON_WHOLE: dict[str, Callable[[dt.Graph], object]] = {
 
 
 def seconds_on(nodes: int) -> dict[str, float]:
-    """Seconds of processor time that each takes, one after the other, of one graph."""
+    """Seconds of processor time of each kind of work, one after the other, on one graph."""
     found = {}
     graph = None
     for name, work in {"build": lambda _: mixed_graph(nodes), **ON_WHOLE}.items():

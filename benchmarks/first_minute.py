@@ -23,7 +23,7 @@ The tables of recorded runs.  Several records count as one, so a long measuremen
 
     python benchmarks/first_minute.py --from rows.json more.json --plot steps.png
 
-The numbers that a simulation of the choice needs, from runs of `auto` and of single engines.  A test has those of:
+The numbers that a simulation of the choice needs, from runs of `auto` and of single engines.  A test replays:
 
     python benchmarks/first_minute.py MLP CNN LSTM ResNet --seconds 15 --times 1 \\
         --ways auto numpy torch jax tensorflow --simulation tests/plan/recorded.json
@@ -70,7 +70,7 @@ class Child(NamedTuple):
     started: float
 
     def run(self) -> Run:
-        """Makes steps from the start of the process on."""
+        """Make steps from the start of the process on."""
         if os.environ["KERAS_BACKEND"] == "dovetail":
             import keras_dovetail  # noqa: F401  before Keras
         curve: list[tuple[int, float]] = []
@@ -88,7 +88,7 @@ class Child(NamedTuple):
         return keras_programs.PROGRAMS[self.name](ended)
 
     def _repeat(self, ended: Callable[[int], None]) -> list[Any]:
-        """Trains or predicts, one step first, until the time is over; with one engine, at most until the last mark."""
+        """Train or predict, one step first, until the time is over; with one engine, at most until the last mark."""
         from keras_models import TASKS, compiled
 
         name, _, action = self.name.partition("-")

@@ -1,4 +1,4 @@
-"""K's calls: what one takes on a small tensor, against `tf_keras.backend`.
+"""Calls of K on small tensors, against `tf_keras.backend`.
 
 python benchmarks/k_calls.py [FUNCTION ...]
 """

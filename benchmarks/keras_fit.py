@@ -1,7 +1,7 @@
 """Keras' `fit` and `predict`: on its own backends for TensorFlow, JAX and PyTorch, and on Dovetail with each engine.
 
-A process for each of them holds a model, and they take turns: an epoch each, in an order that changes. What is compared
-is the best epoch of each; the first, which traces and compiles, is in a table of its own.
+A process for each of them holds a model, and they take turns: an epoch each, in an order that changes.  The best epochs
+are compared.  The first epoch, which traces and compiles, has a separate table.
 
     python benchmarks/keras_fit.py [--epochs 15] [MLP CNN LSTM Transformer ResNet]
 """
@@ -16,7 +16,7 @@ from processes import Server, answer, command_line
 from timing import table
 from tqdm import tqdm
 
-OWN = ("jax", "torch", "tensorflow")  # Keras' backends, and Dovetail's engines beside numpy
+OWN = ("jax", "torch", "tensorflow")  # Keras' backends, and Dovetail's engines other than numpy
 PLACES = [*((name, "") for name in OWN), *(("dovetail", name) for name in ("numpy", *OWN))]
 NAMES = ("MLP", "CNN", "LSTM", "Transformer", "ResNet")
 ACTIONS = ("fit", "predict")
@@ -26,7 +26,7 @@ ACTIONS = ("fit", "predict")
 
 
 def serve(engine: str) -> None:
-    """Makes a model, then trains or predicts an epoch for each line that comes in, and answers with its seconds."""
+    """Make a model, then train or predict an epoch for each line, and answer with its seconds."""
     if engine:
         import keras_dovetail  # noqa: F401  before Keras
     from keras_models import TASKS, compiled

@@ -1,4 +1,4 @@
-"""The models of `keras_fit.py` and `auto.py`, with what they learn: made with whichever backend Keras runs on."""
+"""The models of `keras_fit.py` and `auto.py`, and their data; Keras' current backend makes them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ RANDOM = np.random.default_rng(0)
 
 
 class Task(NamedTuple):
-    """What is measured.
+    """A model to measure.
 
     Attributes:
         model: makes the layers between an input and logits of ten classes.
         shape: of one sample.
-        batch, steps: an epoch is so many steps on batches of this size.
+        batch: samples of a step.
+        steps: of an epoch.
     """
 
     model: Callable[[Any], Any]
@@ -45,7 +46,7 @@ def lstm(x: Any) -> Any:
 
 
 def transformer(x: Any) -> Any:
-    """An encoder of two blocks, each attention and a perceptron, normalized before."""
+    """An encoder of two blocks: attention and a perceptron, each after a normalization."""
     for _ in range(2):
         y = layers.LayerNormalization()(x)
         x = x + layers.MultiHeadAttention(4, 16)(y, y)
@@ -87,7 +88,7 @@ def mobilenet(x: Any) -> Any:
 
 
 def unet(x: Any) -> Any:
-    """Two steps down and two up again, with what was there before beside it."""
+    """Two steps down and two up again; each step up is concatenated with the tensor before the step down."""
 
     def convolved(x: Any, channels: int) -> Any:
         return layers.Conv2D(channels, 3, padding="same", activation="relu")(x)
@@ -129,7 +130,7 @@ TASKS = {
 
 
 def compiled(task: Task) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The model of a task, and an epoch of what it learns."""
+    """The model of a task, with the inputs and targets of an epoch."""
     random.seed(0)  # Keras draws its own seeds so; set_random_seed would make every backend import TensorFlow first
     inputs = keras.Input(task.shape)
     model = keras.Model(inputs, layers.Dense(10)(task.model(inputs)))

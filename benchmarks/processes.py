@@ -1,4 +1,4 @@
-"""Scripts that compare processes: each is its own server, which holds a model and answers lines with lines of JSON."""
+"""Scripts that compare processes: each script is also its server, which answers lines with lines of JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-SERVE = "--serve"  # makes a script the server, instead of what compares servers
+SERVE = "--serve"  # with this option a script is a server
 
 
 class Server:
@@ -41,7 +41,7 @@ class Server:
 
 
 def answer(value: Any) -> None:
-    """What a server says to a line that came in."""
+    """Answer a line, as a server."""
     print(json.dumps(value), flush=True)
 
 
@@ -56,12 +56,12 @@ def command_line(
     """The command line of a script.
 
     Args:
-        doc: what it does, for its help.
-        names: of what it measures; all, if none is asked for.
-        count: an option that is a number: its name, its default and what it counts.
-        main: compares; takes the names that were asked for, and the number.
-        serve: is the server; takes what it serves.
-        what: the names are.
+        doc: its description, for the help.
+        names: the things to measure; all of them if the command line names none.
+        count: an option with a number: its name, its default, and its meaning.
+        main: compares; takes the names and the number.
+        serve: runs the server; takes the thing to serve.
+        what: a noun for the names, for the help.
     """
     option, default, counts = count
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)

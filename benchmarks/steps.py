@@ -1,8 +1,8 @@
 """Training steps: `dovetail.function` against the same step written by hand in the engine.
 
-The hand-written ones are what an expert would write: `jax.jit` with donated parameters and `jax.grad`; torch without
-autograd, the backward pass spelled out, parameters updated in place; a tape inside `tf.function`, with XLA where it is
-faster.
+An expert would write the other ones so.  On jax: `jax.jit` with `jax.grad` and donated parameters.  On torch: the
+backward pass written out, without autograd, and parameters updated in place.  On TensorFlow: a tape inside
+`tf.function`, with XLA if it is faster.
 
     python benchmarks/steps.py [tiny mlp cnn lstm]
 """

@@ -1,4 +1,4 @@
-"""Timing two things side by side: in turn, in one process, so that a noisy machine hits both alike."""
+"""Timing of two programs in turn, in one process, so that a noisy machine slows both alike."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """Seconds a call that ours takes more."""
+        """Seconds a call by which ours takes longer."""
         return self.ours - self.theirs
 
 
@@ -34,7 +34,7 @@ def seconds_per_call(function: Callable[[], object], calls: int) -> float:
 
 
 def repeated(function: Callable[[], Any], seconds: float) -> list[Any]:
-    """What calls give, one after the other for so many seconds; at least of one."""
+    """The results of calls, one after the other for some seconds; at least one call."""
     end = time.perf_counter() + seconds
     found = [function()]
     while time.perf_counter() < end:
@@ -43,7 +43,7 @@ def repeated(function: Callable[[], Any], seconds: float) -> list[Any]:
 
 
 def calls_for(function: Callable[[], object], seconds: float) -> int:
-    """How many calls take about so long; warms the function up on the way."""
+    """The number of calls that take about this time; warms the function up."""
     calls = 1
     while True:
         taken = seconds_per_call(function, calls) * calls
@@ -55,7 +55,7 @@ def calls_for(function: Callable[[], object], seconds: float) -> int:
 def compare(
     ours: Callable[[], object], theirs: Callable[[], object], rounds: int = 21, seconds: float = 0.1
 ) -> Comparison:
-    """Times two functions in turn.
+    """Time two functions in turn.
 
     Args:
         ours, theirs: what to call.
@@ -76,7 +76,7 @@ def compare(
 
 
 def frames(work: Callable[[], Any]) -> Counter[CodeType]:
-    """How many frames of each Python function a call begins or goes on with."""
+    """The number of frames of each Python function that a call begins or resumes."""
     found: Counter[CodeType] = Counter()
 
     def profile(frame: FrameType, event: str, _: Any) -> None:

@@ -41,7 +41,7 @@ def chain(x: Any, nodes: int) -> Any:
 
 
 def mixed(x: Any, nodes: int) -> Any:
-    """Layers with what passes find work in: constants, shapes, common subexpressions, composites, transposes."""
+    """Layers in which passes find work: constants, shapes, common subexpressions, composites, transposes."""
     w = ops.convert(np.eye(4, dtype="float32"))
     for _ in range(nodes // 10):
         y = ops.tanh(x @ ops.transpose(w) + 0.5) * 1.0
@@ -51,7 +51,7 @@ def mixed(x: Any, nodes: int) -> Any:
 
 
 def measure(build: Callable[[Any, int], Any], nodes: int, engine: Any) -> list[str]:
-    gc.collect()  # of the graphs before
+    gc.collect()  # graphs of before
     graph = Graph(build.__name__)
     x = graph.placeholder(dt.spec((None, 4)), "x")
     times = [time.process_time()]
@@ -76,7 +76,7 @@ MOST = 12  # functions that are listed
 
 
 def first_calls() -> list[Counter[CodeType]]:
-    """The frames of the first call of each function, on the current engine, where its ops were called before."""
+    """The frames of the first call of each function on the current engine; its ops were called before."""
     x = ops.convert(np.ones((4, 4), "float32"))
     found = []
     for function in FIRST.values():
