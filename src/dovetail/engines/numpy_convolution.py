@@ -33,24 +33,36 @@ def convolve(x: Any, kernel: Any, *window: Any) -> Any:
     """The output of a convolution."""
     of, x = _convolution(x.shape, kernel.shape, x.dtype, *window), _last(x, window[-1])
     y = np.empty((*of.counts, of.filters), x.dtype)
-    kernel = kernel.astype(of.dtype, copy=False)
-    for block, part in of.blocks:
-        of.apply(of.read(x, part), kernel, y[block])
+    _convolve_into(y, x, kernel, of)
     return _restored(y, window[-1])
 
 
-def input_gradient(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
-    """The gradient by the input: each element of each window is added where it was read."""
-    of, g = _convolution(tuple(input_sizes), kernel.shape, g.dtype, *window), _last(g, window[-1])
-    x = np.zeros(of.shape, g.dtype)
+def _convolve_into(y: Any, x: Any, kernel: Any, of: _Convolution) -> None:
+    """Write the output of a convolution into an array, which may be a view with strides; channels are last."""
     kernel = kernel.astype(of.dtype, copy=False)
     for block, part in of.blocks:
-        found = whole = x[part.found]
-        if not of.is_plain(found, part):
-            whole = np.zeros((*part.sizes, of.shape[-1]), of.dtype)
-        of.spread(g[block].astype(of.dtype, copy=False), kernel, whole)
+        found = whole = y[block]
+        if not found.flags.c_contiguous:
+            whole = np.empty(found.shape, found.dtype)
+        of.apply(of.read(x, part), kernel, whole)
         if whole is not found:
-            found += whole[part.inside].astype(x.dtype, copy=False)
+            found[...] = whole
+
+
+def input_gradient(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
+    """The gradient by the input, as convolutions of the output's gradient.
+
+    The strides divide the input into phases.  Each phase is a convolution with those elements of the kernel that reach
+    it, in reverse order.
+    """
+    of, g = _convolution(tuple(input_sizes), kernel.shape, g.dtype, *window), _last(g, window[-1])
+    x = np.zeros(of.shape, g.dtype)
+    for channels, phases in product(of.channels, product(*of.phases)) if g.size else ():
+        elements, cuts, places, dilations, pads = zip(*phases, strict=True)
+        reaching, part = of.transposed(kernel[*elements, channels]), g[:, *cuts]
+        ones = (1,) * len(pads)
+        inner = _convolution(part.shape, reaching.shape, g.dtype, ones, pads, dilations, "channels_last")
+        _convolve_into(x[:, *places, channels], part, reaching, inner)
     return _restored(x, window[-1])
 
 
@@ -106,6 +118,54 @@ class Part(NamedTuple):
     found: Block
 
 
+class Phase(NamedTuple):
+    """Along one axis: every so many elements of an input, and the convolution that gives their gradient.
+
+    Attributes:
+        elements: the slice of the kernel that reaches them, in reverse order.
+        cut: the slice of the output's gradient that reaches them.
+        place: their slice of the input.
+        dilation: of the kernel's slice.
+        pads: of the cut.
+    """
+
+    elements: slice
+    cut: slice
+    place: slice
+    dilation: int
+    pads: tuple[int, int]
+
+
+def _phases(size: int, windows: int, stride: int, dilation: int, pads: tuple[int, int], length: int) -> list[Phase]:
+    """The phases along an axis; elements of the input that no window reaches are in none.
+
+    Element e of window w is at w * stride + e * dilation in the input with its padding.
+
+    Args:
+        size: elements of a window.
+        windows: their number.
+        stride, dilation: of the windows.
+        pads: before and after the input.
+        length: of the input.
+    """
+    found, before = [], pads[0]
+    common = math.gcd(stride, dilation)
+    for rest in range(stride):
+        reaching = [e for e in range(size) if e * dilation % stride == rest]
+        low, high = -((rest - before) // stride), (length - 1 + before - rest) // stride  # in strides, of the input
+        if not reaching or high < low:
+            continue
+        ahead = [(e * dilation - rest) // stride for e in (reaching[0], reaching[-1])]  # in strides, of the windows
+        first, last = low - ahead[1], high - ahead[0]
+        if first >= windows or last < 0:
+            continue
+        elements = slice(reaching[-1], None, -(stride // common))
+        cut = slice(max(first, 0), min(last + 1, windows))
+        place = slice(low * stride + rest - before, length, stride)
+        found.append(Phase(elements, cut, place, dilation // common, (max(-first, 0), max(last + 1 - windows, 0))))
+    return found
+
+
 class _Convolution:
     """A convolution with groups of channels: the places of its windows, and the computation of a block of them.
 
@@ -137,6 +197,27 @@ class _Convolution:
     def blocks(self) -> list[tuple[Block, Part]]:
         """Blocks of windows, with the part of the input that each covers."""
         return [(block, self._part(block)) for block in _blocks(self.counts, *self._bytes())]
+
+    @cached_property
+    def phases(self) -> list[list[Phase]]:
+        """The phases of the gradient by the input, along each axis."""
+        of, dims = self._windows, self.shape[1:-1]
+        axes = zip(of.size, self.counts[1:], of.strides, of.dilations, of.pads(dims), dims, strict=True)
+        return [_phases(*axis) for axis in axes]
+
+    @property
+    def channels(self) -> list[slice]:
+        """Blocks of input channels, so that a block of the kernel is a small copy; all of them if there are groups."""
+        if self._groups > 1:
+            return [slice(None)]
+        step = max(LARGEST // max(self._volume * self.filters * self.dtype.itemsize, 1), 1)
+        return [slice(start, start + step) for start in range(0, self._each, step)]
+
+    def transposed(self, kernel: Any) -> Any:
+        """The kernel with its input and output channels exchanged, in each group."""
+        *window, each, filters = kernel.shape
+        grouped = kernel.reshape(*window, each, self._groups, filters // self._groups)
+        return np.swapaxes(grouped, -1, -3).reshape(*window, filters // self._groups, each * self._groups)
 
     def _bytes(self) -> tuple[int, int]:
         """Of a window and of a block: the larger the kernel, the more windows a product with it is worth."""
@@ -187,15 +268,6 @@ class _Convolution:
         """Writes the outputs of a block, given its part of the input."""
         np.matmul(self._rows(part, y.shape[:-1]), self._grouped(kernel), self._grouped(y))
 
-    def spread(self, g: Any, kernel: Any, part: Any) -> None:
-        """Adds to the gradient by a block's part of the input."""
-        rows = self._grouped(g) @ self._grouped(kernel).mT
-        shape = self._groups, *g.shape[:-1], *self._windows.size, self._each
-        elements = np.moveaxis(rows.reshape(shape), 0, -2)
-        total = part.reshape(*part.shape[:-1], self._groups, self._each)
-        for element, at in self._windows.elements(g.shape[1:-1]):
-            total[:, *at] += elements[..., *element, :, :]
-
     def gather(self, part: Any, g: Any, kernel: Any) -> None:
         """Adds to the gradient by the kernel, a few elements of the window at a time, so that each sum is small."""
         rows, columns, total = self._rows(part, g.shape[:-1]), self._grouped(g), self._grouped(kernel)
@@ -220,12 +292,6 @@ class _Depthwise(_Convolution):
         for element, at in self._windows.elements(y.shape[1:-1]):
             total += np.multiply(part[:, *at], kernel[element], scaled)
         y[...] = total
-
-    def spread(self, g: Any, kernel: Any, part: Any) -> None:
-        total, scaled = np.zeros((*part.shape[:-1], self.filters), self.dtype), np.empty_like(g)
-        for element, at in self._windows.elements(g.shape[1:-1]):
-            total[:, *at] += np.multiply(g, kernel[element], scaled)
-        part += total.reshape(*part.shape, self.filters // self._groups).sum(-1)
 
     def gather(self, part: Any, g: Any, kernel: Any) -> None:
         part, axes = self._repeated(part), [*range(g.ndim)]
