@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dovetail import ops
+from dovetail.autodiff.tape import GradientTape
 from dovetail.core.engine_registry import share_devices
 from dovetail.plan import calibration, costs
 from dovetail.plan.candidate import Candidate
@@ -28,7 +29,11 @@ def _chain(x: Any) -> Any:
 
 
 def _same_conv(x: Any, kernel: Any) -> Any:
-    return ops.conv(x, kernel, padding="same")
+    """A convolution and its two gradients, which engines compute at other rates than the convolution itself."""
+    with GradientTape() as tape:
+        tape.watch([x, kernel])
+        y = ops.conv(x, kernel, padding="same")
+    return y, *tape.gradient(y, [x, kernel], output_gradients=y)
 
 
 def _noise(x: Any) -> Any:

@@ -31,43 +31,45 @@ AVX2, AVX512, GPU = "AVX2", "AVX-512", "GPU"
 
 # Medians of three runs of `dovetail tune`: on two cores with AVX2, on two with AVX-512, and on a Hopper GPU.
 # TensorFlow was not there for AVX-512: its numbers are those with AVX2, times torch's gain.
+# Convolutions are those of a training step, with both gradients.  For AVX-512 they are the numbers of the output alone,
+# times the ratio with AVX2.
 # The seconds to make a program are those of the first training step of four Keras models with AVX2, halved for AVX-512
 # and for the rest of the work on a GPU: programs of probes are made more quickly.
 # Measurements on another machine correct them.
 TABLES: Mapping[str, Mapping[str, Rates]] = {
     AVX2: {
         "numpy": Rates(6.5e-7, 9.7e-7, 9.7e-7, 0.0, 0.05, 8e-4, {
-            "product": 130e9, "convolution": 58e9, "thin": 31e9, "unit": 75e9, "depthwise": 2e9, "recurrent": 15e9,
+            "product": 130e9, "convolution": 43e9, "thin": 14e9, "unit": 67e9, "depthwise": 2.2e9, "recurrent": 15e9,
             "window": 1.6e9, "reduction": 24e9, "map": 5.7e9, "optimizer": 5.9e9, "random": 0.19e9,
         }),
         "torch": Rates(5.8e-6, 2.9e-6, 3.5e-6, 2.3, 0.05, 8e-4, {
-            "product": 120e9, "convolution": 110e9, "thin": 56e9, "unit": 90e9, "depthwise": 22e9, "recurrent": 48e9,
+            "product": 120e9, "convolution": 66e9, "thin": 33e9, "unit": 75e9, "depthwise": 18e9, "recurrent": 48e9,
             "window": 14e9, "reduction": 27e9, "map": 9.1e9, "optimizer": 15e9, "random": 0.23e9,
         }),
         "jax": Rates(1.8e-5, 2.2e-7, 4.4e-7, 1.1, 0.8, 15e-3, {
-            "product": 93e9, "convolution": 43e9, "thin": 39e9, "unit": 30e9, "depthwise": 0.31e9, "recurrent": 41e9,
+            "product": 93e9, "convolution": 27e9, "thin": 13e9, "unit": 3.9e9, "depthwise": 0.15e9, "recurrent": 41e9,
             "window": 17e9, "reduction": 11e9, "map": 33e9, "optimizer": 12e9, "random": 0.36e9,
         }),
         "tensorflow": Rates(7.5e-5, 2.5e-6, 5e-6, 6.9, 0.3, 11e-3, {
-            "product": 76e9, "convolution": 75e9, "thin": 16e9, "unit": 85e9, "depthwise": 7.7e9, "recurrent": 21e9,
+            "product": 76e9, "convolution": 51e9, "thin": 18e9, "unit": 46e9, "depthwise": 10e9, "recurrent": 21e9,
             "window": 4e9, "reduction": 5.6e9, "map": 15e9, "optimizer": 5e9, "random": 0.18e9,
         }),
     },
     AVX512: {
         "numpy": Rates(2e-7, 2.9e-7, 2.9e-7, 0.0, 0.03, 4e-4, {
-            "product": 270e9, "convolution": 98e9, "thin": 55e9, "unit": 230e9, "depthwise": 2.1e9, "recurrent": 34e9,
+            "product": 270e9, "convolution": 73e9, "thin": 25e9, "unit": 210e9, "depthwise": 2.3e9, "recurrent": 34e9,
             "window": 5.3e9, "reduction": 26e9, "map": 18e9, "optimizer": 8.9e9, "random": 0.41e9,
         }),
         "torch": Rates(2e-6, 1e-6, 1.2e-6, 2.2, 0.03, 4e-4, {
-            "product": 260e9, "convolution": 300e9, "thin": 150e9, "unit": 250e9, "depthwise": 66e9, "recurrent": 120e9,
+            "product": 260e9, "convolution": 180e9, "thin": 88e9, "unit": 210e9, "depthwise": 54e9, "recurrent": 120e9,
             "window": 26e9, "reduction": 29e9, "map": 54e9, "optimizer": 32e9, "random": 0.44e9,
         }),
         "jax": Rates(5.2e-6, 6.5e-8, 1.3e-7, 0.47, 0.4, 8e-3, {
-            "product": 330e9, "convolution": 230e9, "thin": 30e9, "unit": 200e9, "depthwise": 1.2e9, "recurrent": 110e9,
+            "product": 330e9, "convolution": 140e9, "thin": 10e9, "unit": 26e9, "depthwise": 0.58e9, "recurrent": 110e9,
             "window": 34e9, "reduction": 31e9, "map": 120e9, "optimizer": 31e9, "random": 0.41e9,
         }),
         "tensorflow": Rates(2.6e-5, 8.6e-7, 1.7e-6, 6.6, 0.15, 6e-3, {
-            "product": 160e9, "convolution": 200e9, "thin": 43e9, "unit": 240e9, "depthwise": 23e9, "recurrent": 52e9,
+            "product": 160e9, "convolution": 140e9, "thin": 48e9, "unit": 130e9, "depthwise": 30e9, "recurrent": 52e9,
             "window": 7.4e9, "reduction": 6e9, "map": 89e9, "optimizer": 11e9, "random": 0.34e9,
         }),
     },
