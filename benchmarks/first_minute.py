@@ -32,6 +32,7 @@ The numbers that a simulation of the choice needs, from runs of `auto` and of si
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import math
 import os
@@ -47,10 +48,12 @@ from typing import Any, NamedTuple
 
 import first_minute_report as report
 from first_minute_report import AGAIN, AUTO, ENGINES, KERAS, PROGRAMS, ROWS, WAYS, Rows, Run
+from processes import as_installed
 from tqdm import tqdm
 
 CHILD = "--child"
 GRACE = 240.0  # seconds that a process may take longer than it is asked to train
+SOURCES = Path(__file__).parent.parent / "src"
 
 
 # -- the process that trains or predicts ------------------------------------------------------------------------------
@@ -130,7 +133,7 @@ def _learned(models: list[Any]) -> dict[str, Any]:
 
 def environment(way: str, cache: Path) -> dict[str, str]:
     """The environment of a process that runs Keras in a way."""
-    found = {**os.environ, "DOVETAIL_CACHE": str(cache), "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "dovetail"}
+    found = {**as_installed(), "DOVETAIL_CACHE": str(cache), "KERAS_BACKEND": "dovetail"}
     if way in KERAS:
         found["KERAS_BACKEND"] = KERAS[way]
     else:
@@ -170,6 +173,7 @@ Found = Iterator[tuple[str, dict[str, list[Run]]]]
 
 def measure(names: list[str], ways: list[str], seconds: float, times: int) -> Found:
     """The runs of each row; failures are on stderr at once."""
+    compileall.compile_dir(SOURCES, quiet=1)  # else the first processes would
     with tqdm(total=len(names) * len(ways) * times, unit="process", file=sys.stderr) as bar:
         for name in names:
             found: dict[str, list[Run]] = {way: [] for way in ways}

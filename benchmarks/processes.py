@@ -14,11 +14,17 @@ from typing import Any
 SERVE = "--serve"  # with this option a script is a server
 
 
+def as_installed() -> dict[str, str]:
+    """The environment of a process that finds bytecode, as users' processes do, and that logs errors alone."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
 class Server:
     """A process of a script that holds a model on a backend of Keras, or on Dovetail with an engine."""
 
     def __init__(self, backend: str, engine: str, script: str, more: Mapping[str, str] = {}) -> None:
-        environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", **more}
+        environment = {**as_installed(), "KERAS_BACKEND": backend, **more}
         command = [sys.executable, script, SERVE, engine]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True, cwd=Path.cwd())
