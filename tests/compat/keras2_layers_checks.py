@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
 
@@ -23,6 +25,8 @@ from keras.models import Input, model_from_config
 
 import dovetail as dt
 from dovetail.compat import keras2
+from dovetail.compat.keras2 import patches
+from dovetail.compat.keras2.patches import MISSING
 from tests.keras_backends import main
 
 X = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
@@ -39,7 +43,49 @@ def check_what_is_changed_is_one_table():
     last = {(id(patch.owner), patch.name): patch for patch in keras2.PATCHES}
     assert len(last) == len(keras2.PATCHES)
     for patch in keras2.PATCHES:
-        assert vars(patch.owner)[patch.name] is patch.value
+        assert held(patch) is patch.value
+
+
+def held(patch):
+    """The value that the owner of a patch has now."""
+    return (patch.owner if isinstance(patch.owner, dict) else vars(patch.owner)).get(patch.name, MISSING)
+
+
+def check_the_changes_can_be_undone():
+    """By `uninstall`, or at the end of a block, also by an error, in one; twice is once."""
+    names = set(sys.modules)
+    keras2.uninstall()
+    try:
+        keras2.uninstall()
+        before = [held(patch) for patch in keras2.PATCHES]
+        assert not any(value is patch.value for value, patch in zip(before, keras2.PATCHES, strict=True))
+        assert "keras.engine" not in sys.modules and not hasattr(keras, "engine")
+        with pytest.raises(ValueError, match="lr"):
+            keras.optimizers.SGD(lr=0.1)
+        with pytest.raises(KeyError), keras2.installed():
+            with keras2.installed():
+                assert keras.optimizers.SGD(lr=0.5).learning_rate == 0.5
+            assert keras.optimizers.SGD(lr=0.5).lr == 0.5  # the outer block goes on
+            raise KeyError
+        assert [held(patch) for patch in keras2.PATCHES] == before
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.fit(X, X[:, :1], verbose=0)
+    finally:
+        keras2.install()
+        keras2.install()
+    assert set(sys.modules) >= names and all(held(patch) is patch.value for patch in keras2.PATCHES)
+
+
+def check_a_change_that_fails_leaves_keras_as_it_was():
+    keras2.uninstall()
+    broken = patches.Patch(int, "name", "which classes in C refuse")
+    try:
+        with mock.patch.object(keras2, "PATCHES", [*keras2.PATCHES, broken]), pytest.raises(TypeError):
+            keras2.install()
+        assert "keras.engine" not in sys.modules
+    finally:
+        keras2.install()
 
 
 # -- NumPy's integers as sizes ----------------------------------------------------------------------------------------

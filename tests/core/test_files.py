@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 
 import pytest
@@ -34,3 +35,11 @@ def test_permissions_are_those_of_any_new_file(tmp_path):
     with replacing(tmp_path / "numbers"):
         pass
     assert stat.S_IMODE((tmp_path / "numbers").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+def test_the_mask_of_the_process_is_read_by_the_system_alone(tmp_path, monkeypatch):
+    """Setting it, for however short a time, changes files that another thread makes."""
+    monkeypatch.setattr(os, "umask", None)
+    with replacing(tmp_path / "numbers") as file:
+        file.write(b"1")
+    assert (tmp_path / "numbers").read_bytes() == b"1"

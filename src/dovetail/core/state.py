@@ -59,7 +59,7 @@ class Arrays:
     def is_let_go(self) -> bool:
         """Whether those to whom arrays were lent have let go of them."""
         self.is_lent = False  # before it looks: who gets hold of one in the meantime sets it again
-        if max([*map(sys.getrefcount, self.values), *map(sys.getrefcount, self.spares)]) > _IN_ONE:
+        if any(held_elsewhere(self.values)) or any(held_elsewhere(self.spares)):
             self.is_lent = True
         return not self.is_lent
 
@@ -69,19 +69,33 @@ class Arrays:
         Args:
             engines: for each array its engine; None if the array is not consumed.
         """
-        counts = list(map(sys.getrefcount, self.values))
+        held = held_elsewhere(self.values)
         return [
-            array if engine is None or count <= _IN_ONE else engine.copy(array)
-            for array, count, engine in zip(self.values, counts, engines, strict=False)
+            engine.copy(array) if others and engine is not None else array
+            for array, others, engine in zip(self.values, held, engines, strict=False)
         ]
 
     def unlent_spares(self) -> list[Any]:
         """The spare arrays; None for one that somebody else knows."""
-        counts = list(map(sys.getrefcount, self.spares))
-        return [array if count <= _IN_ONE else None for array, count in zip(self.spares, counts, strict=True)]
+        held = held_elsewhere(self.spares)
+        return [None if others else array for array, others in zip(self.spares, held, strict=True)]
 
 
-_IN_ONE = max(map(sys.getrefcount, (object(),)))  # what `sys.getrefcount` says of an array that one tuple knows
+def held_elsewhere(values: Sequence[Any]) -> list[int]:
+    """How often each value is held, other than by this sequence.
+
+    All questions of ownership ask here.  `map` hands each value to `sys.getrefcount` without a variable in between,
+    since Python 3.14 no longer counts those.
+
+    Example:
+        >>> shared = [0.5]
+        >>> held_elsewhere(([0.25], shared))
+        [0, 1]
+    """
+    return [count - _IN_ONE for count in map(sys.getrefcount, values)]
+
+
+_IN_ONE = max(map(sys.getrefcount, (object(),)))  # the count of a value that one sequence holds
 
 
 class Buffer:
@@ -149,13 +163,15 @@ def taken(buffers: Iterable[Buffer]) -> list[Any]:
     is lent, or who has got hold of it: at least one of the two sees the other.  Where this and its plan were done
     before the reader looked, the variable has another array.
     """
-    found = []
-    for buffer in buffers:
+    wanted = list(buffers)
+    for buffer in wanted:
         buffer.arrays.wanted = True
-        value = buffer.value
-        is_private = not buffer.shared and sys.getrefcount(value) <= _IN_ONE + 1
-        found.append(value if is_private else buffer.engine.copy(value))
-    return found
+    values = [buffer.value for buffer in wanted]
+    held = held_elsewhere(values)  # once by its `Arrays`
+    return [
+        buffer.engine.copy(value) if buffer.shared or others > 1 else value
+        for buffer, value, others in zip(wanted, values, held, strict=True)
+    ]
 
 
 def put(variables: Sequence[Variable], buffers: Sequence[Buffer]) -> None:

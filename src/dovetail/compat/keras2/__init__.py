@@ -9,20 +9,58 @@ raise an error with the replacement to write.
     from keras.layers.core import Dense
     from keras.optimizers import SGD
     SGD(lr=0.1, decay=1e-3)
+
+The import changes Keras for the whole process.  `uninstall()` takes the names back, and `with installed():` gives them
+to a part of a program.
 """
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from dovetail.compat.keras2 import arguments, layers, modules, optimizers, saving, training, weights
 from dovetail.compat.keras2.modules import GONE as GONE
 from dovetail.compat.keras2.modules import MODULES as MODULES
+from dovetail.compat.keras2.patches import Patch
 
 PATCHED = modules, arguments, weights, layers, training, saving, optimizers  # each lists its changes as rows
+PATCHES = [patch for module in PATCHED for patch in module.patches()]
 
-if "keras.engine" not in sys.modules:
-    modules.install()
-    PATCHES = [patch for module in PATCHED for patch in module.patches()]
-    for patch in PATCHES:
-        patch.apply()
+_undo: list[Patch] = []  # in the order of the patches; empty if Keras is as it was
+
+
+def install() -> None:
+    """Give Keras 3 the names of Keras 2; nothing happens if it has them."""
+    if _undo:
+        return
+    try:
+        for patch in PATCHES:
+            _undo.append(patch.apply())
+    except BaseException:
+        uninstall()
+        raise
+
+
+def uninstall() -> None:
+    """Take the names back, so that Keras is as it was; nothing happens if it does not have them.
+
+    Modules, classes and functions that a program has imported stay usable; models that it made train as Keras 3 does.
+    """
+    while _undo:
+        _undo.pop().apply()
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """Give Keras 3 the names of Keras 2 in the `with` block, and leave it as it was before the block."""
+    was_installed = bool(_undo)
+    install()
+    try:
+        yield
+    finally:
+        if not was_installed:
+            uninstall()
+
+
+install()

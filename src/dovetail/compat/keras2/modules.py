@@ -82,17 +82,20 @@ class _Module(ModuleType):
         raise AttributeError(f"{self.__name__}, a module of Keras 2, has no {name!r} in Keras 3.")
 
 
-def install() -> None:
-    """Makes the modules importable."""
+def _old_modules() -> Iterable[Patch]:
+    """Yield the entries of `sys.modules`, and of the modules above them, that make the modules importable."""
+    made: dict[str, _Module] = {}
     for path, sources in MODULES.items():
         name = f"keras.{path}"
         parent, _, last = name.rpartition(".")
-        module = sys.modules[name] = _Module(name, sources)
-        setattr(sys.modules[parent], last, module)
+        module = made[name] = _Module(name, sources)
+        yield Patch(sys.modules, name, module)
+        yield Patch(made.get(parent) or sys.modules[parent], last, module)
 
 
 def patches() -> Iterable[Patch]:
     """Yield names that modules of Keras 3 lack.  K's functions replace those of `keras.backend`."""
+    yield from _old_modules()
     yield from methods(keras.backend, **{**FUNCTIONS, "clear_session": _clear_session})
     yield Patch(keras.layers, "ThresholdedReLU", ThresholdedReLU)
     yield Patch(keras.models, "Input", keras.Input)

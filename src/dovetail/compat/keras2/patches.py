@@ -1,27 +1,36 @@
-"""Changes of Keras 3 as rows: one place applies them, and one table lists them."""
+"""Changes of Keras 3 as rows: one place applies them, undoes them, and lists them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
+
+MISSING = object()  # the value of an attribute that its owner does not have
 
 
 class Patch(NamedTuple):
     """An attribute and its new value.
 
     Attributes:
-        owner: the module or class.
+        owner: the module or class; or a dict, whose item is set.
         name: the attribute's name.
-        value: the new value; a function may call the one that it replaces.
+        value: the new value, `MISSING` if it is deleted; a function may call the one that it replaces.
     """
 
     owner: Any
     name: str
     value: Any
 
-    def apply(self) -> None:
-        """Set the attribute."""
-        setattr(self.owner, self.name, self.value)
+    def apply(self) -> Patch:
+        """Set the attribute; return the patch that undoes it."""
+        is_dict = isinstance(self.owner, dict)
+        before = (self.owner if is_dict else vars(self.owner)).get(self.name, MISSING)
+        if self.value is not MISSING:
+            (self.owner.__setitem__ if is_dict else partial(setattr, self.owner))(self.name, self.value)
+        elif before is not MISSING:
+            (self.owner.__delitem__ if is_dict else partial(delattr, self.owner))(self.name)
+        return self._replace(value=before)
 
 
 def methods(owner: Any, **values: Any) -> Iterable[Patch]:
