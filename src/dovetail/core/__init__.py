@@ -1,1 +1,1 @@
-"""What all else stands on: types, tensors, the table of ops, and the way from a call to a rule."""
+"""The base of all other packages: types, tensors, the table of ops, and the way from a call to a rule."""

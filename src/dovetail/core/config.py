@@ -1,4 +1,4 @@
-"""Process-wide settings: the default float type, the fuzz factor, the image layout; and what else traces depend on."""
+"""Process-wide settings (the default float type, the fuzz factor, the image layout), and other context of traces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DATA_FORMATS = ("channels_last", "channels_first")
 
 
 def floatx() -> str:
-    """The dtype that Python floats become when nothing else decides.
+    """The dtype of Python floats if nothing else decides.
 
     Example:
         >>> floatx()
@@ -32,7 +32,7 @@ def floatx() -> str:
 
 
 def set_floatx(value: str) -> None:
-    """Sets the default float dtype.
+    """Set the default float dtype.
 
     Raises:
         ValueError: it is not one of `FLOATX_CHOICES`.
@@ -46,7 +46,7 @@ def epsilon() -> float:
 
 
 def set_epsilon(value: float) -> None:
-    """Sets the fuzz factor.
+    """Set the fuzz factor.
 
     Raises:
         TypeError: it is no number.
@@ -67,7 +67,7 @@ def image_data_format() -> str:
 
 
 def set_image_data_format(value: str) -> None:
-    """Sets the default image layout.
+    """Set the default image layout.
 
     Raises:
         ValueError: it is not one of `DATA_FORMATS`.
@@ -76,18 +76,18 @@ def set_image_data_format(value: str) -> None:
 
 
 def register_context(read: Callable[[], R]) -> Callable[[], R]:
-    """Decorator: adds what else traces depend on.
+    """Decorator that adds a value on which traces depend.
 
-    The function gives its value in this thread or task, which is hashable; None where traces are as ever.
+    The function returns the value in this thread or task, which is hashable; None has no effect on traces.
     """
     _contexts.append(read)
     return read
 
 
 def context() -> tuple[object, ...]:
-    """All that a trace depends on beside its arguments: the settings, gradient overrides, K's learning phase."""
+    """The values that traces depend on besides arguments: the settings, gradient overrides, K's learning phase."""
     values: list[object] = [version, *map(operator.call, _contexts)]
-    while values[-1] is None:  # what a library that is imported later adds changes nothing until it has a value
+    while values[-1] is None:  # the value of a library that is imported later counts once it is not None
         del values[-1]
     return tuple(values)
 

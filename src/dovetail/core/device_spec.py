@@ -1,7 +1,7 @@
-"""Devices as TensorFlow writes them, "/job:worker/task:0/device:GPU:1": read, merged, and looked up among an engine's.
+"""Devices as TensorFlow writes them, "/job:worker/task:0/device:GPU:1": parsed, merged, and granted by an engine.
 
-What is written so is a wish: it holds where there is such a device.  What an engine calls its devices, as "gpu:1", is
-no wish, and must be there.
+Such a text is a wish: it holds if there is such a device.  An engine's own name of a device, as "gpu:1", is no wish:
+the device must exist.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any, TypeGuard
 
 from dovetail.core.errors import op_error
 
-KINDS = ("CPU", "GPU", "TPU")  # may stand without the word "device"
+KINDS = ("CPU", "GPU", "TPU")  # allowed without the word "device"
 
 
 @dataclass(frozen=True)
 class DeviceSpec:
-    """A device, of which not everything must be said.
+    """A device, described in full or in part.
 
     Attributes:
-        job, replica, task: of the process that has it; the word "localhost" and the number 0 stand for this one.
+        job, replica, task: the process that has it; the word "localhost" and the number 0 mean this one.
         device_type: "CPU" or "GPU".
-        device_index: which one of them.
+        device_index: its number among the devices of this type.
 
     Source: `tf.DeviceSpec`.
 
@@ -41,11 +41,11 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """Reads what `to_string` writes, and the short forms "/gpu:0", "gpu:0", "/cpu:*", "GPU".
+        """Parse the form that `to_string` writes, and the short forms "/gpu:0", "gpu:0", "/cpu:*", "GPU".
 
         Raises:
-            TypeError: it is no string.
-            ValueError: a part is none of these, or there are several devices.
+            TypeError: `spec` is no string.
+            ValueError: a part has none of these forms, or there are several devices.
         """
         if not isinstance(spec, str):
             raise op_error(TypeError, "device", f'a device is a string, as "/gpu:0", not {spec!r}.')
@@ -61,7 +61,7 @@ class DeviceSpec:
         return cls(**found)
 
     def to_string(self) -> str:
-        """As TensorFlow writes it, with each part that is said."""
+        """The text in TensorFlow's form, with each part that is given."""
         said = [(name, getattr(self, name)) for name in ("job", "replica", "task")]
         parts = [f"/{name}:{value}" for name, value in said if value is not None]
         if self.device_type is not None:
@@ -69,22 +69,22 @@ class DeviceSpec:
         return "".join(parts)
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """This one, with what another one says in front of what it says itself."""
+        """This spec with the parts of another one, which win over its own."""
         said = {f.name: getattr(dev, f.name) for f in fields(dev)}
         return replace(self, **{name: value for name, value in said.items() if value is not None})
 
     def replace(self, **parts: Any) -> DeviceSpec:
-        """This one with other parts."""
+        """This spec with other parts."""
         return replace(self, **parts)
 
     @property
     def is_here(self) -> bool:
-        """Whether it is one of this process."""
+        """Whether the device may be in this process."""
         return self.job in (None, "localhost") and self.replica in (None, 0) and self.task in (None, 0)
 
 
 def _part(words: list[str]) -> dict[str, Any] | None:
-    """What one part says; None if it is not known."""
+    """The fields that one part sets; None if the part is unknown."""
     match words:
         case ["job", name]:
             return {"job": name}
@@ -107,12 +107,12 @@ def _device(kind: str, number: list[str]) -> dict[str, Any] | None:
 
 
 def is_wish(device: Any) -> TypeGuard[str]:
-    """Whether a device is written as TensorFlow writes it, so that it need not be there."""
+    """Whether a device is written in TensorFlow's form, so that it need not exist."""
     return isinstance(device, str) and device.startswith("/")
 
 
 def written(device: str | None) -> str:
-    """A device as TensorFlow writes it; of none, nothing.
+    """A device in TensorFlow's form; an empty text for none.
 
     Example:
         >>> written("gpu:1"), written("/job:ps"), written(None)
@@ -125,14 +125,14 @@ def written(device: str | None) -> str:
 
 
 def names_device(wish: str) -> bool:
-    """Whether it says a device, and not only a process."""
+    """Whether a wish names a device type, or another process than this one."""
     spec = DeviceSpec.from_string(wish)
     return spec.device_type is not None or not spec.is_here
 
 
 @functools.lru_cache(maxsize=1000)
 def granted(wish: str, devices: tuple[str, ...]) -> str | None:
-    """The first of an engine's devices that is meant; None if none is, or if nothing is said of the device.
+    """The first of an engine's devices that a wish means; None if it means none, or names no device type.
 
     Example:
         >>> granted("/device:CPU:*", ("gpu:0", "cpu:0")), granted("/job:ps/device:CPU:0", ("cpu:0",))

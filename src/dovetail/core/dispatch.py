@@ -1,8 +1,8 @@
-"""The one way in: every op call comes through `apply`, which looks at what it is given.
+"""Dispatch: `apply` handles every op call, according to the kinds of its arguments.
 
-A call that was made before is recognised by its signature, and finds what it was resolved to: the engine, the
-conversions of its arguments, and the rule.  Of another, the highest kind of its arguments (see `value_kinds`) says what
-happens: it is computed now, computed on an engine's own values, or recorded in a graph.
+It recognises a call that was made before by its signature.  Such a call has a resolved form: the engine, the
+conversions of its arguments, and the rule.  For any other call, the highest kind of its arguments (see `value_kinds`)
+decides: it is computed now, computed on an engine's own values, or recorded in a graph.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 
 
 class Resolved(NamedTuple):
-    """What calls of one signature come to.
+    """The resolved form of calls of one signature.
 
     Attributes:
-        engine: where they are computed.
+        engine: computes the calls.
         conversions: (position, dtype or a list of them) of the tensor arguments that are converted; see `conversions`.
-        rule: None where the body of a composite is run.
-        values: the arguments in parameter order, of which the static ones hold for all these calls.
-        is_native: whether the arguments are an engine's own values, so that the results are, too.
-        places: (position, what is to be taken there from the call: a number of `args` or a name of `kwargs`).
+        rule: computes the op; None if the body of a composite runs.
+        values: the arguments in parameter order; the static ones hold for all these calls.
+        is_native: whether the arguments, and so the results, are an engine's own values.
+        places: (position, the argument of the call to put there: a number of `args` or a name of `kwargs`).
     """
 
     engine: Engine
@@ -71,7 +71,7 @@ class Resolved(NamedTuple):
 
 
 def apply(op: Op, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Computes or records one op call; `name=` names the node."""
+    """Compute or record one op call; `name=` names the node."""
     name = kwargs.pop("name", None) if kwargs else None
     try:
         key = signature(op, args, kwargs)
@@ -123,13 +123,13 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
 
 
 def _check_results(op: Op, result: Any, tensors: list[Any], engine: Engine) -> None:
-    """Refuses what a rule that a program brought gave, where it is not what the op's type rule says."""
+    """Raise an error if the results of a user's rule do not match the op's type rule."""
     found = tuple(t._value for t in result) if op.returns_tuple else result._value
     op.check_results(engine, found, infer(op, known_ints(op, tensors)))
 
 
 def _lived(op: Op, values: list[Any]) -> list[Any]:
-    """The arguments, with what reads the variables among the tensors while an engine's library traces."""
+    """The arguments, with reads of the variables among them while an engine's library traces."""
     found = list(values)
     for index, kind in op.tensor_positions:
         value = values[index]
@@ -142,7 +142,7 @@ def _lived(op: Op, values: list[Any]) -> list[Any]:
 
 
 def _engine_of(members: list[Any]) -> Engine:
-    """The engine of the Tensors given; of several the current one, if it is among them, or the first."""
+    """The engine of the Tensors given; of several, the current one if it is among them, else the first."""
     current = None
     found = None
     for value in members:
@@ -156,11 +156,11 @@ def _engine_of(members: list[Any]) -> Engine:
     return found or current_engine()
 
 
-# -- resolving: what a call comes to ----------------------------------------------------------------------------------
+# -- resolving: from a call to its rule -------------------------------------------------------------------------------
 
 
 def resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[Any]]:
-    """What a call of any eager kinds comes to on an engine, and its arguments as Tensors; nothing is computed yet."""
+    """Resolve a call of any eager kinds on an engine, and convert its arguments to Tensors; do not compute it yet."""
     has_settings = has_tensor_settings(op, values)
     rule = None if has_settings else engine.eager_rules.get(op.name)
     resolved = Resolved(engine, conversions(op, values, engine), rule)
@@ -177,7 +177,7 @@ def resolve(op: Op, values: list[Any], engine: Engine) -> tuple[Resolved, list[A
 
 
 def _template(op: Op, values: list[Any], args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """For calls like this one: the arguments without its tensors, and the places where theirs are to be taken from."""
+    """The arguments of a call without its tensors, and the places where a like call has its own tensors."""
     values, places = list(values), list[tuple[int, int | str]]()
     for index, _ in op.tensor_positions:
         if index < len(args):
@@ -191,7 +191,7 @@ def _template(op: Op, values: list[Any], args: Any, kwargs: dict[str, Any]) -> t
 
 
 def _converted(values: list[Any], resolved: Resolved, around: Scopes) -> list[Any]:
-    """Arguments of any eager kind, a list of its own, as Tensors of the engine."""
+    """Convert arguments of any eager kind to Tensors of the engine, in the list given."""
     engine = resolved.engine
     for index, dtype in resolved.conversions:
         value = values[index]
@@ -201,7 +201,7 @@ def _converted(values: list[Any], resolved: Resolved, around: Scopes) -> list[An
             values[index] = Tensor(engine.eager_rules["Cast"](value._value, dtype), engine)
         elif dtype is None:
             values[index] = Tensor(value, engine)
-        elif type(dtype) is tuple:  # a list whose members fit
+        elif type(dtype) is tuple:  # the members of the list fit
             values[index] = tuple(value)
         elif type(dtype) is list:
             values[index] = tuple([as_tensor(v, d, engine) for v, d in zip(value, dtype, strict=True)])
@@ -214,17 +214,17 @@ def _converted(values: list[Any], resolved: Resolved, around: Scopes) -> list[An
 
 
 def run(op: Op, values: list[Any], engine: Engine) -> Any:
-    """Computes an op on one engine, from arguments of any eager kind."""
+    """Compute an op on one engine, from arguments of any eager kind."""
     return _execute(op, *resolve(op, values, engine), scopes())
 
 
 def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> Any:
-    """The result of a resolved call for its arguments as Tensors, which tapes are shown."""
+    """Compute a resolved call from its arguments as Tensors, and record it on the tapes."""
     engine, rule, tapes = resolved.engine, resolved.rule, around.tapes
     if op.body is not None and (tapes or rule is None):
         if has_tensor_settings(op, values):
             return _run_body(op, values, engine, around)
-        # Whether its gradient is not that of its body.
+        # Whether the op's gradient differs from the gradient of its body.
         whole = op.gradient_function is not None or not op.differentiable or op.name in around.overrides
         taped = any(tape.watches(op, values) for tape in tapes)
         if rule is None or (taped and not whole):
@@ -232,7 +232,7 @@ def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> A
     try:
         arrays = [v._value if type(v) is Tensor else v for v in values] if op.tensors_alone else natives(values)
         if around.device is NOWHERE:
-            result = rule(*arrays)  # type: ignore[misc]  # where there is no body there is a rule
+            result = rule(*arrays)  # type: ignore[misc]  # an op without a body has a rule
         else:
             result = _on_device(around.device, engine, rule, arrays)
     except engine.errors as error:
@@ -247,7 +247,7 @@ def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> A
 
 
 def _on_device(device: Device, engine: Engine, rule: Any, arrays: Sequence[Any]) -> Any:
-    """The result of a rule in a scope of `device`, which the library knows in this call alone: tasks share it."""
+    """Call a rule on the device of a scope; the library keeps it for this call alone, since tasks share the library."""
     if device.engine != engine.name:
         return rule(*arrays)
     with engine.on_device(device.name):
@@ -255,11 +255,11 @@ def _on_device(device: Device, engine: Engine, rule: Any, arrays: Sequence[Any])
 
 
 def _explained(op: Op, error: Exception, values: list[Any], engine: Engine, around: Scopes) -> Exception | None:
-    """What to raise in the place of a library's exception, in Dovetail's words; None if it says enough itself."""
-    if engine is engine.native:  # a library's transformations may find their way by exceptions
+    """The exception to raise instead of a library's, in Dovetail's words; None if the library's says enough."""
+    if engine is engine.native:  # a library's transformations may rely on its exceptions
         return None
     if op.body is not None:
-        _run_body(op, values, engine, around)  # says what is wrong, if it can
+        _run_body(op, values, engine, around)  # raises a clearer error, if it can
     if getattr(error, "dovetail", False):
         return None
     said = str(error).rstrip(".")
@@ -271,7 +271,7 @@ def _run_body(op: Op, values: list[Any], engine: Engine, around: Scopes, record:
     body: Any = op.body
     if engine is engine.native and not tapes and (_is_open(values) or known_ints(op, values) is not values):
         body = functools.partial(provided.run_body, op, engine)
-    # The body makes new values on the engine.  If the op has a gradient of its own, tapes do not record its inside.
+    # The body makes new values on the engine.  If the op has its own gradient, tapes do not record the body's ops.
     here = around if engine is current_engine() else around._replace(engine=engine)
     try:
         replace(here._replace(tapes=()) if record else here)
@@ -282,8 +282,8 @@ def _run_body(op: Op, values: list[Any], engine: Engine, around: Scopes, record:
         replace(around)
     if not record:
         return result
-    # New Tensors, since the body may have returned an argument, and a tape tells tensors apart by identity.  While a
-    # graph is built a body with a loop gives graph tensors.
+    # The Tensors must be new: the body may have returned an argument, and a tape tells tensors apart by identity.
+    # While a graph is built, a body with a loop gives graph tensors.
     results = result if op.returns_tuple else (result,)
     outputs = [Tensor(t._value, t._engine) if type(t) is Tensor else t for t in results]
     for tape in tapes:
@@ -292,12 +292,12 @@ def _run_body(op: Op, values: list[Any], engine: Engine, around: Scopes, record:
 
 
 def _is_open(values: list[Any]) -> bool:
-    """Whether not all dimensions of the tensors are known."""
+    """Whether some dimension of the tensors is unknown."""
     return any(_is_open(list(v)) if type(v) is tuple else type(v) is Tensor and None in v.shape for v in values)
 
 
 def inside(op: Op, error: Exception, values: list[Any]) -> Exception:
-    """The error of a body, with the name of its composite: in front, or told as the op's own if no op raised it."""
+    """The error of a body with its composite's name in front, or as the composite's own error if no op raised it."""
     if not hasattr(error, "dovetail"):
         return op_error(type(error), op.title, str(error), given(op, values)) if type(error) in CONVENTIONAL else error
     tell(error, op.title, str)
@@ -308,7 +308,7 @@ def inside(op: Op, error: Exception, values: list[Any]) -> Exception:
 
 
 def _owned(op: Op, result: Any, engine: Engine, values: list[Any]) -> Any:
-    """Results as an engine's own values; none shares memory with an argument, for a user may write to it: `x /= 2`."""
+    """Results as an engine's own values; none shares memory with an argument, as users may write to it: `x /= 2`."""
     given = values if op.tensors_alone else operands(op, values)
     if isinstance(result, tuple):
         return tuple([engine.owned(t._value, given) for t in result])

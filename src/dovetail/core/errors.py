@@ -1,4 +1,4 @@
-"""How a failure is told: which op, on which line of the user's, what it got, what it needs, what to do."""
+"""Errors and their messages: the op, the user's line, the arguments, the requirement and the advice."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any
 from dovetail.core.provided import provided
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_is_of_user: dict[str, bool] = {}  # files → whether the code in it is the user's
-_LIBRARIES = {  # whose frames are no user's: the root of a module's name → what messages call it
+_is_of_user: dict[str, bool] = {}  # file → whether its code is the user's
+_LIBRARIES = {  # frames of these libraries are no user's: root of a module's name → name in messages
     "contextlib": "contextlib",
     "jax": "JAX",
     "keras": "Keras",
@@ -32,31 +32,31 @@ Where = tuple[str, int] | None
 
 
 class EngineNotInstalled(ImportError):
-    """An engine was asked for whose library is not installed."""
+    """A request for an engine whose library is not installed."""
 
 
 class UnknownEngine(ValueError):
-    """An engine was asked for whose name nothing has."""
+    """A request for an engine by a name that no engine has."""
 
 
 class RetracingWarning(UserWarning):
-    """A `function` is traced again and again; the message says what differs from call to call."""
+    """Repeated tracing of one `function`; the message names the differences between the calls."""
 
 
 class GradientLostWarning(UserWarning):
-    """Another library computed with a tensor that a gradient tape follows; the message names the op to use."""
+    """A computation of another library on a tensor that a gradient tape follows; the message names the op to use."""
 
 
 class StaleValueError(RuntimeError):
-    """A buffer was read that is gone: donated to a compiled step, or deleted."""
+    """A read of a buffer that was donated to a compiled step, or deleted."""
 
 
 def user_line() -> Where:
-    """The file and line, outside Dovetail and of other libraries, that is calling now; None where there is none."""
+    """The innermost file and line outside of Dovetail and other libraries that calls now; None if there is none."""
     frame: FrameType | None = sys._getframe(1)
     known = _is_of_user.get
     while frame is not None:
-        is_users = known(frame.f_code.co_filename)  # each operation asks for its line, so this loop is a hot one
+        is_users = known(frame.f_code.co_filename)  # each operation asks for its line, so this loop is hot
         if is_users is None:
             is_users = is_of_user(frame)
         if is_users:
@@ -66,7 +66,7 @@ def user_line() -> Where:
 
 
 def warn(kind: type[Warning], name: str, text: str) -> None:
-    """Warns of what a function did that the user's line called; once a line, as Python's filters are."""
+    """Warn about a function that the user's line called; Python's filters show the warning once per line."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and not is_of_user(frame):
@@ -75,7 +75,7 @@ def warn(kind: type[Warning], name: str, text: str) -> None:
 
 
 def called_library() -> str:
-    """The library that the user's line calls and that calls Dovetail; NumPy, whose calls are not seen, if none."""
+    """The library that the user's line calls and that calls Dovetail; if none is seen, NumPy, whose calls are not."""
     frame: FrameType | None = sys._getframe(1)
     found = "NumPy"
     while frame is not None and not is_of_user(frame):
@@ -84,23 +84,23 @@ def called_library() -> str:
 
 
 def is_of_user(frame: FrameType) -> bool:
-    """Whether a frame is neither Dovetail's nor of another library."""
+    """Whether a frame belongs neither to Dovetail nor to another library."""
     file = frame.f_code.co_filename
     known = _is_of_user.get(file)
     if known is None:
         known = not is_inside(frame.f_code) and _library(frame) is None
-        if not file.startswith("<"):  # of text that was executed, which many modules may have
+        if not file.startswith("<"):  # many modules may have executed text under this name
             _is_of_user[file] = known
     return known
 
 
 def _library(frame: FrameType) -> str | None:
-    """The library that a frame is of; None for the user's."""
+    """The library of a frame; None for the user's."""
     return _LIBRARIES.get(frame.f_globals.get("__name__", "").partition(".")[0])
 
 
 def is_inside(code: CodeType) -> bool:
-    """Whether a piece of code is Dovetail's own, not its user's."""
+    """Whether a piece of code belongs to Dovetail, not to its user."""
     return _is_inside(code.co_filename)
 
 
@@ -145,14 +145,14 @@ def op_error(kind: type[Exception], op_name: str, problem: str, given: str = "",
 
     Args:
         kind: the conventional exception type (ValueError, TypeError, IndexError, …).
-        op_name: the op, as users know it ("MatMul").
-        problem: what is needed and what to do, as full sentences.
+        op_name: the op's name for users ("MatMul").
+        problem: the requirement and the advice, as full sentences.
         given: the arguments as text, from `describe_call`.
         where: the user's line; found on the stack if not given.
     """
     text = _told(op_name, problem, given, where)
     error = kind(text)
-    error.dovetail = text  # type: ignore[attr-defined]  # told once is enough: outer functions only add their names
+    error.dovetail = text  # type: ignore[attr-defined]  # outer functions only add their names
     return error
 
 
@@ -161,7 +161,7 @@ def _told(name: str, problem: str, given: str, where: Where = None) -> str:
 
 
 def with_given(text: str, given: Callable[[], str]) -> str:
-    """The text of an error, with the arguments of the call if it has none and there are some."""
+    """The text of an error, with the arguments of the call added if it has none."""
     if "Given: " in text or not (arguments := given()):
         return text
     return f"{text.removesuffix('.')}. Given: {arguments}."
@@ -172,13 +172,13 @@ LIBRARIES = (*CONVENTIONAL, RuntimeError, ArithmeticError, AssertionError)
 
 
 def tell(error: Exception, name: str, given: Callable[[], str]) -> None:
-    """Makes an error that leaves a function of Dovetail's begin with the function's name, which its user knows.
+    """Annotate an error that leaves a function of Dovetail with the function's name, which its user knows.
 
-    One that has been told before keeps its words, behind the name of the outermost function.  Errors of the user's own
-    functions and of other libraries stay as they are.
+    An error that is annotated already keeps its words, behind the name of the outermost function.  Errors of the user's
+    own functions and of other libraries stay as they are.
 
     Args:
-        error: what was raised; its text changes.
+        error: the error that was raised; its text changes.
         name: the function.
         given: gives the arguments as text.
     """
@@ -196,7 +196,7 @@ def tell(error: Exception, name: str, given: Callable[[], str]) -> None:
 
 
 def is_raised_inside(error: Exception) -> bool:
-    """Whether an error comes from Dovetail's code, not from its user's or another library's."""
+    """Whether Dovetail's code raised an error, not its user's or another library's."""
     return is_inside(_raised_in(error))
 
 
@@ -205,13 +205,13 @@ def _raised_in(error: Exception) -> CodeType:
     assert traceback is not None, "it was raised"
     code = traceback.tb_frame.f_code
     while traceback is not None:
-        if not traceback.tb_frame.f_globals.get("__name__", "").startswith("numpy."):  # as good as Python itself
+        if not traceback.tb_frame.f_globals.get("__name__", "").startswith("numpy."):  # NumPy counts as Python itself
             code = traceback.tb_frame.f_code
         traceback = traceback.tb_next
     return code
 
 
-REPEATED = 10  # calls of one function inside each other; from then on an error says that it calls itself
+REPEATED = 10  # nested calls of one function from which an error says that the function calls itself
 
 
 def repeats(error: RecursionError) -> bool:
@@ -226,12 +226,12 @@ def repeats(error: RecursionError) -> bool:
 
 
 def conventional(error: Exception) -> type[Exception]:
-    """The type to raise for a library's error: the conventional one that it is, else ValueError."""
+    """The type to raise for a library's error: its own type if that is conventional, else ValueError."""
     return next((kind for kind in CONVENTIONAL if isinstance(error, kind)), ValueError)
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """The beginning of an advice: which known name is like one that is not known; empty if none is."""
+    """The start of an advice: the known name that is most like an unknown one; empty if none is like it."""
     found = difflib.get_close_matches(name, list(known), 1) if isinstance(name, str) else []
     return f"Did you mean {found[0]!r}? " if found else ""
 
@@ -242,7 +242,7 @@ def describe_call(names: list[str], values: list[Any]) -> str:
 
 
 def check_callable(name: str, value: Any) -> None:
-    """Checks what a decorator is given.
+    """Check the argument of a decorator.
 
     Raises:
         TypeError: it cannot be called.

@@ -1,8 +1,8 @@
 """The parameter kinds of op signatures.
 
 An op's signature is its type rule.  `x: Float` says that `x` is a tensor of floats; parameters of the same kind are
-promoted to one common dtype before the op runs; parameters of different kinds are independent.  Whatever has no kind
-(an axis, a flag, a mode) is static: a plain Python value that is known when the op is called; see `static_types`.
+promoted to one common dtype before the op runs; parameters of different kinds are independent.  A parameter without a
+kind (an axis, a flag, a mode) is static: a plain Python value that is known when the op is called; see `static_types`.
 
     def gather(x: Anything, indices: Integer, axis: int = 0) -> Tensor
     def concat(xs: Anythings, axis: int = 0) -> Tensor
@@ -20,15 +20,15 @@ TensorLike: TypeAlias = Any
 
 @dataclass(frozen=True)
 class Kind:
-    """What a tensor parameter accepts.
+    """The values that a tensor parameter accepts.
 
     Attributes:
-        accepts: "any", "real" (not complex), "number" (bool becomes int32), "ordered" (so too, but not complex),
-            "inexact" (integers become floatx), "float" (they too), "integer", "index" (the same, but a bool is refused:
-            it would be a mask), "bits" (integer or bool) or "bool" (numbers become `x != 0`).
-        many: the parameter is a list of tensors.
-        optional: None is allowed.
-        apart: the parameter is promoted by itself, not with the others of its kind.
+        accepts: "any", "real" (not complex), "number" (bool becomes int32), "ordered" (the same, but not complex),
+            "inexact" (integers become floatx), "float" (the same, but not complex), "integer", "index" (the same, but a
+            bool raises an error: it would be a mask), "bits" (integer or bool) or "bool" (numbers become `x != 0`).
+        many: whether the parameter is a list of tensors.
+        optional: whether None is allowed.
+        apart: whether the parameter is promoted by itself, not with the others of its kind.
     """
 
     accepts: str

@@ -1,9 +1,9 @@
-"""Locks that are always freed: whatever exception comes, at whatever line, and in a forked child too.
+"""Locks that are always freed: after any exception, at any line, and in a forked child too.
 
-A signal's exception may come between any two lines, also between the end of a `with` block and the call that frees its
-lock, if they are on two lines that a debugger or `sys.settrace` steps through.  So a lock is only ever held in a `with`
-statement of one line, here: CPython looks for signals after calls, and has none between a lock's `__enter__` and the
-block, nor between the block and `__exit__`.  (Python 3.14 looks for them once too often, its issue 148874.)
+A signal's exception may come between any two lines.  If a debugger or `sys.settrace` steps through the lines, it may
+come between the end of a `with` block and the call that frees its lock.  So this module holds locks only in `with`
+statements of one line.  CPython checks for signals after calls, so never between a lock's `__enter__` and the block,
+nor between the block and `__exit__`.  (Python 3.14 checks once too often, its issue 148874.)
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ _AGAIN: Any = object()
 
 
 def make_lock() -> Any:
-    """A reentrant lock, which is free in a forked child whatever other threads did in the parent."""
+    """Make a reentrant lock that is free in a forked child, even if another thread held it in the parent."""
     lock = threading.RLock()
     _locks.add(lock)
     return lock
 
 
 def holding(lock: Any, function: Callable[..., T], *args: Any) -> T:
-    """What a function returns that is called while a lock is held."""
+    """Call a function while a lock is held, and return its result."""
     # fmt: off
     with lock: return function(*args)  # noqa: E701
     # fmt: on
 
 
 def let_forks_wait(lock: Any, seconds: float) -> None:
-    """Makes each fork wait while another thread holds a lock.
+    """Make each fork wait while another thread holds a lock.
 
-    Handlers of forks that a library registers meanwhile see the end of this fork only.  Python prints their errors.
+    Fork handlers that a library registers during the wait see only the end of this fork.  Python prints their errors.
 
     Args:
         lock: made by `make_lock`.
-        seconds: how long a fork waits at most; it goes on then.
+        seconds: how long a fork waits at most before it goes on.
     """
     mine = threading.local()
 
@@ -60,7 +60,7 @@ def let_forks_wait(lock: Any, seconds: float) -> None:
 
 
 class Guard:
-    """The lock of what is changed together; guards that are joined are one from then on.
+    """The lock of variables that change together; guards that are joined act as one from then on.
 
     Example:
         >>> a, b = Guard(), Guard()
@@ -74,19 +74,19 @@ class Guard:
 
     def __init__(self) -> None:
         self._lock = make_lock()
-        self._number = next(_numbers)  # two locks are taken in this order
+        self._number = next(_numbers)  # threads take two locks in this order
         self._into: Guard | None = None
 
     @property
     def top(self) -> Guard:
-        """The guard that holds for this one now."""
+        """The guard that this one was joined into, or this one."""
         guard = self
         while guard._into is not None:
             guard = guard._into
         return guard
 
     def holding(self, function: Callable[..., T], *args: Any) -> T:
-        """What a function returns that is called while no other thread holds this guard."""
+        """Call a function while no other thread holds this guard, and return its result."""
         while True:
             guard = self
             while guard._into is not None:
@@ -99,7 +99,7 @@ class Guard:
 
 
 def join(guards: Iterable[Guard]) -> Guard:
-    """Makes one guard of several; a thread that does this holds none of them, or all."""
+    """Join several guards into one; the calling thread must hold none of them, or all."""
     first, *others = guards
     for other in others:
         while first.top is not other.top:
@@ -117,7 +117,7 @@ def _put_into(high: Guard, low: Guard) -> None:
 
 def _free_in_child() -> None:
     for lock in list(_locks):
-        if not lock._is_owned():  # by the thread that forks, which is the one that goes on
+        if not lock._is_owned():  # the forking thread keeps its own, as it goes on
             lock._at_fork_reinit()
 
 

@@ -1,7 +1,7 @@
-"""What engines use of their libraries that is not public: looked up by name, since another version may not have it.
+"""Non-public parts of libraries, which engines look up by name, since other versions may lack them.
 
-An engine declares a rule only where what the rule needs is there; else the op's body computes it, or a rule of public
-functions.  `FOUND` and `GONE` tell what the versions that are installed have, which a test asks.
+An engine declares a rule only if its library has the parts that the rule needs.  Otherwise the op's body computes it,
+or a rule of public functions.  `FOUND` and `GONE` list the parts that the installed versions have and lack, for a test.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ GONE: set[str] = set()
 
 
 def private(library: Any, name: str) -> Any:
-    """Something of a library by its name, with dots; None if this version does not have it."""
+    """The part of a library that a dotted name names; None if this version does not have it."""
     try:
         found = reduce(getattr, name.split("."), library)
     except (AttributeError, RuntimeError):

@@ -1,4 +1,4 @@
-"""What packages above the core, and modules above others in it, do for them; each says so once, when imported."""
+"""Hooks: functions that lower modules call and higher modules define; each module sets its own when it is imported."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
 
 
 class _Provided:
-    """Functions of packages and modules that are not imported by those that need them.
+    """Functions that the calling modules use without importing their packages.
 
     Attributes:
         new_graph: (name, the graph around it or None) → an empty Graph; of `graph`.
-        read: (graph, variable) → the graph Tensor that stands for the variable's value; of `graph`.
-        assign: (graph, variable, value, what made it of the variable's or None) → what assigning returns; gives the
-            variable a value in a graph; of `graph`.
+        read: (graph, variable) → the graph Tensor of the variable's value; of `graph`.
+        assign: (graph, variable, value) → the result of an assignment in a graph; of `graph`.  It also takes (graph,
+            variable, operands, change), to assign `change(old value, *operands)`.
         run: (fetches, feed_dict, graph, a session or None) → their values, by a session of the graph; of `plan`.
         control: branches and loops in graphs; of `graph`.
-        stacked_specs: (body, init, xs) → the specs of what a scan's body gives to be stacked, each with an engine's own
-            value on which it depends, or None; of `graph`.
+        stacked_specs: (body, init, xs) → the specs of the values that a scan stacks, each with a native value that it
+            depends on, or None; of `graph`.
         batched: (function of slices, xs) → its results for all slices at once, stacked, or None; of `graph`.
         has_unknown_rank: (values) → whether a graph Tensor of unknown rank is among them, or in lists among them; of
             `graph`.
-        with_unknown_rank: (function, title, args, kwargs) → what the function gives for such values; of `graph`.
+        with_unknown_rank: (function, title, args, kwargs) → the function's result for such values; of `graph`.
         graph_kind: the kind of graph Tensors; of `graph`.
         run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
-        reads: engine → (variable → what reads it in each run of what the engine's library traces now); of `interop`.
-        array_result: (a result of a call that was given NumPy arrays) → what the caller gets; of `interop`.
-        seen: (value) → a Tensor in the place of an engine's own array, else the value; of `core.value_kinds`.
+        reads: engine → (variable → a tensor that reads it in each run of the program under trace); of `interop`.
+        array_result: (a result of a call that was given NumPy arrays) → the value for the caller; of `interop`.
+        seen: (value) → a Tensor for an engine's own array, else the value; of `core.value_kinds`.
     """
 
     new_graph: Callable[..., Any]

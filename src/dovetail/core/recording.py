@@ -1,4 +1,4 @@
-"""Recording: the gradient tapes and graphs that note ops, and one op call as a tape keeps it."""
+"""Recording: the gradient tapes and graphs that record ops, and the record of one op call on a tape."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Record:
         return self.args[self.op.index_of(name)]
 
     def needs(self, index: int) -> bool:
-        """Whether the gradient by an input can reach what the tape watches; else it need not be computed."""
+        """Whether the gradient by an input can reach a watched value; if not, nobody needs to compute it."""
         return self._needed is None or self._needed[index]
 
 

@@ -1,18 +1,18 @@
 """Rules: how an engine computes each op, declared once in the engine's files.
 
-A rule is a function of the library's own arrays, with the op's parameters.  Most ops have one, for all the ways in
-which an op comes to be computed; where these differ, a rule says for which layers it is:
+A rule is a function of the library's own arrays, with the op's parameters.  Most ops have one rule for all the ways in
+which an op is computed.  If these ways differ, a rule names its layers:
 
     eager    a single call from Python
     program  an operation of a compiled program
-    out      the same, whose result is written into an array that is given as `out=`; one with several results may
-             return new arrays in the place of those that do not suit it
+    out      the same, with the result written into an array given as `out=`; a rule with several results may return
+             new arrays instead of given ones that do not suit it
     native   a call on values of the library's own users
-    over     an operation that ends a program, and writes its results over arguments that nobody needs any more: the
-             rule returns C functions that write, and the arrays that are the results after that; see `Rules.written`
+    over     an operation at the end of a program, with the results written over arguments that nothing needs any more:
+             the rule returns C functions that write, and the arrays of the results; see `Rules.written`
 
-An op may have several rules for a layer, which have names; the first that fits is what calls use.  There may be further
-ones, which compute the same in another way; programs take them where a plan prefers them.
+    An op may have several named rules for a layer; calls use the first that fits.  Further rules compute the same in
+    another way; programs use them if a plan prefers them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Maker = Callable[[Any], Rule | None]
 Finish = Callable[[str, str, Rule], Rule]
 
 LAYERS = EAGER, PROGRAM, OUT, NATIVE, OVER = ("eager", "program", "out", "native", "over")
-CALLS = (EAGER, PROGRAM, NATIVE)  # whose results are arrays of their own
+CALLS = (EAGER, PROGRAM, NATIVE)  # layers whose results are new arrays
 WITH_OUT = (*CALLS, OUT)
 DEFAULT = "default"
 
@@ -35,10 +35,10 @@ class Variant(NamedTuple):
     """One rule of an op for one layer.
 
     Attributes:
-        name: which tells it from the others.
+        name: distinguishes it from the op's other rules.
         rule: the function.
-        when: (operation of a graph) → whether it fits this one; None if it fits all.
-        is_further: whether it is taken only where a plan prefers it.
+        when: (operation of a graph) → whether it fits the operation; None if it fits all.
+        is_further: whether it is used only if a plan prefers it.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Variant(NamedTuple):
 
 
 class Rules(Mapping[str, Rule]):
-    """A table of rules; as a mapping, what programs call by default.
+    """A table of rules; as a mapping, the rules that programs call by default.
 
     rules = Rules({"Tanh": np.tanh})               the library's function fits as it is
 
-    @rules("Sum", "Mean")                          it does not: a function with the op's parameters
+    @rules("Sum", "Mean")                          it does not fit: a function with the op's parameters
     def _(x, axis, keepdims): ...
 
     @rules("MatMul", layers=WITH_OUT)              it takes `out=`, too
@@ -63,10 +63,10 @@ class Rules(Mapping[str, Rule]):
     def _(operation): ...
 
     Attributes:
-        fresh: ops, besides those with a rule for `out`, whose rules never return a view of an argument.
-        written: op → the parameters, lists of tensors, over whose arrays its rule for `over` writes its results, in
+        fresh: ops without a rule for `out` whose rules never return a view of an argument.
+        written: op → the parameters (lists of tensors) over whose arrays its rule for `over` writes its results, in
             their order.  The rule itself writes nothing: a program ends with calls of the C functions that it returns,
-            with no bytecode between them.  The rule may replace an array by a copy, as one that is not contiguous.
+            with no bytecode between them.  The rule may replace an array by a copy, as if it is not contiguous.
     """
 
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
@@ -85,17 +85,17 @@ class Rules(Mapping[str, Rule]):
         variant: str = DEFAULT,
         when: Callable[[Any], bool] | None = None,
     ) -> Callable[[Rule], Rule]:
-        """Decorator: declares the rule of some ops.
+        """Decorator that declares the rule of some ops.
 
         Args:
-            names: of the ops.
-            layers: what it is for.
+            names: the ops.
+            layers: the layers of the rule.
             variant: its name among the op's rules.
             when: (operation of a graph) → whether the rule fits it; only programs ask.
 
         Raises:
             ValueError: the op has a rule of this name for one of the layers.
-            TypeError: the table's engine is made.
+            TypeError: the table's engine exists already.
         """
 
         def declare(rule: Rule) -> Rule:
@@ -105,16 +105,16 @@ class Rules(Mapping[str, Rule]):
         return declare
 
     def further(self, variant: str, *names: str, when: Callable[[Any], bool] | None = None) -> Callable[[Rule], Rule]:
-        """Decorator: declares a rule of programs that computes some ops in another way, where a plan prefers it.
+        """Decorator that declares another rule of programs for some ops, for plans that prefer it.
 
         Args:
             variant: its name.
-            names: of the ops.
+            names: the ops.
             when: (operation of a graph) → whether the rule fits it.
 
         Raises:
             ValueError: an op has a rule of this name.
-            TypeError: the table's engine is made.
+            TypeError: the table's engine exists already.
         """
 
         def declare(rule: Rule) -> Rule:
@@ -152,12 +152,12 @@ class Rules(Mapping[str, Rule]):
         return self
 
     def bound(self, *names: str) -> Callable[[Maker], Maker]:
-        """Decorator: declares what makes a rule for one operation of a program, quicker than one that fits them all.
+        """Decorator that declares a maker of rules for one operation of a program, quicker than a rule that fits all.
 
-        It is called with the operation, and returns a function of its tensor arguments alone, or None.
+        The maker takes the operation, and returns a function of its tensor arguments alone, or None.
 
         Raises:
-            TypeError: the table's engine is made.
+            TypeError: the table's engine exists already.
         """
 
         def declare(make: Maker) -> Maker:
@@ -167,15 +167,15 @@ class Rules(Mapping[str, Rule]):
 
         return declare
 
-    # what there is
+    # lookup
 
     def bound_rule(self, operation: Any) -> Rule | None:
-        """A function of the tensor arguments of an operation in a program; None if it has no rule of its own."""
+        """The function of its tensor arguments that computes an operation in a program; None if no maker gives one."""
         make = self._makers.get(operation.type)
         return None if make is None else make(operation)
 
     def variants(self, name: str, layer: str = PROGRAM) -> tuple[Variant, ...]:
-        """The rules of an op for a layer; of those that fit an operation, the first is the default.
+        """The rules of an op for a layer; the first that fits an operation is the default.
 
         Example:
             >>> import numpy as np
@@ -187,13 +187,13 @@ class Rules(Mapping[str, Rule]):
         return self._variants[layer].get(name, ())
 
     def fitting(self, operation: Any, layer: str = PROGRAM, preferred: Collection[str] = ()) -> Variant | None:
-        """The rule for an operation of a graph: the first that fits it, of the preferred ones if one of these does."""
+        """The rule for an operation of a graph: the first preferred one that fits, else the first usual one."""
         fitting = [v for v in self.variants(operation.type, layer) if v.when is None or v.when(operation)]
         wanted = (v for v in fitting if v.name in preferred)
         return next(wanted, next((v for v in fitting if not v.is_further), None))
 
     def layer(self, layer: str) -> dict[str, Rule]:
-        """The rule of each op that calls use in a layer: the first that fits whatever it is called with."""
+        """The rule of each op that calls use in a layer: the first one without a condition."""
         return self._defaults[layer]
 
     def __getitem__(self, name: str) -> Rule:
@@ -208,16 +208,16 @@ class Rules(Mapping[str, Rule]):
     def __len__(self) -> int:
         return len(self._defaults[PROGRAM])
 
-    # what engines make of it
+    # tables of engines
 
     def completed(
         self, others: Mapping[str, Rule], finish: Finish, finishes: Callable[[str], Collection[str]]
     ) -> Rules:
-        """The table of an engine; this one stays as it is from now on.
+        """Make the table of an engine; neither that one nor this one takes declarations from now on.
 
         Args:
-            others: rules for the ops of which it has none.
-            finish: (layer, name of the op, rule) → the rule as it is called.
+            others: rules for the ops that have none here.
+            finish: (layer, name of the op, rule) → the rule to call.
             finishes: layer → the names of the ops whose rules `finish` changes there.
         """
         table = Rules({name: rule for name, rule in others.items() if name not in self})
@@ -232,23 +232,23 @@ class Rules(Mapping[str, Rule]):
         return table
 
     def add(self, name: str, rule: Rule, finish: Finish) -> None:
-        """Adds the rule of an op that a program registered to the table of an engine that is made.
+        """Add the rule of an op that a program registered to the table of an existing engine.
 
         Args:
-            name: of the op, for which there is no rule.
+            name: the op, which has no rule yet.
             rule: for all calls.
-            finish: as of `completed`.
+            finish: the same as for `completed`.
         """
         for layer in CALLS:
             self._put(layer, name, (Variant(DEFAULT, finish(layer, name, rule)),))
 
     def remove(self, name: str) -> None:
-        """Takes back `add`."""
+        """Undo `add`."""
         for layer in CALLS:
             del self._variants[layer][name], self._defaults[layer][name]
 
     def on_native_values(self) -> Rules:
-        """The same table where all calls are calls on values of the library's own users."""
+        """The same table for values of the library's own users, with the layer `native` in all calls."""
         table = Rules()
         table._variants = {**dict.fromkeys(CALLS, self._variants[NATIVE]), OUT: {}, OVER: {}}
         table._defaults = {**dict.fromkeys(CALLS, self._defaults[NATIVE]), OUT: {}, OVER: {}}
@@ -257,5 +257,5 @@ class Rules(Mapping[str, Rule]):
 
     @property
     def is_native(self) -> bool:
-        """Whether it is a table `on_native_values`."""
+        """Whether `on_native_values` made the table."""
         return self._variants[EAGER] is self._variants[NATIVE]

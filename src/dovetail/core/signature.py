@@ -1,8 +1,8 @@
-"""Signatures: what makes two calls alike.
+"""Signatures: the properties that make two calls alike.
 
-A call of an op is known by the engine, dtypes and shapes of its tensors, by the types of numbers that stand for
-tensors, by its static values, and by the settings.  Python takes 0.0 and -0.0 for equal, and 1, 1.0 and True, and no
-NaN for equal to itself; programs tell the first ones apart, and not the NaNs.
+The signature of an op call holds the engine, dtypes and shapes of its tensors, and the types of its numbers.  It also
+holds the static values and the settings.  For Python 0.0 equals -0.0, 1 equals 1.0 and True, and no NaN equals itself.
+A signature tells the former apart, and takes all NaNs for one value.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _PLAIN = frozenset([int, bool, str, bytes, type(None), DType])
 
 
 def static_key(value: Any) -> Any:
-    """What stands for a static value in the key of a cache: equal for two values if they are one value to a program.
+    """The cache key of a static value: equal for two values that a program cannot tell apart.
 
-    It is hashable if the value is, or is a list or slice of such values.
+    It is hashable if the value is hashable, or is a list or slice of hashable values.
 
     Example:
         >>> static_key((1, 0.0)) == static_key((1, -0.0)), static_key(float("nan")) == static_key(float("nan"))
@@ -51,7 +51,7 @@ def static_key(value: Any) -> Any:
     return kind, value
 
 
-# -- of a call --------------------------------------------------------------------------------------------------------
+# -- signatures of calls ----------------------------------------------------------------------------------------------
 
 _INTS = frozenset([int])
 _NUMBERS = frozenset([int, float, bool, complex])
@@ -59,10 +59,10 @@ _STATIC = frozenset([int, float, bool, str, complex, type(None), DType])
 
 
 def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
-    """What a call that is computed now has in common with those that are resolved alike; None if nothing is known.
+    """The cache key of a call that is computed now, which all calls that resolve alike share; None if it has none.
 
-    Calls are not recognised of tensors on several engines, of an engine's tensors whose shapes are not all known, and
-    of lists that stand for tensors.
+    A call has no key if its tensors are on several engines, or if an engine's own tensor has unknown dimensions.  Nor
+    has a call with a list of numbers that is given as a tensor.
     """
     if len(args) > len(op.params):
         return None
@@ -114,12 +114,12 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
 
 
 def is_plain(value: Any, kind: type) -> bool:
-    """Whether a static value is a number, a word, a dtype, or made of such: not an object that a key would keep."""
+    """Whether a static value is a number, word, dtype, or a list of these: no object that a key would keep alive."""
     return kind in _STATIC or (isinstance(value, (tuple, list)) and all(is_plain(item, type(item)) for item in value))
 
 
 def _describe_all(values: Any, kind: type, key: list[Any]) -> Any:
-    """A list of tensors; one of numbers may stand for a tensor, and its numbers decide."""
+    """Add a list of tensors to a signature; a list of numbers has none, as its numbers decide how a call resolves."""
     key += (kind, len(values))
     engine: Any = None
     for value in values:

@@ -1,4 +1,4 @@
-"""TensorSpec: a shape and a dtype, with None for the dimensions that are not known yet."""
+"""TensorSpec: a shape and a dtype, with None for unknown dimensions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dovetail.core.errors import describe, tell
 from dovetail.core.structure import leaf
 
 Shape = tuple[int | None, ...] | None  # None: not even the rank is known
-Ints = tuple[int | None, ...] | None  # what is known of integers; None: not even how many they are
+Ints = tuple[int | None, ...] | None  # integers, with None for unknown ones; None: not even their number
 
 
 @leaf
 @dataclass(slots=True, unsafe_hash=True, repr=False)
 class TensorSpec:
-    """What is known of a tensor before it has a value.
+    """The shape and dtype of a tensor before it has a value.
 
     Example:
         >>> spec((None, 3))
@@ -53,7 +53,7 @@ def spec(shape: Any, dtype: Any = "float32") -> TensorSpec:
     """A `TensorSpec`, for placeholders and input signatures.
 
     Args:
-        shape: ints, with None for dimensions that are not known; None if not even the rank is.
+        shape: ints, with None for unknown dimensions; None if not even the rank is known.
         dtype: anything that names a dtype.
 
     Raises:

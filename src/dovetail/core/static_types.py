@@ -1,4 +1,4 @@
-"""Static types: what a parameter that is no tensor takes, as its annotation says it, and how operations hold it.
+"""Static types: the values that a parameter other than a tensor takes, by its annotation, and their form in operations.
 
     axis: int
     size: int | Sequence[int]
@@ -6,8 +6,8 @@
     rate: Annotated[float, within(0, 1)]
     dtype: DTypeLike | None
 
-Each value has one form: a NumPy integer becomes an int, a list a tuple, what names a dtype the dtype.  -0.0 and NaN
-stay what they are.  NumPy takes True for 1, so it becomes 1 where numbers are needed.
+Each value has one form: a NumPy integer becomes an int, a list a tuple, the name of a dtype the dtype.  -0.0 and
+NaN stay as they are.  NumPy takes True for 1, so it becomes 1 where numbers are needed.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class StaticType:
 
     Attributes:
         name: "int", "ints", "dtype".
-        words: what messages say is needed: "an int".
-        plain: Python types of which every value has the right form.
-        held: (any value) → the value as operations hold it; REFUSED if it is not of the type.
+        words: its name in messages: "an int".
+        plain: Python types whose values all have the right form.
+        held: (any value) → the value in the form of operations; REFUSED if it is not of the type.
     """
 
     name: str
@@ -51,12 +51,12 @@ class StaticType:
 
 @dataclass(frozen=True)
 class Static:
-    """What the annotation of a parameter says.
+    """The static types and the domain in the annotation of a parameter.
 
     Attributes:
-        types: of which the first that takes a value holds it; none where any value is taken.
-        domain: in which numbers are.
-        plain: exact types of values that need no look.
+        types: the first type that takes a value decides its form; none if any value is taken.
+        domain: the range of the numbers.
+        plain: exact types of values that need no check.
     """
 
     types: tuple[StaticType, ...] = ()
@@ -67,15 +67,15 @@ class Static:
         return frozenset() if self.domain else frozenset().union(*(t.plain for t in self.types))
 
     def held(self, name: str, value: Any) -> Any:
-        """A value as operations hold it.
+        """Convert a value to the form in which operations hold it.
 
         Args:
             name: the parameter.
-            value: what it is given.
+            value: its argument.
 
         Raises:
-            TypeError: it is of another type, or names no dtype.
-            ValueError: it is no word that is known, or a number outside of the domain.
+            TypeError: the value is of another type, or names no dtype.
+            ValueError: it is an unknown word, or a number outside of the domain.
 
         Example:
             >>> static_of(int | Sequence[int]).held("axis", [np.int64(1), True])
@@ -83,7 +83,7 @@ class Static:
         """
         try:
             found = self.find(value)
-        except (TypeError, OverflowError) as error:  # of no dtype, of no float
+        except (TypeError, OverflowError) as error:  # the value is no dtype, or fits no float
             raise type(error)(f"{name}: {error}") from None
         if found is REFUSED:
             raise self._refusal(name, value)
@@ -92,7 +92,7 @@ class Static:
         return found
 
     def find(self, value: Any) -> Any:
-        """`held`, without a look at the domain; REFUSED if no type takes the value."""
+        """Do as `held`, without a check of the domain; return REFUSED if no type takes the value."""
         for static_type in self.types:
             found = static_type.held(value)
             if found is not REFUSED:
@@ -108,16 +108,16 @@ class Static:
         return kind(f"{name} must be {wanted}, not {shown}.")
 
 
-# -- how values are held ----------------------------------------------------------------------------------------------
+# -- forms of values --------------------------------------------------------------------------------------------------
 
 
 def _item(value: Any) -> Any:
-    """What an array without axes holds; another value itself."""
+    """The element of an array without axes; another value itself."""
     return value[()] if type(value) is np.ndarray and not value.shape else value
 
 
 def _number(make: Callable[[Any], Any], *kinds: type) -> Callable[[Any], Any]:
-    """`held` of some kinds of numbers."""
+    """Make the `held` of some kinds of numbers."""
 
     def held(value: Any) -> Any:
         item = _item(value)
@@ -127,7 +127,7 @@ def _number(make: Callable[[Any], Any], *kinds: type) -> Callable[[Any], Any]:
 
 
 def _int(value: Any) -> Any:
-    """Other libraries have integers of their own, which are none of Python's `Integral`."""
+    """An int, also from the integers of other libraries, which are no `Integral` of Python's."""
     item = _item(value)
     if isinstance(item, (int, np.bool_)):
         return int(item)
@@ -146,7 +146,7 @@ def _where(test: Callable[[Any], bool]) -> Callable[[Any], Any]:
 
 
 def _each(member: Static, length: int | None = None) -> Callable[[Any], Any]:
-    """`held` of lists, and of arrays with axes."""
+    """Make the `held` of lists, and of arrays with axes."""
     plain = member.plain
 
     def held(value: Any) -> Any:
@@ -160,7 +160,7 @@ def _each(member: Static, length: int | None = None) -> Callable[[Any], Any]:
 
 
 def _shape_like(value: Any) -> Any:
-    """One number is a shape, too; an array without numbers has any dtype."""
+    """A shape; one number is a shape, too, and an empty array is one whatever its dtype."""
     if isinstance(value, np.ndarray):
         value = value.reshape(-1) if value.size else ()
     found = _INTS.held(value)
@@ -171,7 +171,7 @@ def _shape_like(value: Any) -> Any:
 
 
 def with_ints(value: Any) -> Any:
-    """A value with Python's integers for those of other libraries, also in lists; nothing is refused.
+    """Replace the integers of other libraries by Python's, also in lists; other values stay.
 
     Example:
         >>> with_ints([np.int64(1), (np.array(2), "a")])
@@ -214,7 +214,7 @@ _NONE = _type("none", "None", [type(None)], _where(lambda value: value is None))
 _INTS = _list_of(Static((_INT,)))
 _DIMS = _each(Static((_INT, _NONE)))
 
-TYPES: dict[Any, StaticType] = {  # annotation → what it stands for
+TYPES: dict[Any, StaticType] = {  # annotation → its type
     int: _INT,
     bool: _type("bool", "True or False", [bool], _number(bool, numbers.Integral, np.bool_)),
     float: _type("float", "a number", [float], _number(float, numbers.Real, np.floating, np.bool_)),
@@ -223,13 +223,13 @@ TYPES: dict[Any, StaticType] = {  # annotation → what it stands for
     np.ndarray: _type("array", "a NumPy array", [np.ndarray], _array),
     Callable: _type("callable", "a function", [], _where(callable)),
 }
-LOOSE: dict[Any, StaticType] = {  # the same for what functions take, and no operation holds
+LOOSE: dict[Any, StaticType] = {  # the same for arguments of functions, which no operation holds
     Iterable: _type("iterable", "a list", [list, tuple], _where(_is_iterable)),
     Sequence: _type("list", "a list", [list, tuple], _where(_is_sequence)),
 }
 INTS = _type("ints", "a list of ints", [], _shape_like)
 
-# What Python has no type for.
+# Types that Python does not have.
 Axes: TypeAlias = int | Sequence[int] | None
 DTypeLike: TypeAlias = Annotated[
     Any, _type("dtype", "a dtype", [DType], lambda value: REFUSED if value is None else as_dtype(value))
@@ -240,7 +240,7 @@ Scalar: TypeAlias = Annotated[
 ShapeLike: TypeAlias = Annotated[
     Any, _type("shape", "a list of ints and None", [type(None)], lambda value: value if value is None else _DIMS(value))
 ]
-Sizes: TypeAlias = Annotated[Any, _type("sizes", "ints", [int], with_ints)]  # among which tensors may be
+Sizes: TypeAlias = Annotated[Any, _type("sizes", "ints", [int], with_ints)]  # some may be tensors
 SizeList: TypeAlias = Annotated[
     Any, _type("sizes", "a list of ints", [], lambda value: with_ints(value) if _is_sequence(value) else REFUSED)
 ]
@@ -251,7 +251,7 @@ VariableLike: TypeAlias = Annotated[
 
 
 def static_of(hint: Any) -> Static:
-    """What an annotation says; if it is none of these types, any value is taken.
+    """The `Static` of an annotation; if it is none of these types, any value is taken.
 
     Example:
         >>> [t.name for t in static_of(int | Sequence[int] | None).types]

@@ -1,7 +1,7 @@
 """Nested structures: flattening dicts, lists, tuples, named tuples and dataclasses to leaves, and building them again.
 
-A dataclass is built again without its `__init__`: what that checks or computes was done when the first one was made.
-A structure is a tree of at most `DEEPEST` levels: one that holds itself, or is deeper, is refused.
+A dataclass is built again without its `__init__`, whose checks and computations were done for the first one.
+A structure is a tree of at most `DEEPEST` levels: one that holds itself, or is deeper, raises an error.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ Kind = TypeVar("Kind", bound=type)
 
 LEAF = "*"
 DEEPEST = 100  # levels; Python's own limit of recursion allows about four times as many
-# LEAF, or (kind, keys, children); of dicts whose keys are not all words a `static_key` of the keys follows.  Hashable.
+# LEAF, or (kind, keys, children), followed by a `static_key` of the keys if these are not all strings.  Hashable.
 Structure = Any
 
 _leaves: set[type] = {Tensor, bool, int, float, str, np.ndarray}
 
 
 def leaf(kind: Kind) -> Kind:
-    """Class decorator: values of this dataclass are leaves."""
+    """Class decorator that makes the values of a dataclass leaves."""
     _leaves.add(kind)
     return kind
 
 
 def flatten(value: Any, name: str = "") -> tuple[list[Any], Structure]:
-    """The leaves of a structure, in order (dicts by sorted keys, ordered dicts by theirs), and its shape.
+    """Split a value into its leaves, in order (dicts by sorted keys, ordered dicts by their own), and its structure.
 
     Args:
         value: a leaf, or a structure of them.
-        name: the function that errors name, with the user's line; else its caller adds that.
+        name: the function to name in errors, with the user's line; if empty, the caller adds them.
 
-    Raises:
-        ValueError: it holds itself, or is more than `DEEPEST` levels deep.
+        Raises:
+            ValueError: the value holds itself, or is more than `DEEPEST` levels deep.
 
     Example:
         >>> flatten({"b": 1, "a": [2, 3]})[0]
@@ -58,7 +58,7 @@ def flatten(value: Any, name: str = "") -> tuple[list[Any], Structure]:
 
 
 class _TooDeep(Exception):
-    """A structure has more levels than are taken."""
+    """The error of a structure with more than `DEEPEST` levels."""
 
 
 def _flatten(value: Any, leaves: list[Any], levels: int) -> Structure:
@@ -73,7 +73,7 @@ def _flatten(value: Any, leaves: list[Any], levels: int) -> Structure:
             return kind, None, (LEAF,) * len(value)
     elif value is None:
         return None
-    elif isinstance(value, (TensorShape, list)):  # of a list of another class, as the outputs of a graph, one is made
+    elif isinstance(value, (TensorShape, list)):  # a list of another class, as a graph's outputs, becomes a list
         kind = tuple if isinstance(value, tuple) else list
     elif isinstance(value, dict):
         keys = _keys(value)
@@ -95,16 +95,16 @@ def _keys(value: dict[Any, Any]) -> tuple[Any, ...]:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """The attributes of a dataclass, with those that `__post_init__` added."""
+    """The names of the attributes of a dataclass, also the ones that `__post_init__` added."""
     declared = [f.name for f in fields(value) if hasattr(value, f.name)]
     return tuple(dict.fromkeys([*declared, *getattr(value, "__dict__", ())]))
 
 
 def refuse_nesting(name: str, values: Iterable[Any]) -> None:
-    """Explains a RecursionError that an argument caused; of any other, the program itself is the cause.
+    """Explain a RecursionError if an argument caused it; otherwise the program itself is the cause.
 
     Args:
-        name: the function, as users know it.
+        name: the function's name for users.
         values: its arguments.
 
     Raises:
@@ -116,8 +116,8 @@ def refuse_nesting(name: str, values: Iterable[Any]) -> None:
 
 
 def no_tree(value: Any) -> str:
-    """The reason why lists, tuples, dicts and dataclasses are no structure: they hold themselves, or are too deep."""
-    around, steps, todo = [value], [""], [_parts(value)]  # the structures around a part, and the way to each
+    """The reason why a value is no structure, since it holds itself or is too deep; empty if it is one."""
+    around, steps, todo = [value], [""], [_parts(value)]  # the structures around a part, the steps to it, parts left
     while todo and len(todo) <= DEEPEST:
         step, part = next(todo[-1], ("", None))
         if not step:
@@ -140,12 +140,12 @@ def no_tree(value: Any) -> str:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a structure that are structures themselves, and how to get them."""
+    """The parts of a structure that are structures themselves, each with the step to it."""
     return ((step, part) for step, part in _steps(value) or () if _steps(part) is not None)
 
 
 def _steps(value: Any) -> list[tuple[str, Any]] | None:
-    """All parts of a list, tuple, dict or dataclass, and how to get them; None of a leaf."""
+    """All parts of a list, tuple, dict or dataclass, each with the step to it; None for a leaf."""
     if isinstance(value, dict):
         return [(f"[{k!r}]", part) for k, part in value.items()]
     if isinstance(value, (list, TensorShape)) or type(value) is tuple:
@@ -158,7 +158,7 @@ def _steps(value: Any) -> list[tuple[str, Any]] | None:
 
 
 def unflatten(structure: Structure, leaves: Any) -> Any:
-    """The value of this structure with these leaves."""
+    """Build the value of a structure from its leaves."""
     return _unflatten(structure, iter(leaves))
 
 
@@ -180,12 +180,12 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
 def _dataclass(kind: Any, values: dict[str, Any]) -> Any:
     made = kind.__new__(kind)
     for name, value in values.items():
-        object.__setattr__(made, name, value)  # also of a frozen one
+        object.__setattr__(made, name, value)  # works for frozen dataclasses, too
     return made
 
 
 def flatten_like(structure: Structure, value: Any) -> list[Any]:
-    """The leaves of a value that stand where the structure has leaves; None may stand for any part, as that many Nones.
+    """The parts of a value at the leaves of a structure; None in place of a part gives a None for each leaf.
 
     Raises:
         ValueError: the value has another structure.
@@ -217,7 +217,7 @@ def flatten_like(structure: Structure, value: Any) -> list[Any]:
 
 
 def alike(first: Structure, second: Structure) -> bool:
-    """Whether two structures are the same, lists and tuples taken as one kind: functions may return either.
+    """Whether two structures are the same, with lists and tuples as one kind: functions may return either.
 
     Example:
         >>> alike(flatten([1, (2, 3)])[1], flatten((1, [2, 3]))[1])
@@ -249,7 +249,7 @@ class _Star:
 
 
 def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any:
-    """The structure with the function applied to its leaves (and those of other structures of the same shape).
+    """Apply a function to the leaves of a value, along with the leaves of others of the same structure.
 
     Example:
         >>> map_structure(lambda a, b: a + b, {"x": 1}, {"x": 2})

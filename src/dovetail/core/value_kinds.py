@@ -1,15 +1,15 @@
-"""Kinds of values: what the calls of ops can be given, and what is done with it.
+"""Kinds of values: the arguments that ops can take, and how each kind is handled.
 
     host    Python numbers, lists, NumPy arrays    computed now, on the current engine
     eager   Tensor                                 computed now, on its engine; recorded on the tapes that watch
-    state   Variable                               like eager; where it `is_recorded`, like graph
+    state   Variable                               like eager; like graph if it `is_recorded`
     native  jax.Array, torch.Tensor, …             computed by that engine's rules, comes out as that engine's own value
     graph   graph Tensor                           a node is added to its graph
     keras   KerasTensor of a stock Keras 3         a Keras Operation is added to its functional model
-    wrapped what another library holds a value in  the call is made with the value; so with a Keras variable's
+    wrapped holder of a value in another library   the call is made with its value, as with a Keras variable's
 
-Each Python type is of one kind.  The highest kind among the arguments of a call handles the call.  A kind answers what
-is asked of its values, so that nobody else asks of what kind a value is.  Packages above the core `register` theirs.
+Each Python type is of one kind.  The highest kind among the arguments of a call handles the call.  A kind answers all
+questions about its values, so no other code asks for the kind of a value.  Packages above the core `register` theirs.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 class ValueKind:
-    """What is asked of values of some Python types.
+    """The behavior of values of some Python types.
 
     Attributes:
-        rank: the highest among the kinds of a call's arguments handles the call.
-        is_tensor: whether the values are tensors; else tensors are made of them.
-        is_computed: whether calls are computed at once, as Tensors; but for what is recorded.
-        is_symbolic: whether the values have no numbers yet, only what is known of them.
-        is_mutable: whether what a value holds may change while a program keeps it.
+        rank: the kind of the highest rank among a call's arguments handles the call.
+        is_tensor: whether the values are tensors; if not, ops make tensors of them.
+        is_computed: whether calls are computed at once, as Tensors, unless they are recorded.
+        is_symbolic: whether the values have no numbers yet, only known properties.
+        is_mutable: whether the contents of a value may change while a program keeps it.
         is_of_model: whether the values belong to a functional model of Keras.
     """
 
@@ -57,7 +57,7 @@ class ValueKind:
     # how calls are handled
 
     def handler(self, values: Iterable[Any]) -> ValueKind:
-        """The kind that handles a call now whose highest values are of this kind.
+        """The kind that handles a call now, if its highest arguments are of this kind.
 
         Args:
             values: the arguments that may be tensors.
@@ -69,41 +69,41 @@ class ValueKind:
         raise NotImplementedError
 
     def resolved(self, op: Op, result: Any, values: list[Any], places: list[tuple[int, int | str]]) -> Any:
-        """What calls like one that `apply` handled come to, with a method `again`; None where each is handled anew.
+        """The resolved form of calls like one that `apply` handled, with a method `again`; None if there is none.
 
         Args:
-            result: of that call.
+            result: the result of that call.
             values, places: as in `dispatch.Resolved`.
         """
         return None
 
     def control(self, value: Any) -> Control | None:
-        """What runs branches and loops on the value; None: Python, on Tensors."""
+        """The control flow that runs branches and loops on the value; None means Python, on Tensors."""
         return None
 
     def autodiff(self, value: Any) -> Engine | None:
-        """The engine whose library differentiates what is computed from the value; None: Dovetail does."""
+        """The engine whose library differentiates computations on the value; None if Dovetail does."""
         return None
 
     def drawing_graph(self, value: Any) -> Any:
-        """The graph that records random draws beside the value; None where they are done now."""
+        """The graph that records random draws next to the value; None if they are computed now."""
         return None
 
     def fresh_key(self, seed: int, value: Any) -> Any:
-        """A random key that is another one in each run of what the value is part of; None where nothing runs later.
+        """A random key that changes on every run of the value's program; None if the value is part of none.
 
         Args:
             seed: where the sequence of keys starts.
         """
         return None
 
-    # what is known of a value
+    # known properties of a value
 
     def describe(self, value: Any, key: list[Any]) -> Any:
-        """Adds to a signature what calls with values like this have in common.
+        """Add the properties that calls with like values share to a signature.
 
         Returns:
-            The value's engine, `ANY_ENGINE` if it belongs to none, None if such calls are not recognised.
+            The value's engine; `ANY_ENGINE` if it belongs to none; None if such calls have no signature.
         """
         return None
 
@@ -124,11 +124,11 @@ class ValueKind:
         return self.is_symbolic
 
     def is_traced(self, value: Any) -> bool:
-        """Whether the value has no numbers yet; so are those that an engine's library traces."""
+        """Whether the value has no numbers yet; values that an engine's library traces have none."""
         return self.is_symbolic
 
     def known(self, value: Any) -> np.ndarray | None:
-        """The numbers, if they are known now."""
+        """The numbers if they are known now, else None."""
         return None
 
     def origin(self, value: Any) -> Any:
@@ -136,33 +136,33 @@ class ValueKind:
         return None
 
     def untaped(self, value: Any) -> str | None:
-        """Why a gradient tape cannot follow the value, and what to do; None if it can."""
+        """The reason why a gradient tape cannot follow the value, with advice; None if it can."""
         return None
 
     def followed(self, value: Any) -> Any:
-        """What a gradient tape follows in the place of the value: what a wrapper of a variable holds."""
+        """The value that a gradient tape follows: the variable in a wrapper, else the value itself."""
         return value
 
-    # what is made of a value
+    # other forms of a value
 
     def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:
-        """The value as a Tensor: numbers and lists of a dtype, on an engine; what has these already keeps them."""
+        """The value as a Tensor; numbers and lists get the dtype and engine given, other values keep their own."""
         raise TypeError(f"{value!r} has no value yet, and no Tensor is made of it.")
 
     def owned(self, value: Any) -> Any:
-        """The value as a user gets it, who may write to it."""
+        """The value in a form that its user may write to."""
         return value
 
     def unwrapped(self, value: Any) -> Any:
-        """What a wrapper of another library holds; any other value itself."""
+        """The value in a wrapper of another library; any other value itself."""
         return value
 
     def in_graph(self, value: Any, graph: Any) -> Any:
-        """What stands for the value in a graph, which may take it; the value itself if nothing does."""
+        """The tensor for the value in a graph, which may capture it; the value itself if it has none."""
         return value
 
     def live(self, value: Any) -> Any:
-        """What stands for the value in a program that a library traces now: itself, or what reads it at each run."""
+        """The value for a program that a library traces now: itself, or a tensor that each run reads from it."""
         return value
 
 
@@ -261,7 +261,7 @@ class _Native(ValueKind):
     def known(self, value: Any) -> np.ndarray | None:
         try:
             return owner_of_type(type(value)).to_numpy(value)
-        except Exception:  # what libraries raise of values that they are tracing has no common type
+        except Exception:  # libraries' errors for values under trace have no common type
             return None
 
     def untaped(self, value: Any) -> str | None:
@@ -276,7 +276,7 @@ class _Native(ValueKind):
 
 
 class Wrapper(ValueKind):
-    """What another library holds a value in: calls are made with its `value`."""
+    """The kind of objects of other libraries that hold a value: calls are made with their `value`."""
 
     rank = 5
 
@@ -292,11 +292,11 @@ class Wrapper(ValueKind):
 
 
 def default_graph() -> Any:
-    """The graph that records, beside values that are computed now, what is not an op on one of them."""
+    """The default graph that records ops on symbolic values; None if there is none, or while a tape is active."""
     return None if scopes().tapes else DEFAULT_GRAPH.get()
 
 
-# -- which values are of which kind -----------------------------------------------------------------------------------
+# -- kinds by Python type ---------------------------------------------------------------------------------------------
 
 HOST, EAGER, NATIVE = _Host(), _Eager(), _Native()
 
@@ -306,7 +306,7 @@ KINDS.update(dict.fromkeys(PLAIN, HOST))
 
 
 def register(value_type: type, kind: ValueKind) -> None:
-    """Says of which kind the values of a type are."""
+    """Register the kind of the values of a type."""
     KINDS[value_type] = kind
 
 
@@ -325,7 +325,7 @@ def kind_of(value: Any) -> ValueKind:
 
 
 def highest(values: Iterable[Any]) -> tuple[ValueKind, Any]:
-    """The kind that handles a call with these values now, and the value that decides it: None if none is a tensor."""
+    """The kind that handles a call with these values now, and the value that decides it; None if none is a tensor."""
     values = list(values)
     kind: ValueKind = HOST
     decides = None
@@ -337,7 +337,7 @@ def highest(values: Iterable[Any]) -> tuple[ValueKind, Any]:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value of any kind is a tensor or variable; not numbers, lists and NumPy arrays."""
+    """Whether a value of any kind is a tensor or variable; numbers, lists and NumPy arrays are not."""
     return kind_of(value).is_tensor
 
 
@@ -350,7 +350,7 @@ def dtype_of(value: Any) -> Any:
     """The dtype of any value; for Python numbers and lists of them their weak Python type.
 
     Raises:
-        TypeError: no tensor can be made of it.
+        TypeError: no tensor can be made of the value.
     """
     return value.dtype if type(value) is Tensor else kind_of(value).dtype(value)
 
@@ -361,12 +361,12 @@ def static_shape(value: Any) -> Any:
 
 
 def engine_of(value: Any) -> Engine | None:
-    """The engine that holds a value; None if none does, as it holds no number."""
+    """The engine that holds a value; None if none does, as for Python numbers."""
     return value._engine if type(value) is Tensor else kind_of(value).engine_of(value)
 
 
 def seen(value: Any) -> Any:
-    """What says the shape and dtype of a value: a Tensor for an engine's own array, the value itself for others."""
+    """A value with Dovetail's shape and dtype: a Tensor for an engine's own array, else the value itself."""
     engine = kind_of(value).autodiff(value)
     return value if engine is None else Tensor(value, engine.native)
 
@@ -375,17 +375,17 @@ provided.seen = seen
 
 
 def unwrapped(value: Any) -> Any:
-    """What a wrapper of another library holds; any other value itself."""
+    """The value in a wrapper of another library; any other value itself."""
     return kind_of(value).unwrapped(value)
 
 
 def owned(value: Any) -> Any:
-    """A value as a user gets it: what a wrapper holds, and a copy of an array that could be written to."""
+    """A value that its user may write to: a wrapper's value, copied if it may share memory with other values."""
     value = unwrapped(value)
     return kind_of(value).owned(value)
 
 
 def require_numbers(value: Any) -> None:
-    """Raises TypeError for Python's and NumPy's values of which no tensor is made, whatever the dtype."""
+    """Raise TypeError for Python and NumPy values that can become no tensor of any dtype."""
     if not is_tensor(value):
         dtype_of(value)

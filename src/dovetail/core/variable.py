@@ -1,9 +1,9 @@
 """Variable: mutable state, outside of any graph; programs read it and assign it.
 
-A compiled program that assigns a variable either consumes its buffer (XLA does, and the step of an optimizer on torch)
-or writes the new value into a spare one and leaves the old for the next time; so stepping allocates nothing.
-Reading a variable eagerly shares its buffer with the Tensor that is returned: such a buffer is never reused, and the
-Tensor keeps its numbers.  `state` tells how buffers are changed, `locks` how they are guarded.
+A compiled program that assigns a variable may consume its buffer, as XLA and an optimizer's step on torch do.  Other
+programs write the new value into a spare buffer, and keep the old one for the next time; so stepping allocates nothing.
+Reading a variable eagerly shares its buffer with the returned Tensor.  Such a buffer is never reused, so the Tensor
+keeps its numbers.  See `state` for how buffers change, and `locks` for how they are guarded.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _numbers = itertools.count()
 
 
 def is_of_default_graph(value: Any) -> bool:
-    """Whether a value is a tensor of this thread's default graph, in which ops of it are recorded."""
+    """Whether a value is a tensor of this thread's default graph, which records ops on it."""
     graph = DEFAULT_GRAPH.get()
     return graph is not None and getattr(value, "graph", None) is graph
 
 
 def _first_value(value: Any) -> Any:
-    """The value of a graph Tensor now; of the trace of a function, that of its arguments in the call at hand."""
+    """Compute a graph Tensor now; in a trace, compute it from the arguments of the call that is traced."""
     creations = of_trace()
     try:
         return provided.run(value, None if creations is None else creations.given, value.graph)
@@ -74,18 +74,18 @@ class Variable(Operators):
     Args:
         value: the first value: anything a tensor can be made of.  A graph Tensor is computed now, and the graph's
             `initializer` can compute it again.
-        dtype: its type; that of the value if not given.
-        name: how graphs and messages call it.
-        trainable: whether gradient tapes watch it by themselves.
+        dtype: its type; the value's if not given.
+        name: its name in graphs and messages.
+        trainable: whether gradient tapes watch it by default.
         constraint: a function of the value that optimizers apply after they have changed it.
 
     Attributes:
         name, dtype, shape, trainable, constraint: as given.
-        initial_value: the graph Tensor that gave the first value; None if something else did.
-        followers: variables of other libraries, by library, that are assigned each value that this one is.
-        symbolic: whether ops on it are recorded while the thread's default graph is open, as on those of `K.variable`.
-        is_counter: whether each program that reads it also gives it its last value, as what counts random draws.
-        guard: what a thread holds that changes the variable; one for all variables that a plan assigns together.
+        initial_value: the graph Tensor that gave the first value; None if another value did.
+        followers: variables of other libraries, by library, that get each value assigned to this one.
+        symbolic: whether ops on it are recorded while the thread's default graph is open, as for `K.variable`.
+        is_counter: whether each program that reads it also runs its last assignment, as for the count of random draws.
+        guard: the lock for changing the variable; variables that a plan assigns together share one.
 
     Raises:
         TypeError, ValueError: no tensor can be made of the value.
@@ -129,7 +129,7 @@ class Variable(Operators):
     def _begin(
         self, shape: TensorShape, name: str | None, trainable: bool, constraint: Any, buffer: Buffer | None = None
     ) -> None:
-        """Sets what a variable has besides its dtype and first value."""
+        """Set the attributes other than the dtype and first value."""
         self.shape: TensorShape = shape
         self.trainable = trainable
         self.constraint = constraint
@@ -140,19 +140,19 @@ class Variable(Operators):
 
     @classmethod
     def without_value(cls, shape: TensorShape, dtype: DType, name: str) -> Variable:
-        """A variable that has no value until it is assigned one."""
+        """Make a variable that has no value until it is assigned one."""
         made = cls.__new__(cls)
         made.initial_value, made.dtype = None, dtype
         made._begin(shape, name, trainable=False, constraint=None)
         return made
 
     def holder(self) -> Variable:
-        """The variable that holds the value here: itself, but for those of which each session has a value."""
+        """The variable that holds the value here: itself, except if each session has its own value."""
         return self
 
     @property
     def op_name(self) -> str:
-        """What the names of operations of graphs begin with that read it or assign it."""
+        """The prefix of the names of the operations that read it or assign it in graphs."""
         return self.name
 
     @property
@@ -180,7 +180,7 @@ class Variable(Operators):
 
     @property
     def is_held(self) -> bool:
-        """Whether it has a value, which `delete` takes away."""
+        """Whether it has a value; `delete` removes it."""
         return self._buffer is not None
 
     @property
@@ -201,26 +201,26 @@ class Variable(Operators):
         return tensor
 
     def shared_buffer(self, engine: Engine | None, device: str | None = None) -> Buffer:
-        """The buffer, moved to an engine, and to a device of it, if one is given, for others to know and to keep."""
+        """The buffer, which others may keep, moved to an engine and a device of it, if these are given."""
         return self.guard.holding(self._shared, engine, device)
 
     def _shared(self, engine: Engine | None, device: str | None) -> Buffer:
         buffer = self._held() if engine is None else self.buffer_on(engine, device)
-        buffer.share()  # with the Tensor that is returned
+        buffer.share()  # the returned Tensor shares it
         if buffer.tensor is None:
             buffer.tensor = Tensor(buffer.value, buffer.engine)
         return buffer
 
     def buffer_on(self, engine: Engine, device: str | None = None) -> Buffer:
-        """The buffer, moved to an engine, and to a device of it if one is given; the guard is held."""
+        """The buffer, moved to an engine, and to a device of it if one is given; the caller holds the guard."""
         buffer = self._held()
         if buffer.engine is not engine or (device is not None and buffer.device != device):
-            buffer.share()  # a new one may share memory with the one that it comes from
+            buffer.share()  # the new buffer may share memory with the old one
             buffer = self._buffer = held_alone(engine.receive(buffer.value, buffer.engine, device), engine)
         return buffer
 
     def array_on(self, engine: Engine, device: str | None = None) -> Any:
-        """The native array for a plan that does not assign the variable; no guard is held."""
+        """The native array for a plan that does not assign the variable; the caller holds no guard."""
         buffer = self._buffer
         if buffer is not None and buffer.engine is engine and (device is None or buffer.device == device):
             value = buffer.lend()
@@ -243,7 +243,7 @@ class Variable(Operators):
         return buffer
 
     def numpy(self) -> np.ndarray:
-        """The value as a NumPy array of its own."""
+        """A copy of the value as a NumPy array."""
         return self.guard.holding(self._copied)
 
     def _copied(self) -> np.ndarray:
@@ -251,14 +251,14 @@ class Variable(Operators):
         return np.array(buffer.engine.to_numpy(buffer.value))
 
     def assign(self, value: Any) -> Any:
-        """Gives the variable a value.
+        """Give the variable a value.
 
         Args:
-            value: of the variable's shape; cast to its dtype.
+            value: the value, of the variable's shape; it is cast to its dtype.
 
         Returns:
-            The variable, so that assignments can be chained; while a function is traced, too.  In a `SessionGraph`, the
-            tensor of its next value; so, too, where the value is a tensor of the thread's default graph.
+            The variable, so that assignments can be chained, also while a function is traced.  In a `SessionGraph`, or
+            if the value is a tensor of the thread's default graph, the tensor of the variable's next value.
 
         Raises:
             ValueError: the shape differs, or the value is not known yet.
@@ -281,36 +281,36 @@ class Variable(Operators):
         return self
 
     def follow(self, library: str, make: Callable[[np.ndarray], Any]) -> Any:
-        """The variable of another library that is assigned each value that this one is; made of a value if need be."""
+        """The variable of another library that gets each value assigned to this one; `make` makes it on first use."""
         return self.guard.holding(self._follow, library, make)
 
     def _follow(self, library: str, make: Callable[[np.ndarray], Any]) -> Any:
         if library not in self.followers:
             self.followers[library] = make(self.numpy())
-            self._held().share()  # what is written next is put, so that followers are told
+            self._held().share()  # the next write must replace the buffer by `put`, which assigns followers
         return self.followers[library]
 
     def tell_followers(self) -> None:
-        """Assigns the value to the variables of other libraries."""
+        """Assign the value to the variables of other libraries."""
         for follower in self.followers.values():
             follower.assign(self.numpy())
 
     def _buffer_of(self, value: Any) -> Buffer:
         """A value as this variable holds it: in memory that its giver cannot change, and with no history on a tape.
 
-        The variable alone knows an array that is made here.
+        Only the variable knows an array that is made here.
         """
         require_numbers(value)
         kind = kind_of(value)
         tensor = arguments.as_tensor(value, self.dtype, arguments.engine_for(value))
         array, engine = tensor._value, tensor._engine
-        if is_others := kind.autodiff(value) is not None:  # an array that the giver may write to
+        if is_others := kind.autodiff(value) is not None:  # the giver may write to the array
             array = engine.copy(array)
         is_new = is_others or (kind is HOST and not is_foreign(value))
         return held_alone(array, engine, shared=not is_new)
 
     def _on_its_device(self, given: Buffer) -> Buffer:
-        """A new value where the one before is, if it is of the same engine."""
+        """A new value, on the device of the old one if that is of the same engine."""
         buffer, engine = self._buffer, given.engine
         if buffer is None or buffer.engine is not engine or engine.is_deleted(buffer.value):
             return given
@@ -318,7 +318,7 @@ class Variable(Operators):
         return given if given.device == device else held_alone(engine.to_device(given.value, device), engine)
 
     def check_shape(self, value: Any) -> None:
-        """Raises ValueError where a value's shape is not the variable's; an unknown rank is checked when it runs."""
+        """Raise ValueError if a value's shape is not the variable's; an unknown rank is checked when the graph runs."""
         try:
             shape = static_shape(arguments.stacked(value))
         except RecursionError:
@@ -330,22 +330,22 @@ class Variable(Operators):
             raise op_error(ValueError, "AssignVariableOp", problem)
 
     def assign_add(self, delta: Any) -> Any:
-        """Adds to the value."""
+        """Add to the value."""
         return self.assign_changed(operator.add, delta)
 
     def assign_sub(self, delta: Any) -> Any:
-        """Subtracts from the value."""
+        """Subtract from the value."""
         return self.assign_changed(operator.sub, delta)
 
     def assign_changed(self, change: Callable[..., Any], *operands: Any) -> Any:
-        """Gives the variable what a function makes of its value; nobody assigns it in between.
+        """Give the variable the result of a function of its value; no other assignment can come in between.
 
         Args:
             change: takes the value and the operands.
             operands: tensors, variables, numbers.
 
         Returns:
-            As of `assign`.
+            The same as `assign`.
 
         Raises:
             ValueError: the shape of the new value differs.
@@ -365,7 +365,7 @@ class Variable(Operators):
         return self.guard.holding(lambda: self.assign(change(self.read(), *given)))
 
     def delete(self) -> None:
-        """Frees the buffer now; reading the variable before it is assigned again raises `StaleValueError`."""
+        """Free the buffer now; reading the variable before its next assignment raises `StaleValueError`."""
         self.guard.holding(self._delete)
 
     def _delete(self) -> None:
@@ -383,7 +383,7 @@ class Variable(Operators):
         self.__dict__.update(state, _buffer=buffer, guard=Guard(), followers={})
 
     def adopted(self, graph: Any) -> None:
-        """It belongs to a graph that was unpickled along with it."""
+        """Prepare for a graph that was unpickled with the variable and owns it; subclasses override this."""
 
     def __jax_array__(self) -> Any:
         live = STATE.live(self)
@@ -440,10 +440,10 @@ class _State(ValueKind):
         if not value.is_held or (provided.reads and tracing_engine() is not None):
             return None
         key += (type(value), self.is_recorded(value), value.dtype, value.shape)
-        return ANY_ENGINE  # it is read where the call is computed
+        return ANY_ENGINE  # the engine that computes the call reads it
 
     def is_recorded(self, value: Any) -> bool:
-        """In a graph that is being built any variable, in the thread's default graph a symbolic one."""
+        """Whether a graph is being built, or the thread's default graph is open and the variable is symbolic."""
         return bool(scopes().graphs) or (value.symbolic and default_graph() is not None)
 
     def known(self, value: Any) -> np.ndarray | None:

@@ -1,7 +1,7 @@
 """The geometry of windows that slide over spatial axes: padding and output sizes of convolutions and pools.
 
-Type rules and engine rules share it, so there is one meaning of "same" on every engine: TensorFlow's, where an odd
-amount of padding puts the extra element behind.  Sizes may be None, for dimensions that are not known yet.
+Type rules and engine rules share it, so "same" means the same on every engine.  It has TensorFlow's meaning: an odd
+amount of padding puts the extra element behind.  Sizes may be None, for unknown dimensions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Windows:
 
     Attributes:
         size: the window's size along each axis.
-        strides: by how much it moves.
+        strides: the step of the window along each axis.
         dilations: the distance between its neighbouring elements.
         padding: "valid", "same", or a pair (before, after) for each axis.
     """
@@ -46,7 +46,7 @@ class Windows:
 
     @functools.cached_property
     def spans(self) -> list[int]:
-        """How far a window reaches along each axis, dilation included."""
+        """The extent of a window along each axis, dilation included."""
         return [(k - 1) * d + 1 for k, d in zip(self.size, self.dilations, strict=True)]
 
     @property
@@ -76,14 +76,14 @@ class Windows:
         return [before + n + after for n, (before, after) in zip(sizes, self.pads(sizes), strict=True)]
 
     def inside(self, sizes: Sequence[int]) -> list[slice]:
-        """Where, along each axis, an input of these sizes stands in itself with its padding."""
+        """The slice of each axis of the padded input that holds an input of these sizes."""
         return [slice(before, before + n) for n, (before, _) in zip(sizes, self.pads(sizes), strict=True)]
 
     def count(self, sizes: Sequence[int]) -> list[int]:
-        """How many windows there are along each axis.
+        """The number of windows along each axis.
 
         Raises:
-            ValueError: not even one fits.
+            ValueError: no window fits.
         """
         if self.padding == "same":
             return [-(-n // stride) for n, stride in zip(sizes, self.strides, strict=True)]
@@ -94,10 +94,10 @@ class Windows:
         return [(n - span) // stride + 1 for n, span, stride in zip(padded, self.spans, self.strides, strict=True)]
 
     def elements(self, counts: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-        """For each element of a window, where it stands in its window and, for all windows, in the padded input.
+        """Yield the position of each element in its window, and the slices of the padded input with it in all windows.
 
         Args:
-            counts: how many windows there are along each axis, at least one.
+            counts: the number of windows along each axis, at least one.
 
         Example:
             >>> dict(Windows((2,), (3,), (1,), "valid").elements([4]))[(1,)]
@@ -109,7 +109,7 @@ class Windows:
 
 
 def over_two_axes(size: Any, strides: Any, dilations: Any, padding: Any) -> Windows:
-    """Windows over at least two axes, for libraries whose kernels know no fewer; the axis that is added comes first.
+    """Windows over at least two axes, for libraries whose kernels need two; an added axis comes first.
 
     Example:
         >>> over_two_axes((3,), (2,), (1,), "same").size
@@ -122,7 +122,7 @@ def over_two_axes(size: Any, strides: Any, dilations: Any, padding: Any) -> Wind
 
 
 def overlap_add(total: Any, patches: Any, windows: Windows) -> None:
-    """Adds each element of each window to where it was taken from.
+    """Add each element of each window to its place in the input.
 
     Args:
         total: (batch, padded spatial sizes..., channels), an array that can be assigned to.
@@ -136,7 +136,7 @@ def overlap_add(total: Any, patches: Any, windows: Windows) -> None:
 
 
 def output_sizes(sizes: Sizes, size: Sizes, strides: Any, dilations: Any, padding: Any) -> list[int | None]:
-    """`Windows.count` where input and window sizes may be unknown; the other arguments are checked too.
+    """`Windows.count` for sizes of inputs and windows that may be unknown, with a check of the other arguments.
 
     Raises:
         ValueError: the arguments do not fit each other.
@@ -161,12 +161,12 @@ def output_sizes(sizes: Sizes, size: Sizes, strides: Any, dilations: Any, paddin
 
 
 def per_axis(value: Any, rank: int) -> tuple[int, ...]:
-    """A number for every axis, or one number per axis, as a tuple."""
+    """One number for all axes, or a number per axis, as a tuple with a number per axis."""
     return (value,) * rank if isinstance(value, int) else tuple(value)
 
 
 def data_format_of(value: str | None) -> Any:
-    """A data format, the default one for None.
+    """A valid data format; the default one for None.
 
     Raises:
         ValueError: there is no such data format.
@@ -177,7 +177,7 @@ def data_format_of(value: str | None) -> Any:
 
 
 def split_shape(shape: Any, data_format: str) -> tuple[Any, list[Any], Any]:
-    """A shape as batch, spatial sizes and channels."""
+    """The batch, spatial sizes and channels of a shape."""
     batch, *rest = shape
     return (batch, rest[:-1], rest[-1]) if data_format == "channels_last" else (batch, rest[1:], rest[0])
 
