@@ -37,4 +37,4 @@ companions.install()
 def __getattr__(name: str) -> _Any:
     if name != "backend":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _import_module("dovetail.backend")  # when it is first used
+    return _import_module("dovetail.backend")  # imported on first use

@@ -1,8 +1,8 @@
-"""What halves are accumulated in: float32, by every op that adds up or multiplies many numbers, on every engine.
+"""Accumulation of halves in float32, by every op that adds up or multiplies many numbers, on every engine.
 
 A sum kept in 16 bits stands still as soon as the next number is smaller than its last digit: 1000 ones in bfloat16 make
-256.  So the ops of this table get their halves in float32, and their results are rounded once.  It is the same for a
-composite's body and for an engine's rule; of the rules that accumulate in float32 by themselves, an engine says so
+256.  So the ops of this table get their halves in float32, and their results are rounded once.  The same holds for a
+composite's body and for an engine's rule.  An engine lists the ops whose rules accumulate in float32 by themselves
 (`Engine.accumulates`).
 """
 
@@ -51,7 +51,7 @@ def in_float32(
     float32: Any,
     write: Callable[[Any, Any], Any] | None = None,
 ) -> Callable[..., Any]:
-    """A rule or a body that computes halves in float32; its attribute `without_halves` is the one that was given.
+    """Make a rule or a body compute halves in float32; the result's attribute `without_halves` is the original.
 
     Args:
         function: takes all arguments of an op in order; with `out=`, if it can write to a given array.
@@ -59,7 +59,7 @@ def in_float32(
         dtype_of: (tensor) → its dtype.
         cast: (tensor, dtype) → the tensor in that dtype.
         halves: the dtypes of the 16-bit floats, as tensors carry them.
-        float32: that of float32.
+        float32: the dtype float32, as tensors carry it.
         write: (array, values) → the array, with these values in it.
     """
 

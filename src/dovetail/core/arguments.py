@@ -1,7 +1,7 @@
-"""Arguments: what an op is called with, made into what it computes with.
+"""Arguments: the conversion of an op call's arguments to the values that the op computes with.
 
-Values of any eager kind become Tensors of one engine, promoted to the dtypes that the op's signature asks for, and
-shape-like arguments become tuples of ints.
+Values of any eager kind become Tensors of one engine, promoted to the dtypes of the op's signature.  Shape-like
+arguments become tuples of ints.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def tensor_settings(op: Op, values: list[Any]) -> list[int]:
 
 
 def has_tensor_settings(op: Op, values: list[Any]) -> bool:
-    """Whether static parameters are given tensors: then a composite is what its body says.
+    """Whether static parameters are given tensors; if so, a composite runs its body.
 
     Raises:
         TypeError: they are, and the op is a primitive.
@@ -64,7 +64,7 @@ _STATIC = frozenset([int, float, bool, str, tuple, DType, type(None)])
 
 
 def holds_tensors(value: Any) -> bool:
-    """Whether it is a list that has, itself or in one inside it, other members than numbers and NumPy arrays."""
+    """Whether a value is a list that holds tensors, at any depth."""
     return isinstance(value, (list, tuple)) and not is_tensor(value) and any(map(is_tensor, host.leaves(value)))
 
 
@@ -76,7 +76,7 @@ def stacked(value: Any) -> Any:
 
 
 def with_stacked(op: Op, values: list[Any]) -> list[Any]:
-    """The arguments, of which no list that stands for a tensor holds tensors."""
+    """The arguments, with each list of tensors stacked if the op takes it as one tensor."""
     values = list(values)
     several = {*op.ints_positions, *(index for index, kind in op.tensor_positions if kind.many)}
     for index in {*several, *(index for index, _ in op.tensor_positions)}:
@@ -87,7 +87,7 @@ def with_stacked(op: Op, values: list[Any]) -> list[Any]:
 
 
 def with_signed_positions(op: Op, values: list[Any]) -> list[Any]:
-    """The arguments, with unsigned positions of 64 bits as int64, its greatest number where that does not hold one."""
+    """The arguments, with unsigned 64-bit positions as int64; larger ones become its greatest number."""
     found = list(values)
     for index in op.index_positions:
         if dtype_of(values[index]) == "uint64":
@@ -96,16 +96,16 @@ def with_signed_positions(op: Op, values: list[Any]) -> list[Any]:
 
 
 def signed(value: Any) -> Any:
-    """Unsigned integers of 64 bits as int64; those that it does not hold become its greatest."""
+    """Unsigned 64-bit integers as int64; larger ones become its greatest number."""
     return OPS["SaturateCast"](value, "int64")
 
 
 def conversions(op: Op, values: list[Any], engine: Engine) -> list[tuple[int, Any]]:
-    """Which arguments are converted to Tensors of the engine, and to which dtypes.
+    """The arguments to convert to Tensors of the engine, and the dtypes for them.
 
     Returns:
-        (position, dtype) of each; of a list its members' dtypes, or an empty tuple if they are Tensors that fit; None
-        for an array of the engine's own that fits.
+        (position, dtype) of each.  The dtype of a list is a list of its members' dtypes, or an empty tuple if they are
+        Tensors that fit.  It is None for an array of the engine's own that fits.
     """
     dtypes, found = promoted_dtypes(op, values), list[tuple[int, Any]]()
     for index, kind in op.tensor_positions:
@@ -142,19 +142,19 @@ def as_tensor(value: Any, dtype: DType, engine: Engine) -> Tensor:
 
 
 def engine_for(value: Any) -> Engine:
-    """The engine on which a single value is held: its own, or the current one."""
+    """The engine for a single value: its own, or the current one."""
     return engine_of(value) or current_engine()
 
 
 def move_quietly(tensor: Tensor, engine: Engine | None) -> Tensor:
-    """The tensor on another engine, unknown to the tapes; by DLPack, so without a copy, where both engines can."""
+    """The tensor on another engine, without a record on tapes; DLPack avoids a copy if both engines support it."""
     if engine is None or tensor._engine is engine:
         return tensor
     return Tensor(engine.receive(tensor._value, tensor._engine), engine)
 
 
 def move(tensor: Tensor, engine: Engine) -> Tensor:
-    """The tensor on another engine; gradients find their way back."""
+    """The tensor on another engine; tapes record the move, so gradients flow back."""
     moved = move_quietly(tensor, engine)
     if moved is tensor:
         return tensor
@@ -164,7 +164,7 @@ def move(tensor: Tensor, engine: Engine) -> Tensor:
 
 
 def place(tensor: Tensor, device: str) -> Tensor:
-    """The tensor on a device of its engine; gradients find their way back."""
+    """The tensor on a device of its engine; tapes record the move, so gradients flow back."""
     engine = tensor._engine
     require_device(engine, device)
     moved = Tensor(engine.to_device(tensor._value, device), engine)
@@ -180,9 +180,9 @@ def beside(tensor: Tensor, other: Tensor) -> Tensor:
 
 
 def static_ints(op: Op, index: int, value: Any) -> Any:
-    """A shape-like argument as a tuple of ints; None, where the op allows it, is kept.
+    """A shape-like argument as a tuple of ints; None stays, if the op allows it.
 
-    What an engine that traces its user's function does not know yet is a scalar Tensor among them.
+    Numbers that are unknown while an engine traces a user's function are scalar Tensors among the ints.
     """
     param = op.params[index]
     if is_tensor(value):
@@ -209,7 +209,7 @@ def _ints_of(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def known_ints(op: Op, values: list[Any]) -> list[Any]:
-    """The arguments, with None in shape-like ones for what is not known yet."""
+    """The arguments, with None for unknown numbers in shape-like ones."""
     for index in op.ints_positions:
         value = values[index]
         if type(value) is tuple and any(type(v) is Tensor for v in value):
@@ -218,7 +218,7 @@ def known_ints(op: Op, values: list[Any]) -> list[Any]:
 
 
 def natives(values: list[Any]) -> list[Any]:
-    """The arguments as engine rules take them."""
+    """The arguments in the form that engine rules take."""
     return [
         v._value if type(v) is Tensor
         else [t._value if type(t) is Tensor else t for t in v] if type(v) is tuple and any(type(t) is Tensor for t in v)
@@ -242,7 +242,7 @@ _ACCEPTED: dict[str, Callable[[DType], bool]] = {
     "bits": lambda d: d.is_integer or d.is_bool,
     "bool": lambda d: d.is_bool,
 }
-_REPAIR = {  # what is done with a dtype that is not accepted: accepts → (from what, to what)
+_REPAIR = {  # conversions of dtypes that are not accepted: accepts → (whether a dtype is converted, the new dtype)
     "number": (lambda d: d.is_bool, lambda: promote([int])),
     "ordered": (lambda d: d.is_bool, lambda: promote([int])),
     "inexact": (lambda d: not d.is_differentiable, lambda: promote([float])),
@@ -250,7 +250,7 @@ _REPAIR = {  # what is done with a dtype that is not accepted: accepts → (from
     "integer": (lambda d: d.is_bool, lambda: promote([int])),
     "bool": (lambda d: True, lambda: promote([bool])),
 }
-_IN_WORDS = {  # and a dtype that would do
+_IN_WORDS = {  # accepts → (the accepted dtypes in words, one of them)
     "ordered": ("integer or float", "float32"),
     "integer": ("integer", "int32"),
     "index": ("integer", "int32"),
@@ -259,7 +259,7 @@ _IN_WORDS = {  # and a dtype that would do
 
 
 def promoted_dtypes(op: Op, values: list[Any]) -> dict[int, Any]:
-    """For each tensor parameter the dtype its argument is converted to (a list of them for a list of tensors)."""
+    """The dtype to which the argument of each tensor parameter is converted (for a list of tensors, a list of them)."""
     groups: dict[Any, list[Any]] = {}
     for index, kind in op.tensor_positions:
         value = values[index]
@@ -300,5 +300,5 @@ def _accepted(accepts: str, dtype: DType) -> DType:
 
 
 def given(op: Op, values: list[Any]) -> str:
-    """The arguments as error messages show them."""
+    """The arguments of a call as text for error messages."""
     return describe_call([p.name for p in op.params], values)

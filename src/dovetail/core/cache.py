@@ -1,4 +1,4 @@
-"""Cache: a bounded map that forgets what was not used for long."""
+"""Cache: a bounded map that drops entries that were not used for long."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """What was found for keys, in two generations, so that a key that is found costs no bookkeeping.
+    """A map of two generations, so that looking up a recent key costs no bookkeeping.
 
     New entries go into the younger generation.  When it is full it becomes the older one, whose entries come back when
     they are used and are dropped when the younger one is full again.
 
     Args:
-        limit: of entries in a generation.
+        limit: the most entries in a generation.
 
     Example:
         >>> cache = Cache(2)
@@ -33,7 +33,7 @@ class Cache(Generic[K, V]):
         self._old: dict[K, V] = {}
 
     def get(self, key: K) -> V | None:
-        """What was put there, or None."""
+        """The value of a key, or None."""
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -42,18 +42,18 @@ class Cache(Generic[K, V]):
         return found
 
     def put(self, key: K, value: V) -> V:
-        """Keeps a value, which is not None, and returns it."""
+        """Keep a value, which is not None, and return it."""
         if len(self._young) >= self._limit:
             self._old, self._young = self._young, {}
         self._young[key] = value
         return value
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Drop all entries."""
         self._old, self._young = {}, {}
 
     def values(self) -> list[V]:
-        """All that is kept."""
+        """All values."""
         return [*(self._old | self._young).values()]
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """The folder in which Dovetail keeps measurements between processes, and the processor for which they hold.
 
-The folder is `$DOVETAIL_CACHE`, or `dovetail/plans` in the user's folder of caches; with DOVETAIL_CACHE="" nothing is
-kept.
+The folder is `$DOVETAIL_CACHE`, or `dovetail/plans` in the user's folder of caches.  With DOVETAIL_CACHE="" Dovetail
+keeps no measurements.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def place() -> Path | str:
     try:
         if said is not None:
             return _absolute(said)
-        is_set = caches is not None and os.path.isabs(caches)  # else it is to be ignored, as its specification says
+        is_set = caches is not None and os.path.isabs(caches)  # the specification says to ignore relative paths
         return _absolute(caches if is_set and caches is not None else "~/.cache") / "dovetail" / "plans"
     except (RuntimeError, OSError) as error:  # there is no such user's folder, or the working directory is gone
         return f"{said or '~/.cache'!r} is no folder here: {error}"
@@ -36,12 +36,12 @@ def _absolute(path: str) -> Path:
 
 @functools.cache
 def _first_directory() -> Path:
-    """The working directory from which relative paths count, also after a program has changed it."""
+    """The directory for relative paths: the first working directory, also after a program has changed it."""
     return Path.cwd()
 
 
 def text_of(path: Path) -> str:
-    """The text of a file of the system; "" if there is none."""
+    """The text of a system file; "" if there is none."""
     try:
         return path.read_text()
     except OSError:

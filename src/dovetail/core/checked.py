@@ -1,4 +1,4 @@
-"""Public functions that are no ops: their arguments are checked as those of ops, and errors begin with their names."""
+"""Checks for public functions that are no ops: of their arguments, as for ops, with errors that name the function."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from dovetail.core.value_kinds import is_tensor
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_BY_NAME = 1_000_000  # the position of a parameter that has none
+_BY_NAME = 1_000_000  # the position of parameters that are given by name only
 
 
 class Arguments:
-    """What is known of a function's parameters.
+    """The parameters of a function, and the checks of their arguments.
 
     Args:
-        function: whose they are.
-        words: whether parameters that take words are checked; else the function does it itself.
+        function: the function.
+        words: whether parameters that take words are checked; if not, the function checks them itself.
 
     Attributes:
         names: the parameters, in order.
-        checks: (position, name, what it takes, types of which that is every value), for those that say it.
+        checks: (position, name, static type, types whose values all fit), for parameters with a static type.
     """
 
     def __init__(self, function: Callable[..., Any], words: bool = True) -> None:
@@ -77,7 +77,7 @@ class Arguments:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: checks a call's arguments and brings them into form; an error names the function that was called."""
+    """Decorator that checks a call's arguments and converts them; an error names the function that was called."""
     arguments = Arguments(function)
     title = f"random.{function.__name__}" if ".ops.random." in function.__module__ else function.__name__
 

@@ -1,4 +1,4 @@
-"""Type checks: running an op's type rule, with failures told in the same words on every engine."""
+"""Type checks: an op's type rule, with errors in the same words on every engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def infer(op: Op, values: list[Any], where: Any = None) -> Any:
-    """Runs the op's type rule on tensors or specs; its failures name the op, the arguments and the user's line."""
+    """Run the op's type rule on tensors or specs; its errors name the op, the arguments and the user's line."""
     try:
         return of_any_rank(op.infer, [_as_spec(v) for v in values], op.ints_positions)  # type: ignore[arg-type]
     except (ValueError, TypeError, IndexError) as error:

@@ -1,8 +1,8 @@
-"""Control flow: what runs branches and loops whose bodies are Python functions of values.
+"""Control flow: the ways to run branches and loops whose bodies are Python functions of values.
 
-There are few ways to do that, and each is a `Control`: Python itself (`HostControl`, for eager Tensors and for engines
-without control flow of their own), an engine's own (`lax`), and adding operations that hold the bodies as subgraphs
-(`graph.recorded_control`).  Values come as flat tuples; nesting is the business of the user functions in `ops.control`.
+Each way is a `Control`: Python itself (`HostControl`, for eager Tensors and for engines without control flow of their
+own), an engine's own (`lax`), or recording operations that hold the bodies as subgraphs (`graph.recorded_control`).
+Values come as flat tuples; the user functions in `ops.control` handle nesting.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Body = Callable[..., Values]
 
 
 class Control:
-    """How branches and loops run."""
+    """A way to run branches and loops."""
 
     def cond(self, condition: Any, then_branch: Body, else_branch: Body) -> Values:
         """The results of one of two branches, which take no arguments."""
@@ -28,14 +28,14 @@ class Control:
     def scan(
         self, body: Callable[[Values, Values], Any], init: Values, xs: Values, length: int | None, reverse: bool
     ) -> tuple[Values, Values]:
-        """Runs `carry, ys = body(carry, slices)` over the slices of `xs` along their first axis.
+        """Run `carry, ys = body(carry, slices)` over the slices of `xs` along their first axis.
 
         Args:
-            body: the new carry, and what is stacked.
+            body: returns the new carry, and the values to stack.
             init: the first carry.
-            xs: what is sliced; there may be none.
+            xs: the values to slice; there may be none.
             length: the number of steps; needed only if there are no `xs`.
-            reverse: from the last slice to the first; what is stacked stands where its slice stood.
+            reverse: whether to go from the last slice to the first; stacked values stand at the places of their slices.
 
         Returns:
             The last carry, and the stacked ys.
@@ -43,7 +43,7 @@ class Control:
         raise NotImplementedError
 
     def rules(self) -> dict[str, Callable[..., Any]]:
-        """The rules of the ops If, While and Scan, whose subgraphs come as functions of native arrays."""
+        """The rules of the ops If, While and Scan; they get subgraphs as functions of native arrays."""
         return {"If": self._if_rule, "While": self._while_rule, "Scan": self._scan_rule}
 
     def _if_rule(self, condition: Any, inputs: Values, then_branch: Body, else_branch: Body) -> Values:
@@ -126,7 +126,7 @@ class HostControl(Control):
         backward: Body,
         limit: int | None,
     ) -> Values:
-        """Keeps the states of the loop in a list, and walks back over it."""
+        """Keep the states of the loop in a list, and walk back over it."""
         states = [init]
         while (limit is None or len(states) <= limit) and self._truth(condition(*states[-1], *constants)[0]):
             states.append(body(*states[-1], *constants))

@@ -25,8 +25,8 @@ class Creations:
 
     Args:
         function: its name.
-        refusal: why it can make none; "" if it can.
-        given: the placeholders of the trace, and the arguments of the call, of which first values can be computed.
+        refusal: the reason why it can make none; "" if it can.
+        given: placeholder of the trace → argument of the call, for computing first values.
 
     Attributes:
         given: as given.
@@ -39,7 +39,7 @@ class Creations:
         self.made = False
 
     def note(self, variable: str, is_in_body: bool, is_made_by_keras: bool) -> None:
-        """Notes that a variable is about to be made.
+        """Note that a variable is about to be made.
 
         Raises:
             ValueError: the trace can make none.
@@ -51,7 +51,7 @@ class Creations:
 
     @contextmanager
     def of_call(self, function: str, is_first: bool) -> Iterator[None]:
-        """Lets another compiled function, which the `with` block calls, make variables in its own first call."""
+        """Let another compiled function, which the `with` block calls, make variables in its own first call."""
         before = self._function, self._refusal
         if self._refusal != AGAIN:
             self._function, self._refusal = function, "" if is_first else LATER
@@ -67,11 +67,11 @@ def of_trace() -> Creations | None:
 
 
 def note_creation(name: str | None, is_made_by_keras: bool = False) -> None:
-    """Notes that a variable is about to be made, maybe in the trace of a function.
+    """Note that a variable is about to be made, maybe in the trace of a function.
 
     Args:
         name: its name, if it was given one.
-        is_made_by_keras: whether it is one of a layer, which Keras keeps, and may build in any call.
+        is_made_by_keras: whether it belongs to a layer of Keras, which keeps it, and may build the layer in any call.
 
     Raises:
         ValueError: it is made in a trace that can make none.

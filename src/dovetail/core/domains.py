@@ -1,10 +1,10 @@
-"""Domains: which numbers a parameter takes, as its annotation says it.
+"""Domains: the numbers that a parameter takes, as its annotation says.
 
     rate: Annotated[float, within(0, 1)]
     q: Annotated[TensorLike, Kind("float"), within(0, 1)]
 
-What is known when a call is made is checked: Python values and NumPy arrays.  The values of tensors are not: in a graph
-there are none yet, and on a device it would take time to see them.
+A call checks the values that it knows: Python values and NumPy arrays.  It does not check the values of tensors: in a
+graph there are none yet, and on a device it would take time to read them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ INFINITY = float("inf")
 
 @dataclass(frozen=True)
 class Domain:
-    """An interval of numbers; each end may be one of them or not."""
+    """An interval of numbers; each end may be included or not."""
 
     low: float = -INFINITY
     high: float = INFINITY
@@ -32,19 +32,19 @@ class Domain:
         return f"in {'(' if self.without_low else '['}{self.low}, {self.high}{')' if self.without_high else ']'}"
 
     def require(self, name: str, value: Any) -> None:
-        """Raises ValueError where a number, or one of an array or list, is not in the domain."""
+        """Raise ValueError if a number, or one in an array or list, is not in the domain."""
         for number in _numbers(value):
             wrong = np.extract(np.logical_not(self._holds(number)), number)
             if wrong.size:
                 raise ValueError(f"{name} must be {self}, not {wrong[0]}.")
 
-    def _holds(self, value: Any) -> Any:  # nothing holds NaN
+    def _holds(self, value: Any) -> Any:  # no domain holds NaN
         above = value > self.low if self.without_low else value >= self.low
         return above & (value < self.high if self.without_high else value <= self.high)
 
 
 def within(low: float, high: float) -> Domain:
-    """From low to high, both included."""
+    """The domain from low to high, both included."""
     return Domain(low, high)
 
 
@@ -61,7 +61,7 @@ NotNegative: TypeAlias = Annotated[float, at_least(0)]
 
 
 def _numbers(value: Any) -> list[Any]:
-    """The numbers, and arrays of numbers, that a value is made of; tensors are left out."""
+    """The numbers, and arrays of numbers, in a value, without its tensors."""
     if isinstance(value, (list, tuple)):
         return [number for item in value for number in _numbers(item)]
     if isinstance(value, (np.ndarray, np.generic)):

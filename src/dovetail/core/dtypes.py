@@ -31,7 +31,7 @@ class DType(str):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if other is None or type(other) is DType:  # there is one object of each
+        if other is None or type(other) is DType:  # each dtype is one object
             return False
         if type(other) is str and other in ALL:
             return str.__eq__(self, other)
@@ -57,17 +57,17 @@ class DType(str):
 
     @cached_property
     def numpy(self) -> np.dtype:
-        """The NumPy dtype; bfloat16 and the 8-bit floats are those of ml_dtypes."""
+        """The NumPy dtype; bfloat16 and the 8-bit floats come from ml_dtypes."""
         return np.dtype(getattr(ml_dtypes, self, None) or str(self))
 
     @property
     def as_numpy_dtype(self) -> type:
-        """The class of NumPy's scalars; what programs for TensorFlow ask."""
+        """The class of NumPy's scalars, for programs written for TensorFlow."""
         return self.numpy.type
 
     @property
     def base_dtype(self) -> DType:
-        """Itself; TensorFlow 1 had references to dtypes, too."""
+        """The dtype itself; TensorFlow 1 had references to dtypes, too."""
         return self
 
     @cached_property
@@ -127,10 +127,10 @@ def as_dtype(value: Any) -> DType:
     """The `DType` of a name, a NumPy, PyTorch, JAX or TensorFlow dtype, or a Python number type.
 
     Args:
-        value: what names a dtype; `float` is the default float type (`floatx`), `int` is int32.
+        value: the object that names a dtype; `float` is the default float type (`floatx`), `int` is int32.
 
-    Raises:
-        TypeError: it names no dtype that Dovetail knows.
+        Raises:
+            TypeError: the value names no dtype that Dovetail knows.
 
     Example:
         >>> as_dtype(np.dtype("int64"))
@@ -209,11 +209,11 @@ def _join(items: tuple[Any, ...]) -> Any:
 
 
 def promote(items: Iterable[Any]) -> DType:
-    """The dtype in which values of these dtypes meet.
+    """The dtype to which values of these dtypes are promoted.
 
     Args:
-        items: dtypes, or the Python types `bool`, `int`, `float`, `complex` for Python numbers, which are weak: they
-            take the dtype of what they meet.
+        items: dtypes, or the Python types `bool`, `int`, `float`, `complex` for Python numbers.  These are weak: they
+            take the dtype of the values that they meet.
 
     Returns:
         The join in the promotion lattice; weak results become int32, `floatx` or complex64.
@@ -242,15 +242,15 @@ def promote(items: Iterable[Any]) -> DType:
 
 
 def weak_type(value: Any) -> Any:
-    """What stands for a Python number in `promote`: its Python type, also where its class derives from that."""
+    """The Python type of a number, for `promote`; for an instance of a derived class, the base type."""
     return next(kind for kind in (bool, int, float, complex) if isinstance(value, kind))
 
 
 def limits(old: DType, new: DType) -> tuple[Any, Any]:
-    """The least and the greatest value of a dtype, as values of another one that has values beyond.
+    """The least and the greatest value of the new dtype, as values of the old one.
 
     Returns:
-        For each of the two None, if the old dtype has no value beyond it.
+        For each of the two, None if the old dtype has no value beyond it.
 
     Example:
         >>> limits(as_dtype("int64"), as_dtype("int32")), limits(as_dtype("uint8"), as_dtype("int16"))

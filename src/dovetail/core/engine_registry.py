@@ -1,8 +1,8 @@
-"""The engines: which there are, which is current, which owns a value.
+"""The registry of engines: the known ones, the current one, and the owners of values.
 
-An engine is a module or package beside this one, or one of another distribution, found through the entry-point group
+An engine is a module or package of Dovetail, or one of another distribution, found through the entry-point group
 `dovetail.engines`.  Its library is imported when the engine is first used, never before.  An entry point of the same
-name in the group `dovetail.arrays` refers to the class of its arrays; it is compared by its text, so arrays are
+name in the group `dovetail.arrays` refers to the class of its arrays.  Types are compared with its text, so arrays are
 recognised before the engine is loaded.
 """
 
@@ -36,14 +36,14 @@ logger = logging.getLogger("dovetail.engines")
 
 
 class BuiltIn(NamedTuple):
-    """What is known of an engine of Dovetail's own before it is loaded.
+    """The description of one of Dovetail's own engines, for use before it is loaded.
 
     Attributes:
-        module: defines `engine`.
+        module: the module that defines `engine`.
         library: its import name.
         install: how to install it.
-        arrays: whose types its arrays may be: libraries by their import names, or `module:class`.
-        sharing: variables of the environment by which the library leaves a device's memory to others.
+        arrays: the types of its arrays: libraries by their import names, or `module:class`.
+        sharing: environment variables that make the library leave a device's memory to others.
     """
 
     module: str
@@ -73,20 +73,20 @@ BUILT_IN = {
 }
 ENGINES, ARRAYS = "dovetail.engines", "dovetail.arrays"  # groups of entry points
 
-AUTO = "auto"  # in the place of an engine's name: each program runs where it is measured to be fastest
+AUTO = "auto"  # instead of an engine's name: each program runs on the engine that is measured to be fastest
 LONGEST_IMPORT = 60.0  # seconds for which a fork waits while another thread imports a library
-HOME = "numpy"  # where values are then, and what is computed call by call
+HOME = "numpy"  # with AUTO, the engine of values and of single calls
 
 _loaded: dict[str, Engine] = {}
 _loading = make_lock()
-_owners: dict[type, Engine] = {}  # a type of arrays → whose it is
-_added: dict[str, dict[str, Any]] = {}  # engine → op that a program registered → the rule that it brought
+_owners: dict[type, Engine] = {}  # a type of arrays → its engine
+_added: dict[str, dict[str, Any]] = {}  # engine → op that a program registered → its rule
 _brought: set[str] = set()  # libraries that were imported by Dovetail, or by another one that it imported
-_forked: dict[str, str] = {}  # engines that were used before this process was forked, and what to say of them
+_forked: dict[str, str] = {}  # engines that were used before this process was forked → the error message
 _default: Engine | None = None
 _chooses = False  # whether the default is AUTO
 _threads: int | None = None
-_chosen = False  # whether the default is one that `set_engine` was told
+_chosen = False  # whether `set_engine` set the default
 
 
 def known_engines() -> list[str]:
@@ -105,7 +105,7 @@ def list_engines() -> list[str]:
 
 
 def is_installed(name: str) -> bool:
-    """Whether an engine's library can be imported; it is not imported to find out."""
+    """Whether an engine's library can be imported; the check does not import it."""
     if name not in BUILT_IN:
         return True  # a package that registers an engine brings its library
     return find_spec(BUILT_IN[name].library) is not None
@@ -130,7 +130,7 @@ def _check_name(name: Any) -> None:
 
 def _get_loaded(name: str) -> Engine:
     if name not in _loaded:
-        drawn = np.random.get_state()  # noqa: NPY002  # while jax is imported, it draws from what users have seeded
+        drawn = np.random.get_state()  # noqa: NPY002  # importing jax draws from the generator that users seed
         try:
             found = _load(name)
         finally:
@@ -145,7 +145,7 @@ def _get_loaded(name: str) -> Engine:
 
 
 def add_rules(op: str, rules: Mapping[str, Any]) -> None:
-    """Gives engines rules for an op that a program registered; those that are not in use yet have them once they are.
+    """Give engines rules for an op that a program registered; engines that are not in use yet get them later.
 
     Args:
         op: its name.
@@ -162,7 +162,7 @@ def _add_rules(op: str, rules: Mapping[str, Any]) -> None:
 
 
 def remove_rules(op: str) -> None:
-    """Takes back all `add_rules` of an op."""
+    """Undo all `add_rules` of an op."""
     holding(_loading, _remove_rules, op)
 
 
@@ -173,15 +173,15 @@ def _remove_rules(op: str) -> None:
 
 
 def engines_with_rule(op: str) -> list[str]:
-    """The engines for which `add_rules` gave an op a rule."""
+    """The engines to which `add_rules` gave a rule for an op."""
     return [name for name, rules in _added.items() if op in rules]
 
 
 def check_known(name: Any) -> None:
-    """Refuses what is no engine's name; the engine is not imported.
+    """Raise an error if a value is no engine's name; do not import the engine.
 
     Raises:
-        TypeError, UnknownEngine: as of `get_engine`.
+        TypeError, UnknownEngine: the same as in `get_engine`.
     """
     _check_name(name)
     if name not in known_engines():
@@ -214,11 +214,11 @@ def _unknown(name: str) -> Exception:
 
 
 def set_engine(name: str) -> None:
-    """Makes an engine the default of the process.
+    """Make an engine the default of the process.
 
     Args:
-        name: of the engine; or "auto": then each `function` runs on the engine that is measured to be the fastest for
-            it, and all else on numpy.
+        name: the engine's name; with "auto", each `function` runs on the engine that is measured to be the fastest for
+            it, and all other code on numpy.
 
     Raises:
         UnknownEngine: there is no engine of this name; a ValueError.
@@ -231,13 +231,13 @@ def set_engine(name: str) -> None:
 
 
 def engine(name: str) -> AbstractContextManager[None]:
-    """Makes an engine current within a `with` block, in this thread or task.
+    """Make an engine current within a `with` block, in this thread or task.
 
-    Where a function is traced in the block, or a graph built, the operations recorded there are computed on the engine;
-    not in the graphs of sessions, which compute on the engine that is current when they run.
+    If a function is traced in the block, or a graph built, the engine computes the operations recorded there.  The
+    graphs of sessions are an exception: they compute on the engine that is current when they run.
 
     Args:
-        name: as for `set_engine`.
+        name: the same as for `set_engine`.
 
     Raises:
         UnknownEngine: there is no engine of this name; a ValueError.
@@ -258,17 +258,17 @@ def engine(name: str) -> AbstractContextManager[None]:
 
 
 def _named(name: str) -> Engine:
-    """The engine of a name, or the one on which values are where engines are chosen."""
+    """The engine of a name; for "auto", the engine of values."""
     return get_engine(HOME if name == AUTO else name)
 
 
 def on_engine(found: Engine) -> AbstractContextManager[None]:
-    """A scope in which an engine is current; whether engines are chosen stays as it is."""
+    """A scope in which an engine is current; the choice by measuring stays on or off."""
     return nullcontext() if found is current_engine() else within(engine=found)
 
 
 def threads() -> int | None:
-    """With how many threads engines compute, as `set_threads` or $DOVETAIL_THREADS say; None: as many as they like.
+    """The number of threads of each engine, from `set_threads` or $DOVETAIL_THREADS; None leaves it to the engines.
 
     Raises:
         ValueError: the variable is no number of threads.
@@ -283,13 +283,13 @@ def threads() -> int | None:
 
 
 def set_threads(count: int) -> None:
-    """Says with how many threads each engine computes an operation, those too that are first used later.
+    """Set the number of threads with which each engine computes an operation, also for engines that are used later.
 
-    jax and TensorFlow make their threads when they first compute something, so it is called before; where it is too
-    late, a warning in the log of `dovetail.engines` names the engine.  For numpy it needs threadpoolctl.
+    jax and TensorFlow make their threads when they first compute, so call this before.  If it is too late, a warning in
+    the log of `dovetail.engines` names the engine.  For numpy this needs threadpoolctl.
 
     Raises:
-        TypeError, ValueError: it is no whole number, 1 or more.
+        TypeError, ValueError: `count` is no whole number, 1 or more.
 
     Example:
         >>> from dovetail.core.engine_registry import threads
@@ -319,9 +319,9 @@ def chosen_engine() -> Engine | None:
 
 
 def current_engine() -> Engine:
-    """The engine on which values that belong to none yet are computed; where engines are chosen, numpy.
+    """The engine that computes values of no engine; numpy if engines are chosen by measuring.
 
-    At first it is that of $DOVETAIL_ENGINE, and engines are chosen if that is not set.
+    At first it is the engine of $DOVETAIL_ENGINE; if that is not set, engines are chosen by measuring.
     """
     global _default, _chooses
     found = scopes().engine or _default
@@ -334,7 +334,7 @@ def current_engine() -> Engine:
 
 @config.register_context
 def chooses_engine() -> bool:
-    """Whether programs run on the engines that are measured to be the fastest for them."""
+    """Whether each program runs on the engine that is measured to be the fastest for it."""
     here = scopes().chooses
     if here is None:
         current_engine()
@@ -343,7 +343,7 @@ def chooses_engine() -> bool:
 
 
 def share_devices() -> None:
-    """Lets libraries that are imported from now on leave room for each other in the memory of a device."""
+    """Let libraries that are imported from now on leave room for each other in the memory of a device."""
     for name, found in BUILT_IN.items():
         if name not in _loaded:
             for variable, value in found.sharing.items():
@@ -351,15 +351,15 @@ def share_devices() -> None:
 
 
 def tracing_engine() -> Engine | None:
-    """The engine whose library is tracing its user's function now."""
+    """The engine whose library is tracing a user's function now; None if there is none."""
     return next((found for found in list(_loaded.values()) if found.is_tracing()), None)
 
 
 def owner_of_type(kind: type) -> Any:
-    """The engine whose own arrays are of this Python type; None for all other types, NumPy's and Python's among them.
+    """The engine whose own arrays are of this Python type; None for all other types, also NumPy's and Python's.
 
-    An engine that is not in use yet is loaded now, if it says that arrays of this type are its own.  One that does not
-    say so is asked once it is loaded.
+    An engine that is not in use yet is loaded now, if it declares that arrays of this type are its own.  Other engines
+    are asked once they are loaded.
     """
     found = _owners.get(kind)
     if found is None:
@@ -375,7 +375,7 @@ def _find_owner(kind: type) -> Any:
         return None
     said = _arrays(tuple(sys.path))
     names = [said.get(f"{base.__module__}:{base.__qualname__}") for base in kind.__mro__]
-    if root in sys.modules:  # and not a part of a library that something else took the place of
+    if root in sys.modules:  # else another module has replaced the library
         names.append(said.get(root))
     for name in dict.fromkeys(filter(None, names)):
         found = get_engine(name)
@@ -386,19 +386,19 @@ def _find_owner(kind: type) -> Any:
 
 @functools.lru_cache(1)
 def _arrays(path: tuple[str, ...]) -> dict[str, str]:
-    """What the types of arrays are called → the engine that says so; for a whole library, its import name.
+    """The names of types of arrays, and the import names of whole libraries → the engine that declares them.
 
     Args:
-        path: where packages are found.
+        path: the folders of packages; results hold as long as it is the same.
     """
     outside = {point.value.replace(" ", ""): point.name for point in entry_points(group=ARRAYS)}
     return {**outside, **{text: name for name, found in BUILT_IN.items() for text in found.arrays}}
 
 
 def _go_on_in_child() -> None:
-    """Refuses, in a forked child, engines that would wait there for threads that a fork does not copy."""
+    """Disable, in a forked child, engines that would wait there for threads that a fork does not copy."""
     if not all(found.forks for found in _loaded.values()):
-        gc.freeze()  # what is garbage now would be let go by the library, which waits for these threads, too
+        gc.freeze()  # freeing garbage now would make the library wait for these threads, too
     for name, found in list(_loaded.items()):
         if found.forks:
             found.go_on_in_child()
@@ -413,7 +413,7 @@ def _go_on_in_child() -> None:
             found.refuse(problem)
 
 
-# A child could never import a library whose import another thread has begun: Python's lock of it stays taken.
+# A child could never import a library whose import another thread has begun: Python's import lock stays taken.
 let_forks_wait(_loading, LONGEST_IMPORT)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_go_on_in_child)

@@ -1,4 +1,4 @@
-"""Writing files so that a crash or a full disk leaves either the old file or the new one, never half of one."""
+"""Atomic writes: a crash or a full disk leaves either the old file or the new one, never half of one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A binary file to write; it takes the place of `path` when the `with` block ends without an error.
+    """A binary file to write, which replaces `path` when the `with` block ends without an error.
 
     Raises:
         OSError: the folder does not exist or cannot be written to.

@@ -1,4 +1,4 @@
-"""Garbage collection: it stays off where many objects are made and none is garbage, and out of libraries."""
+"""Garbage collection: scopes without it, for code that makes many objects and no garbage, and for imports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """While a graph is built nothing of it is garbage, and looking for some would take as long as the building."""
+    """Turn collections off while a graph is built; it has no garbage, and they would take as long as building it."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -21,11 +21,11 @@ def no_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """While libraries are imported; what they consist of is left out of garbage collections from then on.
+    """Turn collections off while libraries are imported, and leave the libraries' objects out of later collections.
 
-    Else each full one looks through it, a third of a second for the objects of Keras and TensorFlow.  What a program
-    made before is left out, too, so this is for its beginning.  Garbage is collected before: imports leave next to
-    none, and a collection after them would look through it all.
+    Otherwise each full collection looks through them, a third of a second for the objects of Keras and TensorFlow.  The
+    objects that a program made before are left out, too, so this is for a program's beginning.  Garbage is collected
+    before: imports leave next to none, and a collection after them would look through all their objects.
     """
     gc.collect()
     with no_garbage_collection():

@@ -1,4 +1,4 @@
-"""Host values: Python numbers, lists and NumPy arrays, of which tensors are made, and what cannot be made one."""
+"""Host values: Python numbers, lists and NumPy arrays that become tensors, and the errors for values that cannot."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dovetail.core.errors import describe
 
 
 def is_foreign(value: Any) -> bool:
-    """Whether it is an array of a library that no engine owns, which hands out its memory by DLPack."""
+    """Whether a value is an array that shares its memory by DLPack, and that is no NumPy array."""
     return hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray)
 
 
 def array_dtype(value: Any) -> DType:
-    """The dtype of a NumPy array, or of what one can be made of.
+    """The dtype of a NumPy array, or of a value that can become one.
 
     Raises:
-        TypeError: no tensor can be made of it.
+        TypeError: no tensor can be made of the value.
     """
     dtype = getattr(value, "dtype", None)
     if dtype is None:
@@ -34,7 +34,7 @@ def array_dtype(value: Any) -> DType:
         raise TypeError(_refusal(value, dtype)) from None
 
 
-_NO_TENSORS = {  # kind of a NumPy dtype → what to do about it
+_NO_TENSORS = {  # kind of a NumPy dtype → the advice
     "O": "a tensor is made of numbers, NumPy arrays of numbers, or lists of these that are equally long",
     "U": "a tensor is made of numbers, not of text",
     "S": "a tensor is made of numbers, not of text",
@@ -45,7 +45,7 @@ _NO_TENSORS = {  # kind of a NumPy dtype → what to do about it
 
 
 def _refusal(value: Any, dtype: Any) -> str:
-    """Why no tensor can be made of a value."""
+    """The reason why no tensor can be made of a value."""
     known = f"there are no tensors of {dtype}; cast it to one of {', '.join(ALL)}"
     advice = _NO_TENSORS.get(getattr(dtype, "kind", ""), known)
     return f"{_kind_of(value)} is no tensor: {advice}."
@@ -57,7 +57,7 @@ def _kind_of(value: Any) -> str:
 
 
 def from_host(make: Callable[[Any, DType], Any], value: Any, dtype: DType) -> Any:
-    """What is made of Python numbers, lists or NumPy arrays in a dtype.
+    """Make a value of Python numbers, lists or NumPy arrays in a dtype, with clear errors.
 
     Raises:
         OverflowError: an integer does not fit into the dtype.
@@ -98,7 +98,7 @@ def _fits(value: Any, dtype: DType) -> bool:
 
 
 def fitted(value: Any, dtype: DType) -> Any:
-    """A value that is cast to a dtype; Python integers that int32 does not hold, as an array of it.
+    """A value to be cast to a dtype; Python integers that int32 cannot hold become an array of the dtype.
 
     Raises:
         OverflowError: a Python number, or one in a list, does not fit into a dtype of integers.
@@ -121,14 +121,14 @@ def leaves(value: Any) -> Iterator[Any]:
             yield item
 
 
-# What `beside` may change; looked up by type, since operators ask it at each call.
+# Types that `beside` may change; a set, since operators look up a type at each call.
 ARRAYS = frozenset([np.ndarray, list, tuple, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.number))])
 
 
 def beside(value: Any, dtype: DType) -> Any:
-    """An array, a NumPy number or a list of numbers in the dtype of the tensor beside it, as TensorFlow has it.
+    """Convert an array, a NumPy number or a list of numbers to the dtype of the other operand, as TensorFlow does.
 
-    Integers become integers or floats, floats become floats; what is none of these, or does not fit, stays as it is.
+    Integers become integers or floats, and floats become floats.  Other values, and numbers that do not fit, stay.
     """
     if isinstance(value, (list, tuple)) and not all(isinstance(item, (int, float, np.generic)) for item in value):
         return value

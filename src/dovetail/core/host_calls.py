@@ -1,4 +1,4 @@
-"""Host calls: what a program that runs has Python compute of arrays, checked as what it said that it would be."""
+"""Host calls: Python functions of arrays that a running program calls, with checks of their results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dovetail.core.tensor_shape import shape_of
 def call(
     function: Callable[..., Any], arrays: Sequence[np.ndarray], dtypes: Sequence[DType], shapes: Sequence[Any]
 ) -> list[np.ndarray]:
-    """What a function makes of arrays; nothing of what it computes is recorded.
+    """Call a function of arrays; none of its computations is recorded.
 
     Args:
         function: returns an array, a number, or a list of them.
-        arrays: what it is given, to keep or to change.
-        dtypes: of the results.
-        shapes: of the results, as far as they are known; empty if none is.
+        arrays: its arguments, which it may keep or change.
+        dtypes: the dtypes of the results.
+        shapes: the known parts of the results' shapes; empty if none is known.
 
     Raises:
         TypeError: there are more or fewer results.

@@ -1,9 +1,9 @@
-"""Type rules: from the specs of an op's arguments, the spec of its result, with None for unknown dimensions.
+"""Type rules: functions from the specs of an op's arguments to the spec of its result, with unknown dimensions as None.
 
 A rule gets a `TensorSpec` for each tensor, a list of them for a list of tensors, and static values as they are;
-dtypes are promoted already.  It sees known ranks alone: where one is not known, `of_any_rank` asks it for each rank.
-A problem is raised as ValueError, TypeError or IndexError that says what is needed; the caller adds the op, the
-arguments and the user's line.
+dtypes are promoted already.  It sees only known ranks: if one is unknown, `of_any_rank` calls the rule for each rank.
+A rule raises ValueError, TypeError or IndexError with the requirement.  The caller adds the op, the arguments and the
+user's line.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 def any_rank(rule: Rule) -> Rule:
-    """Decorator: marks a type rule that takes specs of unknown rank itself."""
+    """Decorator that marks a type rule that takes specs of unknown rank itself."""
     rule.any_rank = True  # type: ignore[attr-defined]
     return rule
 
 
 def ranked(spec: TensorSpec, rank: int) -> RankedSpec:
-    """The spec, with this rank if its own is not known."""
+    """The spec, with this rank if its own is unknown."""
     return RankedSpec((None,) * rank if spec.shape is None else spec.shape, spec.dtype)
 
 
@@ -60,7 +60,7 @@ def _broadcast_dim(dims: Sequence[int | None], shapes: Sequence[Shape]) -> int |
 
 @any_rank
 def elementwise(*specs: Any, dtype: DType | None = None) -> TensorSpec:
-    """Broadcast all tensors; the dtype they were promoted to."""
+    """Broadcast all tensors, and keep the dtype that they were promoted to."""
     tensors = [s for s in specs if isinstance(s, TensorSpec)]
     return TensorSpec(broadcast(*[t.shape for t in tensors]), dtype or tensors[-1].dtype)
 
@@ -69,7 +69,7 @@ elementwise.elementwise = True  # type: ignore[attr-defined]
 
 
 def elementwise_as(dtype: str) -> Callable[..., TensorSpec]:
-    """Broadcast all tensors; a fixed result dtype, as comparisons give bool."""
+    """Make a rule that broadcasts all tensors and gives a fixed dtype, as comparisons give bool."""
 
     @any_rank
     def rule(*specs: Any) -> TensorSpec:
@@ -89,7 +89,7 @@ def normalize_axis(axis: Any, rank: int) -> int:
     """A possibly negative axis as 0 … rank - 1.
 
     Raises:
-        IndexError: it is out of range.
+        IndexError: the axis is out of range.
     """
     if not isinstance(axis, (int, np.integer)):
         raise TypeError(f"an axis must be an int, not {axis!r}.")
@@ -103,8 +103,8 @@ def normalize_axes(axes: Any, rank: int) -> tuple[int, ...]:
     """Axes as a sorted tuple of 0 … rank - 1; None means all of them.
 
     Raises:
-        IndexError: one is out of range.
-        ValueError: one is named twice.
+        IndexError: an axis is out of range.
+        ValueError: an axis is named twice.
     """
     if axes is None:
         return tuple(range(rank))
@@ -131,7 +131,7 @@ def reduction(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> Tensor
 
 
 def reduction_as(dtype: str) -> Callable[..., TensorSpec]:
-    """Reduce over `axis` to a fixed dtype."""
+    """Make a rule that reduces over `axis` to a fixed dtype."""
 
     @any_rank
     def rule(x: TensorSpec, axis: Any = None, keepdims: bool = False) -> TensorSpec:
@@ -165,7 +165,7 @@ def fits(a: Shape, b: Shape) -> bool:
 
 
 def require_shape(x: TensorSpec, shape: Shape) -> None:
-    """Raises ValueError where a tensor cannot have this shape; unknown dimensions fit any."""
+    """Raise ValueError if a tensor cannot have this shape; unknown dimensions fit any."""
     if not fits(x.shape, shape):
         raise ValueError(f"a tensor of shape {x.shape} stands where the shape must be {shape}.")
 
@@ -181,7 +181,7 @@ def size_of(shape: Shape) -> int | None:
 
 
 def reshape(x: TensorSpec, shape: Any) -> TensorSpec:
-    """A new shape of as many elements; one dimension may be -1."""
+    """Give a tensor a new shape of as many elements; one dimension may be -1."""
     if shape.count(-1) > 1:
         raise ValueError(f"only one dimension can be -1, but the new shape is {shape}.")
     if any(dim is not None and dim < -1 for dim in shape):
@@ -206,18 +206,18 @@ def cast(x: TensorSpec, dtype: DType) -> TensorSpec:
 
 # -- unknown ranks ----------------------------------------------------------------------------------------------------
 
-RANKS = range(9)  # that a tensor of unknown rank is taken to have, and numbers that a shape of unknown length has
+RANKS = range(9)  # ranks to try for a tensor of unknown rank, and lengths to try for a shape of unknown length
 
-MOST = 1000  # sets of ranks that are tried
+MOST = 1000  # the most sets of ranks to try
 
 
 def of_any_rank(rule: Callable[..., Any], values: Sequence[Any], ints: Sequence[int] = ()) -> Any:
-    """What a type rule gives for arguments of unknown rank: what its results for all ranks have in common.
+    """The result of a type rule for arguments of unknown rank: the common part of its results for all ranks.
 
     Args:
         rule: (specs and static values) → a spec, or several.
         values: its arguments.
-        ints: the positions of shapes among them; one of unknown length is None.
+        ints: the positions of shapes among them; a shape of unknown length is None.
 
     Raises:
         ValueError, TypeError, IndexError: the arguments do not fit each other, whatever the ranks are.
@@ -247,7 +247,7 @@ def of_any_rank(rule: Callable[..., Any], values: Sequence[Any], ints: Sequence[
 
 
 def _unknown_places(values: Sequence[Any], ints: Sequence[int]) -> list[tuple[int, int | None]]:
-    """(position, place in a list of tensors or None) of what has no known rank or length."""
+    """The arguments of unknown rank or length, as (position, place in a list of tensors or None)."""
     places: list[tuple[int, int | None]] = [(i, None) for i in ints if values[i] is None]
     for i, value in enumerate(values):
         if isinstance(value, TensorSpec):
@@ -258,7 +258,7 @@ def _unknown_places(values: Sequence[Any], ints: Sequence[int]) -> list[tuple[in
 
 
 def _assignments(count: int) -> Iterator[tuple[int, ...]]:
-    """Ranks for so many tensors: all pairs for two of them; of more, those in which all but one are alike."""
+    """Yield ranks for `count` tensors: all pairs for two of them; for more, sets in which all but one are alike."""
     if count <= 2:
         yield from itertools.product(RANKS, repeat=count)
         return
@@ -272,11 +272,11 @@ def _assignments(count: int) -> Iterator[tuple[int, ...]]:
 def specs_of_each_rank(
     specs: Sequence[TensorSpec], takes: Callable[[list[TensorSpec]], bool] = lambda specs: True
 ) -> Iterator[list[TensorSpec]]:
-    """The specs with ranks that they may have, for those that are not known.
+    """Yield the specs with each set of ranks that unknown ones may have.
 
     Args:
         specs: some may be of unknown rank.
-        takes: (specs) → whether ranks are possible together, also where those of other specs are not known.
+        takes: (specs) → whether the ranks are possible together, also if the ranks of other specs are unknown.
     """
     unknown = _unknown_places(specs, ())
     ranks = [[rank for rank in RANKS if takes(_with_ranks(specs, {place: rank}))] for place in unknown]
@@ -303,7 +303,7 @@ def _specs(result: Any) -> Sequence[TensorSpec]:
 
 
 def _common(first: Any, second: Any) -> Any:
-    """What two results of a type rule have in common."""
+    """The common part of two results of a type rule."""
     if isinstance(first, TensorSpec):
         return TensorSpec(_common_shape(first.shape, second.shape), first.dtype)
     if len(first) != len(second):
@@ -318,14 +318,14 @@ def _common_shape(a: Shape, b: Shape) -> Shape:
 
 
 def most_telling(problems: Sequence[Exception]) -> Exception:
-    """Of the problems that each rank has, one that is not about ranks; of such the one that fewest ranks have."""
+    """The clearest of the problems of all ranks: one that is not about ranks, and that the fewest ranks have."""
     texts = [str(problem).partition("Given: ")[0] for problem in problems]
     kinds = ["".join(filter(str.isalpha, text.replace("None", ""))) for text in texts]
     order = reversed(range(len(problems)))
     return problems[min(order, key=lambda i: ("rank" in texts[i], kinds.count(kinds[i])))]
 
 
-# Ops of integers that NumPy computes in floats with NaN for what is unknown: arithmetic carries NaN along.
+# Ops of integers that NumPy computes in floats with NaN for unknown numbers: arithmetic carries NaN along.
 CARRIES_NAN = frozenset((
     "AddV2", "Sub", "Mul", "Neg", "FloorDiv", "FloorMod", "Maximum", "Minimum", "Square", "Identity", "Cast", "Sum",
     "Prod", "Max", "Min", "Cumsum", "Cumprod", "Pack", "ConcatV2", "StridedSlice", "GatherV2", "ReverseV2", "Reshape",

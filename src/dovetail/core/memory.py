@@ -1,12 +1,12 @@
-"""Memory: whether large blocks that are freed stay with the process, for what needs blocks of this size next.
+"""Memory: whether the process keeps large freed blocks, for the next requests of this size.
 
 A training step takes and frees the same large blocks again and again.  glibc takes each of them from the operating
-system and gives it back, which clears its pages each time: on a convolutional net this can take as long as the
-arithmetic.  With `set_keep_memory(True)` glibc keeps them.  It costs memory, which the process does not give back, and
-each thread that allocates keeps what it took itself.
+system and gives it back.  Each time the system clears its pages.  On a convolutional net this can take as long as the
+arithmetic.  With `set_keep_memory(True)` glibc keeps the blocks.  This costs memory, which the process does not give
+back, and each thread that allocates keeps its own blocks.
 
-It is off where Dovetail is one library among others, and on where it is the program: Keras on Dovetail, `dovetail run`
-and the demo.  DOVETAIL_KEEP_MEMORY=1 and =0 say otherwise.
+It is off if Dovetail is one library among others, and on if Dovetail is the program: Keras on Dovetail, `dovetail run`
+and the demo.  DOVETAIL_KEEP_MEMORY=1 and =0 override this.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dovetail.core.errors import describe, op_error
 logger = logging.getLogger("dovetail.memory")
 
 VARIABLE = "DOVETAIL_KEEP_MEMORY"
-BLOCK = 32 * 2**20  # bytes that engines ask for at once at most, if they can: a thread's heap keeps blocks below 64 MiB
+BLOCK = 32 * 2**20  # the most bytes of one request of engines, if possible: a thread's heap keeps blocks below 64 MiB
 _CHOICES = {None: None, "": None, "0": False, "1": True}  # of the variable
 
-# What mallopt(3) is told, by the numbers of malloc.h: (where memory is kept, as glibc starts).  Threads have heaps of
-# their own, as ever: a compiler leaves thousands of free pieces, through which glibc walks in the heap where they are.
+# The settings of mallopt(3), by the numbers of malloc.h: (to keep memory, glibc's default).  Threads keep heaps of
+# their own: a compiler leaves thousands of free pieces in its heap, and glibc walks through them there.
 _OPTIONS = {
     -4: (0, 65536),  # M_MMAP_MAX: large blocks are on a heap
     -1: (2**31 - 1, 128 * 1024),  # M_TRIM_THRESHOLD: its free end stays
@@ -38,7 +38,7 @@ _is_chosen = False  # by the program or the environment
 
 
 def keep_memory() -> bool:
-    """Whether large blocks that are freed stay with the process.
+    """Whether the process keeps large blocks that are freed.
 
     Example:
         >>> keep_memory()
@@ -48,11 +48,10 @@ def keep_memory() -> bool:
 
 
 def set_keep_memory(value: bool) -> None:
-    """Says whether large blocks that are freed stay with the process, from now on.
+    """Set whether the process keeps large blocks that are freed, from now on.
 
-    Where the C library is not glibc it has no effect, and a warning is logged once, by
-    `logging.getLogger("dovetail.memory")`.  On the heaps of threads other than the main one, glibc keeps no block of
-    more than 64 MiB.
+    If the C library is not glibc, this has no effect, and `logging.getLogger("dovetail.memory")` logs one warning.  On
+    the heaps of threads other than the main one, glibc keeps no block of more than 64 MiB.
 
     Raises:
         TypeError: the value is no bool.
@@ -67,7 +66,7 @@ def set_keep_memory(value: bool) -> None:
 
 
 def follow_environment() -> None:
-    """What the environment says, when Dovetail is imported.
+    """Apply the setting of the environment, when Dovetail is imported.
 
     Raises:
         ValueError: the variable is neither 0 nor 1.
@@ -81,13 +80,13 @@ def follow_environment() -> None:
 
 
 def keep_by_default() -> None:
-    """Keeps memory, unless the program or the environment has said whether to; for programs that are Dovetail's own."""
+    """Keep memory, unless the program or the environment has set whether to; for programs that are Dovetail's own."""
     if not _is_chosen and not _is_kept:
         _set(True)
 
 
 def give_back() -> None:
-    """Gives the operating system what is free of the memory that is kept, once: what needed it is not to run again.
+    """Give the free part of the kept memory to the operating system, once, after work that will not run again.
 
     Source: malloc_trim(3) of glibc.
     """
@@ -118,6 +117,6 @@ def _glibc() -> Any:
     """The C library, if it is glibc; else None."""
     try:
         library = ctypes.CDLL(None)
-    except (OSError, TypeError):  # where libraries are not found so
+    except (OSError, TypeError):  # this platform has no library of the process itself
         return None
     return library if hasattr(library, "gnu_get_libc_version") and hasattr(library, "mallopt") else None

@@ -13,9 +13,9 @@
         '''…'''
         exp = ...
 
-A primitive has no body: every engine has a rule for it, and `infer` says which shape and dtype come out.  A composite
-has a body written in other ops; it is recorded as one node, and engines may claim it with a rule of their own.
-Gradients are written in ops too, so the same table serves the tape, the graph, and gradients of gradients.
+A primitive has no body: every engine has a rule for it, and `infer` gives the shape and dtype of its result.  A
+composite has a body written in other ops; it is recorded as one node, and engines may claim it with a rule of their
+own.  Gradients are written in ops too, so the same table serves the tape, the graph, and gradients of gradients.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ R = TypeVar("R")
 AnyOp = TypeVar("AnyOp", bound="Op[..., Any]")
 
 REQUIRED = inspect.Parameter.empty
-RESOLVED = 500  # calls that an op remembers: as many that are made now, and as many that were made before
+RESOLVED = 500  # resolved calls that each of the two generations of an op's cache holds
 _UNNAMED: tuple[dict[str, Any], ...] = ({}, {"name": None})
 
 
@@ -52,7 +52,7 @@ _UNNAMED: tuple[dict[str, Any], ...] = ({}, {"name": None})
 class Parameter:
     """One parameter of an op: a tensor (`Kind`), shape-like integers (`IntsKind`) or static (None).
 
-    `static` says what it takes where it is no tensor: nothing but None, for one that is a tensor or left out.
+    `static` holds the types of its values other than tensors; a tensor parameter takes only None.
     """
 
     name: str
@@ -63,21 +63,21 @@ class Parameter:
 
 
 class Op(Generic[P, R]):
-    """What is computed: name, type rule, gradient and, for a composite, a body.  Call it to compute or record it.
+    """An op: its name, type rule, gradient and, for a composite, a body.  Call it to compute or record it.
 
     Attributes:
         name: the op's type, TensorFlow's where TensorFlow has the op ("MatMul").
         params: its parameters in order.
-        body: for a composite, the function that says it in other ops; None for a primitive.  Its keyword-only
-            parameters are for engines to set, and no arguments of a call.
+        body: for a composite, the function that computes it by other ops; None for a primitive.  Engines set its
+            keyword-only parameters, which are no arguments of a call.
         infer: (specs and static values in parameter order) → spec of the output, or a tuple of them.  Composites need
-            none: their body is traced.
+            none, since tracing their body gives the specs.
         samples: example calls, from which the test suite is generated.
-        returns_tuple: whether it has several results, as its return annotation says.
-        differentiable: False where the derivative is zero or does not exist (floor, argmax, …).
-        prepare: (arguments as they are given, in parameter order) → the same, in a list, ready for conversion; raises
-            where they do not fit each other, for what `infer`, which has specs, cannot see.
-        fills_gradients: whether the gradient function is given zeros, not None, for results without a gradient.
+        returns_tuple: whether it has several results, by its return annotation.
+        differentiable: False if the derivative is zero or does not exist (floor, argmax, …).
+        prepare: (arguments as given, in parameter order) → a list of them, ready for conversion.  It raises the errors
+            of arguments that do not fit each other and that `infer`, which has only specs, cannot see.
+        fills_gradients: whether the gradient function gets zeros, not None, for results without a gradient.
         is_users: whether a program registered it, by `register_op`.
     """
 
@@ -134,7 +134,7 @@ class Op(Generic[P, R]):
 
     @functools.cached_property
     def title(self) -> str:
-        """How messages call it: its name, after that of its function where the one is not seen in the other."""
+        """Its name in messages; the name of its function comes first if the op's name does not contain it."""
         function = self.__wrapped__.__name__  # type: ignore[attr-defined]  # by update_wrapper
         known = (
             not function.isidentifier() or function.startswith("_") or function.replace("_", "") in self.name.lower()
@@ -143,7 +143,7 @@ class Op(Generic[P, R]):
 
     @property
     def function_name(self) -> str:
-        """Where the function is: `dovetail.ops.math.arithmetic.tanh`."""
+        """The full name of its function: `dovetail.ops.math.arithmetic.tanh`."""
         return f"{self.__module__}.{self.__wrapped__.__qualname__}"  # type: ignore[attr-defined]  # by update_wrapper
 
     def __repr__(self) -> str:
@@ -158,36 +158,36 @@ class Op(Generic[P, R]):
 
     @functools.cached_property
     def accepts(self) -> str:
-        """What its first tensor parameter accepts (`Kind.accepts`)."""
+        """The values that its first tensor parameter accepts (`Kind.accepts`)."""
         return self.tensor_positions[0][1].accepts
 
     @property
     def is_elementwise(self) -> bool:
-        """Whether each element of the result depends on the elements at its place alone."""
+        """Whether each element of the result depends only on the elements at its own place."""
         return getattr(self.infer, "elementwise", False)
 
     def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorator: sets the gradient, called as function(op, *output_gradients).
+        """Decorator that sets the gradient, called as function(op, *output_gradients).
 
         `op` has `.inputs`, `.outputs`, `.args` (all arguments in parameter order) and `.attr(name)`.  The function
-        returns one gradient per input tensor (a single one need not be in a tuple), None where there is none.
+        returns one gradient per input tensor (a single one need not be in a tuple), with None for no gradient.
         """
         self.gradient_function = function
         return function
 
     def no_rule(self, engine: str) -> str:
-        """What to say where an engine cannot compute it."""
+        """The message for an engine that cannot compute it."""
         return f"the engine {engine!r} has no rule for it."
 
     def check_results(self, engine: Any, results: Any, specs: Any) -> None:
-        """Refuses results of a rule that are not of the specs; those of Dovetail's own rules are."""
+        """Raise an error if a rule's results do not match the specs; the results of Dovetail's own rules always do."""
 
     def checked(self, rule: Callable[..., Any], engine: Any, specs: Sequence[Any]) -> Callable[..., Any]:
-        """A rule for an operation of a program, with `check_results` behind it."""
+        """Add `check_results` to a rule for an operation of a program, if the op needs it."""
         return rule
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        """The arguments in parameter order, defaults filled in, static values as operations hold them."""
+        """The arguments in parameter order, with defaults, and with static values in the form of operations."""
         values = list(args)
         if len(values) > len(self.params):
             raise TypeError(f"it takes {len(self.params)} arguments but {len(values)} were given.")
@@ -207,7 +207,7 @@ class Op(Generic[P, R]):
         return self.prepared(values) if self.checks_values else values
 
     def _kinds_of_arguments(self, count: int, names: tuple[str, ...]) -> list[bool]:
-        """`is_static` for the arguments of a call: so many, and those of these names; fewer, if a name is none."""
+        """Whether each argument is static, for `count` positional arguments and keywords; cut at an unknown keyword."""
         kinds = self.is_static[:count]
         for name in names:
             if name not in self.positions:
@@ -216,17 +216,17 @@ class Op(Generic[P, R]):
         return kinds
 
     def prepared(self, values: list[Any]) -> list[Any]:
-        """The arguments in parameter order, checked for what depends on the values of those that stand for tensors."""
+        """The arguments in parameter order, after the checks that depend on the values of tensor arguments."""
         for index, name, domain in self._domains:
             domain.require(name, values[index])
         return values if self.prepare is None else self.prepare(*values)
 
     def held(self, param: str, value: Any) -> Any:
-        """A value for a parameter as operations hold it in their attributes.
+        """Convert a value for a parameter to the form in the attributes of operations.
 
         Raises:
             LookupError: there is no such parameter.
-            TypeError, ValueError: it does not take the value; a tensor is an input, and no attribute.
+            TypeError, ValueError: the parameter does not take the value; a tensor is an input, and no attribute.
         """
         if param not in self.positions:
             raise LookupError(f"there is no parameter {param!r}; {did_you_mean(param, self.positions)}".rstrip("; "))
@@ -238,7 +238,7 @@ class Op(Generic[P, R]):
 
 
 class UnaryOp(Op[P, R]):
-    """An elementwise op of one tensor, with a short way for the plainest call: an eager Tensor, no tape."""
+    """An elementwise op of one tensor, with a fast path for the plainest call: an eager Tensor, no tape."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and type(args[0]) is Tensor and kwargs in _UNNAMED and not scopes().tapes:
@@ -248,15 +248,15 @@ class UnaryOp(Op[P, R]):
                 if rule is not None:
                     try:
                         return Tensor(rule(value), engine)
-                    except Exception:  # the long way finds the words for what is wrong
+                    except Exception:  # the general path raises a clear error
                         pass
         return dispatch.apply(self, args, kwargs)
 
 
 class BinaryOp(Op[P, R]):
-    """An elementwise op of two tensors, with a short way for the plainest calls.
+    """An elementwise op of two tensors, with a fast path for the plainest calls.
 
-    They are those that no tape records, of eager Tensors of one engine and dtype, or of one and a Python number.
+    These are calls that no tape records, of eager Tensors of one engine and dtype, or of a Tensor and a Python number.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -279,16 +279,16 @@ class BinaryOp(Op[P, R]):
                 if rule is not None:
                     try:
                         return Tensor(rule(a, b), engine)
-                    except engine.errors:  # the long way finds the words for what is wrong
+                    except engine.errors:  # the general path raises a clear error
                         pass
         return dispatch.apply(self, args, kwargs)
 
 
 def op_named(name: str) -> Op[..., Any]:
-    """The entry of the table; what the pickle of an op comes to.
+    """The op of a name in the table; unpickling an op calls this.
 
     Raises:
-        LookupError: there is none.
+        LookupError: there is no such op.
     """
     if name not in OPS:
         problem = f"no op is called {name!r} here. {did_you_mean(name, OPS)}If it is one of yours, register it first."
@@ -297,17 +297,17 @@ def op_named(name: str) -> Op[..., Any]:
 
 
 def primitive(name: str, *, infer: Callable[..., Any], **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:
-    """Decorator: adds a primitive to the table.  The function has a signature and a docstring, and no body."""
+    """Decorator that adds a primitive to the table.  The function has a signature and a docstring, and no body."""
     return lambda function: add_op(name, function, Op, infer=infer, **options)
 
 
 def composite(name: str, **options: Any) -> Callable[[Callable[P, R]], Op[P, R]]:
-    """Decorator: adds a composite to the table.  The function's body says the op in other ops."""
+    """Decorator that adds a composite to the table.  The function's body computes the op by other ops."""
     return lambda function: add_op(name, function, Op, body=function, **options)
 
 
 def add_op(name: str, function: Callable[..., Any], kind: type[AnyOp], **options: Any) -> AnyOp:
-    """Makes an op of a kind, and adds it to the table.
+    """Make an op of a kind, and add it to the table.
 
     Raises:
         ValueError: there is an op of this name.

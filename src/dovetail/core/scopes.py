@@ -82,7 +82,7 @@ replace = _record.set
 
 
 def enter(changes: Changes, key: Any) -> None:
-    """Begins a scope, which ends when `leave` is given the same key.
+    """Begin a scope, which ends when `leave` gets the same key.
 
     Args:
         changes: field of the record, or a `Scoped` → its value in the scope.
@@ -93,10 +93,10 @@ def enter(changes: Changes, key: Any) -> None:
 
 
 def leave(key: Any, error: type[BaseException] | None = None) -> None:
-    """Ends the scope of a key; if it began in another context, nothing changes here.
+    """End the scope of a key; if it began in another context, change nothing here.
 
     Args:
-        key: as of `enter`.
+        key: the same as for `enter`.
         error: the type of the exception that ends the `with` block.
     """
     replace(_left(scopes(), key, error))
@@ -107,7 +107,7 @@ def opened(changes: Changes | Callable[[Scopes], Changes], value: Any = None) ->
     """A scope for a `with` block.
 
     Args:
-        changes: as of `enter`, or a function that gives them for the record around.
+        changes: the same as for `enter`, or a function that returns them for the record around.
         value: the target of `as`.
     """
     around = scopes()
@@ -124,7 +124,7 @@ def opened(changes: Changes | Callable[[Scopes], Changes], value: Any = None) ->
         try:
             if scopes() is not inside:
                 after = _left(scopes(), inside.key, error)
-        finally:  # a signal's handler may raise in all that comes before, but not before this one call
+        finally:  # a signal's handler may raise anywhere before, but not before this one call
             replace(after)
 
 
@@ -140,7 +140,7 @@ def within(**changes: Any) -> AbstractContextManager[None]:
 
 
 def change(changes: Changes) -> None:
-    """Changes the record without a scope, until the innermost scope ends that says the same fields."""
+    """Change the record without a scope, until the innermost scope that changes the same fields ends."""
     replace(_changed(scopes(), changes))
 
 
@@ -179,13 +179,13 @@ def _left(record: Scopes, key: Any, error: type[BaseException] | None) -> Scopes
 
 
 def _over(record: Scopes, outside: Scopes) -> Scopes:
-    """The record as it would be if its innermost scope had begun in another one."""
+    """The record, with its innermost scope moved into another record."""
     changes = {key: _moved(key, record, outside) for key in record.changes}
     return _with(outside, changes, record.changes, record.key, outside)
 
 
 def _moved(key: Any, record: Scopes, outside: Scopes) -> Any:
-    """The value that a scope has over another record; on a stack the scope keeps its own entries."""
+    """The value of a field when its scope moves into another record; on a stack, the scope keeps its own entries."""
     own, before, after = (_value(key, r) for r in (record, record.outside, outside))
     is_pushed = type(own) is type(before) is type(after) is tuple and own[: len(before)] == before
     return after + own[len(before) :] if is_pushed else own
@@ -216,7 +216,7 @@ class Scoped(Generic[T]):
         return scopes().others.get(self, self.default)
 
     def scope(self, value: T) -> AbstractContextManager[None]:
-        """A scope in which the value is another one."""
+        """A scope with another value."""
         return opened({self: value})
 
 
@@ -237,7 +237,7 @@ class Setting(Scoped[T]):
         return self._of_thread.value if found is self else found
 
     def set(self, value: T) -> None:
-        """Sets the value until it is set again, or until the scope of it that is open here ends."""
+        """Set the value until it is set again, or until its innermost open scope ends."""
         if self in scopes().others or _is_in_task():
             change({self: value})
         else:
@@ -248,8 +248,8 @@ _AWAITED = CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR
 
 
 def _is_in_task() -> bool:
-    """Whether an event loop runs the code that calls, and no script, cell of a notebook or prompt is in between."""
-    # Notebooks run a cell that awaits in a task of its own, whose context variables are lost when the cell ends.
+    """Whether an event loop runs the calling code, with no script, notebook cell or prompt in between."""
+    # Notebooks run a cell that awaits as a separate task, whose context variables are lost when the cell ends.
     frame: Any = sys._getframe(1)
     is_of_loop = False
     while frame is not None:

@@ -98,7 +98,7 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
             else:
                 return None
         elif kind in _NUMBERS:
-            key.append(kind if op.prepare is None else static_key(value))  # `prepare` may look at its value
+            key.append(kind if op.prepare is None else static_key(value))  # `prepare` may look at the number
         elif kind is np.ndarray:
             if provided.array_result is not None:
                 return None

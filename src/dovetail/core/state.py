@@ -1,12 +1,12 @@
-"""State: what variables hold, and how several of them get new values in one indivisible step.
+"""State: the values of variables, and how several variables get new values in one indivisible step.
 
-Python handles signals between the bytecodes of its main thread, and changes threads there.  So what one call of a
-C function does is done as a whole: `put` gives any number of variables their new buffers in one such call.  A plan that
-wrote variables last writes them again by one assignment of the tuple of their arrays, `Arrays.values`; what it costs
-does not grow with the number of variables.
+Python handles signals between the bytecodes of its main thread, and switches threads there.  So the work of one call of
+a C function is indivisible.  `put` gives any number of variables their new buffers in one such call.  A plan that wrote
+variables last writes them again by one assignment of the tuple of their arrays, `Arrays.values`.  The cost of this
+assignment does not grow with the number of variables.
 
-Nothing is counted here.  That a plan still reads an array shows in Python's own reference count of it, so a plan that
-is interrupted leaves nothing behind.
+Nothing is counted here.  Python's own reference count of an array shows whether a plan still reads it, so an
+interrupted plan leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ held_by = attrgetter("_buffer")  # of a variable: its Buffer, or None
 
 
 def call_as_one(functions: Iterable[Callable[[], Any]]) -> None:
-    """Calls C functions one after another, with no bytecode between them."""
+    """Call C functions one after another, with no bytecode between them."""
     deque(map(call, functions), 0)
 
 
 class Arrays:
-    """The native arrays of variables that were written together, of which each variable's buffer has one.
+    """The native arrays of variables that were written together; the buffer of each variable has one.
 
     Args:
         values: the arrays.
-        spares: arrays of values before, for the values after these.
-        owner: what only the plan has that may write them again.
+        spares: arrays of earlier values, to hold later ones.
+        owner: an object that only the plan has that may write the arrays again.
 
     Attributes:
         values, spares, owner: as given; the plan replaces values and spares.
-        is_whole: whether each array still is the value of its variable, which only variables and plans know.
-        is_lent: whether a plan got hold of an array that does not assign its variable.
-        wanted: whether a plan has begun to consume an array; others ask the variable again, under its guard.
+        is_whole: whether each array still is the value of its variable, and only variables and plans know it.
+        is_lent: whether a plan that does not assign its variable got hold of an array.
+        wanted: whether a plan has begun to consume an array; others then ask the variable again, under its guard.
     """
 
     __slots__ = ("is_lent", "is_whole", "owner", "spares", "values", "wanted")
@@ -57,17 +57,17 @@ class Arrays:
         self.wanted = False
 
     def is_let_go(self) -> bool:
-        """Whether those to whom arrays were lent have let go of them."""
-        self.is_lent = False  # before it looks: who gets hold of one in the meantime sets it again
+        """Whether all borrowers of the arrays have let go of them."""
+        self.is_lent = False  # first, since a borrower in the meantime sets it again
         if any(held_elsewhere(self.values)) or any(held_elsewhere(self.spares)):
             self.is_lent = True
         return not self.is_lent
 
     def unlent(self, engines: Sequence[Engine | None]) -> list[Any]:
-        """The first arrays, for engines to consume: each itself if nobody else knows it, or a copy.
+        """The first arrays, for engines to consume: each itself if nobody else knows it, else a copy.
 
         Args:
-            engines: for each array its engine; None if the array is not consumed.
+            engines: the engine of each array; None if the array is not consumed.
         """
         held = held_elsewhere(self.values)
         return [
@@ -76,7 +76,7 @@ class Arrays:
         ]
 
     def unlent_spares(self) -> list[Any]:
-        """The spare arrays; None for one that somebody else knows."""
+        """The spare arrays, with None for each that somebody else knows."""
         held = held_elsewhere(self.spares)
         return [None if others else array for array, others in zip(self.spares, held, strict=True)]
 
@@ -99,18 +99,18 @@ _IN_ONE = max(map(sys.getrefcount, (object(),)))  # the count of a value that on
 
 
 class Buffer:
-    """What holds a variable's value: a native array.
+    """The holder of a variable's value: a native array.
 
     Args:
-        arrays: those that were written together.
-        number: which of them it is.
-        engine: whose it is.
-        shared: whether others than variables and plans may know it, or a view of it: it is not written to, then, nor
-            given to an engine that consumes it.
+        arrays: the arrays that were written together.
+        number: the position of this buffer's array among them.
+        engine: the engine of the array.
+        shared: whether others than variables and plans may know the array, or a view of it.  If so, nobody writes to
+            it, or gives it to an engine that consumes it.
 
     Attributes:
         arrays, engine, shared: as given.
-        tensor: what eager reads of the variable return.
+        tensor: the Tensor that eager reads of the variable return.
     """
 
     __slots__ = ("arrays", "engine", "number", "shared", "tensor")
@@ -129,7 +129,7 @@ class Buffer:
 
     @property
     def device(self) -> str:
-        """Where the array is."""
+        """The device of the array."""
         return self.engine.device_of(self.value)
 
     @property
@@ -138,14 +138,14 @@ class Buffer:
         return self.arrays.wanted
 
     def lend(self) -> Any:
-        """The array for a plan that reads it; None if another one may have consumed it, where no guard is held."""
+        """Lend the array to a plan that reads it; None, without a guard, if another plan may have consumed it."""
         arrays, number = self.arrays, self.number
         value = arrays.values[number]
-        arrays.is_lent = True  # after it got hold of it, before the look at `wanted`, see `taken`
+        arrays.is_lent = True  # after it got hold of the array, before it reads `wanted`; see `taken`
         return value if not arrays.wanted and arrays.values[number] is value else None
 
     def share(self) -> None:
-        """Others may know the array from now on, so that it stays as it is."""
+        """Note that others may know the array from now on, so that nobody changes it."""
         self.shared = True
         self.arrays.is_whole = False
 
@@ -156,12 +156,12 @@ def held_alone(value: Any, engine: Engine, shared: bool = True) -> Buffer:
 
 
 def taken(buffers: Iterable[Buffer]) -> list[Any]:
-    """The arrays for an engine to consume: each itself if nobody else knows it, or a copy.
+    """Take arrays for an engine to consume: each itself if nobody else knows it, else a copy.
 
-    There is no lock between this and a plan in another thread that only reads a variable.  The reader gets hold of the
-    array, says that it is lent, and only then looks at `wanted`; this sets `wanted` before it looks whether the array
-    is lent, or who has got hold of it: at least one of the two sees the other.  Where this and its plan were done
-    before the reader looked, the variable has another array.
+    There is no lock between this function and a plan in another thread that only reads a variable.  The reader gets
+    hold of the array, marks it as lent, and only then reads `wanted`.  This function sets `wanted` before it checks
+    whether the array is lent, or who got hold of it.  So at least one of the two sees the other.  If this function and
+    its plan were done before the reader looked, the variable has another array.
     """
     wanted = list(buffers)
     for buffer in wanted:
@@ -175,14 +175,14 @@ def taken(buffers: Iterable[Buffer]) -> list[Any]:
 
 
 def put(variables: Sequence[Variable], buffers: Sequence[Buffer]) -> None:
-    """Gives variables, whose guard is held, their new buffers: all of them, or none if an exception comes before."""
-    before = list(map(held_by, variables))  # alive until the end: what is freed may run code of its own
+    """Give variables, whose guard is held, their new buffers: all of them, or none if an exception comes before."""
+    before = list(map(held_by, variables))  # alive until the end: code may run when an object is freed
     for buffer in before:
         if buffer is not None:
             buffer.arrays.is_whole = False
     deque(map(setattr, variables, repeat("_buffer"), buffers), 0)
     for variable, buffer in zip(variables, buffers, strict=True):
         if variable.followers:
-            buffer.arrays.is_whole = False  # so that they are told again
+            buffer.arrays.is_whole = False  # so that followers get the next value, too
             variable.tell_followers()
     del before

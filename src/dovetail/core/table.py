@@ -1,4 +1,4 @@
-"""The table of ops: every op there is, by its type."""
+"""The table of all ops, by their types."""
 
 from __future__ import annotations
 

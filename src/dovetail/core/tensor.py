@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class _KerasShape:
-    """The shape as Keras 2 noted it on its tensors; programs may note another in its place."""
+    """The shape that Keras 2 noted on its tensors; programs may set another one."""
 
     def __get__(self, tensor: Any, kind: type) -> Any:
         return self if tensor is None else tensor.shape and tuple(tensor.shape)
 
 
-# How a program has TensorFlow's functions by Dovetail, and TensorFlow's own where data is read.
+# The advice for using TensorFlow's functions by Dovetail, and TensorFlow's own for reading data.
 AS_TENSORFLOW = (
     "write `import dovetail.compat.tensorflow as tf` where layers and training steps are defined, and keep tf.data, "
     "tf.io and tf.image of TensorFlow itself under another name: `import tensorflow`, then `tensorflow.data`"
@@ -34,7 +34,7 @@ AS_TENSORFLOW = (
 
 
 class _TensorFlowId:
-    """What TensorFlow's tape knows its tensors by; Dovetail's have none."""
+    """The id by which TensorFlow's tape knows its tensors; Dovetail's tensors have none."""
 
     def __get__(self, tensor: Any, kind: type) -> Any:
         if tensor is None:
@@ -46,14 +46,17 @@ class _TensorFlowId:
 
 
 class Operators:
-    """What all kinds of tensors have: Python's operators and NumPy-style indexing, which `ops.operators` fills in, and
-    the methods of TensorFlow's tensors that say shapes."""
+    """The common methods of all kinds of tensors.
+
+    These are Python's operators and NumPy-style indexing, which `ops.operators` fills in, and the shape methods of
+    TensorFlow's tensors.
+    """
 
     __slots__ = ()
     _id = _TensorFlowId()
     _keras_shape = _KerasShape()
-    arrays_follow = False  # whether arrays beside it in Python's operators take its dtype, as in TensorFlow
-    is_one_of_a_kind = False  # whether `==` says if it is the same object, as in TensorFlow 1, not which elements agree
+    arrays_follow = False  # whether array operands of Python's operators take its dtype, as in TensorFlow
+    is_one_of_a_kind = False  # whether `==` compares objects, as in TensorFlow 1, and not elements
 
     if TYPE_CHECKING:  # installed by ops.operators
 
@@ -96,21 +99,21 @@ class Operators:
 
     @property
     def is_differentiable(self: Any) -> bool:
-        """Whether its dtype is one of floats or complex numbers."""
+        """Whether its dtype is a float or complex one."""
         return self.dtype.is_differentiable
 
     def get_shape(self: Any) -> TensorShape:
-        """The shape, with None for dimensions that are not known; see also `K.int_shape`.
+        """The shape, with None for unknown dimensions; see also `K.int_shape`.
 
         Source: `tf.Tensor.get_shape`.
         """
         return shape_of(self.shape)
 
     def set_shape(self: Any, shape: Any) -> None:
-        """Says what the shape is, as far as it was not known.
+        """Set the unknown parts of the shape.
 
         Args:
-            shape: ints, with None for dimensions of which nothing is said; None says nothing.
+            shape: ints, with None for dimensions to leave as they are; None leaves the whole shape.
 
         Raises:
             ValueError: the tensor has another shape.
@@ -138,7 +141,7 @@ class Tensor(Operators):
         array([ 8., 11.], dtype=float32)
     """
 
-    # Keras notes on a tensor which steps of a sequence are padding, and of which layer it is.
+    # Keras notes on a tensor the mask of its padding, and the layer that made it.
     __slots__ = ("__weakref__", "_engine", "_keras_history", "_keras_mask", "_value")
 
     def __init__(self, value: Any, engine: Engine) -> None:
@@ -157,13 +160,13 @@ class Tensor(Operators):
 
     @property
     def device(self) -> str:
-        """Where the value is: "cpu:0", "gpu:0"."""
+        """The device of the value: "cpu:0", "gpu:0"."""
         return self._engine.device_of(self._value)
 
     @property
     def shape(self) -> TensorShape:
         dims = self._engine.shape(self._value)
-        return dims if dims is None else TensorShape(dims)  # type: ignore[return-value]  # of unknown rank, in a tf.function
+        return dims if dims is None else TensorShape(dims)  # type: ignore[return-value]  # unknown rank, in a tf.function
 
     @property
     def dtype(self) -> DType:
@@ -183,7 +186,7 @@ class Tensor(Operators):
         return int(np.prod(self.shape, dtype=np.int64))
 
     def numpy(self) -> np.ndarray:
-        """The value as a NumPy array of its own (never a view that later steps could change)."""
+        """A copy of the value as a NumPy array (never a view that later steps could change)."""
         return np.array(self._engine.to_numpy(self._value))
 
     def item(self) -> Any:
@@ -203,7 +206,7 @@ class Tensor(Operators):
         return array
 
     def __jax_array__(self) -> Any:
-        """What jax takes in place of the tensor."""
+        """The array that jax takes in place of the tensor."""
         import jax.numpy as jnp
 
         return self._value if self._engine.name == "jax" else jnp.asarray(np.asarray(self))
@@ -221,7 +224,7 @@ class Tensor(Operators):
         return Tensor(self._engine.copy(self._value), self._engine)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle holds the numbers and the engine's name; where this engine is not installed, the current one."""
+        """Pickle the numbers and the engine's name; unpickling uses the current engine if that one is not installed."""
         return _unpickled, (self.numpy(), self.engine)
 
     def __bool__(self) -> bool:
@@ -274,7 +277,7 @@ engine_of = attrgetter("_engine")
 
 
 def _unpickled(array: np.ndarray, name: str) -> Tensor:
-    from dovetail.core.engine_registry import current_engine, get_engine, list_engines  # which need tensors
+    from dovetail.core.engine_registry import current_engine, get_engine, list_engines  # these modules need tensors
 
     engine = get_engine(name) if name in list_engines() else current_engine()
     return Tensor(engine.asarray(array, as_dtype(array.dtype)), engine)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class TensorShape(tuple[Any, ...]):
-    """Dimensions, with None for those that are not known; a tuple in all else.
+    """Dimensions, with None for unknown ones; a tuple in all other ways.
 
     Source: `tf.TensorShape`.
 
@@ -22,12 +22,12 @@ class TensorShape(tuple[Any, ...]):
 
     @property
     def rank(self) -> int | None:
-        """The number of axes; None if it is not known."""
+        """The number of axes; None if it is unknown."""
         return len(self)
 
     @property
     def ndims(self) -> int | None:
-        """The number of axes; None if it is not known."""
+        """The number of axes; None if it is unknown."""
         return self.rank
 
     def as_list(self) -> list[int | None]:
@@ -39,7 +39,7 @@ class TensorShape(tuple[Any, ...]):
         return list(self)
 
     def num_elements(self) -> int | None:
-        """The number of elements; None if it is not known."""
+        """The number of elements; None if it is unknown."""
         if not self.is_fully_defined():
             return None
         count = 1
@@ -60,11 +60,11 @@ class TensorShape(tuple[Any, ...]):
         return True
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Raises ValueError where `is_compatible_with` is false."""
+        """Raise ValueError if `is_compatible_with` is false."""
         self.merge_with(other)
 
     def merge_with(self, other: Any) -> TensorShape:
-        """What is known of one tensor by both shapes.
+        """The shape of one tensor that has both shapes, with the dimensions known from either.
 
         Raises:
             ValueError: no tensor has both shapes.
@@ -86,20 +86,20 @@ class TensorShape(tuple[Any, ...]):
         return None if self.rank is None else list(self)
 
     def concatenate(self, other: Any) -> TensorShape:
-        """The dimensions of both, one behind the other; of an unknown rank if one of them is."""
+        """The dimensions of both, one behind the other; the rank is unknown if one of the ranks is."""
         other = shape_of(other)
         return UNKNOWN if self.rank is None or other.rank is None else TensorShape((*self, *other))
 
     def with_rank(self, rank: int) -> TensorShape:
-        """What is known of a shape that has so many axes.
+        """The shape, with this many axes if its rank is unknown.
 
         Raises:
-            ValueError: it has others.
+            ValueError: it has another number of axes.
         """
         return self.merge_with([None] * rank)
 
     def assert_has_rank(self, rank: int) -> None:
-        """Raises ValueError where the shape cannot have so many axes."""
+        """Raise ValueError if the shape cannot have this many axes."""
         self.with_rank(rank)
 
     def __getitem__(self, place: Any) -> Any:
@@ -108,7 +108,7 @@ class TensorShape(tuple[Any, ...]):
 
 
 class UnknownShape(TensorShape):
-    """The shape of which not even the rank is known; what needs the rank raises ValueError."""
+    """The shape of unknown rank; methods that need the rank raise ValueError."""
 
     __slots__ = ()
 
@@ -154,7 +154,7 @@ UNKNOWN = UnknownShape()
 
 
 def shape_of(dims: Iterable[Any] | None) -> TensorShape:
-    """Dimensions as a `TensorShape`; None is the one of which nothing is known."""
+    """Dimensions as a `TensorShape`; None gives the shape of unknown rank."""
     if isinstance(dims, TensorShape):
         return dims
     return UNKNOWN if dims is None else TensorShape(dims)

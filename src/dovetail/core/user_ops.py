@@ -1,17 +1,17 @@
-"""Ops of one's own: `register_op` adds an op to the table, as those that Dovetail brings are added.
+"""User ops: `register_op` adds an op to the table, in the same way as Dovetail's own ops.
 
-    @register_op("Snake")                                   a composite: the body says it in other ops
+    @register_op("Snake")                                   a composite: its body is written in other ops
     def snake(x: kinds.Float, frequency: float = 1.0):
         return x + ops.sin(frequency * x) ** 2 / frequency
 
-    @register_op("Hypotenuse", infer=lambda x, y: x)        a primitive: each engine has a rule of its own for it
+    @register_op("Hypotenuse", infer=lambda x, y: x)        a primitive: each engine has its own rule for it
     def hypot(x: kinds.Float, y: kinds.Float): ...
 
     @hypot.rule("numpy")
     def _(x, y):
         return np.hypot(x, y)
 
-Rules of ops that are there already cannot be changed, and an op that Dovetail brings cannot be taken out.
+Programs cannot change the rules of existing ops, or remove Dovetail's own ops.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ class UserOp(Op[Any, Any]):
     is_users = True
 
     def rule(self, *engines: str) -> Callable[[Function], Function]:
-        """Decorator: says how engines compute the op.
+        """Decorator that gives the op a rule for some engines.
 
         The function takes the arguments in parameter order, tensors as the engine's own arrays, and returns an array,
-        or a tuple of them where the op has several results.  On jax and TensorFlow it is traced in compiled programs.
+        or a tuple of them if the op has several results.  On jax and TensorFlow it is traced in compiled programs.
 
         Args:
             engines: their names; they are not imported before they are used.
 
         Raises:
             UnknownEngine: there is no engine of a name.
-            ValueError: the op has a rule there.
-            TypeError: what is decorated cannot be called.
+            ValueError: the op has a rule for one of the engines.
+            TypeError: the decorated object cannot be called.
 
         Example:
             >>> import numpy as np
@@ -73,7 +73,7 @@ class UserOp(Op[Any, Any]):
 
     @property
     def engines(self) -> list[str]:
-        """The engines for which it has rules."""
+        """The engines that have a rule for the op."""
         return engine_registry.engines_with_rule(self.name)
 
     def _check_rules(self, rules: Mapping[str, Any]) -> None:
@@ -96,7 +96,7 @@ class UserOp(Op[Any, Any]):
         )
 
     def check_results(self, engine: Engine, results: Any, specs: Any) -> None:
-        """Refuses results of a rule that are not what the type rule says, which all that follows relies on."""
+        """Raise an error if a rule's results do not match the type rule, on which all later steps rely."""
         found = results if self.returns_tuple else (results,)
         wanted = specs if self.returns_tuple else (specs,)
         if not isinstance(found, (tuple, list)) or len(found) != len(wanted):
@@ -132,33 +132,34 @@ def register_op(
     gradient: Callable[..., Any] | None = None,
     differentiable: bool = True,
 ) -> Callable[[Callable[..., Any]], UserOp]:
-    """Decorator: makes a function an op, which computes eagerly, on tapes, in graphs and in compiled functions.
+    """Decorator that makes a function an op, which works eagerly, on tapes, in graphs and in compiled functions.
 
-    Without `infer` it is a composite: the function says it in other ops, so every engine has it.  It uses its arguments
-    alone, and no variables but those that it is given; other tensors are constants to it.  With `infer` it is a
-    primitive, whose function is not called: it has the parameters and the docstring, and each engine needs a rule.
+    Without `infer` it is a composite: the function computes it by other ops, so every engine has it.  The function may
+    use its arguments alone; it reads no variables other than given ones, and other tensors are constants to it.  With
+    `infer` it is a primitive: the function has the parameters and the docstring, and is never called.  Each engine then
+    needs a rule.
 
-    A parameter that is a tensor is annotated with a kind (`dovetail.kinds.Float`), or with `dovetail.Tensor` if it
-    takes any; other arguments are static, and annotated with their type (`int`, `float | None`, `Sequence[int]`).  An
-    op of several results says so: `-> tuple[Tensor, ...]`.
+    A tensor parameter is annotated with a kind (`dovetail.kinds.Float`), or with `dovetail.Tensor` if it takes any
+    tensor.  Other arguments are static, and annotated with their type (`int`, `float | None`, `Sequence[int]`).  The
+    return annotation of an op with several results is `tuple[Tensor, ...]`.
 
     Args:
-        name: the op's type, by which graphs, override maps and `tf.raw_ops` know it.
+        name: the op's type in graphs, override maps and `tf.raw_ops`.
         infer: (`spec`s for tensors, lists of them for lists of tensors, static values as they are, in parameter order)
-            → the spec of the result, or a tuple of them; None stands for a dimension that is not known.
-        rules: engine → its rule; more can be added by `op.rule(engine)`.  Engines for which a composite has one use
-            that in the place of its body.
+            → the spec of the result, or a tuple of them; None means an unknown dimension.
+        rules: engine → its rule; `op.rule(engine)` can add more.  An engine with a rule for a composite uses the rule
+            instead of the body.
         gradient: (operation, one gradient per result) → one gradient per tensor argument, written in ops; may also be
-            set by `@op.gradient`, or by `RegisterGradient(name)`.  A composite without one is differentiated by its
-            body.
-        differentiable: False where gradients are zero, as of a comparison.
+            set by `@op.gradient`, or by `RegisterGradient(name)`.  A composite without one is differentiated through
+            its body.
+        differentiable: False if gradients are zero, as for a comparison.
 
     Returns:
-        The op, which is called as the function is; `name=` names its operation in a graph.
+        The op, which is called like the function; `name=` names its operation in a graph.
 
     Raises:
         ValueError: there is an op of this name; or it is no name.
-        TypeError: it is no function, or a parameter has no type that is known.
+        TypeError: the decorated object is no function, or a parameter has no known type.
         UnknownEngine: there is no engine of a name.
 
     Source: `tf.load_op_library`; `torch.library.custom_op`.
@@ -199,10 +200,10 @@ def register_op(
 
 
 def unregister_op(name: str) -> None:
-    """Takes an op that was registered out of the table, with its rules; what was recorded with it runs no more.
+    """Remove a registered op from the table, with its rules; graphs that recorded the op can no longer run.
 
     Raises:
-        LookupError: there is no such op, or it is one that Dovetail brings.
+        LookupError: there is no such op, or it is one of Dovetail's own.
     """
     op = OPS.get(name)
     if not isinstance(op, UserOp):
@@ -225,7 +226,7 @@ def _check_name(name: Any) -> None:
 
 
 def _checked(name: str, infer: Callable[..., Any]) -> Callable[..., Any]:
-    """A type rule, whose results are looked at."""
+    """Wrap a type rule with a check of its results."""
     if not callable(infer):
         raise op_error(TypeError, "register_op", f"`infer` must be a function, not {describe(infer)}.")
 

@@ -1,8 +1,9 @@
-"""Passes: functions Graph → number of changes, which edit the graph that they are given.
+"""Passes: functions Graph → number of changes, which edit their graph.
 
 The plan owns the graph it optimises (a copy of the trace), so passes edit in place.  Each keeps the graph valid:
 producers and consumers agree, operations stand in topological order, effects stay.  A pass looks at one graph; `run`
-takes it into the subgraphs of control flow.  In later rounds a `Local` pass looks only at operations near a change.
+also applies it to the subgraphs of control flow.  In later rounds a `Local` pass looks only at operations near a
+change.
 
 A pass that can change nothing is skipped.  Either `needs` names op types, and the graph has none of them; or the pass
 changed nothing before, and the graph is as it was.
@@ -24,14 +25,14 @@ from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 Pass = Callable[[Graph], int]
 Visit = Callable[[Operation], int]
 AnyPass = TypeVar("AnyPass", bound=Callable[..., int])
-NEAR = 2  # how far from an operation visits look at what makes its inputs
+NEAR = 2  # the most steps from an operation to the producers that its visit looks at
 
 
 def needs(what: Set[str] | Callable[[Graph], bool]) -> Callable[[AnyPass], AnyPass]:
-    """Decorator: names the graphs that a pass may change.
+    """Decorator that names the graphs that a pass may change.
 
     Args:
-        what: op types, of which a graph must have one; or a function of a graph that says whether it may.
+        what: op types, of which a graph must have one; or (graph) → whether the pass may change it.
     """
 
     def mark(apply: AnyPass) -> AnyPass:
@@ -50,10 +51,10 @@ def may_change(graph: Graph, apply: Callable[..., int]) -> bool:
 
 
 class Local:
-    """A pass that visits operations one by one, and looks at each and at what makes its inputs; a decorator.
+    """A pass that visits operations one by one, and looks at each and at the producers of its inputs; a decorator.
 
     Args:
-        visitor: graph → what visits an operation, which returns the number of changes.
+        visitor: graph → a function that visits an operation and returns the number of changes.
     """
 
     def __init__(self, visitor: Callable[[Graph], Visit]) -> None:
@@ -61,24 +62,24 @@ class Local:
         self.__name__, self.__doc__ = visitor.__name__, visitor.__doc__
 
     def __call__(self, graph: Graph, among: Iterable[Operation] | None = None) -> int:
-        """Visits all operations, or some, and after each of these what is near to what that visit changed.
+        """Visit all operations, or some of them and the operations near the changes of these visits.
 
         Returns:
-            How many changes were made.
+            The number of changes.
         """
         return sweep(graph, self._visitor(graph), None if among is None else _following(graph, among))
 
 
 def run(graph: Graph, passes: Sequence[Pass], rounds: int = 1) -> int:
-    """Runs passes on a graph and on those inside of it; see `Passes`."""
+    """Run passes on a graph and its subgraphs; see `Passes`."""
     return Passes(graph).run(passes, rounds)
 
 
 class Passes:
-    """The passes that run on a graph, which nothing else edits in the meantime.
+    """A run of passes on a graph, which nothing else edits in the meantime.
 
     Args:
-        graph: is edited.
+        graph: the graph to edit.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -88,14 +89,14 @@ class Passes:
         self._is_done: set[tuple[Graph, Pass]] = set()  # the pass changed nothing in that state
 
     def run(self, passes: Sequence[Pass], rounds: int = 1) -> int:
-        """Runs passes one after the other on the subgraphs and the graph itself, until they change nothing.
+        """Run passes one after the other on the subgraphs and the graph itself, until they change nothing.
 
         Args:
-            passes: in this order.
-            rounds: how often at most.
+            passes: the passes, in order.
+            rounds: the most rounds.
 
         Returns:
-            How many changes they made in all.
+            The number of all changes.
         """
         total = 0
         for _ in range(rounds):
@@ -113,7 +114,7 @@ class Passes:
         return total
 
     def _applied(self, apply: Pass, part: Graph) -> int:
-        """Applies a pass to a graph; again only near the operations that were touched since.  Returns the changes."""
+        """Apply a pass to a graph, in later rounds only near operations touched since; return the number of changes."""
         key, touched = (part, apply), self._touched
         before, now = self._seen.get(key), (part.version, len(touched))
         if before == now and key in self._is_done:
@@ -129,17 +130,17 @@ class Passes:
 
 
 def sweep(graph: Graph, visit: Visit, among: Iterable[Operation] | None = None) -> int:
-    """Visits each operation that is needed, in program order.
+    """Visit each operation that is needed, in program order.
 
-    What a visit adds comes to stand before the operation it visits, and takes after it.
+    Operations that a visit adds come before the visited operation, and inherit its pin, name scope and user's line.
 
     Args:
-        graph: whose operations are visited.
-        visit: of an operation, edits what is around it, and returns the number of changes.
+        graph: the graph with the operations.
+        visit: edits the graph around an operation, and returns the number of changes.
         among: the operations to visit; None for all.
 
     Returns:
-        The sum of what the visits return.
+        The number of changes of all visits.
     """
     changes = 0
     kept = {t.op for t in graph.outputs}
@@ -157,7 +158,7 @@ def sweep(graph: Graph, visit: Visit, among: Iterable[Operation] | None = None) 
 
 
 def _following(graph: Graph, among: Iterable[Operation]) -> Iterable[Operation]:
-    """Operations in program order, and while they are visited those further on that are near to what was touched."""
+    """Yield operations in program order, with later ones that are near to operations touched by the visits so far."""
     touched = [] if graph.touched is None else graph.touched
     known = set(among)
     todo = [(op._position, id(op), op) for op in known]
@@ -175,9 +176,9 @@ def _following(graph: Graph, among: Iterable[Operation]) -> Iterable[Operation]:
 
 
 def _near(graph: Graph, touched: Sequence[Operation]) -> set[Operation]:
-    """The operations that may look at what was touched.
+    """The operations whose visits may look at touched ones.
 
-    What is known of integers, which may be shapes, is known of all that is computed from them.
+    A change of integers, which may be shapes, reaches all integers that are computed from them.
     """
     found: dict[Operation, int] = {}
     todo = [(op, NEAR) for op in touched if op.graph is graph]

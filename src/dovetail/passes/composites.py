@@ -1,4 +1,4 @@
-"""Inlining: replaces composites that an engine does not claim by the operations of their bodies."""
+"""Inlining: composites that an engine does not claim become the operations of their bodies."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from dovetail.passes.base import needs
 
 @needs(COMPOSITES)
 def inline_composites(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
-    """Inlines, to any depth, the composites that no engine claims.
+    """Inline, to any depth, the composites that their engines do not claim.
 
     Args:
-        graph: is edited.
-        claimed: of an operation, the names of the ops that its engine claims.
+        graph: the graph to edit.
+        claimed: (operation) → the names of the ops that its engine claims.
 
     Returns:
-        How many were inlined.
+        The number of inlined composites.
     """
     count = 0
     todo = [op for op in graph.of_types(COMPOSITES) if _is_open(op, claimed)]
@@ -37,7 +37,7 @@ def inline_composites(graph: Graph, claimed: Callable[[Operation], Collection[st
 
 
 def waits_for_rank(op: Operation, engine: Engine) -> bool:
-    """Whether a program runs the body of a composite on values, since that must know a rank which depends on values."""
+    """Whether a program runs the body of a composite on values, since the body needs a rank that depends on values."""
     if op.op.body is None or engine.compiles_programs or not has_unknown_rank(op.inputs):
         return False
     try:
@@ -48,7 +48,7 @@ def waits_for_rank(op: Operation, engine: Engine) -> bool:
 
 
 def rank_error(op: Operation) -> Exception:
-    """What to raise where an operation must know the rank of an input when its program is made."""
+    """The error for an operation that needs the rank of an input when its program is made."""
     unknown = next(t for t in op.inputs if t.shape is None)
     problem = f"the rank of {unknown.name!r} depends on the values of tensors, and must be known here."
     return op_error(ValueError, op.type, f"{problem} Say it: the_result.set_shape(shape).", where=op.where)
@@ -59,7 +59,7 @@ def _is_open(op: Operation, claimed: Callable[[Operation], Collection[str]]) -> 
 
 
 def _expand(graph: Graph, node: Operation) -> list[Operation]:
-    """Puts the body of a composite in its place; its operations, which are in the name scope that the composite was."""
+    """Replace a composite by its body; return the new operations, which are in a name scope of the composite's name."""
     try:
         body = body_graph(node.op, node.args)
     except CONVENTIONAL as error:
@@ -69,7 +69,7 @@ def _expand(graph: Graph, node: Operation) -> list[Operation]:
     with graph.replacing(node, f"{node.name}/"):
         copies = transplant(body.operations, graph, dict(zip(body.inputs, node.inputs, strict=True)))
         outputs = copies.of(body.outputs)
-        if node.control_inputs:  # an output that is an input does not wait as the operations do
+        if node.control_inputs:  # an output that is an input would not wait, unlike the operations
             given = set(node.inputs)
             outputs = [_identity(t) if t in given else t for t in outputs]
     graph.supersede(node, outputs)

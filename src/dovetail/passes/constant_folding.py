@@ -1,8 +1,8 @@
-"""Constant folding: computes at compile time what does not depend on the inputs.
+"""Constant folding: the computation, at compile time, of values that do not depend on the inputs.
 
-What is known flows forward through the program once: constants through operations (the NumPy engine computes them),
-shapes through type rules, and what is known of shapes through the integer arithmetic that is done on them.  A
-shape-like argument that turns out constant becomes static, which makes more shapes known.
+Knowledge flows forward through the program once.  Constants flow through operations (the NumPy engine computes them),
+shapes through type rules, and shape values through the integer arithmetic on them.  A shape-like argument that turns
+out constant becomes static, which makes more shapes known.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep
 
 KNOWN = frozenset(["Const", "Shape", *SUBGRAPH_CALLS])
-LARGEST = 4096  # elements; a result that is larger, and larger than its arguments, is not worth its memory
+LARGEST = 4096  # elements; a result larger than this, and larger than its arguments, is not worth its memory
 
 
 def _may_know(graph: Graph) -> bool:
-    """Whether something may be known: the value of a constant, a shape, integers, if only that there are none."""
+    """Whether the graph may have known values: constants, shapes, or integers, also empty tensors of them."""
     return not KNOWN.isdisjoint(graph.by_type) or any(t.dtype.is_integer for op in graph for t in op.outputs)
 
 
 @needs(_may_know)
 @Local
 def fold_constants(graph: Graph) -> Visit:
-    """Replaces operations on constants by their results, and shapes that are known by constants."""
+    """Replace operations on constants by their results, and known shapes by constants."""
     return _folding(graph, set())
 
 
 def propagate(graph: Graph, refined: set[GraphTensor]) -> int:
-    """One sweep forward of constants and shapes.
+    """Propagate constants and shapes in one forward sweep.
 
     Args:
-        graph: is edited.
-        refined: tensors whose shape became better known, so that what follows is inferred again; grows.
+        graph: the graph to edit.
+        refined: tensors whose shapes became better known, so that their users are inferred again; the sweep adds to it.
 
     Returns:
-        How many operations were replaced or became more static.
+        The number of operations that were replaced or became more static.
     """
     return sweep(graph, _folding(graph, refined))
 
@@ -86,7 +86,7 @@ def _folding(graph: Graph, refined: set[GraphTensor]) -> Visit:
 
 
 def _freeze_ints(op: Operation, known: PartialInts) -> int:
-    """Makes shape-like tensor arguments that are known static.  The changes made."""
+    """Make known shape-like tensor arguments static; return the number of changes."""
     changes = 0
     for index in op.op.ints_positions:
         ints = None if op.layout[index] is None else known.ints(op.inputs[op.input_at(index)])
@@ -97,12 +97,12 @@ def _freeze_ints(op: Operation, known: PartialInts) -> int:
 
 
 def _takes_shape(op: Operation) -> bool:
-    """Whether an argument is a shape that is a tensor, of which more may be known than when the op was recorded."""
+    """Whether a shape argument is a tensor, which may be better known now than when the op was recorded."""
     return any(op.layout[index] is not None for index in op.op.ints_positions)
 
 
 def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
-    """Takes what is known of the inputs of control flow into its subgraphs.  The changes made."""
+    """Pass known values and shapes of the inputs of control flow to its subgraphs; return the number of changes."""
     changes = 0
     for name, carried, others in SUBGRAPH_CALLS[op.type](*op.args):
         inner = op.attrs[name]
@@ -122,12 +122,12 @@ def _tell_subgraphs(op: Operation, refined: set[GraphTensor]) -> int:
 
 
 def _slices(scan: Operation, specs: Sequence[Any]) -> list[Any]:
-    """What a scan gives its body of each of the xs: a constant, where another scan made the same in each step."""
+    """The slice of each of the xs that a scan gives its body: a constant if another scan stacked one, else a spec."""
     return [_in_each_step(x, spec) for x, spec in zip(scan.args[scan.op.index_of("xs")], specs, strict=False)]
 
 
 def _in_each_step(stacked: GraphTensor, spec: TensorSpec) -> GraphTensor | TensorSpec:
-    """The constant, in the body, of which a scan stacked one for each step; the spec of a slice, if it was none."""
+    """The constant in a scan's body that it stacked in each step; the spec of a slice if it stacked no constant."""
     op = stacked.op
     if op.type != "Scan" or stacked.index < (op.layout[op.op.index_of("init")] or 0):
         return spec
@@ -136,7 +136,7 @@ def _in_each_step(stacked: GraphTensor, spec: TensorSpec) -> GraphTensor | Tenso
 
 
 def _refine_carried(body: Graph, carried: Sequence[GraphTensor]) -> set[GraphTensor]:
-    """Tells a loop's body the shapes that a loop starts with, if they stay; the inputs that changed."""
+    """Give a loop's body the shapes that the loop starts with, if they stay; return the inputs that changed."""
     shapes = [given.shape for given in carried]
     if all(shape in (None, own.shape) for own, shape in zip(body.inputs, shapes, strict=False)):
         return set()
@@ -151,7 +151,7 @@ def _refine_all(body: Graph, shapes: Sequence[Shape]) -> set[GraphTensor]:
 
 
 def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
-    """Gives an input a shape that is better known; the tensor, if it changed."""
+    """Give an input a better known shape; return the tensor if it changed."""
     if shape is None or tensor.shape == shape:
         return set()
     set_shape(tensor, shape)
@@ -159,17 +159,17 @@ def _refine(tensor: GraphTensor, shape: Shape) -> set[GraphTensor]:
 
 
 def _folded(op: Operation, known: PartialInts) -> list[np.ndarray] | None:
-    """The results of an operation as arrays, None if they are not known."""
+    """The results of an operation as arrays; None if they are unknown."""
     for tensor in op.inputs:
         if tensor.op.type != "Const":
             break
     else:
-        with suppress(NotImplementedError):  # an op of the user's that the NumPy engine has no rule for
+        with suppress(NotImplementedError):  # the NumPy engine has no rule for an op of the user's
             return compute(op) if _is_foldable(op) else None
         return None
     if op.outputs[0].dtype.is_integer and (op.type == "Shape" or op.type in CARRIES_NAN):
         value, dtype = known.of(op.outputs[0]), op.outputs[0].dtype
-        # It may be NaN, which is unknown, or infinite, as the minimum of nothing is.
+        # It may be NaN, which means unknown, or infinite, as the minimum of no elements is.
         if value is not None and (np.abs(value) <= dtype.max).all():
             return [value.astype(dtype.numpy)]
     return None

@@ -1,7 +1,7 @@
-"""Control inputs become data: what waits for an operation takes its arguments from a barrier that takes its result.
+"""Control inputs become data: a waiting operation takes its arguments from a barrier on the result that it waits for.
 
-Passes, and engines that compile whole programs, see from data alone what must be computed; so nothing that is waited
-for gets lost, whatever becomes of the operations that wait.
+Passes, and engines that compile whole programs, look at data alone to see the operations that must run.  With a
+barrier, they keep each operation that another one waits for, even if they change the waiting one.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dovetail.graph.reach import waited_for
 
 
 def control_inputs_to_data(graph: Graph) -> int:
-    """Replaces the control inputs of a graph.
+    """Replace the control inputs of a graph by data.
 
     Returns:
-        How many operations had some.
+        The number of operations that had control inputs.
     """
     waiting = [(op, waited_for(op)) for op in graph.operations if op._control_inputs]
     for op, _ in waiting:
@@ -37,7 +37,7 @@ def _wait(graph: Graph, op: Operation, before: list[GraphTensor]) -> None:
             behind = _barrier(op.inputs, before)
         for number in range(len(op.inputs)):
             op.set_input(number, behind[number])
-    else:  # it may run first, but who uses it may not
+    else:  # the operation may run first, but its users may not
         with graph.insert_after(max([op, *(t.op for t in before)], key=position)), graph.made_for(op):
             behind = _barrier(op.outputs, before)
         for old, new in zip(op.outputs, behind, strict=True):
@@ -48,6 +48,6 @@ def _wait(graph: Graph, op: Operation, before: list[GraphTensor]) -> None:
 
 
 def _barrier(tensors: list[GraphTensor], before: list[GraphTensor]) -> list[GraphTensor]:
-    """The tensors, once others are computed."""
+    """The tensors, delayed until others are computed."""
     behind: Any = ops.optimization_barrier([*tensors, *before])
     return list(behind[: len(tensors)])

@@ -1,4 +1,4 @@
-"""Common subexpressions: of operations that compute the same from the same, one stays."""
+"""Common subexpressions: of several operations that compute the same from the same inputs, one stays."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from dovetail.graph.ir import Graph, Operation
 from dovetail.graph.patterns import COMMUTATIVE
 from dovetail.ops.control.plumbing import EFFECTS, NOT_COMPUTED, SHOWN
 
-LARGEST = 1 << 16  # bytes; larger constants are the same only if they are one array
+LARGEST = 1 << 16  # bytes; larger constants are equal only if they are one array
 
 KEPT = frozenset(["Placeholder", *EFFECTS, *SHOWN])
 
 
 def merge_common(graph: Graph) -> int:
-    """Makes the users of an operation take the results of an earlier one that computes the same.
+    """Make the users of an operation take the results of an earlier one that computes the same.
 
     Reads of a variable compute the same: they all see its value at the start.
 
     Returns:
-        How many operations lost their users; `prune` removes them.
+        The number of operations that lost their users; `prune` removes them.
     """
     first: dict[Any, Operation] = {}
     count = 0
     for op in graph.of_types([name for name, alike in graph.by_type.items() if len(alike) > 1 and name not in KEPT]):
         try:
             earlier = first.setdefault(_key(op), op)
-        except TypeError:  # a static argument that has no hash is like no other
+        except TypeError:  # a static argument without a hash equals no other
             continue
         if earlier is not op:
             for tensor, same in zip(op.outputs, earlier.outputs, strict=True):

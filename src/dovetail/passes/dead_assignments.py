@@ -1,7 +1,7 @@
-"""Dead assignments: takes out those that nobody can see.
+"""Dead assignments: the removal of assignments that have no effect.
 
-A variable is read at the start of a call and gets its new value at the end, so of several assignments only the last
-one counts, and none that gives back what was read.
+A program reads a variable at the start of a call, and gives it its new value at the end.  So of several assignments
+only the last one counts, and an assignment of the value that was read has no effect.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dovetail.passes.base import needs
 
 @needs({"AssignVariableOp"})
 def remove_dead_assignments(graph: Graph) -> int:
-    """Removes assignments that are overwritten or change nothing; who takes their result takes the value itself.
+    """Remove assignments that are overwritten or change nothing; users of their results take the values themselves.
 
     Returns:
-        How many were removed.
+        The number of removed assignments.
     """
     last: dict[Any, Operation] = {}
     assignments = graph.of_types(["AssignVariableOp"])

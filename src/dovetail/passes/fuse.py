@@ -1,4 +1,4 @@
-"""Fusion: compositions become one op where the engine claims it."""
+"""Fusion: compositions become one op if the engine claims it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _scaled(sign: int) -> Callable[[Match], Any]:
     return lambda found: ops.add_scaled(found[x], found[y], sign * scalar_constant(found[scale]))
 
 
-# (what is looked for, what it becomes, the condition); the inner op must have no other use
+# (pattern, replacement, condition); the inner op must have no other use
 FUSIONS: list[tuple[Any, Any, Callable[[Match], bool]]] = [
     (ops.matmul(x, y, ta, tb) + bias, ops.matmul_add(bias, x, y, ta, tb), _matrices),
     (x + y * scale, _scaled(1), _wide),
@@ -47,14 +47,14 @@ INNER = frozenset(["MatMul", "Mul"])
 
 @needs(INNER)
 def fuse(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
-    """Puts fused ops in the place of what they compute.
+    """Replace compositions by fused ops.
 
     Args:
-        graph: is edited.
-        claimed: of an operation, the names of the ops that its engine claims.
+        graph: the graph to edit.
+        claimed: (operation) → the names of the ops that its engine claims.
 
     Returns:
-        How many were fused; `prune` removes what is not needed any more.
+        The number of fused compositions; `prune` removes operations that are not needed any more.
     """
 
     def visit(op: Operation) -> int:
@@ -76,7 +76,7 @@ def fuse(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
 
 
 def _inner_is_free(op: Operation, found: Match) -> bool:
-    """Whether what is taken into the fused op is to be computed where the op is, and not needed elsewhere too."""
+    """Whether the inner operations have the pin of the op, and no use outside of the fused op."""
     kept = {id(value) for value in found.values()}
     inner = [t for t in op.inputs if id(t) not in kept]
     returned = set(op.graph.outputs)

@@ -1,8 +1,8 @@
-"""Fusion of convolutions: what follows one becomes part of it, where the engine claims that as one op.
+"""Fusion of convolutions: the ops after a convolution become part of it, if the engine claims that as one op.
 
-A bias, a tensor of the result's shape that is added, and an activation are taken in one after the other, as long as
-nothing else needs what was there before.  So it is mostly for prediction; gradients of relu, which ask for its result
-alone, leave it possible in training, too.
+The pass takes in a bias, an added tensor of the result's shape, and an activation, one after the other, as long as
+nothing else needs the result before.  So it is mostly for prediction.  It works in training with relu, whose gradient
+needs only its result.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Parts(NamedTuple):
 
 @needs(CONVOLVED)
 def fuse_convolutions(graph: Graph, claimed: Callable[[Operation], Collection[str]]) -> int:
-    """Puts fused convolutions in the place of what they compute.
+    """Replace convolutions and the ops after them by fused convolutions.
 
     Args:
-        graph: is edited.
-        claimed: of an operation, the names of the ops that its engine claims.
+        graph: the graph to edit.
+        claimed: (operation) → the names of the ops that its engine claims.
 
     Returns:
-        How many operations were taken in; `prune` removes what is not needed any more.
+        The number of operations that were taken in; `prune` removes operations that are not needed any more.
     """
 
     def visit(op: Operation) -> int:
@@ -79,7 +79,7 @@ def _with_addition(op: Operation) -> Parts | None:
 
 
 def _free_parts(op: Operation, convolved: GraphTensor) -> Parts | None:
-    """Those of what makes a tensor, if it is a convolution without an activation that only this operation needs."""
+    """The parts of a tensor's producer, if it is a convolution without an activation that only this operation uses."""
     made = convolved.op
     if made.type not in CONVOLVED or convolved.dtype not in DTYPES or convolved.shape is None:
         return None
@@ -93,7 +93,7 @@ def _free_parts(op: Operation, convolved: GraphTensor) -> Parts | None:
 
 
 def _is_bias(tensor: GraphTensor, convolved: GraphTensor, data_format: str) -> bool:
-    """Whether it has a number for each channel, the same everywhere."""
+    """Whether a tensor has one number for each channel, the same at all positions."""
     if tensor.shape is None or convolved.shape is None or len(tensor.shape) > len(convolved.shape):
         return False
     channels = len(convolved.shape) - 1 if data_format == "channels_last" else 1

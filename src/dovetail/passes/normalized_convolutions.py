@@ -1,9 +1,9 @@
-"""Batch normalization of a convolution's result, by numbers that are given, becomes part of the convolution.
+"""Batch normalization of a convolution's result, by given moments, becomes part of the convolution.
 
-`(conv(x, kernel) - mean) * factor + offset` is `conv(x, kernel * factor) + (offset - mean * factor)`: products of the
-kernel, which is small, in the place of two or three passes over the result.  While a model trains, the moments are
-those of the result, which then has other uses; so this is for prediction.  XLA computes the normalization along with
-the convolution, and is slower with the kernel's products before it; so this is for engines that do not.
+`(conv(x, kernel) - mean) * factor + offset` is `conv(x, kernel * factor) + (offset - mean * factor)`.  This multiplies
+the kernel, which is small, instead of passing over the result two or three times.  It is for prediction: in training,
+the moments come from the result, which then has other uses.  It is for engines other than XLA, which computes the
+normalization along with the convolution, and is slower with the kernel's products before it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from dovetail.core.windows import CONVOLUTIONS
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.passes.base import needs, sweep
 
-TIMES = 4  # as large as the kernel the result must be, at least
+TIMES = 4  # the least size of the result, in sizes of the kernel
 NORMALIZED = frozenset(["BatchNormalization"])
-DTYPES = ("float32", "float64")  # halves would lose what the factor makes small
+DTYPES = ("float32", "float64")  # halves would lose numbers that the factor makes small
 
 
 @needs(NORMALIZED)
 def normalize_kernels(graph: Graph) -> int:
-    """Takes normalizations into the convolutions before them.
+    """Take normalizations into the convolutions before them.
 
     Returns:
-        How many were taken; `prune` removes what is not needed any more.
+        The number of normalizations taken in; `prune` removes operations that are not needed any more.
     """
     returned = set(graph.outputs)
 

@@ -1,19 +1,19 @@
-"""Pruning: takes out what neither an output nor an effect needs, also of what control flow takes and gives."""
+"""Pruning: the removal of operations that no output or effect needs, and of such inputs and results of control flow."""
 
 from __future__ import annotations
 
 from dovetail.graph.ir import Graph, Operation
 
-# op type → the parameter with what its subgraphs only read, their last inputs; the parameter of which the first results
-# come, if those must stay
+# op type → (the parameter of the values that its subgraphs only read, which are their last inputs; the parameter of the
+# first results, if these must stay)
 CONTROL_FLOW = {"If": ("inputs", None), "While": ("constants", "init"), "Scan": ("constants", "init")}
 
 
 def prune(graph: Graph) -> int:
-    """Removes dead operations, and inputs and results of control flow that nobody uses; the graph's inputs stay.
+    """Remove dead operations, and inputs and results of control flow without users; the graph's inputs stay.
 
     Returns:
-        How many were removed.
+        The number of removed operations, inputs and results.
     """
     control_flow = graph.of_types(CONTROL_FLOW)
     returned = set(graph.outputs) if control_flow else set()
@@ -35,14 +35,14 @@ def _subgraphs(op: Operation) -> list[Graph]:
 
 
 def _drop_results(op: Operation, numbers: list[int]) -> int:
-    if not numbers or len(numbers) == len(op.outputs):  # with no result in use, the operation goes as a whole
+    if not numbers or len(numbers) == len(op.outputs):  # an operation without a used result goes as a whole
         return 0
     width = len(op.outputs)
     op.outputs = [t for i, t in enumerate(op.outputs) if i not in numbers]
     for i, tensor in enumerate(op.outputs):
         tensor.index = i
     for part in _subgraphs(op):
-        if len(part.outputs) == width:  # the condition of a loop has a result of its own
+        if len(part.outputs) == width:  # the condition of a loop has another result
             part.set_outputs([t for i, t in enumerate(part.outputs) if i not in numbers])
             part.prune()
     return len(numbers)

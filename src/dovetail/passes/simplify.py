@@ -1,8 +1,8 @@
 """Simplification: algebraic identities, as two tables.
 
-`IDENTITIES` are patterns and what they become, both written as ops on wildcards; `RULES` are functions for what a
-pattern cannot say.  Each keeps dtype and shape, and also what NaN and infinity do: `x * 0` and `x - x` stay, since they
-are NaN where `x` is infinite.
+`IDENTITIES` are patterns with their replacements, both written as ops on wildcards; `_RULES` are functions for cases
+that no pattern can express.  Each keeps dtype and shape, and also the effects of NaN and infinity: `x * 0` and `x - x`
+stay, since they are NaN if `x` is infinite.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ x, y = wildcards("x y")
 s, t = wildcards("s t")  # shapes, static or not
 a, b = wildcards("a b", lambda value: scalar_constant(value) is not None)
 
-BROADCAST = frozenset(["BroadcastTo", "Const"])  # whose results may hold one value many times
-REWRITTEN = {*BROADCAST}  # the types of operations that are replaced, or left out; grows with the rules
-PASSED_ON = ("Identity", "StopGradient")  # they compute nothing, wherever they are
+BROADCAST = frozenset(["BroadcastTo", "Const"])  # their results may hold one value many times
+REWRITTEN = {*BROADCAST}  # the types of operations that are replaced or dropped; the rules add to it
+PASSED_ON = ("Identity", "StopGradient")  # they compute nothing, whatever their pin
 
 
 def _is_integer(found: Match) -> bool:
@@ -85,7 +85,7 @@ CONDITIONAL: list[tuple[Any, Any, Callable[[Match], bool]]] = [
 @needs(REWRITTEN)
 @Local
 def simplify(graph: Graph) -> Visit:
-    """Rewrites operations by the identities; `prune` removes what nobody needs any more."""
+    """Rewrite operations by the identities; `prune` removes operations that are not needed any more."""
     shapes = SameShape()
 
     def visit(op: Operation) -> int:
@@ -97,7 +97,7 @@ def simplify(graph: Graph) -> Visit:
             maker = tensor.op
             makers.add(maker.type)
             if maker._pin != op._pin and maker.type not in NOT_COMPUTED and op.type not in PASSED_ON:
-                return 0  # what is to be computed in two places does not become one
+                return 0  # computations in two places do not become one
         changes = _drop_broadcasts(op, shapes) if is_elementwise and not BROADCAST.isdisjoint(makers) else 0
         makers = {tensor.op.type for tensor in op.inputs} if changes else makers
         for made_by, rule in rules:
@@ -111,9 +111,9 @@ def simplify(graph: Graph) -> Visit:
 
 
 class SameShape:
-    """Which tensors have equal shapes, also where dimensions are unknown.
+    """The test whether two tensors have equal shapes, also with unknown dimensions.
 
-    A tensor has the shape of its root: the one from which it was made by operations that keep shapes.
+    A tensor has the shape of its root: the tensor from which operations that keep shapes made it.
     """
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class SameShape:
 
 
 def _shaped_like(op: Operation) -> list[GraphTensor]:
-    """Tensors of which the result of an operation has the shape, if they have one shape."""
+    """The inputs whose common shape the result of an operation has, if they have one shape."""
     name = op.type
     if op.op.is_elementwise:
         return [t for t in op.inputs if t.shape != ()]
@@ -150,7 +150,7 @@ def _shaped_like(op: Operation) -> list[GraphTensor]:
     return []
 
 
-_SHAPED_BY = {"Cast": 0, "OnesLike": 0, "ZerosLike": 0, "FullLike": 0, "SumLike": 1}  # the input whose shape it has
+_SHAPED_BY = {"Cast": 0, "OnesLike": 0, "ZerosLike": 0, "FullLike": 0, "SumLike": 1}  # op → the input of its shape
 _SHAPED_TO = ("BroadcastTo", "Reshape", "Fill")  # they have the parameter `shape`
 
 
@@ -159,11 +159,11 @@ def _dynamic_shape(op: Operation) -> GraphTensor | None:
     return None if op.layout[index] is None else op.inputs[op.input_at(index)]
 
 
-# -- broadcasting that elementwise operations do by themselves -----------------------------------------------------
+# -- broadcasts that elementwise operations make redundant ---------------------------------------------------------
 
 
 def _drop_broadcasts(op: Operation, shapes: SameShape) -> int:
-    """Inputs that were broadcast, or hold one value many times, are taken as they were before."""
+    """Replace inputs that were broadcast, or hold one value many times, by their form before the broadcast."""
     changes = 0
     for i, tensor in enumerate(op.inputs):
         narrow = _before_broadcast(tensor)
@@ -191,14 +191,14 @@ def _others_fill(op: Operation, index: int, narrow: Any, shapes: SameShape) -> b
     return result is not None and None not in result and result == op.outputs[0].shape
 
 
-# -- rules that a pattern cannot say ----------------------------------------------------------------------------------
+# -- rules that no pattern can express --------------------------------------------------------------------------------
 
-Rule = Callable[[Operation, SameShape], Any]  # the tensor to take instead, or None
+Rule = Callable[[Operation, SameShape], Any]  # → the replacement of the result, or None
 _RULES: dict[str, list[tuple[frozenset[str], Rule]]] = {}
 
 
 def _rule(*names: str, made_by: tuple[str, ...] = ()) -> Callable[[Rule], Rule]:
-    """Decorator: adds a rule for operations of these types with inputs from operations of all types of `made_by`."""
+    """Decorator that adds a rule for operations of some types whose inputs come from all op types of `made_by`."""
 
     def add(rule: Rule) -> Rule:
         for name in names:
@@ -242,7 +242,7 @@ def _holds(wide: DType, narrow: DType) -> bool:
     return np.can_cast(narrow.numpy, wide.numpy, "safe")
 
 
-# bytes of the widest integers they hold
+# dtype → bytes of the widest integers that it holds
 _INTEGERS = {"float16": 1, "bfloat16": 1, "float32": 2, "complex64": 2, "float64": 4, "complex128": 4}
 
 
@@ -289,7 +289,7 @@ def _(op: Operation, shapes: SameShape) -> Any:
 
 
 def _axes(op: Operation) -> tuple[int, ...] | None:
-    """The axes of a Transpose, counted from 0; None if the rank is not known."""
+    """The axes of a Transpose, counted from 0; None if the rank is unknown."""
     rank, axes = op.inputs[0].ndim, op.attrs["axes"]
     if axes is None:
         return None if rank is None else tuple(range(rank))[::-1]

@@ -1,4 +1,4 @@
-"""Specialising: a graph with open dimensions becomes one for the shapes that its inputs have this time.
+"""Specialising: a graph with unknown dimensions becomes a graph for the current shapes of its inputs.
 
 Engines that compile whole programs (XLA) need every shape.  The shapes flow from the inputs through the type rules,
 `Shape` and the arithmetic on it become constants, and shape-like arguments become static; see `constant_folding`.
@@ -18,14 +18,14 @@ from dovetail.passes.constant_folding import propagate
 
 
 def specialize(graph: Graph, shapes: Sequence[tuple[int, ...]] | None = None) -> int:
-    """Makes everything known that follows from the shapes of the inputs, and from those that `set_shape` gave.
+    """Infer all values and shapes that follow from the shapes of the inputs, and from `set_shape`.
 
     Args:
-        graph: is edited.
-        shapes: of the inputs; if not given, these have their own.
+        graph: the graph to edit.
+        shapes: the shapes of the inputs; if not given, these keep their own.
 
     Returns:
-        How many operations changed.
+        The number of operations that changed.
     """
     if shapes is not None:
         for tensor, shape in zip(graph.inputs, shapes, strict=True):
@@ -35,15 +35,15 @@ def specialize(graph: Graph, shapes: Sequence[tuple[int, ...]] | None = None) ->
 
 
 def needs_shapes(graph: Graph, engine: Engine) -> bool:
-    """Whether a program is made for the shapes of its inputs: the bodies of composites are written for known ranks."""
+    """Whether a program is made for the shapes of its inputs: for its engine, or since bodies need known ranks."""
     return engine.specializes or has_unknown_rank(graph.inputs)
 
 
 def check_static(graph: Graph, engine: str) -> None:
-    """Refuses a program with shapes that depend on values, for engines that cannot run one.
+    """Raise an error for a program with shapes that depend on values, for engines that cannot run one.
 
     Raises:
-        ValueError: names the operation and the user's line.
+        ValueError: a shape depends on values; the error names the operation and the user's line.
     """
     operations = [op for part in (*graph.subgraphs(), graph) for op in part.operations]
     for op in operations:

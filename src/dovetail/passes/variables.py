@@ -1,4 +1,4 @@
-"""Variables become arguments: a plan reads and writes them itself, what it compiles is a function of arrays."""
+"""Variables become arguments: a plan reads and writes them itself, and compiles functions of arrays."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Lifted(NamedTuple):
     """The variables of a graph that became inputs and outputs.
 
     Attributes:
-        only_read: whose values are the first inputs after the graph's own.
-        changed: read and assigned: their values are the inputs after those, and their new ones the first new outputs.
-        only_assigned: whose new values are the outputs after those.
+        only_read: their values are the first inputs after the graph's own.
+        changed: read and assigned; their values are the inputs after these, and their new values the first new outputs.
+        only_assigned: their new values are the outputs after the new values of `changed`.
     """
 
     only_read: list[Variable]
@@ -27,10 +27,10 @@ NO_VARIABLES = Lifted([], [], [])
 
 
 def lift_variables(graph: Graph) -> Lifted:
-    """Makes an input of each variable that is read, and an output of what each is assigned.
+    """Make an input of each variable that is read, and an output of each value that is assigned.
 
     Args:
-        graph: is edited: a program with each variable read once, and assigned once, and no control inputs.
+        graph: the graph to edit: it reads each variable once, and assigns it once, and has no control inputs.
     """
     if LIFTED.isdisjoint(graph.by_type):
         return NO_VARIABLES
