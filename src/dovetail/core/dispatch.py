@@ -247,7 +247,7 @@ def _execute(op: Op, resolved: Resolved, values: list[Any], around: Scopes) -> A
 
 
 def _on_device(device: Device, engine: Engine, rule: Any, arrays: Sequence[Any]) -> Any:
-    """Call a rule on the device of a scope; the library keeps it for this call alone, since tasks share the library."""
+    """Call a rule on the device of a scope; the library uses it for this call alone, since tasks share the library."""
     if device.engine != engine.name:
         return rule(*arrays)
     with engine.on_device(device.name):

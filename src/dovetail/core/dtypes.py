@@ -129,8 +129,8 @@ def as_dtype(value: Any) -> DType:
     Args:
         value: the object that names a dtype; `float` is the default float type (`floatx`), `int` is int32.
 
-        Raises:
-            TypeError: the value names no dtype that Dovetail knows.
+    Raises:
+        TypeError: the value names no dtype that Dovetail knows.
 
     Example:
         >>> as_dtype(np.dtype("int64"))

@@ -2,7 +2,7 @@
 
 An engine compiles segments of programs (`Engine.compile`), and has the few methods below.  Most have a table of rules
 (op name → function on the library's own arrays, arguments in the op's parameter order).  Single calls run these rules,
-and programs are compiled of them.  Everything else (promotion, checks, gradients, graphs, passes) is written once,
+and programs are compiled from them.  Everything else (promotion, checks, gradients, graphs, passes) is written once,
 above.
 """
 
@@ -252,7 +252,7 @@ class Engine:
         raise NotImplementedError
 
     def argument(self, value: np.ndarray, dtype: DType) -> Any:
-        """The argument of a program in one place for a caller's array, which the caller may change after the call."""
+        """Convert a caller's array for a program with one place; the caller may change the array after the call."""
         return self.asarray(value, dtype)
 
     def to_numpy(self, value: Any) -> np.ndarray:
@@ -553,7 +553,7 @@ def _written(number: np.floating[Any]) -> str:
 
 
 class _NativeDtypes(dict[Any, DType]):
-    """The dtypes by the dtype objects of arrays."""
+    """A map from the dtype objects of arrays to dtypes."""
 
     def __missing__(self, native: Any) -> DType:
         found = self[native] = dtypes.as_dtype(native)

@@ -11,8 +11,8 @@ which an op is computed.  If these ways differ, a rule names its layers:
     over     an operation at the end of a program, with the results written over arguments that nothing needs any more:
              the rule returns C functions that write, and the arrays of the results; see `Rules.written`
 
-    An op may have several named rules for a layer; calls use the first that fits.  Further rules compute the same in
-    another way; programs use them if a plan prefers them.
+An op may have several named rules for a layer; calls use the first that fits.  Further rules compute the same in
+another way; programs use them if a plan prefers them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Rules(Mapping[str, Rule]):
         fresh: ops without a rule for `out` whose rules never return a view of an argument.
         written: op → the parameters (lists of tensors) over whose arrays its rule for `over` writes its results, in
             their order.  The rule itself writes nothing: a program ends with calls of the C functions that it returns,
-            with no bytecode between them.  The rule may replace an array by a copy, as if it is not contiguous.
+            with no bytecode between them.  The rule may copy an array first, if it is not contiguous.
     """
 
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:

@@ -42,8 +42,8 @@ def flatten(value: Any, name: str = "") -> tuple[list[Any], Structure]:
         value: a leaf, or a structure of them.
         name: the function to name in errors, with the user's line; if empty, the caller adds them.
 
-        Raises:
-            ValueError: the value holds itself, or is more than `DEEPEST` levels deep.
+    Raises:
+        ValueError: the value holds itself, or is more than `DEEPEST` levels deep.
 
     Example:
         >>> flatten({"b": 1, "a": [2, 3]})[0]

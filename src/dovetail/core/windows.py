@@ -94,7 +94,7 @@ class Windows:
         return [(n - span) // stride + 1 for n, span, stride in zip(padded, self.spans, self.strides, strict=True)]
 
     def elements(self, counts: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-        """Yield the position of each element in its window, and the slices of the padded input with it in all windows.
+        """Yield each element's position in a window, and its slices of the padded input over all windows.
 
         Args:
             counts: the number of windows along each axis, at least one.

@@ -1,4 +1,4 @@
-"""Pruning: the removal of operations that no output or effect needs, and of such inputs and results of control flow."""
+"""Pruning: the removal of operations, and inputs and results of control flow, that no output or effect needs."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def simplify(graph: Graph) -> Visit:
 
 
 class SameShape:
-    """The test whether two tensors have equal shapes, also with unknown dimensions.
+    """A test whether two tensors have equal shapes, also with unknown dimensions.
 
     A tensor has the shape of its root: the tensor from which operations that keep shapes made it.
     """
