@@ -1,8 +1,9 @@
-"""Gradients of control flow: the gradient of a loop is a loop, that of a branch a branch.
+"""Gradients of control flow: the gradient of a loop is a loop, the gradient of a branch is a branch.
 
-A scan keeps what the gradient needs of each step, stacked, and its gradient scans over that the other way; what depends
-on constants alone is not kept but computed once more, outside the loop.  A while loop does not know its number of steps
-ahead; its gradient, the op WhileGrad, finds the states again.  A branch is computed again inside its gradient.
+A scan stacks the tensors that the gradient needs from each step.  Its gradient scans over these stacks in the other
+direction.  Tensors that depend on constants alone are not stacked; the gradient computes them once more, outside the
+loop.  A while loop does not know its number of steps ahead; its gradient, the op WhileGrad, recomputes the states.  A
+branch is computed again inside its gradient.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ Gradient = Any  # a tensor, or None
 
 
 def call(graph: Graph, *groups: Sequence[Any]) -> list[GraphTensor]:
-    """Adds the operations of a subgraph to the graph that is being built; its outputs."""
+    """Add the operations of a subgraph to the graph that is being built, and return its outputs."""
     current, inputs = _captured(t for group in groups for t in group)
     return copy_into(graph, current, inputs)
 
 
 def _captured(tensors: Iterable[Any]) -> tuple[Graph, list[GraphTensor]]:
-    """The graph that is being built, and tensors in it."""
+    """The graph that is being built, and the tensors as captured by it."""
     current = trace.current_graph()
     assert current is not None  # gradients of graphs are built in one
     return current, [trace.capture(current, t) for t in tensors]
@@ -75,7 +76,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
 
 
 def _targets(body: Graph, carried: int, arriving: Sequence[Gradient]) -> list[int]:
-    """The outputs of a loop's body at which gradients arrive in some step, from outside or from the step after."""
+    """The outputs of a loop's body that receive gradients in some step, from outside or from the next step."""
     targets = {i for i, g in enumerate(arriving) if g is not None}
     while True:
         _, reached = gradient_graph(body, sorted(targets))
@@ -86,7 +87,7 @@ def _targets(body: Graph, carried: int, arriving: Sequence[Gradient]) -> list[in
 
 
 def _carry(op: Any, arriving: Sequence[Gradient], around: list[int], summed: list[int]) -> list[Any]:
-    """What the gradient of a loop carries at first: what arrives at the loop's end, and sums for its constants."""
+    """The first carry of a loop's gradient: the gradients at the loop's end, and zeros to sum for its constants."""
     ends = [zeros_like(op.outputs[i]) if arriving[i] is None else arriving[i] for i in around]
     return ends + [zeros_like(op.inputs[i]) for i in summed]
 
@@ -94,13 +95,13 @@ def _carry(op: Any, arriving: Sequence[Gradient], around: list[int], summed: lis
 def _round(
     found: dict[int, Any], around: list[int], carry: Sequence[Any], summed: list[int], totals: Sequence[Any]
 ) -> list[Any]:
-    """The next `_carry`, from the gradients that one step finds; zeros like `carry` where it finds none."""
+    """The next carry, from the gradients that one step finds; zeros like `carry` if the step finds none."""
     ends = [found[i] if i in found else zeros_like(like) for i, like in zip(around, carry, strict=True)]
     return ends + [total + found[i] for i, total in zip(summed, totals, strict=True)]
 
 
 def _placed(op: Any, numbers: Sequence[int], gradients: Sequence[Any]) -> list[Gradient]:
-    """One gradient for each input of an operation, from those of some."""
+    """One gradient for each input of an operation: the given ones at `numbers`, None for the others."""
     found = dict(zip(numbers, gradients, strict=True))
     return [found.get(i) for i in range(len(op.inputs))]
 
@@ -118,7 +119,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     summed = [i for i in fixed if i not in later]
     kept = work.forward.outputs[len(body.outputs) :]
     slices, constants = _keep(op, work.forward, kept)
-    if not slices and not stacked and length is None:  # then any of the xs says how many steps there are
+    if not slices and not stacked and length is None:  # any of the xs gives the number of steps
         slices[body.inputs[carried]] = xs[0]
 
     backward = Graph("backward")
@@ -154,8 +155,8 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     return _placed(op, [*around, *summed, *sliced, *later], [*results[:early], *sums])
 
 
-# A product summed over the steps is one product of stacks, which is quicker than a product and a sum in each step; so
-# for the gradients of a loop's constants the factors are stacked.  Op type → the sum, from the constant and the stacks.
+# The sum of a product over all steps is one product of stacks.  It is faster than a product and a sum in each step, so
+# the gradients of a loop's constants stack the factors.  Op type → the sum, from the constant and the stacks.
 _TERMS: dict[str, Callable[..., Any]] = {
     "MatMul": lambda constant, x, y: matmul(_rows(x), _rows(y), transpose_a=True),
     "SumLike": lambda constant, terms: sum_like(terms, constant),
@@ -163,7 +164,7 @@ _TERMS: dict[str, Callable[..., Any]] = {
 
 
 def _terms(gradient: GraphTensor) -> list[GraphTensor]:
-    """What to stack, where the sum of a gradient over all steps can be computed from stacks; else nothing."""
+    """The tensors to stack if the sum of a gradient over all steps can be computed from stacks; else none."""
     op = gradient.op
     if op.type == "SumLike":
         return op.inputs[:1]
@@ -178,15 +179,15 @@ def _rows(stack: Any) -> Any:
 
 
 def _keep(op: Operation, forward: Graph, kept: list[GraphTensor]) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """Makes a scan keep tensors of its body; what the gradient's steps are given for them.
+    """Make a scan keep tensors of its body, and find their values for the steps of the gradient.
 
     Args:
-        op: the scan; it gets more outputs for what it does not give yet.
+        op: the scan; it gets another output for each kept tensor that it does not return yet.
         forward: its body, which returns the kept tensors too.
         kept: tensors of `forward`.
 
     Returns:
-        kept tensor → what is to be sliced for it, and kept tensor → what is the same in each step.
+        kept tensor → the stack to slice for it, and kept tensor → its value, which is the same in each step.
     """
     init, xs, constants, body, _, _ = op.args
     carried, varying = len(init), len(init) + len(xs)
@@ -207,7 +208,7 @@ def _keep(op: Operation, forward: Graph, kept: list[GraphTensor]) -> tuple[dict[
 
 
 def _extend(op: Operation, body: Graph) -> list[GraphTensor]:
-    """Gives a scan a body with more outputs; the outputs that the scan has more for it."""
+    """Give a scan a body with more outputs, and return the outputs that the scan gains."""
     op.attrs["body"] = body
     start = len(op.outputs)
     for spec in trace.infer_specs(op.op, op.args)[start:]:
@@ -232,7 +233,7 @@ def _(op: Any, *arriving: Gradient) -> list[Gradient]:
     state = _placeholders(backward, body.inputs)
     found = dict(zip(reached, copy_into(step, backward, [*state, *carry]), strict=True))
     with backward.as_default(), backward.made_for(op):
-        before = [state[i] for i in around]  # of the shapes that the step was given, which may differ from what it made
+        before = [state[i] for i in around]  # with the shapes of the step's inputs; its outputs may have others
         backward.outputs = _round(found, around, before, summed, totals)
     first = _carry(op, arriving, around, summed)
     return _placed(op, [*around, *summed], while_gradient(init, constants, first, condition, body, backward, limit))
@@ -255,13 +256,13 @@ def while_gradient(
     backward: GraphLike,
     maximum_iterations: int | None = None,
 ) -> tuple[Tensor, ...]:
-    """Applies `backward` to the states of a while loop, the last one first.
+    """Apply `backward` to the states of a while loop, the last one first.
 
-    The states are computed from `init` again: once, and kept, where `maximum_iterations` says how much room they need,
-    else from the start for each of them.
+    The op computes the states from `init` again.  If `maximum_iterations` bounds their number, it computes them once
+    and keeps them; else it computes each state from the start.
 
     Args:
-        init, constants, condition, body, maximum_iterations: those of the loop.
+        init, constants, condition, body, maximum_iterations: as in the loop.
         carry: the gradients that arrive at the end of the loop, and sums of gradients.
         backward: (carry, a state, constants) → the next carry, for the state before.
     """

@@ -1,9 +1,9 @@
-"""Functions with gradients of their own: `custom_gradient`.
+"""Functions with custom gradients: `custom_gradient`.
 
 A function with a custom gradient runs as usual; its results then pass an `IdentityN` that also takes the arguments.
-The gradient of that node sends nothing back into the results, and to the arguments what the gradient function says.
-In a graph the gradient function is traced at once, to a graph of its own, so that the node can be copied elsewhere.
-On an engine's own values the engine's own way to give a function a gradient is used.
+The gradient of that node sends nothing back into the results.  It sends the arguments the gradients that the gradient
+function returns.  In a graph the gradient function is traced at once, to a separate graph, so that the node can be
+copied elsewhere.  For an engine's own values, the engine's own mechanism for custom gradients is used.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from dovetail.graph import trace, variables
 from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.graph.transplant import copy_into
 
-Rule = Callable[..., list[Any]]  # gradients of the results → those of the tensors and variables that were used
+Rule = Callable[..., list[Any]]  # gradients of the results → gradients of the tensors and variables that were used
 
 
 def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: gives a function a gradient of its own.
+    """Decorate a function with a custom gradient.
 
     Args:
-        function: returns its result, a tensor or a structure of them, and a gradient function.  That takes a gradient
-            for each tensor of the result, and returns one for each argument, None where there is none.  If `function`
-            uses trainable variables, the gradient function also takes `variables=`, the list of them, and returns a
-            pair: the gradients of the arguments and the list of gradients of the variables.
+        function: returns its result, a tensor or a structure of them, and a gradient function.  The gradient function
+            takes a gradient for each tensor of the result.  It returns one for each argument, None for an argument
+            without one.  If `function` uses trainable variables, the gradient function also takes `variables=`, the
+            list of them, and returns a pair: the gradients of the arguments and the list of gradients of the variables.
 
     Returns:
         A function of the same arguments that returns the result; keyword arguments are not differentiated.
 
     Raises:
-        TypeError: `function` cannot be called; or, when called, it returns no such pair, or it uses variables and the
-            gradient function does not take them, or it is given a KerasTensor.
+        TypeError: `function` cannot be called.  A call raises it, too, if `function` returns no such pair or gets a
+            KerasTensor, or if it uses variables that its gradient function does not take.
 
     Source: `tf.custom_gradient`.
 
@@ -77,24 +77,24 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result of a function that returns its result and a gradient function, with its gradient attached."""
+    """Call a function that returns its result and a gradient function, and attach that gradient to the result."""
     name = getattr(function, "__name__", "custom_gradient")
     graph = graph_of_call(flatten(args, name)[0], name)
     if graph is None:
         return CustomCall(function, args, kwargs).result()
-    with graph.as_default():  # where a tape records variables are computed with; but not for the tapes in here
+    with graph.as_default():  # else the recorder in here would make ops on variables eager
         return CustomCall(function, args, kwargs).result()
 
 
 def graph_of_call(leaves: Sequence[Any], name: str) -> Graph | None:
-    """The graph in which a function of these values is recorded; None where it is computed.
+    """The graph in which a call of a function with these values is recorded; None if it is computed.
 
     Args:
         leaves: the arguments, flat.
-        name: of the function, for errors.
+        name: the name of the function, for errors.
 
     Raises:
-        TypeError: one belongs to a functional model of Keras.
+        TypeError: a leaf belongs to a functional model of Keras.
     """
     current = trace.current_graph()
     if current is not None:
@@ -104,7 +104,7 @@ def graph_of_call(leaves: Sequence[Any], name: str) -> Graph | None:
     if kind.is_of_model:
         problem = f"{describe(decides)} belongs to a functional model of Keras, which keeps operations, not functions"
         raise op_error(TypeError, name, f"{problem}; call it in the `call` of a keras.layers.Layer.")
-    return DEFAULT_GRAPH.get() if graph is None and kind is trace.GRAPH else graph  # by a variable that it reads
+    return DEFAULT_GRAPH.get() if graph is None and kind is trace.GRAPH else graph  # a symbolic variable decided
 
 
 class CustomCall:
@@ -136,7 +136,7 @@ class CustomCall:
         return unflatten(structure, attach(results, sources, rule))
 
     def _run(self, leaves: Sequence[Any]) -> tuple[Any, Rule]:
-        """The result, and its rule."""
+        """Call the function, and return its result and the rule of its gradient."""
         passed = {id(v) for v in self.variables}
         with ReadVariables() as reads:
             pair = self.function(*unflatten(self.structure, leaves), **self.kwargs)
@@ -163,7 +163,7 @@ class CustomCall:
         return result, rule
 
     def _of_arguments(self, gradients: Any) -> list[Any]:
-        """What a gradient function returned, flat: one gradient for each tensor among the arguments."""
+        """Flatten the result of a gradient function to one gradient for each tensor among the arguments."""
         given = gradients if isinstance(gradients, (tuple, list)) else (gradients,)
         nested = any(isinstance(g, (tuple, list, dict)) for g in given)
         if nested or len(given) not in (len(self.leaves), len(self.moving)):
@@ -201,7 +201,7 @@ class CustomCall:
         graph = graph if current is None else current
         gradient: Callable[..., Any]
         captured: list[Any] = []
-        if self.function in _being_traced.get():  # its gradient uses the function itself: only when it is asked for
+        if self.function in _being_traced.get():  # its gradient calls the function itself: run it on request
             gradient = self._run_again
         else:
             with _being_traced.scope((*_being_traced.get(), self.function)):
@@ -232,12 +232,13 @@ class CustomCall:
 
 @dataclass
 class _TracedGradient:
-    """The gradient function of a node: a graph, which is copied to where the gradient is asked for.
+    """The gradient function of a node: a graph, which is copied to the graph that computes the gradient.
 
     Attributes:
-        graph: takes the gradients of the float results, then what it captured, the last inputs of the node.
+        graph: takes the gradients of the float results, then the captured tensors, which are the last inputs of the
+            node.
         arriving: the numbers of the float results.
-        departing: for each output of the graph the number of the node's input whose gradient it is.
+        departing: for each output of the graph, the number of the node's input whose gradient it is.
     """
 
     graph: Graph
@@ -261,7 +262,7 @@ class _TracedGradient:
 def _trace_gradient(
     rule: Rule, around: Graph, results: list[Any], sources: list[Any], name: str
 ) -> tuple[_TracedGradient, list[Any]]:
-    """The gradient function as a graph, and the tensors that it captured: of the graph around, and eager ones."""
+    """Trace the gradient function, and return its graph and the tensors that it captured, from `around` or eager."""
     graph = Graph(f"{name}_gradient", around)
     with record_on(tape.eager_only() for tape in scopes().tapes), graph.as_default():
         floats = [i for i, t in enumerate(results) if t.dtype.is_differentiable]
@@ -287,7 +288,7 @@ _being_traced: Scoped[tuple[Any, ...]] = Scoped(())  # the functions whose gradi
 
 
 class ReadVariables(Recorder):
-    """Notes which trainable variables are read, and records nothing."""
+    """A recorder that notes which trainable variables are read, and records nothing else."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -304,32 +305,32 @@ def _takes_variables(gradient: Callable[..., Any]) -> bool:
 
 
 def differentiates_itself(value: Any) -> bool:
-    """Whether a value's own library differentiates what is computed from it."""
+    """Whether a value's own library differentiates computations with it."""
     return kind_of(value).autodiff(value) is not None
 
 
 def _as_tensor(value: Any) -> Any:
-    """An argument as the function gets it: variables are read, arrays become tensors, the rest stays."""
+    """An argument in the form that the function gets: variables are read, arrays become tensors, others stay."""
     if isinstance(value, Variable):
         return value.read()
     return ops.convert(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def native_engine(leaves: Sequence[Any]) -> Engine | None:
-    """The engine whose own values are among the arguments, if no graph tensor is."""
+    """The engine whose own values are among the arguments; None if there are none, or if a graph tensor is."""
     kind, value = highest(leaves)
     return kind.autodiff(value)
 
 
 def native_leaves(result: Any, engine: Engine) -> tuple[list[Any], list[Any]]:
-    """The tensors of a result as an engine's own values, and its structure, in a list."""
+    """The tensors of a result as an engine's own values, and the result's structure in a list."""
     leaves, structure = flatten(result)
     tensors = [arguments.as_tensor(v, promote([dtype_of(v)]), engine.native) for v in leaves]
     return [t._value for t in tensors], [structure]
 
 
 def replaced(values: Sequence[Any], positions: Sequence[int], new: Sequence[Any]) -> list[Any]:
-    """The values, with new ones at these positions."""
+    """A list of the values, with new ones at these positions."""
     replaced = list(values)
     for position, value in zip(positions, new, strict=False):
         replaced[position] = value

@@ -1,4 +1,4 @@
-"""`gradients(ys, xs)`: the gradient as more nodes of the same graph."""
+"""`gradients(ys, xs)`: the gradient as further nodes of the same graph."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
     Args:
         ys: a graph Tensor or several.
         xs: graph Tensors of the same graph, or variables and eager Tensors that it uses.
-        grad_ys: gradients that arrive at `ys`, in their structure; ones where it is None.
-        stop_gradients: tensors of the graph whose operations hand no gradient on, as if they were constants.
+        grad_ys: gradients that arrive at `ys`, in their structure; ones if None.
+        stop_gradients: tensors of the graph whose operations pass no gradient on, as if they were constants.
 
     Returns:
-        A list as long as `xs`, with None where `ys` do not depend on it.
+        A list as long as `xs`, with None for each x that `ys` do not depend on.
 
     Raises:
         TypeError: an x or a y is of an integer dtype, or a y is not a graph Tensor.
@@ -58,9 +58,9 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
 
 
 def _through(graph: Graph, seeds: list[tuple[Any, Any]], sources: list[Any], stopped: set[Operation]) -> list[Any]:
-    """The gradients that the seeds' tensors, which are of one graph, hand on to the sources.
+    """The gradients that flow from the seeds, whose tensors are in one graph, to the sources.
 
-    In a body of control flow they also go through what it takes of the graph around it.
+    In a body of control flow they also flow through the tensors that it captures from the graph around it.
     """
     points = [_points(graph, x) for x in sources]
     taken = [(outer, own) for outer, own in graph.captures.items() if type(outer) is GraphTensor]
@@ -76,18 +76,18 @@ def _through(graph: Graph, seeds: list[tuple[Any, Any]], sources: list[Any], sto
 
 
 def _sum(gradients: Iterable[Any]) -> Any:
-    """The sum of those that are not None; None if all are."""
+    """The sum of the gradients that are not None; None if all are."""
     there = [g for g in gradients if g is not None]
     return functools.reduce(operator.add, there) if there else None
 
 
 def _points(graph: Graph, source: Any) -> list[Any]:
-    """The tensors of a graph that stand for a source; none where the graph does not use it."""
+    """The tensors of a graph that represent a source; none if the graph does not use it."""
     if type(source) is GraphTensor:
         return [source] if source.op.graph is graph else []
     if type(source) is Tensor:
         found = graph.closures.get(source, graph.captures.get(source))
-    elif graph.records_effects:  # state stops gradients: they go to the variable, not to what was assigned
+    elif graph.records_effects:  # state stops gradients: they go to the variable, not to the assigned tensor
         return [op.outputs[0] for op in graph.operations if op.type in _OF_VARIABLES and op.attrs["variable"] is source]
     else:
         found = graph.state.inputs.get(source)
@@ -101,6 +101,6 @@ _OF_VARIABLES = ("ReadVariableOp", "AssignVariableOp")
 
 
 def between(targets: list[Any], sources: list[Any]) -> list[Operation]:
-    """The operations that lie on a path from a source to a target, in program order."""
+    """The operations on a path from a source to a target, in program order."""
     behind = set(reach(sources, forward=True, control=False))
     return reach(targets, control=False, outside=lambda op: op not in behind)

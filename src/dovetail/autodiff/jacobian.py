@@ -16,11 +16,11 @@ from dovetail.core.structure import flatten, unflatten
 from dovetail.core.value_kinds import is_tensor
 from dovetail.ops.shapes.shape import dims_of, shape_of
 
-Pullback = Callable[[Any], list[Any]]  # a gradient of the target → gradients of the sources, None where there is none
+Pullback = Callable[[Any], list[Any]]  # a gradient of the target → gradients of the sources, or None
 
 
 def jacobian(pullback: Pullback, target: Any, sources: Sequence[Any]) -> list[Any]:
-    """For each source the derivatives of every element of the target, of shape `target.shape + source.shape`.
+    """The derivatives of every element of the target by each source, of shape `target.shape + source.shape`.
 
     Raises:
         ValueError: the target's shape is not known.
@@ -66,7 +66,8 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     Args:
         function: takes tensors, returns a tensor or a structure of them.
         primals: its arguments, tensors of floats.
-        tangents: the direction in which they change: a tensor of the same shape for each, or None for one that stays.
+        tangents: the direction in which they change: a tensor of the same shape for each, or None for one that is
+            fixed.
 
     Returns:
         The result, and its derivative in that direction, of the same structure.
@@ -85,7 +86,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         result = function(*primals)
     ys, structure = flatten(result, "jvp")
     with Recorder() as outer:
-        seeds = [ops.zeros_like(y) for y in ys]  # any will do: the gradient is linear in them
+        seeds = [ops.zeros_like(y) for y in ys]  # any values will do: the gradient is linear in them
         for seed in seeds:
             outer.follow(seed)
         gradients = backward(reversed(inner.nodes), zip(ys, seeds, strict=True), primals)
@@ -99,7 +100,8 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     Args:
         function: takes tensors, returns a tensor whose elements are added.
         primals: its arguments, tensors of floats or variables that it uses.
-        tangents: the direction in which they change: a tensor of the same shape for each, or None for one that stays.
+        tangents: the direction in which they change: a tensor of the same shape for each, or None for one that is
+            fixed.
 
     Returns:
         A tensor of the shape of each primal.
@@ -128,7 +130,7 @@ def _tensors(values: Sequence[Any]) -> list[Any]:
 
 
 def _along(gradients: list[Any], tangents: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """The gradients that there are, each with the tangent of its primal."""
+    """Pairs of a gradient and the tangent of its primal, without pairs in which one is None."""
     if len(gradients) != len(tangents):
         raise ValueError(f"there are {len(gradients)} primals and {len(tangents)} tangents; each needs one.")
     pairs = [(g, v) for g, v in zip(gradients, tangents, strict=True) if g is not None and v is not None]

@@ -1,6 +1,6 @@
-"""`recompute_grad`: trades time for memory, by running a function again when its gradient is needed.
+"""`recompute_grad`: trade time for memory, by running a function again when its gradient is needed.
 
-In a graph it marks what the function records, as `graph.recompute` does.
+In a graph it marks the operations that the function records, as `graph.recompute` does.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from dovetail.core.variable import Variable
 
 
 def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: runs a function again when its gradient is needed, instead of keeping what is between.
+    """Decorate a function to run again when its gradient is needed, instead of keeping intermediate results.
 
     Args:
-        function: computes tensors from tensors and variables, and the same ones when it is run again.
+        function: computes tensors from tensors and variables; it must compute the same ones when it runs again.
 
     Returns:
         A function of the same arguments; keyword arguments are not differentiated.
@@ -74,7 +74,7 @@ def recompute_grad(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Forgetful:
-    """A function of flat arguments that are computed, for `CustomCall`; its gradient runs it again."""
+    """A function of flat eager arguments, for `CustomCall`; its gradient runs it again."""
 
     def __init__(self, run: Callable[[Sequence[Any]], Any]) -> None:
         self._run = run
@@ -87,7 +87,7 @@ class _Forgetful:
         self, leaves: Sequence[Any], overrides: Mapping[str, str], *arriving: Any, variables: Sequence[Variable] = ()
     ) -> Any:
         moving = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
-        # Behind a barrier, lest an optimiser finds that all this was computed before and keeps it.
+        # Without the barrier, an optimizer finds that all this was computed before, and keeps it.
         flat, structure = flatten(([leaves[i] for i in moving], arriving))
         again, arriving = unflatten(structure, ops.optimization_barrier(flat))
         results = functools.partial(self._results, replaced(leaves, moving, again))
@@ -100,7 +100,7 @@ class _Forgetful:
         return tuple(flatten(self._run(leaves), "recompute_grad")[0])
 
     def native(self, engine: Engine, leaves: Sequence[Any]) -> Any:
-        """The result on an engine's own values, by the engine's own means."""
+        """The result on an engine's own values, by the engine's own recomputation."""
         moving = [i for i, leaf in enumerate(leaves) if differentiates_itself(leaf)]
         form: list[Any] = []
 

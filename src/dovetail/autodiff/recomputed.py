@@ -1,8 +1,8 @@
-"""Gradients that compute operations again: those that `graph.recompute` marked, as spans.
+"""Gradients that recompute the operations that `graph.recompute` marked, as spans.
 
-Where a gradient first arrives at an operation of a span, the span's operations are added once more, behind a barrier
-that waits for this gradient; the gradients of all of them are computed from these copies.  So the results of the first
-ones are not needed behind the last one who takes them.
+When a gradient first arrives at an operation of a span, the span's operations are copied, behind a barrier that waits
+for this gradient.  The gradients of all of them are computed from these copies.  So nothing needs the first results
+after their last consumer.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Recomputed:
         """The operation whose results a gradient is computed from, and the gradients that arrive at them.
 
         Args:
-            node: what is differentiated.
+            node: the operation to differentiate.
             arriving: a gradient for each of its results, or None.
         """
-        if node.span is None or node.span is node.graph.span:  # which is not over yet
+        if node.span is None or node.span is node.graph.span:  # the span is still open
             return node, arriving
         if node.span not in self._copies:
             if node.graph not in self._spans:
@@ -43,7 +43,7 @@ class Recomputed:
 def _again(
     operations: Sequence[Operation], own: Graph, arriving: Sequence[Any]
 ) -> tuple[dict[Operation, Operation], list[Any]]:
-    """The operations of a span and their copies, and the gradients that arrived at one of them, which come first."""
+    """Copy the operations of a span behind a barrier, and return the copies and the gradients behind the barrier."""
     graph = current_graph() or own
     taken = taken_by(operations)
     there = [i for i, gradient in enumerate(arriving) if gradient is not None]

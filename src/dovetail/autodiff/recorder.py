@@ -1,4 +1,4 @@
-"""Recorder: the list of nodes that watched tensors go through; what a gradient tape is made of."""
+"""Recorder: the list of nodes that watched tensors go through; the base of a gradient tape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail.core.variable import Variable
 
 
 class _Link:
-    """Links a variable to a value read from it; a Tensor to itself on another engine, or to its constant in a graph."""
+    """A node from a variable to a value read from it, or from a Tensor to its moved copy or its constant in a graph."""
 
     __slots__ = ("inputs", "outputs")
     op = ops.identity
@@ -27,7 +27,7 @@ class _Link:
 
     @staticmethod
     def gradient_function(node: Any, gradient: Any) -> Any:
-        """The same gradient, on the engine and the device of a moved tensor's origin."""
+        """The same gradient, moved to the engine and the device of the source if both are Tensors."""
         source = node.inputs[0]
         if type(source) is Tensor and type(gradient) is Tensor:
             return arguments.beside(gradient, source)
@@ -35,12 +35,12 @@ class _Link:
 
 
 class Recorder:
-    """Follows tensors through ops while its `with` block runs, and keeps the nodes.
+    """A recorder that follows tensors through ops while its `with` block runs, and keeps the nodes.
 
-    Whatever is known by its id is also held, so that no other object can come by the same id.
+    It holds each object that it knows by id, so that no other object can get the same id.
 
     Attributes:
-        nodes: what was recorded, in program order; see `reverse` for what a node is.
+        nodes: the recorded nodes, in program order; `reverse` says what attributes a node has.
     """
 
     def __init__(self, watch_variables: bool = False) -> None:
@@ -56,7 +56,7 @@ class Recorder:
         leave(self, error)
 
     def eager_only(self) -> Any:
-        """It, as seen by what traces a subgraph: it records what is computed meanwhile, not what the subgraph does."""
+        """The recorder for use while a subgraph is traced: it records eager ops, not the subgraph's operations."""
         return _EagerOnly(self)
 
     @property
@@ -64,40 +64,40 @@ class Recorder:
         return self
 
     def follow(self, tensor: Any) -> None:
-        """Records the ops that this tensor or variable goes through from here on."""
+        """Record the ops that this tensor or variable goes through from here on."""
         self._watched[id(tensor)] = tensor
 
     def follows(self, tensor: Any) -> bool:
-        """Whether it is watched or depends on what is."""
+        """Whether a tensor is watched or depends on a watched one."""
         return id(tensor) in self._watched
 
     def watches(self, op: Any, args: list[Any]) -> bool:
         return True in self._followed(tensors_in(args))
 
     def _followed(self, tensors: Iterable[Any]) -> list[bool]:
-        """Which of these are watched or depend on what is."""
+        """Whether each of these tensors is watched or depends on a watched one."""
         watched = self._watched
         return [id(t) in watched for t in tensors]
 
     def record(self, op: Any, args: list[Any], outputs: list[Any]) -> None:
-        """Shows it an op that was computed."""
+        """Record an op that was computed, if it takes a tensor that is followed."""
         inputs = tensors_in(args)
         followed = self._followed(inputs)
         if True in followed:
             self.add(Record(op, args, outputs, None, inputs, followed))
 
     def record_operation(self, operation: Any) -> None:
-        """Shows it an operation that was added to a graph."""
+        """Record an operation that was added to a graph, if it takes a tensor that is followed."""
         self.record_nodes([operation])
 
     def record_nodes(self, nodes: Iterable[Any]) -> None:
-        """Records those nodes, of several in order, that depend on what is watched, if they are not recorded yet."""
+        """Record the nodes, given in order, that depend on a watched tensor and are not recorded yet."""
         for node in nodes:
             if True in self._followed(node.inputs) and True not in self._followed(node.outputs):
                 self.add(node)
 
     def add(self, node: Any) -> None:
-        """Records a node, one of whose inputs is watched."""
+        """Record a node, one of whose inputs is watched."""
         self.nodes.append(node)
         for output in node.outputs:
             if output.is_differentiable:
@@ -122,7 +122,7 @@ def others(recorder: Recorder) -> tuple[Any, ...]:
 
 
 class _EagerOnly:
-    """A recorder that is shown eager calls alone."""
+    """A recorder that sees eager calls alone."""
 
     def __init__(self, origin: Recorder) -> None:
         self.origin = origin
@@ -145,10 +145,10 @@ class _EagerOnly:
 
 
 class ClosureRecorder(Recorder):
-    """Records all that is computed of eager Tensors while a function is traced.
+    """A recorder of all ops on eager Tensors while a function is traced.
 
-    The results become constants of its graph; a tape around a call of the function finds the way back from them by
-    these nodes, as if they were computed in each call.
+    The results become constants of the function's graph.  Through these nodes, a tape around a call of the function
+    finds the way back from the constants, as if each call computed them.
     """
 
     def _followed(self, tensors: Iterable[Any]) -> list[bool]:
@@ -174,7 +174,7 @@ class ClosureRecorder(Recorder):
         self.add(_Link(source, moved))
 
     def leading_to(self, tensors: Iterable[Any]) -> list[Any]:
-        """The nodes that these tensors come from, in order."""
+        """The nodes that compute these tensors, in order."""
         needed = {id(t) for t in tensors}
         found: list[Any] = []
         for node in reversed(self.nodes):

@@ -1,4 +1,4 @@
-"""Gradients by name: `RegisterGradient` gives a gradient function a name, an override map puts it in an op's place.
+"""Gradients by name: `RegisterGradient` names a gradient function, and an override map gives it to an op.
 
     @RegisterGradient("GuidedRelu")
     def _(op, g):
@@ -7,8 +7,8 @@
     with gradient_override_map({"Relu": "GuidedRelu"}):
         y = model(x)
 
-A name that nobody registered may be the type of an op: `{"Round": "Identity"}` lets gradients through.  Operations
-carry the map under which they were made; the name is looked up when a gradient is asked for.
+If a name is not registered, it may be the type of an op: `{"Round": "Identity"}` lets gradients through.  Operations
+carry the map under which they were made; the name is looked up when a gradient is computed.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ register_context(lambda: frozenset(found.items()) if (found := scopes().override
 
 
 class RegisterGradient:
-    """Decorator: registers a gradient function under a name, for use in override maps.
+    """A decorator that registers a gradient function under a name, for use in override maps.
 
-    The function is called with the operation (`.inputs`, `.outputs`, `.type`, `.attr(name)`) and one gradient per
-    output; it returns one gradient per input, None where there is none.  A single one need not be in a list.  Under the
-    name of an op of one's own that has no gradient yet, it is that op's.
+    The function takes the operation (`.inputs`, `.outputs`, `.type`, `.attr(name)`) and one gradient per output.  It
+    returns one gradient per input, None for an input without one.  A single gradient need not be in a list.  If the
+    name is the type of a user's op that has no gradient yet, the function becomes the gradient of that op.
 
     Raises:
         KeyError: the name is taken, by another registration or by an op of the table.
@@ -102,11 +102,11 @@ def _not_registered(name: str) -> str:
 
 
 def checked_overrides(overrides: Mapping[str, str], title: str = "gradient_override_map") -> dict[str, str]:
-    """The override map as a dict.
+    """Check an override map, and return it as a dict.
 
     Args:
         overrides: op type → name of a gradient, which may be registered later.
-        title: what errors begin with.
+        title: the beginning of errors.
 
     Raises:
         LookupError: a key is not the type of an op.
@@ -120,28 +120,30 @@ def checked_overrides(overrides: Mapping[str, str], title: str = "gradient_overr
 
 
 def registered_overrides(overrides: Mapping[str, str | None], title: str) -> dict[str, Any]:
-    """The override map as a dict, each of whose gradients there is now; None stands for an op's own.
+    """Check an override map, all of whose gradients must exist now, and return it as a dict.
+
+    None means an op's own gradient.
 
     Raises:
-        LookupError: a key is not the type of an op, or a name that of a gradient.
+        LookupError: a key is not the type of an op, or there is no gradient of a name.
     """
     for name in overrides.values():
         if name is not None and _gradient_named(name) is None:
             raise LookupError(f"{title}: {_not_registered(name)}")
-    return checked_overrides(overrides, title)  # type: ignore[arg-type]  # it keeps what it is given
+    return checked_overrides(overrides, title)  # type: ignore[arg-type]  # it keeps the values
 
 
 @contextmanager
 def gradient_override_map(overrides: Mapping[str, str]) -> Iterator[None]:
-    """Ops used inside the `with` block, in any graph or on a tape, get their gradients by name.
+    """Give ops used inside the `with` block, in any graph or on a tape, their gradients by name.
 
-    So do those of a graph that is imported or called there, and those of a compiled function that is called there.
+    This also holds for a graph that is imported or called there, and for a compiled function that is called there.
 
     Args:
         overrides: op type → name of a registered gradient, or the type of another op, whose gradient it then has.
 
     Raises:
-        LookupError: a key is not the type of an op; or, when a gradient is asked for, a name is not registered.
+        LookupError: a key is not the type of an op; or a name is not registered when a gradient is computed.
 
     Source: `tf.Graph.gradient_override_map`.
 
@@ -160,5 +162,5 @@ def gradient_override_map(overrides: Mapping[str, str]) -> Iterator[None]:
 
 
 def exactly(overrides: Mapping[str, str]) -> AbstractContextManager[None]:
-    """A scope in which ops get these gradients by name and no others, as when they were computed first."""
+    """A scope in which ops get these gradients by name and no others, as when they were first computed."""
     return within(overrides=overrides, exact=True)

@@ -1,9 +1,9 @@
-"""Reverse mode, written once: the tape runs it over what it recorded, `gradients` over the operations of a graph.
+"""Reverse mode, written once: the tape runs it over its record, `gradients` over the operations of a graph.
 
 Both are lists of nodes in program order.  A node has `.op`, `.inputs`, `.outputs`, `.args`, `.attr(name)`,
-`.gradient_function` (its own, or None), `.overrides` and `.where`; walking the list backwards, each node's gradient
-function turns the gradients of its outputs into those of its inputs.  The functions are written in ops, so what they
-compute is recorded or taped in turn, and gradients of gradients come free.
+`.gradient_function` (its own, or None), `.overrides` and `.where`.  The walk goes backwards: each node's gradient
+function turns the gradients of its outputs into gradients of its inputs.  These functions are written in ops, so their
+own computations are recorded or taped too, and gradients of gradients come free.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
         sources: the tensors and variables whose gradients are wanted.
 
     Returns:
-        A gradient for each source, None for those that are not reached.
+        A gradient for each source, None for a source that no gradient reaches.
     """
     wanted = {id(source) for source in sources}
     found: dict[int, Any] = {}  # id of a tensor → its gradient; only tensors that nodes and sources hold are looked up
@@ -58,13 +58,13 @@ def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Se
 
 
 def seed(target: Any, given: Any) -> Any:
-    """The gradient that arrives at a target: ones, if none is given."""
+    """The gradient that arrives at a target: ones if none is given."""
     with _made_for(target):
         return ops.ones_like(target) if given is None else ops.convert(given, target.dtype)
 
 
 def gradient_function(node: Any) -> Callable[..., Any] | None:
-    """The gradient function of a node: its own, the one an override map names, that of its op; None where it is zero.
+    """The gradient function of a node: its own, else the override map's, else its op's; None for a zero gradient.
 
     Raises:
         LookupError: the op should have a gradient and has none.
@@ -84,21 +84,21 @@ def gradient_function(node: Any) -> Callable[..., Any] | None:
 
 
 def through_body(node: Any, *arriving: Any) -> list[Any]:
-    """The gradient of a composite that has none of its own: that of its body, which is run again."""
+    """Differentiate a composite that has no gradient of its own, by running its body again."""
     with exactly(node.overrides):
         return through(lambda: node.op.body(*node.args), arguments(node), arriving)
 
 
 def through(function: Callable[[], Any], sources: Sequence[Any], arriving: Sequence[Any]) -> list[Any]:
-    """The gradient by the sources of a tensor or tuple of tensors that a function computes, by running it.
+    """Run a function, and return the gradients of its results with respect to the sources.
 
     Args:
-        function: computes with the sources.
+        function: computes a tensor or a tuple of tensors from the sources.
         sources: tensors and variables.
         arriving: a gradient for each result, or None.
 
     Returns:
-        A gradient for each source; for one that is given twice, once.
+        A gradient for each source; for a source that is given twice, one gradient, then None.
     """
     with Recorder() as recorder:
         for source in sources:
@@ -119,7 +119,7 @@ def arguments(node: Any) -> list[Any]:
 
 
 def _made_for(node: Any) -> AbstractContextManager[Any]:
-    """What its gradient adds to a graph has the origin of a node, or of a tensor, if it is of a graph itself."""
+    """A scope in which new operations get the origin of a node or a tensor, if that belongs to a graph."""
     operation = node.op if type(node) is GraphTensor else node
     if type(operation) is not Operation:
         return nullcontext()
@@ -130,7 +130,7 @@ def _made_for(node: Any) -> AbstractContextManager[Any]:
 def _step(
     function: Callable[..., Any], node: Any, arriving: list[Any], sources: list[Any], found: dict[int, Any]
 ) -> None:
-    """Adds the gradients that a node's function makes of those that arrive to those of the sources, its arguments."""
+    """Call a node's gradient function, and add the results to the gradients found for `sources`, its arguments."""
     if node.op.fills_gradients:
         arriving = or_zeros(arriving, node.outputs)
     first = node.outputs[0]
@@ -146,7 +146,7 @@ def _step(
 
 
 def or_zeros(gradients: Iterable[Any], tensors: Iterable[Any]) -> list[Any]:
-    """The gradients of tensors, with zeros in the place of None; None stays for what is not of a float dtype."""
+    """The gradients of tensors, with zeros instead of None; None stays for tensors that have no gradient."""
     pairs = zip(gradients, tensors, strict=True)
     return [ops.zeros_like(t) if g is None and t.dtype.is_differentiable else g for g, t in pairs]
 

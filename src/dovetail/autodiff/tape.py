@@ -4,7 +4,7 @@
         loss = ops.mean((model(x) - y) ** 2)
     gradients = tape.gradient(loss, variables)
 
-Tapes nest, work inside of compiled functions and around them, and differentiate gradients in turn.
+Tapes nest, work inside compiled functions and around them, and differentiate gradients in turn.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from dovetail.ops.shapes.shape import dims_of
 
 
 class GradientTape(Recorder):
-    """Records ops for reverse-mode differentiation.
+    """A tape that records ops for reverse-mode differentiation.
 
     Args:
-        persistent: whether it may be asked more than once, and records gradients that are asked for inside its block.
+        persistent: whether gradients may be asked for more than once, and are recorded if asked for inside the block.
         watch_accessed_variables: whether trainable variables are watched when they are read.
 
-    Source: `tf.GradientTape`.  State stops gradients: what is assigned to a variable starts a new history.
+    Source: `tf.GradientTape`.  State stops gradients: a value that is assigned to a variable starts a new history.
 
     Example:
         >>> x = ops.constant(3.)
@@ -55,10 +55,10 @@ class GradientTape(Recorder):
         return super().__enter__()
 
     def watch(self, tensors: Any) -> None:
-        """Follows tensors or variables (or a structure of them) from here on.
+        """Follow tensors or variables (or a structure of them) from here on.
 
         Raises:
-            TypeError: one is not a tensor, or not of a float or complex dtype, so it has no gradient.
+            TypeError: one of them is not a tensor, or not of a float or complex dtype, so it has no gradient.
         """
         for tensor in flatten(tensors, "GradientTape.watch")[0]:
             _check(tensor, "GradientTape.watch")
@@ -69,11 +69,11 @@ class GradientTape(Recorder):
         return [t for t in self._watched.values() if isinstance(t, Variable)]
 
     def stop_recording(self) -> AbstractContextManager[None]:
-        """Ops inside the `with` block are not recorded on this tape."""
+        """Stop recording ops on this tape inside the `with` block."""
         return record_on(others(self))
 
     def reset(self) -> None:
-        """Forgets all that was recorded and watched."""
+        """Forget everything that was recorded and watched."""
         self.nodes, self._watched, self._used = [], {}, False
 
     # the result
@@ -86,8 +86,8 @@ class GradientTape(Recorder):
         Args:
             target: a tensor or a structure of tensors; several are added.
             sources: a tensor or variable, or a structure of them.
-            output_gradients: what to multiply with from the left, in the structure of `target`; ones where it is None.
-            unconnected_gradients: "none" or "zero": what stands for sources that the target does not depend on.
+            output_gradients: the factors from the left, in the structure of `target`; ones if None.
+            unconnected_gradients: "none" or "zero": the gradient of a source that the target does not depend on.
 
         Returns:
             Gradients in the structure of `sources`.
@@ -142,10 +142,10 @@ class GradientTape(Recorder):
         return unflatten(structure, found)
 
     def batch_jacobian(self, target: Any, source: Any, unconnected_gradients: str = "none") -> Any:
-        """The jacobian of each example of a batch, where no example depends on another.
+        """The jacobian of each example of a batch, for examples that do not depend on each other.
 
         Args:
-            target: a tensor of shape (batch, …), known but for the batch.
+            target: a tensor of shape (batch, …), of which only the batch may be unknown.
             source: a tensor of shape (batch, …).
             unconnected_gradients: as for `gradient`.
 
@@ -174,7 +174,7 @@ class GradientTape(Recorder):
         return found
 
     def _question(self, method: str, sources: Any, unconnected_gradients: str) -> tuple[list[Any], Any]:
-        """Checks what is asked; the sources, flat, and their structure.  A tape that is not persistent stops now."""
+        """Check a request, stop a tape that is not persistent, and return the sources, flat, and their structure."""
         if self._used and not self._persistent:
             raise RuntimeError(
                 f"GradientTape.{method}: this tape was asked already; make it with persistent=True to ask again."
@@ -190,7 +190,7 @@ class GradientTape(Recorder):
         return [kind_of(source).followed(source) for source in flat], structure
 
     def _playback(self) -> Iterator[Any]:
-        """The nodes, the last one first; a tape that is not persistent lets go of each."""
+        """Yield the nodes, the last one first; a tape that is not persistent drops each."""
         if self._persistent:
             yield from list(reversed(self.nodes))
             return
@@ -200,7 +200,7 @@ class GradientTape(Recorder):
             yield nodes.pop()
 
     def _pullback(self, target: Any, sources: list[Any]) -> Callable[[Any], list[Any]]:
-        """A function from a gradient of the target to those of the sources."""
+        """A function from a gradient of the target to the gradients of the sources."""
         followed = self.follows(target)
         nodes = list(self._playback())
         return lambda gradient: reverse.backward(nodes, [(target, gradient)] if followed else [], sources)

@@ -1,8 +1,8 @@
 """Differentiating whole graphs: the gradient of a graph is a graph.
 
-`gradient_graph` is the gradient as a program of the inputs.  `split` cuts the work in two, a forward program that keeps
-what the backward program needs, and that backward program, so that nothing is computed twice; compiled functions and
-loops are differentiated this way.
+`gradient_graph` gives the gradient as a program of the inputs.  `split` gives two programs: the forward program also
+returns the tensors that the backward program needs, so nothing is computed twice.  Compiled functions and loops are
+differentiated this way.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dovetail.graph.transplant import copy_graph, transplant
 
 @dataclass
 class Split:
-    """The two programs.
+    """The forward and the backward program of a graph.
 
     Attributes:
         forward: the graph; after its own outputs it returns `kept` more tensors.
-        kept: how many tensors are handed from the forward to the backward program.
+        kept: the number of tensors that the forward program hands to the backward program.
         backward: takes the kept tensors, then a gradient for each of `outputs`; returns one for each of `inputs`.
-        outputs: the numbers of the forward outputs that gradients arrive at.
-        inputs: the numbers of the differentiated inputs, of those that a gradient reaches.
+        outputs: the numbers of the forward outputs at which gradients arrive.
+        inputs: the numbers of the differentiated inputs that a gradient reaches.
     """
 
     forward: Graph
@@ -37,7 +37,7 @@ class Split:
 
 @dataclass
 class _Whole:
-    """A graph with its gradient beside it: `results` are its outputs, `departing` the gradients of `inputs`."""
+    """A graph that also computes its gradient: `results` are its outputs, `departing` the gradients of `inputs`."""
 
     graph: Graph
     results: list[GraphTensor]
@@ -70,11 +70,11 @@ def gradient_graph(graph: Graph, targets: list[int] | None = None) -> tuple[Grap
     """The gradient as a graph of the inputs and of a gradient for each target.
 
     Args:
-        graph: it is not changed.
-        targets: numbers of the outputs that gradients arrive at; all float outputs if not given.
+        graph: is not changed.
+        targets: numbers of the outputs at which gradients arrive; all float outputs if not given.
 
     Returns:
-        The graph, and the numbers of the inputs whose gradients it returns: those that a gradient reaches.
+        The graph, and the numbers of the inputs whose gradients it returns: the inputs that a gradient reaches.
     """
     found = _differentiate(graph, targets)
     found.graph.outputs = found.departing
@@ -82,7 +82,7 @@ def gradient_graph(graph: Graph, targets: list[int] | None = None) -> tuple[Grap
 
 
 def split(graph: Graph, targets: list[int] | None = None) -> Split:
-    """Splits a graph for differentiation with respect to its float inputs; arguments as for `gradient_graph`."""
+    """Split a graph for differentiation with respect to its float inputs; arguments as for `gradient_graph`."""
     found = _differentiate(graph, targets)
     whole = found.graph
     kept, backward = _cut(found)
@@ -93,7 +93,7 @@ def split(graph: Graph, targets: list[int] | None = None) -> Split:
 
 
 def _cut(found: _Whole) -> tuple[list[GraphTensor], Graph]:
-    """The forward tensors that the gradient uses, and the gradient's operations as a graph of their own."""
+    """The forward tensors that the gradient uses, and the gradient's operations as a separate graph."""
     backward = Graph(f"{found.graph.name}_backward")
     later = reach(found.departing, outside=found.forward.__contains__)
     needed = dict.fromkeys([t for op in later for t in op.inputs] + found.departing)
