@@ -1,4 +1,4 @@
-"""The recorded program: its parts, how it is built by tracing, edited, copied and printed."""
+"""The recorded program: its parts, and how it is traced, edited, copied and printed."""
 
 from dovetail.core.provided import provided
 from dovetail.graph.batching import batched

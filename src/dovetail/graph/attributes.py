@@ -1,9 +1,10 @@
 """Attributes: the static arguments of operations as data that JSON holds, and back.
 
 None, bools, strings, ints and finite floats stay as they are, and a tuple is a JSON list.  Another value is an object
-of one pair, the name of its kind and its data: `{"dtype": "float32"}`.  Arrays, variables and eager tensors stand in
-tables beside the document, under keys.  A function of Dovetail's own stands by its name, see `named`.  Anything else,
-such as a function of the program, is refused, or stands beside the document, too, if that is to be pickled.
+of one pair, the name of its kind and its data: `{"dtype": "float32"}`.  Arrays, variables and eager tensors are kept in
+tables beside the document, under keys.  A function of Dovetail's own is written as its name, see `named`.  Anything
+else, such as a function of the program, is refused; if the document is to be pickled, it is kept beside the document,
+too.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from dovetail.core.variable import Variable
 
 
 class Refused(TypeError):
-    """A value that no document holds, and why."""
+    """An error: no document can hold a value, for the reason that the message gives."""
 
 
 @dataclass
 class Beside:
-    """The values that a document names by keys.
+    """The values that a document refers to by keys.
 
     Attributes:
-        arrays: of constants, as NumPy arrays.
+        arrays: constants, as NumPy arrays.
         variables: under keys made of their names.
-        tensors: eager ones, which a graph closes over.
-        objects: any others, where they are kept.
-        keeps_objects: whether subgraphs and Python's own objects stand here; else a subgraph is a document in the
+        tensors: eager tensors that a graph closes over.
+        objects: any other values, if `keeps_objects`.
+        keeps_objects: whether subgraphs and Python's own objects are kept here; else a subgraph is a document in the
             document, and other objects are refused.
     """
 
@@ -54,12 +55,12 @@ class Beside:
         return Beside, (self.arrays, self.variables, self.tensors, self.objects, self.keeps_objects)
 
     def key(self, table: dict[str, Any], value: Any, name: str) -> str:
-        """The key of a value in a table, where it is put if it is not there.
+        """Find the key of a value in a table, and put the value there if it is missing.
 
         Args:
-            table: of this object.
+            table: a table of this object.
             value: found by identity.
-            name: begins a new key.
+            name: the beginning of a new key.
         """
         found = self._keys.get(id(value))
         if found is None:
@@ -78,12 +79,12 @@ def _numbered(name: str) -> Iterable[str]:
 
 
 class Form(NamedTuple):
-    """How values of a type are written and read.
+    """The way values of a type are written and read.
 
     Attributes:
         kind: the name in the document.
-        encode: (value, tables beside) → data.
-        decode: (data, tables beside) → value.
+        encode: (value, tables) → data.
+        decode: (data, tables) → value.
     """
 
     kind: str
@@ -92,10 +93,10 @@ class Form(NamedTuple):
 
 
 def encode(value: Any, beside: Beside) -> Any:
-    """A value as data that JSON holds.
+    """Encode a value as data that JSON holds.
 
     Raises:
-        Refused: it cannot be written.
+        Refused: the value cannot be written.
 
     Example:
         >>> encode((1, None, as_dtype("float32"), float("inf")), Beside())
@@ -117,10 +118,10 @@ def encode(value: Any, beside: Beside) -> Any:
 
 
 def decode(data: Any, beside: Beside) -> Any:
-    """The value of data that `encode` made.
+    """Decode data that `encode` made.
 
     Raises:
-        ValueError: it is no such data.
+        ValueError: the data is not of this form.
 
     Example:
         >>> decode([1, None, {"dtype": "float32"}, {"float": "inf"}], Beside())
@@ -145,7 +146,7 @@ PLAIN = frozenset([type(None), bool, int, str])
 
 
 def _items(make: Callable[[Iterable[Any]], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The functions of a collection; the items of one without order are sorted."""
+    """The encoder and the decoder of a collection; items without order are sorted."""
 
     def encode_items(value: Any, beside: Beside) -> Any:
         found = [encode(item, beside) for item in value]
@@ -155,7 +156,7 @@ def _items(make: Callable[[Iterable[Any]], Any]) -> tuple[Callable[..., Any], Ca
 
 
 def _in_table(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The functions of values in a table of this name."""
+    """The encoder and the decoder of values that are kept in the table of this name."""
 
     def encode_key(value: Any, beside: Beside) -> str:
         return beside.key(getattr(beside, name), value, getattr(value, "op_name", None) or name[:-1])
@@ -197,12 +198,12 @@ _names: dict[FunctionType, str] = {}
 
 
 def register(kind: type, form: Form) -> None:
-    """Adds the form of a type, of a module that is above this one."""
+    """Add the form of a type that a higher module defines."""
     FORMS[kind], DECODERS[form.kind] = form, form.decode
 
 
 def named(name: str) -> Callable[[Any], Any]:
-    """Decorator: a function that documents hold by this name."""
+    """Decorate a function with a name, under which documents hold it."""
 
     def register_function(function: Any) -> Any:
         _functions[name], _names[function] = function, name

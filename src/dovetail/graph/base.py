@@ -1,4 +1,4 @@
-"""What a graph holds: operations in program order, the variables they read, names and scopes."""
+"""The contents of a graph: operations in program order, the variables they read, names and scopes."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class State:
     Attributes:
         values: variable → its value at this point of the program.
         assigned: the variables that were assigned.
-        unread: the variables that were not read since they were assigned.
-        inputs: variable → its value at the start; in a subgraph the input that stands for it.
+        unread: the variables that were not read since their last assignment.
+        inputs: variable → its value at the start; in a subgraph, the input for it.
         last: variable → the operation that assigned it last.
-        ordered: the variables that were assigned in program order though the graph, or one around, records effects.
+        ordered: the variables that `assign_in_order` assigned: in program order, even if a graph records effects.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class State:
         self.ordered: set[Any] = set()
 
     def keep(self, variable: Any) -> None:
-        """Where an edit that is going on fails, what is known of a variable will be what it is now."""
+        """Let a failed edit restore the present state of a variable."""
         if scopes().undo is None:
             return
         tables: tuple[dict[Any, Any], ...] = (self.values, self.assigned, self.inputs, self.last)
@@ -71,7 +71,7 @@ class State:
         note(undo)
 
     def copied(self, mapped: Mapping[GraphTensor, GraphTensor]) -> State:
-        """That of a copy of the graph, whose tensors stand behind the graph's own in `mapped`."""
+        """The state of a copy of the graph, in which `mapped` gives the copies of tensors."""
         copy = State()
         copy.values = {v: mapped[t] for v, t in self.values.items() if t in mapped}
         copy.assigned, copy.unread = dict(self.assigned), set(self.unread)
@@ -81,7 +81,7 @@ class State:
         return copy
 
     def forget(self, operation: Operation) -> None:
-        """An operation is gone; what it read or assigned must be read or assigned anew."""
+        """Forget a removed operation; its variable must be read or assigned again."""
         variable = operation.attrs.get("variable")
         for known in (self.values, self.inputs):
             value = known.get(variable)
@@ -93,7 +93,7 @@ class State:
             self._take_back(variable, operation)
 
     def _take_back(self, variable: Any, assignment: Operation) -> None:
-        """Without its last assignment a variable has the value of the one before, or that of the start."""
+        """Undo the last assignment of a variable: its value is the one before, or the one at the start."""
         for known in (self.last, self.values, self.assigned):
             known.pop(variable, None)
         self.unread.discard(variable)
@@ -105,13 +105,13 @@ class State:
 
 
 def operations_in(given: Operation | GraphTensor | Iterable[Operation | GraphTensor]) -> list[Operation]:
-    """Operations that are given as they are, or as tensors; or one of them."""
+    """A list of the given operations; a tensor means its operation, and a single one needs no list."""
     several = [given] if isinstance(given, (Operation, GraphTensor)) else given
     return [x.op if isinstance(x, GraphTensor) else x for x in several]
 
 
 class GraphBase(Pins):
-    """The operations of a graph, in order, and what is known of them; `Graph` adds edits, parts and text."""
+    """The operations of a graph, in order, and the facts about them; `Graph` adds edits, parts and text."""
 
     session: Any = None
     is_final = False
@@ -119,7 +119,7 @@ class GraphBase(Pins):
     creations: Creations | None = None
     arrays_follow = False  # see `Operators`
     records_effects = False  # see `effects`
-    ignores_case = False  # whether names that differ by their case alone get numbers
+    ignores_case = False  # whether names that differ in case alone get numbers
     touched: list[Operation] | None = None
 
     def __init__(self, name: str = "graph", outer: Graph | None = None) -> None:
@@ -138,9 +138,9 @@ class GraphBase(Pins):
         self.by_type: dict[str, dict[Operation, None]] = {}
         self._order = Order()
         self._holders: dict[Operation, None] = {}
-        self._cursors: list[Cursor] = []  # of all open scopes, in whatever thread or task
+        self._cursors: list[Cursor] = []  # of all open scopes, in all threads and tasks
         self._counts: dict[str, int] = {}
-        self.awaited: dict[Operation, None] = {}  # of graphs around, what the operation that will hold it waits for
+        self.awaited: dict[Operation, None] = {}  # operations of outer graphs that its holder will wait for
 
     # building
 
@@ -155,14 +155,14 @@ class GraphBase(Pins):
         where: Where = None,
         waits: Iterable[Operation] = (),
     ) -> Operation:
-        """Adds an operation whose output specs are known, at the end or where `insert_before` says.
+        """Add an operation whose output specs are known, at the end or at the place of `insert_before`.
 
         Args:
             op, inputs, attrs, layout: as in `Operation`.
-            specs: those of its outputs, or tensors like them.
-            name: what it is called, without the name scope.
-            where: the user's line; the one that is calling, if not given.
-            waits: its control inputs, besides those of `control_dependencies`.
+            specs: the specs of its outputs, or tensors like them.
+            name: its name, without the name scope.
+            where: the user's line; the calling line if not given.
+            waits: its control inputs, besides the operations of `control_dependencies`.
         """
         if self.is_final:
             self.check_changeable()
@@ -174,7 +174,7 @@ class GraphBase(Pins):
         for tensor in inputs:
             if tensor.op.graph is not self or tensor.op._position == NOWHERE:
                 raise op_error(ValueError, op.name, self.foreign(tensor))
-        here = scopes().others.get(self._scopes, self._scopes.default)  # `get` would be a call for each operation
+        here = scopes().others.get(self._scopes, self._scopes.default)  # `get` would cost a call per operation
         like = None if here.cursor is None else here.cursor.like
         name = self._unique(here.scope if here.name is None else here.name, name or op.name)
         layout = layout or (SINGLE,) * len(inputs)
@@ -204,7 +204,7 @@ class GraphBase(Pins):
         return operation
 
     def _attach(self, operation: Operation, before: Operation | None) -> None:
-        """Takes an operation in, in front of another, or at the end."""
+        """Insert an operation before another, or at the end."""
         operation.note_uses()
         for other in operation._control_inputs or ():
             other._note_waiting(operation)
@@ -220,7 +220,7 @@ class GraphBase(Pins):
             note(lambda: self._detach(operation))
 
     def _detach(self, operation: Operation) -> None:
-        """Takes an operation out, which nothing else that stays takes or waits for."""
+        """Remove an operation that no remaining operation takes or waits for."""
         self.check_changeable()
         following = operation._next
         for cursor in self._cursors:
@@ -237,11 +237,11 @@ class GraphBase(Pins):
         self.edited(lambda: self._attach(operation, following))
 
     def note_type(self, operation: Operation) -> None:
-        """Takes an operation into `by_type`."""
+        """Add an operation to `by_type`."""
         self.by_type.setdefault(operation.type, {})[operation] = None
 
     def forget_type(self, operation: Operation) -> None:
-        """Takes back `note_type`."""
+        """Undo `note_type`."""
         alike = self.by_type[operation.type]
         del alike[operation]
         if not alike:
@@ -250,10 +250,10 @@ class GraphBase(Pins):
     def placeholder(
         self, spec: TensorSpec, name: str | None = None, where: Where = None, known: Ints = None
     ) -> GraphTensor:
-        """A new input, of which `known` are the elements that are known already; see `graph.partial`.
+        """Add an input, of which `known` are the elements that are known already; see `graph.partial`.
 
         Raises:
-            ValueError: the graph is inside of an operation, which gives it its inputs.
+            ValueError: the graph is inside an operation, which gives it its inputs.
         """
         if self._holders:
             self._check_own_inputs()
@@ -262,7 +262,7 @@ class GraphBase(Pins):
     def add_input_at(
         self, number: int, spec: TensorSpec, name: str | None = None, where: Where = None, known: Ints = None
     ) -> GraphTensor:
-        """A new input in front of another, also of a graph that an operation gives its inputs, which must give it."""
+        """Add an input before another, also to a subgraph; its operation must then give it a value."""
         op = OPS["Placeholder"]
         attrs = {"dtype": spec.dtype, "shape": op.held("shape", spec.shape), "known": known}
         operation = self.add(op, [], attrs, [spec], (None, None, None), name, where)
@@ -271,19 +271,19 @@ class GraphBase(Pins):
         return operation.outputs[0]
 
     def constant(self, value: Any, name: str | None = None, waits: Iterable[Operation] = ()) -> GraphTensor:
-        """A NumPy array as a tensor of the graph; `waits` are control inputs, as of `add`."""
+        """Add a NumPy array as a constant; `waits` are control inputs, as for `add`."""
         op = OPS["Const"]
         array = op.held("value", value)
         spec = TensorSpec(array.shape, native_to_dtype(array.dtype))
         return self.add(op, [], {"value": array}, [spec], (None,), name, waits=waits).outputs[0]
 
     def as_default(self) -> AbstractContextManager[Graph]:
-        """Ops inside the `with` block that need a graph are recorded in this one."""
+        """Record the ops of the `with` block that need a graph in this one."""
         return opened(lambda around: {"graphs": (*around.graphs, self)}, self)
 
     @contextmanager
     def name_scope(self, name: str) -> Iterator[str]:
-        """Names of operations that are added inside the `with` block begin with `name/`.
+        """Begin the names of operations that are added inside the `with` block with `name/`.
 
         Example:
             >>> import dovetail as dt
@@ -297,10 +297,10 @@ class GraphBase(Pins):
             yield scope
 
     def at_scope(self, scope: str) -> AbstractContextManager[str]:
-        """Names of operations that are added inside the `with` block begin with this whole scope, whatever is around.
+        """Begin the names of operations added inside the `with` block with this full scope, whatever scope is open.
 
         Args:
-            scope: with its slash; empty for none.
+            scope: with its slash; empty for no scope.
         """
         return self.within(scope, name=scope)
 
@@ -311,12 +311,12 @@ class GraphBase(Pins):
 
     @property
     def span(self) -> Span | None:
-        """The group with which gradients compute new operations again; see `recomputed`."""
+        """The span of new operations, which gradients compute again together; see `recomputed`."""
         return self._scopes.get().span
 
     @property
     def _like(self) -> Operation | None:
-        """The operation that new ones take after."""
+        """The operation whose properties new ones copy."""
         return self._scopes.get().like
 
     def get_name_scope(self) -> str:
@@ -327,10 +327,10 @@ class GraphBase(Pins):
         return self.scope.rstrip("/")
 
     def new_scope(self, name: str | None) -> str:
-        """A whole name scope inside the one that is open, with a number where the name is taken.
+        """A full name scope inside the open one, with a number if the name is taken.
 
         Args:
-            name: with a slash at its end, a whole scope that was open before; empty or None for no scope at all.
+            name: with a slash at its end, a full scope that was open before; empty or None for no scope at all.
 
         Raises:
             ValueError: the name has a character that no name may have.
@@ -344,11 +344,11 @@ class GraphBase(Pins):
         """The name with the scope in front, and a number behind if an operation or a new scope has it.
 
         Args:
-            name: with a slash at its end, a whole name, which gets neither.
+            name: with a slash at its end, a full name, which gets neither.
             mark_as_used: whether the name is taken from now on.
 
         Raises:
-            ValueError: an operation has the whole name.
+            ValueError: an operation has the full name.
 
         Source: `tf.Graph.unique_name`.
         """
@@ -376,7 +376,7 @@ class GraphBase(Pins):
         return found
 
     def name_new(self, operation: Operation, name: str) -> None:
-        """Gives an operation, which nothing can have run yet, another whole name if no operation has that."""
+        """Give an operation that cannot have run yet another full name, if no operation has that."""
         before = operation.name
         if name not in self._operations:
             self._call(operation, name)
@@ -395,18 +395,18 @@ class GraphBase(Pins):
         self._counts[key] = count
 
     def recomputed(self) -> AbstractContextManager[None]:
-        """Gradients compute the operations that are added inside the `with` block again, together; see `recompute`."""
+        """Let gradients recompute the operations that are added inside the `with` block, together; see `recompute`."""
         return self.within(span=Span())
 
     @contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
-        """Operations added to this graph inside the `with` block get their gradients by name.
+        """Give operations that are added to this graph inside the `with` block their gradients by name.
 
         Args:
             overrides: op type → name of a gradient that is registered with `RegisterGradient`.
 
         Raises:
-            LookupError: a key is not the type of an op; or, when a gradient is asked for, a name is not registered.
+            LookupError: a key is not the type of an op; or a name is not registered when a gradient is computed.
 
         Source: `tf.Graph.gradient_override_map`.
         """
@@ -415,14 +415,15 @@ class GraphBase(Pins):
 
     @contextmanager
     def control_dependencies(self, operations: Iterable[Operation | GraphTensor] | None) -> Iterator[None]:
-        """Operations added to this graph inside the `with` block run after these; constants and inputs need not.
+        """Make operations added to this graph inside the `with` block run after these; constants and inputs need not.
 
         Args:
-            operations: operations, and tensors that stand for theirs; None forgets those of the blocks around.  In a
-                branch or a body of a loop they may be of a graph around: then the whole branch or loop waits for them.
+            operations: operations, or tensors, which mean their operations; None drops the operations of outer blocks.
+                In a branch or a loop's body they may be in a graph around it: then the whole branch or loop waits for
+                them.
 
         Raises:
-            ValueError: one is of another graph, or was removed.
+            ValueError: one of them is in another graph, or was removed.
 
         Source: `tf.Graph.control_dependencies`.
 
@@ -444,14 +445,14 @@ class GraphBase(Pins):
             yield
 
     def group(self, *operations: Operation | GraphTensor, name: str = "group") -> Operation:
-        """An operation without results that waits for others: running it does what they do.
+        """Add an operation without results that waits for others: running it runs them.
 
         Args:
-            operations: operations, and tensors that stand for theirs.
-            name: what it is called.
+            operations: operations, or tensors, which mean their operations.
+            name: its name.
 
         Raises:
-            ValueError: one is of another graph, or was removed.
+            ValueError: one of them is in another graph, or was removed.
 
         Source: `tf.group`.
 
@@ -466,7 +467,7 @@ class GraphBase(Pins):
         return self.add(OPS["NoOp"], [], {}, [], name=name, waits=self._members(operations))
 
     def _members(self, given: Operation | GraphTensor | Iterable[Operation | GraphTensor]) -> list[Operation]:
-        """Operations of this graph, of which some are given as tensors."""
+        """The given operations, which must be of this graph; tensors mean their operations."""
         operations = operations_in(given)
         for operation in operations:
             self._check_member(operation)
@@ -481,11 +482,11 @@ class GraphBase(Pins):
             raise ValueError(f"{operation!r} belongs to {self.in_contrast(operation.graph)}.")
 
     def check_tensor(self, tensor: GraphTensor) -> None:
-        """Refuses what is no tensor of this graph.
+        """Check that a tensor is in this graph.
 
         Raises:
-            TypeError: it is something else.
-            ValueError: it is of another graph, or its operation was removed.
+            TypeError: it is not a graph tensor.
+            ValueError: it is in another graph, or its operation was removed.
         """
         if not isinstance(tensor, GraphTensor):
             raise TypeError(f"{describe(tensor)} is no tensor of the graph {self.name!r}.")
@@ -493,34 +494,34 @@ class GraphBase(Pins):
             raise ValueError(self.foreign(tensor))
 
     def in_contrast(self, other: GraphBase) -> str:
-        """Another graph, as an error names it that says that something belongs there and not here."""
+        """The name of another graph, for the end of an error of the form "… belongs to …"."""
         if other.name == self.name:
             return f"another graph that is also called {other.name!r}"
         return f"the graph {other.name!r}, not to {self.name!r}"
 
     def foreign(self, tensor: GraphTensor) -> str:
-        """Why a tensor cannot be used in this graph, as a sentence."""
+        """A sentence that says why a tensor cannot be used in this graph."""
         if tensor.op.graph is not self:
             return f"{tensor!r}, made at {place(tensor.op.where)}, belongs to {self.in_contrast(tensor.op.graph)}."
         return f"{tensor!r} was removed from the graph {self.name!r}, so it cannot be used any more."
 
-    # copies, and assignments; a `SessionGraph` has rules of its own
+    # copies, and changes; `SessionGraph` overrides some
 
     def new_like(self) -> Graph:
         """An empty graph of the same kind and name."""
         return provided.new_graph(self.name)
 
     def take_notes(self, other: GraphBase, copies: Mapping[Operation, Operation]) -> None:
-        """Takes over what another graph, of which this is a copy, notes of its operations besides what they are."""
+        """Take over the notes of another graph, of which this is a copy, on its operations."""
 
     def _check_own_inputs(self) -> None:
-        """Refuses to change the inputs of a graph that an operation gives them."""
+        """Raise an error if an operation gives the graph its inputs."""
         for holder in self.holders():
             problem = f"the inputs of {self.name!r} are what {holder.name!r} gives it, so none can be added or removed"
             raise op_error(ValueError, holder.type, f"{problem}.", where=holder.where)
 
     def finalize(self) -> None:
-        """Lets nothing be added to the graph or changed in it any more, nor in the graphs inside of it.
+        """Forbid additions to the graph and changes in it, and in the graphs inside it.
 
         Source: `tf.Graph.finalize`.
 
@@ -542,22 +543,22 @@ class GraphBase(Pins):
         return self.is_final
 
     def check_changeable(self) -> None:
-        """Refuses to change a finalized graph.
+        """Raise an error if the graph is finalized.
 
         Raises:
-            RuntimeError: it is.
+            RuntimeError: the graph is finalized.
         """
         if self.is_final:
             problem = f"the graph {self.name!r} is finalized, so it cannot be changed; change a copy, copy.copy(graph)."
             raise RuntimeError(problem)
 
     def touch(self, operation: Operation) -> None:
-        """Notes that an operation is new, or takes or gives something else, while passes ask for that."""
+        """Note, while passes ask for it, that an operation is new, or has other inputs or outputs."""
         if self.touched is not None:
             self.touched.append(operation)
 
     def edited(self, undo: Callable[[], Any] | None = None) -> None:
-        """Something that was there is not as it was; what undoes that."""
+        """Note that something that existed has changed, and how to undo that."""
         self.version += 1
         if undo is not None and (steps := scopes().undo) is not None:
             steps.append(undo)
@@ -582,10 +583,10 @@ class GraphBase(Pins):
             self.check_held_outputs()
 
     def check_held_outputs(self) -> None:
-        """Refuses outputs that do not fit the operations whose branch or body it is, which take over their shapes."""
+        """Check that the outputs fit the operations that hold the graph, which take over their shapes."""
 
     def set_outputs(self, tensors: Iterable[GraphTensor]) -> None:
-        """`outputs = tensors`, where what holds the graph is changed, too."""
+        """Set the outputs, for a caller that also changes the operation that holds the graph."""
         self.check_changeable()
         before, self._outputs = self._outputs, Outputs(self, tensors)
         self.edited(lambda: setattr(self, "_outputs", before))
@@ -597,7 +598,7 @@ class GraphBase(Pins):
 
     @property
     def control(self) -> tuple[Operation, ...]:
-        """The operations that those wait for which are added now."""
+        """The operations that new ones wait for."""
         return self._scopes.get().control
 
     @property
@@ -606,17 +607,17 @@ class GraphBase(Pins):
         return not (self.state.inputs or self.state.values or self.state.assigned or self.state.last)
 
     def graphs_around(self) -> list[Graph]:
-        """The graphs that this one is in, the innermost first."""
+        """The graphs around this one, the innermost first."""
         return [] if self.outer is None else [self.outer, *self.outer.graphs_around()]
 
     @property
     def outermost(self) -> Graph:
-        """The graph that all others are in, which are around this one; of a graph that is in none, itself."""
+        """The outermost graph around this one; the graph itself if there is none around it."""
         return cast("Graph", self) if self.outer is None else self.outer.outermost
 
     @property
     def gradient_overrides(self) -> Mapping[str, str]:
-        """What new operations carry: op type → name of a registered gradient."""
+        """The override map of new operations: op type → name of a registered gradient."""
         around = scopes()
         if around.exact:
             return around.overrides
@@ -646,14 +647,14 @@ class GraphBase(Pins):
         return operation.graph is self and not operation.is_removed
 
     def subgraphs(self) -> list[Graph]:
-        """The graphs that its operations hold (branches, bodies of loops), those inside of them first."""
+        """The graphs that its operations hold (branches, bodies of loops), inner ones first."""
         if SUBGRAPH_CALLS.keys().isdisjoint(self.by_type):
             return []
         parts = [part for op in self.of_types(SUBGRAPH_CALLS) for part in op.subgraphs()]
         return [found for part in parts for found in (*part.subgraphs(), part)]
 
     def holders(self) -> list[Operation]:
-        """The operations whose subgraph it is."""
+        """The operations that hold this graph as a subgraph."""
         if not self._holders:
             return []
         return [op for op in self._holders if not op.is_removed and any(part is self for part in op.subgraphs())]

@@ -1,10 +1,10 @@
-"""Batching: a function of one example, traced, and run on all examples at once, operation by operation.
+"""Batching: trace a function of one example, and run it on all examples at once, operation by operation.
 
-What an operation becomes when inputs have an axis of examples in front, the rules of `batching_rules` say; where
-examples are batches, `joining` has rules that go first.  A composite without a rule becomes what its body becomes.  An
-op without either, or with a loop in its body, runs for each example alone: convolutions with kernels that differ,
-random numbers of keys that differ, CTC.  So does the whole function if it has branches, loops, effects or gradients of
-its own, but for loops over slices.
+The rules of `batching_rules` give the result of an operation whose inputs have an axis of examples in front.  If
+examples are batches, the rules of `joining` go first.  A composite without a rule is batched through its body.  An op
+without either, or with a loop in its body, runs for each example alone: convolutions with kernels that differ, random
+numbers of keys that differ, CTC.  The whole function runs for each example alone if it has branches, effects, custom
+gradients, or loops other than loops over slices.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _WHOLE = {"If", "While", "WhileGrad", "Call", *KEPT, *SHOWN}
 
 
 def batched(function: Callable[..., Sequence[Any]], xs: Sequence[Any]) -> list[Any] | None:
-    """The results of a function for each slice of tensors along their first axes, stacked.
+    """Run a function on each slice of tensors along their first axes, and stack the results.
 
     Args:
         function: slices → a flat list of results; it is called once, with graph Tensors.
-        xs: eager or graph Tensors, at least one, with as large a first axis each.
+        xs: eager or graph Tensors, at least one, whose first axes have the same size.
 
     Returns:
         The stacked results; None if the function can only run slice by slice.
@@ -57,17 +57,17 @@ def batched(function: Callable[..., Sequence[Any]], xs: Sequence[Any]) -> list[A
 
 
 def _graph_around(xs: Sequence[Any]) -> Graph | None:
-    """The graph that the results will be in; None where they are computed now."""
+    """The graph that the results will be in; None if they are computed now."""
     if (graph := scopes().graph) is not None:
         return graph
     return next((open_graph(x, "vectorized_map") for x in xs if type(x) is GraphTensor), None)
 
 
 def _run(graph: Graph, values: dict[GraphTensor, Any], size: Any) -> list[Any]:
-    """The outputs of a graph for values of its inputs, some of which are of all examples.
+    """The outputs of a graph for values of its inputs, some of which hold all examples.
 
     Raises:
-        Unknown: it has operations that hold functions, or gradients of their own.
+        Unknown: it has operations that hold functions, or custom gradients.
     """
     if any(op.type in _WHOLE or op.gradient_function for op in graph.operations):
         raise Unknown

@@ -1,7 +1,7 @@
-"""Rules of batching: what an op becomes for arguments of which some have an axis of examples in front.
+"""Rules of batching: the result of an op for arguments of which some have an axis of examples in front.
 
-A rule takes the op, the number of examples and the op's arguments in order, those of all examples as `Batch`, and gives
-a `Batch` (or several).  The result of the op for each example is then a slice of it.
+A rule takes the op, the number of examples and the op's arguments in order; arguments that hold all examples are
+`Batch` objects.  It returns a `Batch` (or several).  Each slice of that is the op's result for one example.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: declares the rule of some ops."""
+    """Decorate a function as the rule of some ops."""
 
     def declare(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, function))
@@ -44,7 +44,7 @@ def _is_tensor(x: Any) -> bool:
 
 
 def _with_rank(x: Any, rank: int) -> Any:
-    """The tensor, with axes of size 1 behind that of the examples so that the others stand where they broadcast."""
+    """The tensor, with axes of size 1 behind the axis of examples, so that the other axes broadcast."""
     if not isinstance(x, Batch):
         return x
     return ops.expand_dims(x.value, tuple(range(1, 1 + rank - x.rank))) if x.rank < rank else x.value
@@ -58,14 +58,14 @@ def _only_first(x: Any, *others: Any) -> Any:
 
 
 def _known(ints: Any) -> Sequence[int]:
-    """Integers of a shape that are known, not those of a tensor."""
+    """The integers of a shape; raise `Unknown` if some are not known."""
     if not isinstance(ints, (tuple, list)) or not all(isinstance(i, int) for i in ints):
         raise Unknown
     return ints
 
 
 def _later(axis: Any, rank: int) -> Any:
-    """An axis of an example, or several, behind that of the examples."""
+    """An axis of an example, or several, counted behind the axis of examples."""
     if isinstance(axis, int):
         return normalize_axis(axis, rank) + 1
     return tuple(normalize_axis(a, rank) + 1 for a in axis)
@@ -86,7 +86,7 @@ def elementwise(op: Op[..., Any], size: Any, *args: Any) -> Any:
     "TopKV2",
 )
 def _of_last_axes(op: Op[..., Any], size: Any, *args: Any) -> Any:
-    """The op takes axes in front as a batch, which broadcasts."""
+    """Run an op that takes axes in front as a batch, which broadcasts."""
     rank = max(_rank(x) for x in args if _is_tensor(x))
     found = op(*[_with_rank(x, rank) if _is_tensor(x) else x for x in args])
     return list(map(Batch, found)) if op.returns_tuple else Batch(found)
@@ -188,7 +188,7 @@ def _(op: Op[..., Any], size: Any, x: Any, low: Any, high: Any, value: Any) -> A
 
 
 def _window(begin: Any, end: Any, strides: Any, begin_mask: int, end_mask: int, shrink: int) -> tuple[Any, ...]:
-    """A strided slice of each example, as one of all."""
+    """The bounds of a strided slice of each example, as bounds of one slice of all examples."""
     bounds = (0, *_known(begin)), (0, *_known(end)), (1, *_known(strides))
     return (*bounds, begin_mask << 1 | 1, end_mask << 1 | 1, shrink << 1)
 
@@ -239,12 +239,12 @@ def _(op: Op[..., Any], size: Any, x: Any, indices: Any, updates: Any) -> Any:
 
 
 def _of_examples(indices: Any) -> Any:
-    """Positions in each example as positions in all."""
+    """Positions in each example as positions in the whole batch."""
     (example,) = coordinates(indices[..., 0], 1)
     return ops.concatenate([example[..., None], indices], -1)
 
 
-# -- windows: the examples join the batch that these ops have ---------------------------------------------------------
+# -- windows: the examples join the batch of these ops -----------------------------------------------------------------
 
 
 @rule("OverlapAdd")

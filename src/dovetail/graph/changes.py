@@ -1,4 +1,4 @@
-"""Changes: the methods of Graph that make other operations of those that are there, and edits of several steps."""
+"""Changes: the methods of Graph that turn existing operations into others, and edits of several steps."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class Changes(Editing):
-    """The methods of `Graph` that change operations, and put some behind others."""
+    """The methods of `Graph` that change operations, and insert some behind others."""
 
     @contextmanager
     def edit(self) -> Iterator[Graph]:
-        """All that is done to the graph inside the `with` block is done, or, if an error leaves it, nothing.
+        """Make all changes of the `with` block to the graph, or none if an error leaves the block.
 
         Example:
             >>> import dovetail as dt
@@ -50,13 +50,14 @@ class Changes(Editing):
             yield cast("Graph", self)
 
     def apply(self, pass_: Callable[[Graph], Any]) -> bool:
-        """Edits the graph by a pass; whether that changed it.
+        """Edit the graph by a pass, and return whether that changed it.
 
         Args:
-            pass_: made by `graph_pass`, or a function of a graph, which is applied to branches and bodies, too.
+            pass_: made by `graph_pass`, or a function of a graph, which is also applied to branches and bodies.
 
         Raises:
-            ValueError: the graph is not valid afterwards.  Then, or if the pass raises, it is as it was.
+            ValueError: the graph is not valid afterwards.  Then, or if the pass raises an error, the graph stays as it
+                was.
 
         Example:
             >>> import dovetail as dt
@@ -74,17 +75,17 @@ class Changes(Editing):
     @overload
     def insert_after(self, place: GraphTensor, function: Callable[[GraphTensor], GraphTensor]) -> GraphTensor: ...
     def insert_after(self, place: Any, function: Any = None) -> Any:
-        """Puts operations right behind an operation; or a function behind a tensor, in one step.
+        """Insert operations right behind an operation, or a function behind a tensor, in one step.
 
         Args:
-            place: an operation: what is made inside the `with` block stands right behind it, in order.  Or a tensor.
-            function: of the tensor; makes the one that all its other users take instead.
+            place: an operation: operations made inside the `with` block go right behind it, in order.  Or a tensor.
+            function: takes the tensor, and makes the tensor that all its other users take instead.
 
         Returns:
-            What the function made.
+            The result of the function.
 
         Raises:
-            ValueError, TypeError: what it made does not fit; then nothing is done.
+            ValueError, TypeError: the result does not fit; then the graph stays as it was.
 
         Example:
             >>> import dovetail as dt
@@ -111,21 +112,21 @@ class Changes(Editing):
         overrides: Mapping[str, str | None],
         within: Operation | GraphTensor | Iterable[Operation | GraphTensor] | None = None,
     ) -> int:
-        """Gives operations that are there their gradients by name; those that are asked for from then on use them.
+        """Give existing operations their gradients by name; gradients that are computed from then on use them.
 
         Args:
             overrides: op type → name of a gradient that is registered with `RegisterGradient`, or the type of another
-                op, whose gradient it then has; None for the op's own.  As a map around an operation that is made, it
-                also holds for what a composite consists of, and for branches and bodies of loops.
-            within: operations, and tensors that stand for theirs, of the graph or of graphs inside of it; all of them,
-                if not given.
+                op, whose gradient it then has; None for the op's own.  Like a map around new operations, it also
+                applies to the operations of composites, branches and bodies of loops.
+            within: operations, or tensors, which mean their operations, of the graph or of graphs inside it; if not
+                given, all of them.
 
         Returns:
-            How many operations of these types there are, without those that composites consist of.
+            The number of operations of these types, without the operations of composites.
 
         Raises:
             LookupError: a key is not the type of an op, or there is no gradient of a name.
-            ValueError: an operation is of another graph, or was removed.  Then nothing is done.
+            ValueError: an operation is in another graph, or was removed.  Then the graph stays as it was.
 
         Source: `tf.Graph.gradient_override_map`, for a graph that was built.
 
@@ -152,23 +153,23 @@ class Changes(Editing):
     def recompute(
         self, operations: Operation | GraphTensor | Iterable[Operation | GraphTensor], again: bool = True
     ) -> int:
-        """Lets gradients compute operations again, when they need them, instead of keeping their results.
+        """Let gradients recompute operations when they need them, instead of keeping their results.
 
-        This takes less memory, and the time of these operations once more.  They are computed again together, from what
-        they take from others, which is kept: of a deep net mark block after block, each by a call.  Gradients that are
-        asked for from then on do it; their numbers stay the same.
+        This takes less memory, and the time of these operations once more.  The operations of one call are recomputed
+        together, from their inputs, which are kept.  In a deep net, mark block after block, each by a call.  Gradients
+        that are computed from then on do it; their numbers stay the same.
 
         Args:
-            operations: of the graph, or tensors that stand for theirs; those of branches and bodies of loops are marked
-                there, `operation.body().recompute(...)`.  Inputs, constants, reads and assignments of variables, and
-                what prints are not computed again.
+            operations: of the graph, or tensors, which mean their operations.  Mark operations of branches and bodies
+                of loops there, by `operation.body().recompute(...)`.  Inputs, constants, reads and assignments of
+                variables, and operations that print are not recomputed.
             again: False keeps their results again.
 
         Returns:
-            How many operations were marked.
+            The number of operations that were marked.
 
         Raises:
-            ValueError: an operation is of another graph, or was removed; then nothing is done.
+            ValueError: an operation is in another graph, or was removed; then the graph stays as it was.
 
         Source: Chen et al., "Training deep nets with sublinear memory cost" (2016); `dovetail.recompute_grad` for
             functions.
@@ -189,17 +190,17 @@ class Changes(Editing):
             return len(mark(self._members(operations), Span() if again else None))
 
     def rename_scope(self, old: str, new: str) -> int:
-        """Gives the operations of a name scope another one.
+        """Move the operations of a name scope to another one.
 
         Args:
             old: the scope, or the name of one operation; "" for all.
-            new: what stands in its place; "" for none.
+            new: the scope that replaces it; "" for none.
 
         Returns:
-            How many operations have another name.
+            The number of operations that have another name.
 
         Raises:
-            ValueError: another operation has one of the names; then nothing is done.
+            ValueError: another operation has one of the names; then the graph stays as it was.
 
         Example:
             >>> import dovetail as dt
@@ -230,7 +231,7 @@ class Changes(Editing):
         self.edited(lambda: self._rename(before))
 
     def change(self, operation: Operation, op: Any, name: str | None, attrs: Mapping[str, Any]) -> None:
-        """See `Operation.change`."""
+        """Change an operation; see `Operation.change`."""
         self._check_member(operation)
         with all_or_nothing():
             if name is not None and name != operation.name:
@@ -246,18 +247,18 @@ class Changes(Editing):
                 self._tell_holders()
 
     def body_of(self, operation: Operation, name: str | None) -> Graph:
-        """See `Operation.body`."""
+        """A subgraph of an operation, to be edited; see `Operation.body`."""
         self._check_member(operation)
         return body_of(operation, name)
 
     def add_output(self, operation: Operation, init: GraphTensor | None, parts: dict[str, Any]) -> GraphTensor:
-        """See `Operation.add_output`."""
+        """Add a result to an operation; see `Operation.add_output`."""
         self._check_member(operation)
         with self.edit():
             return add_output(operation, init, parts)
 
     def _become(self, operation: Operation, op: Op, attrs: Mapping[str, Any]) -> None:
-        """Makes an operation one of another op, or with other attributes, whose type rule is not asked."""
+        """Turn an operation into a call of another op, or change its attributes, without a call of the type rule."""
         if op is operation.op:
             for key, value in attrs.items():
                 operation.hold_attr(key, operation.held(key, value))
@@ -275,7 +276,7 @@ class Changes(Editing):
                     raise _unlike(operation, op)
                 values.append(op.held(param.name, value))
         for key in attrs:
-            op.held(key, attrs[key])  # which refuses what the op does not have
+            op.held(key, attrs[key])  # raises an error if the op has no such parameter
         if given:
             raise _unlike(operation, op)
         _check_dtypes(operation, op, values)
@@ -290,7 +291,7 @@ def _tensors(value: Any) -> tuple[GraphTensor, ...]:
 
 
 def _count_of(value: Any) -> int | None:
-    """What a layout says of an argument."""
+    """The entry of a layout for an argument."""
     if isinstance(value, GraphTensor):
         return SINGLE
     return len(value) if isinstance(value, tuple) and value and isinstance(value[0], GraphTensor) else None
@@ -302,7 +303,7 @@ def _unlike(operation: Operation, op: Op) -> Exception:
 
 
 def _check_dtypes(operation: Operation, op: Op, values: list[Any]) -> None:
-    """Refuses tensors that the op would cast."""
+    """Raise an error for tensors that the op would cast."""
     wanted = arguments.promoted_dtypes(op, values)
     for index, kind in op.tensor_positions:
         value = values[index]

@@ -1,4 +1,4 @@
-"""Cursor: where in a graph new operations are put."""
+"""Cursor: the place in a graph for new operations."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dovetail.graph.order import Order, position
 
 
 class Cursor:
-    """Where new operations are put.
+    """A place for new operations.
 
     Args:
-        order: that of the graph.
-        before: an operation that they stand before.
-        behind: an operation that they stand right behind; if neither is given, at the end.
+        order: the order of the graph's operations.
+        before: the operation that they precede.
+        behind: the operation that they directly follow; if neither is given, they go to the end.
 
     Attributes:
-        like: the operation that they take after; None for no other.
+        like: the operation whose properties they copy; None if there is none.
     """
 
     like: Operation | None = None
@@ -27,7 +27,7 @@ class Cursor:
         self._follows = behind is not None
 
     def place(self, operation: Operation) -> Operation | None:
-        """What to put a new operation before: what the cursor says, or the first where all that it needs is known."""
+        """The operation to put a new one before: the cursor's, or the first one behind all inputs; None for the end."""
         before = self._before()
         needed = (*(t.op for t in operation.inputs), *operation.control_inputs)
         latest = max(needed, key=position, default=None)
@@ -43,7 +43,7 @@ class Cursor:
         return self.order._first if self.behind is None else self.behind._next
 
     def forget(self, operation: Operation) -> None:
-        """An operation is taken out."""
+        """Leave an operation that is being removed."""
         if self.before is operation:
             self.before = operation._next
         if self.behind is operation:

@@ -1,4 +1,4 @@
-"""Cutting: the part of a graph that computes some tensors from others, with the assignments that it makes."""
+"""Cutting: take out the part of a graph that computes some tensors from others, with its assignments."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def cut(
     name: str = "function",
     holder: Callable[[Variable], Variable] = Variable.holder,
 ) -> Graph:
-    """A program that computes some tensors of a graph from others, and assigns variables.
+    """Make a program that computes some tensors of a graph from others, and assigns variables.
 
-    It is pure: `effects` fixes the order of reads and assignments, and variables get their values once a run is over.
+    It is pure: `effects` fixes the order of reads and assignments, and variables get their values after the run.
 
     Args:
         graph: is not changed.
         inputs: any tensors and variables, which become the inputs of the program.
-        outputs: tensors and variables, which become its outputs; of a variable, the value before the run.
-        wanted: tensors and operations that are computed, too; what they compute are outputs behind the others.
-        name: what the program is called.
-        holder: gives for a variable of the graph the one that the program reads and assigns.
+        outputs: tensors and variables, which become its outputs; for a variable, its value before the run.
+        wanted: tensors and operations to compute, too; their results are outputs behind the others.
+        name: the name of the program.
+        holder: variable of the graph → the variable that the program reads and assigns.
 
     Raises:
-        ValueError: a placeholder is needed that is not among the inputs, or a tensor was removed.
+        ValueError: it needs a placeholder that is not among the inputs, or a tensor was removed.
     """
     asked = [op for start in wanted for op in _computed(start)]
     given = [t for x in inputs for t in _tensors_of(graph, x)]
@@ -57,7 +57,7 @@ def cut(
     copies = transplant(needed, part, mapped)
     for op in needed:
         if op.type == "PlaceholderWithDefault" and (op.attrs["any_rank"] or op.attrs["shape"] is not None):
-            copies[op.outputs[0]].op.change(shape=None, any_rank=False)  # nothing is fed: it has its own shape
+            copies[op.outputs[0]].op.change(shape=None, any_rank=False)  # not fed: the default's shape holds
     with record_on(()), part.as_default():
         computed = [op.outputs[0] for op in asked if op.outputs and op.type not in KEPT]
         part.outputs = copies.of([*(x for x in outputs if isinstance(x, GraphTensor)), *computed])
@@ -72,7 +72,7 @@ def cut(
 
 
 def _computed(start: GraphTensor | Operation) -> list[Operation]:
-    """The operation of a tensor; in the place of one without results, what that waits for."""
+    """The operation of a tensor; instead of an operation without results, the ones that it waits for."""
     operation = start.op if isinstance(start, GraphTensor) else start
     return [operation] if operation.outputs else waited_for(operation)
 

@@ -1,8 +1,8 @@
-"""Calls with tensors of unknown rank: recorded as they are where that is enough, else deferred.
+"""Calls with tensors of unknown rank: recorded at once if no rank is needed, else deferred.
 
-A deferred call is an operation of its own, `DeferredCall`.  It holds the function, which is traced for each rank that
-the tensors may have: what all traces say of the results is known at once.  A plan, which knows the shapes of what is
-fed, puts the function's operations in the place of the call, as it does with the body of a composite.
+A deferred call is an operation, `DeferredCall`.  It holds the function, which is traced for each rank that the tensors
+may have; facts about the results that hold in all traces are known at once.  A plan knows the shapes of the values that
+are fed.  It replaces the call with the function's operations, as it does with the body of a composite.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ def has_unknown_rank(values: Iterable[Any]) -> bool:
 
 
 def with_unknown_rank(function: Callable[..., Any], title: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What a function gives for tensors of which a rank is not known.
+    """Call a function with tensors of which a rank is not known.
 
     Args:
-        function: has no effects but what it adds to the graph of the tensors.
-        title: how errors call it.
+        function: has no effects except the operations that it adds to the graph of the tensors.
+        title: its name in errors.
         args, kwargs: its arguments.
 
     Raises:
-        ValueError, TypeError, IndexError: it takes the arguments for no rank, or gives another number of results for
-            each.
+        ValueError, TypeError, IndexError: it takes the arguments at no rank, or the number of its results depends on
+            the rank.
     """
     try:
         with all_or_nothing():
             return function(*args, **kwargs)
     except CONVENTIONAL as error:
-        if any(callable(value) for value in (*args, *kwargs.values())):  # it would be called for each rank
+        if any(callable(value) for value in (*args, *kwargs.values())):  # deferring would call it for each rank
             if hasattr(error, "dovetail") or not is_raised_inside(error):
                 raise
             problem = "a rank that it must know is not known; give it with set_shape, or reshape the tensor."
@@ -67,7 +67,7 @@ class _Call:
     """A call of a function, as a function of its tensors alone.
 
     Attributes:
-        found: what was seen of its results, each time that it was called: their structure, and what is no tensor.
+        found: for each call of the function, the structure of its results, and the results that are not tensors.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class _Call:
         self.found: list[tuple[Structure, list[Any]]] = []
 
     def recorded(self) -> Sequence[Any]:
-        """Adds the operation to the graph of the tensors; its results."""
+        """Add the operation to the graph of the tensors, and return its results."""
         op = OPS["DeferredCall"]
         symbolic = next(t for t in self._tensors if type(t) is GraphTensor)
         graph = trace.current_graph() or symbolic.op.graph
@@ -118,12 +118,12 @@ class _Call:
 
 
 def gradient_of(function: Callable[..., Any], node: Any, arriving: Sequence[Any]) -> Any:
-    """What a gradient function gives for a node, also where it must know ranks that are not known.
+    """The result of a gradient function for a node, even if it needs ranks that are not known.
 
     Args:
-        function: (node, gradients of the outputs) → those of the inputs that it answers for.
+        function: (node, gradients of the outputs) → gradients of the inputs that it answers for.
         node: an operation, or a record of a tape.
-        arriving: the gradients of its outputs, None where there is none.
+        arriving: the gradients of its outputs, None for an output without one.
     """
     if type(node) is not Operation or not has_unknown_rank((*node.inputs, *node.outputs)):
         return function(node, *arriving)
@@ -143,10 +143,10 @@ class _Gradient:
         self._overrides = node.overrides
         self._arrives = [g is not None for g in arriving]
         self._places = _answered(node)
-        self._has: list[bool] = []  # for each input that the function answers for whether it gives a gradient
+        self._has: list[bool] = []  # for each of `_places`, whether the function gives a gradient
 
     def recorded(self, node: Operation, arriving: Sequence[Any]) -> list[Any]:
-        """Adds the operation to the graph of the node; the gradients, None where there is none."""
+        """Add the operation to the graph of the node, and return the gradients, None for an input without one."""
         self._try(node)
         graph = trace.current_graph() or node.graph
         given = [trace.to_graph(g, g.dtype, graph, node.op) for g in arriving if g is not None]
@@ -157,10 +157,10 @@ class _Gradient:
         return [next(found) if has else None for has in self._has]
 
     def _try(self, node: Operation) -> None:
-        """Traces the function for ranks that the operation takes.
+        """Trace the function for ranks that the operation takes.
 
         Raises:
-            ValueError, TypeError, IndexError: there are none.
+            ValueError, TypeError, IndexError: the function takes none of them.
         """
         problems = list[Exception]()
 
@@ -197,7 +197,7 @@ class _Gradient:
 
 
 def _answered(node: Operation) -> list[int]:
-    """The numbers of the inputs that a gradient function answers for: not of shapes that happen to be tensors."""
+    """The numbers of the inputs that a gradient function answers for, without shapes that happen to be tensors."""
     places, at = list[int](), 0
     for param, count in zip(node.op.params, node.layout, strict=True):
         number = 0 if count is None else 1 if count == SINGLE else count

@@ -1,4 +1,4 @@
-"""Device scopes: which device the operations of a graph are recorded for, as `tf.device` says it."""
+"""Device scopes: the devices that operations of a graph are recorded for, as with `tf.device`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Scope: TypeAlias = "str | Callable[[Operation], Any]"
 
 
 class DeviceScopes(NamedTuple):
-    """The scopes that are open, and what comes of them.
+    """The scopes that are open, and the device that they give.
 
     Attributes:
-        scopes: devices as TensorFlow writes them, and functions that give one for an operation; outermost first.
-        near: what all operations are at the device of, if it has one, whatever the scopes say; or None.
-        asks: whether a function is among the scopes, so that each operation is asked for.
-        device: what is recorded for operations; None where nothing is, or a function decides.
+        scopes: devices in TensorFlow's form, and functions that give one for an operation; outermost first.
+        near: the object whose device all operations get, if it has one, whatever the scopes say; or None.
+        asks: whether a function is among the scopes, so that each operation must be passed to it.
+        device: the device that is recorded for operations; None if there is none, or if a function decides.
     """
 
     scopes: tuple[Scope, ...] = ()
@@ -30,24 +30,24 @@ class DeviceScopes(NamedTuple):
     device: str | None = None
 
     def inside(self, device: Any) -> DeviceScopes:
-        """With another scope inside of these; None closes them all.
+        """The scopes with another one inside them; None closes them all.
 
         Args:
             device: a string, a `DeviceSpec`, a function of an operation that gives one of these, or None.
 
         Raises:
-            TypeError, ValueError: it names no device.
+            TypeError, ValueError: it is not the name of a device.
         """
         if device is None:
             return _settled((), self.near)
         return _settled((*self.scopes, device if _is_function(device) else _read(device).to_string()), self.near)
 
     def beside(self, near: Any) -> DeviceScopes:
-        """The scopes are closed, and operations are at the device of something; of None, wherever the plan says."""
+        """No scopes, with operations on the device of `near`; None leaves the device to the plan."""
         return _settled((), near)
 
     def record(self, operation: Any) -> None:
-        """Gives an operation its device: what is known of its own comes before scopes, but not before functions."""
+        """Record an operation's device: its own goes before the scopes' strings, but not before their functions."""
         near = getattr(self.near, "device", None)
         if near:
             operation.record_device(near)
@@ -76,5 +76,5 @@ def _settled(scopes: tuple[Scope, ...], near: Any) -> DeviceScopes:
 
 
 def _merged(outer: Any, inner: Any) -> str:
-    """What is said of a device in a scope and further in, where more is known."""
+    """A device that takes from the outer scope the parts that the inner one leaves open."""
     return _read(outer).make_merged_spec(_read(inner or "")).to_string()

@@ -1,7 +1,7 @@
 """Document: a graph as plain data without links between operations, for files, for pickles, and for copies.
 
-A document is what JSON holds; arrays, variables and eager tensors stand beside it, under keys (`attributes.Beside`).
-Python's own pickle and copy take the two as they are.  Dovetail's own files hold no pickles.
+A document is JSON data; arrays, variables and eager tensors are kept beside it, under keys (`attributes.Beside`).
+Python's own pickle and copy take both as they are.  Dovetail's own files hold no pickles.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from dovetail.graph.ir import Graph
 
 VERSION = 1
-At = list[int]  # the number of an operation, and which of its outputs
+At = list[int]  # the number of an operation, and the number of one of its outputs
 
 
 def document_of(graph: Graph, beside: Beside) -> dict[str, Any]:
-    """A graph as data that JSON holds.
+    """Encode a graph as data that JSON holds.
 
     Args:
-        graph: with all that its operations say.
-        beside: takes what JSON does not hold.
+        graph: the graph, of which all properties of operations are kept.
+        beside: takes the values that JSON does not hold.
 
     Raises:
-        TypeError: an operation has an attribute that cannot be written; it says which, and why.
+        TypeError: an operation has an attribute that cannot be written; the message says which, and why.
     """
     numbers = {op: number for number, op in enumerate(graph.operations)}
 
@@ -62,7 +62,7 @@ def document_of(graph: Graph, beside: Beside) -> dict[str, Any]:
 
 
 def _operation(op: Operation, at: Any, spans: dict[Span, int], numbers: Mapping[Operation, int], beside: Beside) -> Any:
-    """An operation as data; attributes that are as they are at first are left out."""
+    """Encode an operation; properties with their initial values are left out."""
     found: dict[str, Any] = {"type": op.type, "name": op.name, "inputs": list(map(at, op.inputs))}
     try:
         if OPS.get(op.type) is not op.op:
@@ -106,16 +106,16 @@ def _spec(tensor: GraphTensor) -> Any:
 
 
 def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], Graph] | None = None) -> Graph:
-    """The graph of a document.
+    """Make the graph of a document.
 
     Args:
-        document: of `document_of`.
-        beside: the tables that it filled.
+        document: made by `document_of`.
+        beside: the tables that `document_of` filled.
         make: makes an empty graph of a name; a `Graph` if not given.
 
     Raises:
-        ValueError: it is no such document, or of another version.
-        LookupError: an op of it is not in the table.
+        ValueError: it is not such a document, or is of another version.
+        LookupError: one of its ops is not in the table.
     """
     if document.get("version") != VERSION:
         raise ValueError(f"the document is of version {document.get('version')!r}; this Dovetail reads {VERSION}.")
@@ -142,7 +142,7 @@ def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], 
 
 
 def _added(graph: Graph, given: Mapping[str, Any], tensor: Any, spans: dict[int, Span], beside: Beside) -> Operation:
-    """An operation as the document says it, added to a graph."""
+    """Add an operation of the document to a graph."""
     op = decode(given["op"], beside) if "op" in given else op_named(given["type"])
     specs = [TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype)) for dtype, shape in given["outputs"]]
     attrs = {name: decode(value, beside) for name, value in given["attrs"].items()}
@@ -162,13 +162,13 @@ def _added(graph: Graph, given: Mapping[str, Any], tensor: Any, spans: dict[int,
 
 
 def described(graph: Graph) -> tuple[dict[str, Any], Beside]:
-    """The arguments of which `graph_of` makes a copy of the graph, with all Python objects that it has."""
+    """The arguments with which `graph_of` makes a copy of the graph, with all its Python objects."""
     beside = Beside(keeps_objects=True)
     return document_of(graph, beside), beside
 
 
 def _graph_data(graph: Graph, beside: Beside) -> Any:
-    """A subgraph: its document, or its key where objects are kept, since others may know it."""
+    """A subgraph as its document, or as its key if objects are kept, since others may refer to it."""
     return beside.key(beside.objects, graph, graph.name) if beside.keeps_objects else document_of(graph, beside)
 
 

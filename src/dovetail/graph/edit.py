@@ -1,8 +1,8 @@
 """Editing: the methods of Graph that change it after it was built.
 
-Each works on what it touches, not on the whole graph.  What a user calls checks first: an edit that would make a cycle
-or a type error is refused and leaves the graph as it was.  Passes, which keep that by construction, use the unchecked
-`rewire` and `discard`.
+Each method works on the operations that it touches, not on the whole graph.  Public methods check first: they refuse an
+edit that would make a cycle or a type error, and leave the graph as it was.  Passes keep that by construction, and use
+the unchecked `rewire` and `discard`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _USES = attrgetter("_uses")  # of a tensor
 class Editing(Lookup):
     """The editing methods of `Graph`."""
 
-    # where new operations go
+    # the place of new operations
 
     @contextmanager
     def insert_before(self, operation: Operation) -> Iterator[None]:
-        """Operations that are made inside the `with` block stand before this one.
+        """Insert operations that are made inside the `with` block before this one.
 
         Example:
             >>> import dovetail as dt
@@ -59,7 +59,7 @@ class Editing(Lookup):
 
     @contextmanager
     def _insert(self, cursor: Cursor, **changes: Any) -> Iterator[None]:
-        """A scope in which operations are recorded here and put where a cursor says; `changes` as of `within`."""
+        """A scope in which operations are recorded here, at the place of a cursor; `changes` as for `within`."""
         here = self._scopes.get()
         cursor.like = here.like
         self._cursors.append(cursor)
@@ -72,13 +72,13 @@ class Editing(Lookup):
 
     @contextmanager
     def replacing(self, operation: Operation | None = None, scope: str | None = None) -> Iterator[Replacing]:
-        """Operations that are made inside the `with` block take the place of this one.
+        """Insert operations that are made inside the `with` block in place of this one, with its properties.
 
-        They stand before it and take after it: the user's line, the name scope, device, engine and gradient overrides
-        are the same, and they wait for what it waits for.
+        They go before it, have its user's line, name scope, device, engine and gradient overrides, and wait for the
+        operations that it waits for.
 
         Args:
-            operation: what is to be replaced; None for a pass, which says it by calling what the `with` block is given.
+            operation: the operation to replace; None for a pass, which names it by a call of the `with` block's value.
             scope: another name scope.
         """
         cursor = Cursor(self._order)
@@ -94,12 +94,12 @@ class Editing(Lookup):
     # replacing
 
     def replace_all_uses(self, old: GraphTensor, new: GraphTensor) -> None:
-        """Every operation and graph output that takes `old` takes `new` instead; what `new` depends on still takes it.
+        """Make all operations and graph outputs that take `old` take `new`, except operations that `new` depends on.
 
         In a branch or a body of a loop, `new` may be a tensor of the graph around it.
 
         Raises:
-            ValueError: `new` is of another graph or was removed, or its shape does not fit.
+            ValueError: `new` is in another graph or was removed, or its shape does not fit.
             TypeError: the dtypes differ.
 
         Example:
@@ -122,10 +122,10 @@ class Editing(Lookup):
                 self._tell_holders()
 
     def replace_uses(self, old: GraphTensor, new: GraphTensor, uses: Sequence[tuple[Operation, int]]) -> None:
-        """These (operation, input number), which take `old`, take `new` instead.
+        """Make these uses of `old`, given as (operation, input number), take `new` instead.
 
         Raises:
-            ValueError: `new` is of another graph or was removed, depends on one of the users, or does not fit.
+            ValueError: `new` is in another graph or was removed, depends on one of the users, or does not fit.
             TypeError: the dtypes differ.
         """
         users = list(dict.fromkeys(operation for operation, _ in uses))
@@ -143,7 +143,7 @@ class Editing(Lookup):
             self._infer(users, old, new)
 
     def _brought_in(self, tensor: GraphTensor) -> GraphTensor:
-        """A tensor, which may be one of the graph around this one if this is inside of an operation, as one of this."""
+        """A tensor of this graph; if the graph is inside an operation, a tensor of the graph around it is captured."""
         is_outside = self._holders and isinstance(tensor, GraphTensor) and tensor.op.graph is not self
         return capture(self, tensor) if is_outside else tensor  # type: ignore[arg-type]  # it is a graph
 
@@ -179,23 +179,23 @@ class Editing(Lookup):
         self._tell_holders()
 
     def _tell_holders(self) -> None:
-        """The operations whose subgraph this is take over the shapes of its outputs."""
+        """Update the output shapes of the operations that hold this graph."""
         for holder in self.holders():
             infer_from([holder])
             holder.graph._tell_holders()
 
     def own_subgraph(self, operation: Operation, name: str) -> Graph:
-        """A graph inside of an operation, which no other operation holds from now on."""
+        """A graph inside an operation; no other operation holds it from now on."""
         return own_subgraph(operation, name)
 
     def rewire(self, old: GraphTensor, new: GraphTensor) -> None:
-        """`replace_all_uses` without the checks, for passes, whose replacements come before what they replace."""
+        """Do `replace_all_uses` unchecked, for passes, whose replacements precede the operations they replace."""
         for operation, index in old.uses():
             operation.set_input(index, new)
         self.outputs.replace(old, new)
 
     def supersede(self, operation: Operation, tensors: Sequence[GraphTensor]) -> None:
-        """`rewire` for all outputs of an operation; who waits for it waits for what makes the tensors."""
+        """Rewire all outputs of an operation; operations that wait for it then wait for the makers of the tensors."""
         for old, new in zip(operation.outputs, tensors, strict=True):
             self.rewire(old, new)
         for waiter in operation.control_outputs:
@@ -205,7 +205,7 @@ class Editing(Lookup):
     # patterns
 
     def match(self, pattern: Pattern) -> Iterator[Match]:
-        """Every place that fits a pattern, in program order; see `graph.patterns`.
+        """Find all matches of a pattern, in program order; see `graph.patterns`.
 
         Example:
             >>> import dovetail as dt
@@ -217,10 +217,10 @@ class Editing(Lookup):
         return matches(self, pattern)  # type: ignore[arg-type]
 
     def rewrite(self, pattern: Pattern, replacement: Any) -> int:
-        """Replaces what a pattern matches by another pattern, or by what a function makes of the match.
+        """Replace all matches of a pattern with another pattern, or with the results of a function of the match.
 
         Returns:
-            How many places were replaced.  What nobody needs any more stays until `prune`.
+            The number of places that were replaced.  Operations that nothing needs any more stay until `prune`.
 
         Example:
             >>> import dovetail as dt
@@ -234,17 +234,17 @@ class Editing(Lookup):
     # order
 
     def order_before(self, operation: Operation, users: Sequence[Operation]) -> None:
-        """Makes an operation, with what it needs, stand before those that are going to use it.
+        """Move an operation, with the operations it needs, before operations that are going to use it.
 
         Raises:
-            ValueError: it depends on one of them, or is of another graph.
+            ValueError: it depends on one of them, or is in another graph.
         """
         for op in (operation, *users):
             self._check_member(op)
         self._move(self._check_acyclic(operation, users), users)
 
     def _check_acyclic(self, operation: Operation, users: Sequence[Operation]) -> list[Operation]:
-        """What has to be moved so that an operation stands before its users, in order; nothing, as a rule."""
+        """The operations to move so that an operation precedes its users, in order; as a rule, none."""
         first = min(users, key=position, default=None)
         if first is None or operation._position < first._position:
             return []
@@ -264,7 +264,7 @@ class Editing(Lookup):
     # removing
 
     def remove(self, operation: Operation) -> None:
-        """Takes out an operation that nobody uses.
+        """Remove an operation that nothing uses.
 
         Raises:
             ValueError: an output is in use, another operation waits for it, or it is an input of a body or branch.
@@ -280,7 +280,7 @@ class Editing(Lookup):
         self.discard([operation])
 
     def discard(self, operations: Iterable[Operation]) -> None:
-        """Takes out operations that nothing outside of them uses; for passes, which have seen to that."""
+        """Remove operations that nothing else uses; for passes, which have checked that."""
         gone = set(operations)
         if gone:
             self.check_changeable()
@@ -290,16 +290,16 @@ class Editing(Lookup):
             self._detach(operation)
 
     def prune(self, outputs: Sequence[GraphTensor] | None = None) -> int:
-        """Removes what neither the outputs nor an effect needs; inputs stay, used or not.
+        """Remove the operations that neither the outputs nor an effect needs; inputs stay, used or not.
 
         Args:
-            outputs: the graph's new outputs; then assignments that these do not need go, too.
+            outputs: the graph's new outputs; then assignments that these do not need are removed, too.
 
         Returns:
-            How many operations were removed.
+            The number of operations that were removed.
 
         Raises:
-            ValueError, TypeError: an output is of another graph, or was removed; or the graph is inside of an operation
+            ValueError, TypeError: an output is in another graph, or was removed; or the graph is inside an operation
                 that needs other outputs.
         """
         for tensor in self.outputs if outputs is None else outputs:
@@ -309,7 +309,7 @@ class Editing(Lookup):
                 self.outputs = list(outputs)
         kept = {t.op for t in (*self.outputs, *self.inputs)}
         removed = 0
-        for op in reversed(self.operations):  # who takes its results was looked at before
+        for op in reversed(self.operations):  # its consumers were visited before it
             if any(map(_USES, op.outputs)) or op in kept or op._control_outputs or (outputs is None and op.is_kept):
                 continue
             self._detach(op)

@@ -33,7 +33,7 @@ _EFFECTS = (READ, ASSIGN)
 def needed_for(
     graph: Graph, targets: Iterable[GraphTensor | Operation], given: Iterable[GraphTensor] = ()
 ) -> list[Operation]:
-    """Find the operations that a run does to compute some tensors or operations, in program order.
+    """Find the operations that a run executes to compute some tensors or operations, in program order.
 
     Args:
         graph: holds them.
@@ -51,7 +51,7 @@ def needed_for(
 
 
 def _brought_along(graph: Graph, operations: Iterable[Operation]) -> Iterator[Operation]:
-    """The assignments that a run makes whenever it does these operations."""
+    """The assignments that a run makes whenever it executes these operations."""
     for op in operations:
         if op.type == READ:
             variable = op.attrs["variable"]
@@ -63,7 +63,7 @@ def _brought_along(graph: Graph, operations: Iterable[Operation]) -> Iterator[Op
 
 
 def thread(graph: Graph, keeps_gradients: bool = False) -> dict[Any, GraphTensor]:
-    """Put values in place of the reads and assignments of a graph, each of whose operations a run does.
+    """Put values in place of the reads and assignments of a graph, of which a run must execute all operations.
 
     Args:
         graph: is edited.  `graph.state.inputs` has the values at the start: one read for each variable in an
@@ -101,7 +101,7 @@ def _sources(operations: Sequence[Operation]) -> dict[Operation, Operation | Non
     """The assignment whose value each read gives, None for the start; assignments map to themselves."""
     found: dict[Operation, Operation | None] = {}
     assigned: dict[Any, list[tuple[int, Operation]]] = {}
-    behind: dict[Operation, int] = {}  # how many assignments a run has made at least when it does an operation
+    behind: dict[Operation, int] = {}  # how many assignments a run has at least made before an operation
     count = 0
     for op in operations:
         number = max((behind.get(other, 0) for other in (*(t.op for t in op.inputs), *op.control_inputs)), default=0)
@@ -109,7 +109,7 @@ def _sources(operations: Sequence[Operation]) -> dict[Operation, Operation | Non
             number = count = count + 1
             assigned.setdefault(op.attrs["variable"], []).append((count, op))
             found[op] = op
-            if op.attrs["with_value"]:  # it is a part of the loop or branch, so whoever waits for that waits for it
+            if op.attrs["with_value"]:  # a part of the loop or branch: waiting for that waits for it
                 behind[op.inputs[0].op] = count
         elif op.type == READ:
             number = count if op.attrs["in_order"] else number
@@ -136,7 +136,7 @@ def _start(graph: Graph, op: Operation) -> GraphTensor:
 
 
 def new_history(assigned: GraphTensor, first: GraphTensor) -> GraphTensor:
-    """An assigned value as it is read: its gradients go to the variable, not to the tensor that was assigned.
+    """An assigned value for reading: its gradients go to the variable, not to the tensor that was assigned.
 
     Args:
         assigned: the value.
@@ -158,7 +158,7 @@ def _gradient_of_variable(node: Operation, gradient: Any, _: Any) -> tuple[None,
 
 
 def _without(removed: dict[Operation, list[Operation]], operations: Iterable[Operation]) -> list[Operation]:
-    """Operations; a removed one is replaced by the operations that it waited for."""
+    """The operations, with each removed one replaced by the operations that it waited for."""
     found: dict[Operation, None] = {}
     for op in operations:
         found.update(dict.fromkeys(removed.get(op, (op,))))

@@ -1,4 +1,4 @@
-"""Graph definitions: what a graph was when it was asked, to be looked at and imported into others."""
+"""Graph definitions: snapshots of a graph, to be looked at and imported into others."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class GraphDef:
-    """The operations of a graph at one time; it is not changed when the graph is.
+    """The operations of a graph at one time; the definition does not change with the graph.
 
     Args:
-        graph: what is copied; variables are shared with it.  An empty definition, if not given.
-        outputs: tensors; the copy has what they need.  Everything, if not given.
+        graph: the graph to copy; variables are shared with it.  An empty definition, if not given.
+        outputs: tensors; the copy has the operations that they need.  Everything, if not given.
         add_shapes: whether nodes say the shapes of their outputs, as the attribute "_output_shapes".
 
     Attributes:
@@ -67,7 +67,7 @@ class GraphDef:
 
 
 def _ends(graph: Graph) -> list[GraphTensor]:
-    """The tensors that nothing takes, and those of assignments."""
+    """The tensors that nothing takes, and the results of assignments."""
     found = [t for op in graph.operations for t in op.outputs if not t.consumers() or op.type in EFFECTS]
     return [t for t in found if t.op.type != "Placeholder"]
 
@@ -80,12 +80,12 @@ def _needed_inputs(tensors: Iterable[GraphTensor]) -> list[GraphTensor]:
 def import_definition(
     target: Graph, definition: GraphDef, input_map: Mapping[str, GraphTensor], elements: Iterable[str], name: str
 ) -> list[GraphTensor | Operation]:
-    """Copies what a definition holds into a graph.
+    """Copy the operations of a definition into a graph.
 
     Args:
         target: the graph.
         definition: is not changed.
-        input_map: names of tensors of the definition → tensors of the graph that stand for them.
+        input_map: names of tensors of the definition → tensors of the graph that replace them.
         elements: names of tensors or operations of the definition.
         name: a name scope for the copies.
 
@@ -93,7 +93,7 @@ def import_definition(
         The copies of `elements`.
 
     Raises:
-        KeyError: there is nothing of a name.
+        KeyError: nothing has one of the names.
     """
     wanted = [definition.graph.as_graph_element(element) for element in elements]
     tensors = [t for x in wanted for t in (x.outputs if isinstance(x, Operation) else [x])]

@@ -1,6 +1,6 @@
 """Graph scopes: the properties that new operations of a graph get from the `with` blocks that are open on it.
 
-Tasks that build one graph have scopes of their own; names are the graph's.
+Each task that builds a graph has its own scopes; names belong to the graph.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class GraphScopes(NamedTuple):
         name: the name scope, with its slash; None for the name scope of `like`.
         control: the operations that new ones wait for.
         overrides: op type → name of the registered gradient of new operations.
-        span: the group with which gradients compute new operations again.
+        span: the span of new operations, which gradients compute again together.
         pin: the engine and the device of new operations.
-        devices: the scopes of `device`, of which the device comes.
-        made_for: the operation whose origin new ones have.
+        devices: the scopes of `device`, which give the device.
+        made_for: the operation whose origin new ones get.
         cursor: the place of new operations; None for the end.
         in_order: the reads and assignments of the innermost update; None outside of updates; see `variables`.
     """
@@ -44,7 +44,7 @@ class GraphScopes(NamedTuple):
 
     @property
     def like(self) -> Operation | None:
-        """The operation that new ones take after."""
+        """The operation whose properties new ones copy."""
         return None if self.cursor is None else self.cursor.like
 
     @property

@@ -1,4 +1,4 @@
-"""Held graphs: branches and bodies of loops, of which an operation has its own, and which may give more."""
+"""Held graphs: the branches and bodies of one operation, which can be edited and can give more outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def body_of(operation: Operation, name: str | None) -> Graph:
-    """A graph inside of an operation, which no other operation holds from now on; see `Operation.body`."""
+    """A graph inside an operation; no other operation holds it from now on; see `Operation.body`."""
     names = subgraph_names(operation)
     found = names[0] if name is None and len(names) == 1 else name
     if found not in names:
@@ -27,7 +27,7 @@ def body_of(operation: Operation, name: str | None) -> Graph:
 
 
 def add_output(operation: Operation, init: GraphTensor | None, parts: dict[str, Any]) -> GraphTensor:
-    """Another result of a branch or loop; see `Operation.add_output`."""
+    """Add a result to a branch or loop; see `Operation.add_output`."""
     wanted, has_init = _GIVING.get(operation.type, ((), False))
     if not wanted or set(parts) != set(wanted) or (init is not None) is not has_init:
         needed = [f"{name}=..." for name in (*wanted, *(["init"] if has_init else []))]

@@ -1,7 +1,7 @@
-"""Inference after an edit: shapes follow a change through a graph, into the graphs inside of it and out again.
+"""Inference after an edit: update shapes through a graph, into the graphs inside it and out again.
 
-Besides the shapes of tensors, what is known of their elements is followed where these decide on shapes: through
-`Shape` and the arithmetic with shapes (`graph.partial`).
+It also follows the known elements of tensors if these decide on shapes: through `Shape` and the arithmetic with shapes
+(`graph.partial`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def infer_again(operation: Operation, known: PartialInts | None = None) -> list[tuple[GraphTensor, Shape]]:
-    """The outputs whose shapes are not what follows from the inputs now, with the shapes that follow."""
+    """The outputs whose shapes differ from the inferred ones, with the inferred shapes."""
     op, args, known = operation.op, operation.args, known or PartialInts()
     for index in op.ints_positions:
         if operation.layout[index] is not None:
@@ -46,24 +46,24 @@ def infer_again(operation: Operation, known: PartialInts | None = None) -> list[
 
 
 def merged(inferred: Shape, said: Shape) -> Shape:
-    """A shape of which both a type rule and `set_shape` say something; where they differ, the type rule is right."""
+    """A shape from both a type rule and `set_shape`; if they differ, the type rule is right."""
     if inferred is None or said is None or len(inferred) != len(said):
         return said if inferred is None else inferred
     return TensorShape(b if a is None else a for a, b in zip(inferred, said, strict=True))
 
 
 def is_told(tensor: GraphTensor) -> bool:
-    """Whether its elements may decide on shapes: it has few integers, or nobody knows how many."""
+    """Whether a tensor's elements may decide on shapes: it has few integers, or an unknown number of them."""
     size = size_of(tensor.shape)
     return tensor.dtype.is_integer and (size is None or size <= LARGEST)
 
 
 def infer_from(operations: Iterable[Operation], changed: Iterable[GraphTensor] = ()) -> None:
-    """Gives the outputs of these operations, and of what follows, the shapes that their inputs imply now.
+    """Give the outputs of these operations, and of all affected ones, the shapes that their inputs imply now.
 
     Args:
-        operations: of one graph; an input of theirs is another one now, or has another shape.
-        changed: tensors of which other elements may be known than before.
+        operations: of one graph; one of their inputs was replaced, or has another shape.
+        changed: tensors whose known elements may have changed.
 
     Raises:
         ValueError, TypeError, IndexError: the inputs of an operation do not fit.
@@ -79,7 +79,7 @@ def infer_from(operations: Iterable[Operation], changed: Iterable[GraphTensor] =
     last: Operation | None = None
     while todo:
         operation = heappop(todo)[-1]
-        if operation is last:  # all that comes before it was done when it was met for the first time
+        if operation is last:  # its inputs were final when it was first visited
             continue
         last = operation
         infer_subgraphs(operation)
@@ -92,7 +92,7 @@ def infer_from(operations: Iterable[Operation], changed: Iterable[GraphTensor] =
 
 
 def set_shape(tensor: GraphTensor, shape: Shape) -> None:
-    """Says what is known now of a tensor's shape."""
+    """Set the shape that is known of a tensor."""
     tensor.graph.check_changeable()
     before, tensor.shape = tensor.shape, shape
     if tensor.op.type == "Placeholder":
@@ -101,7 +101,7 @@ def set_shape(tensor: GraphTensor, shape: Shape) -> None:
 
 
 def _passes_on(operation: Operation, changed: set[GraphTensor]) -> bool:
-    """Whether other elements of its result may be known, since others of its inputs are, or their shape."""
+    """Whether known elements of an operation's result may have changed, because its inputs' elements or shapes did."""
     if operation.type == "Shape":
         return True
     return (
@@ -113,7 +113,7 @@ def _passes_on(operation: Operation, changed: set[GraphTensor]) -> bool:
 
 
 def infer_subgraphs(operation: Operation) -> None:
-    """Gives the inputs of the graphs inside an operation the shapes of what the operation is given, and what follows.
+    """Give the inputs of the graphs inside an operation the shapes that it passes to them, and infer the rest.
 
     Raises:
         ValueError, TypeError, IndexError: a graph does not take these shapes, or a loop does not keep its own.
@@ -139,9 +139,9 @@ def _rank(shape: Shape) -> int | None:
 
 
 def _give(inner: Graph, carried: Sequence[Any], fixed: Sequence[Shape]) -> None:
-    """Gives a subgraph the shapes of what it carries at first, made wider until they stay, and of its other inputs."""
+    """Set the shapes of a subgraph's inputs: carried ones, made wider until they stay, then the others."""
     shapes = [t.shape for t in carried]
-    while True:  # each time round less is known of some dimension, so it comes to an end
+    while True:  # it ends, since each round knows less of some dimension
         users: list[Operation] = []
         for tensor, shape in zip(inner.inputs, [*shapes, *fixed], strict=True):
             if tensor.shape != shape:
@@ -155,7 +155,7 @@ def _give(inner: Graph, carried: Sequence[Any], fixed: Sequence[Shape]) -> None:
 
 
 def _joined(inner: Graph, shapes: Sequence[Shape]) -> list[Shape]:
-    """The shapes that fit both what a loop carries and what its body makes of that."""
+    """The shapes that fit both the values that a loop carries and the results of its body."""
     pairs = zip(shapes, inner.outputs, strict=False)
     return [join_specs(TensorSpec(a, b.dtype), b.spec, "what a loop carries").shape for a, b in pairs]
 
