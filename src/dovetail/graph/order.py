@@ -1,8 +1,8 @@
-"""Order: the program order of a graph's operations, in which comparing takes constant time and inserting little more.
+"""Order: the program order of a graph's operations; comparing takes constant time, and inserting little more.
 
-A doubly linked list whose members carry growing position numbers.  An insertion takes a number from the gap between its
-neighbours; where the gap is used up, the smallest range around it that is thinly occupied is numbered evenly again, so
-n insertions take O(n log n) steps, wherever they are.
+It is a doubly linked list whose members carry growing position numbers.  An insertion takes a number from the gap
+between its neighbours.  If the gap is used up, the smallest thinly occupied range around it is numbered evenly again.
+So n insertions take O(n log n) steps, at any places.
 
 Source: Bender et al. 2002, "Two simplified algorithms for maintaining order in a list".
 """
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from dovetail.graph.operation import Operation
 
 _STEP = 1 << 40  # between the positions of appended operations
-_DENSITY = 2 / 1.3  # a range of 2**i positions may hold so many operations to the power of i
+_DENSITY = 2 / 1.3  # a range of 2**i positions may hold fewer than _DENSITY**i operations
 NOWHERE = -1  # the position of an operation that is in no graph
 
 
-position: Callable[[Operation], int] = attrgetter("_position")  # where it stands in its graph: for sorting
+position: Callable[[Operation], int] = attrgetter("_position")  # its position in its graph, for sorting
 
 
 def stands_before(operation: Operation) -> Callable[[Operation], bool]:
-    """Says of operations of its graph whether they stand before this one now."""
+    """A test of whether an operation of the same graph stands before this one now."""
     earliest = operation._position
     return lambda other: other._position < earliest
 
 
 class Order:
-    """Operations in order; each knows its neighbours and its position."""
+    """A sequence of operations, each of which knows its neighbours and its position."""
 
     __slots__ = ("_first", "_last")
 
@@ -40,7 +40,7 @@ class Order:
         self._last: Operation | None = None
 
     def insert(self, op: Operation, before: Operation | None = None) -> None:
-        """Puts an operation in front of another, or at the end."""
+        """Insert an operation before another, or at the end."""
         previous = self._last if before is None else before._previous
         op._previous, op._next = previous, before
         if previous is None:
@@ -58,7 +58,7 @@ class Order:
                 _spread(op, before._position)
 
     def remove(self, op: Operation) -> None:
-        """Takes an operation out."""
+        """Remove an operation."""
         if op._previous is None:
             self._first = op._next
         else:
@@ -71,12 +71,12 @@ class Order:
         op._position = NOWHERE
 
     def move(self, op: Operation, before: Operation | None) -> None:
-        """Puts an operation elsewhere."""
+        """Move an operation before another, or to the end."""
         self.remove(op)
         self.insert(op, before)
 
     def __iter__(self) -> Iterator[Operation]:
-        """The operations as they stand now, whatever becomes of the order in the meantime."""
+        """Iterate over the operations as they stand now; later changes of the order do not matter."""
         found, op = [], self._first
         while op is not None:
             found.append(op)
@@ -85,7 +85,7 @@ class Order:
 
 
 def _spread(op: Operation, position: int) -> None:
-    """Makes room for an operation that stands in front of the one at this position, and has none of its own yet."""
+    """Make room for an operation without a position, right before the operation at this position."""
     op._position = position
     first = last = op
     count = bits = 1

@@ -1,8 +1,8 @@
-"""What is known of integer tensors in a graph before it runs: of shapes, and of arithmetic with shapes.
+"""Shape values: the elements of integer tensors that are known before a graph runs, from arithmetic with shapes.
 
-`shape(x)[1] * 4` is a number even if the first dimension of `x` is open.  To find it, the integer operations behind a
-tensor are computed by the NumPy engine in float64, with NaN for what is unknown: arithmetic carries NaN along.  An
-input that stands for such a tensor in a part of its program, without those operations, is told what is known.
+`shape(x)[1] * 4` is a number even if the first dimension of `x` is open.  To find it, the NumPy engine computes the
+integer operations behind a tensor in float64, with NaN for unknown elements: arithmetic carries NaN along.  In a part
+of a program, an input may replace such a tensor, without those operations; it then holds the known elements.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from dovetail.core.spec import Ints
 from dovetail.core.tensor import Tensor
 from dovetail.graph.operation import GraphTensor, Operation
 
-LARGEST = 64  # elements: shapes and what is computed from them are small
+LARGEST = 64  # elements: shapes, and tensors computed from them, are small
 DEEPEST = 64  # operations between a shape and its use
 
 
 class PartialInts:
-    """The known elements of integer tensors, remembered from question to question."""
+    """The known elements of integer tensors, cached from call to call."""
 
     def __init__(self) -> None:
         self._found: dict[GraphTensor, np.ndarray | None] = {}
 
     def of(self, tensor: GraphTensor, depth: int = 0) -> np.ndarray | None:
-        """The elements as float64, NaN where unknown; None if nothing is known, not even how many there are."""
+        """The elements as float64, NaN if unknown; None if nothing is known, not even their number."""
         if tensor not in self._found:
             value = self._compute(tensor, depth) if tensor.dtype.is_integer and depth < DEEPEST else None
             size = size_of(tensor.shape)
@@ -40,7 +40,7 @@ class PartialInts:
         return self._found[tensor]
 
     def ints(self, tensor: GraphTensor) -> Ints:
-        """`of`, flattened to Python ints, with None for what is unknown."""
+        """The elements, flattened to Python ints, with None for unknown ones."""
         value = self.of(tensor)
         return None if value is None else tuple(None if np.isnan(v) else int(v) for v in value.reshape(-1))
 
@@ -66,7 +66,7 @@ class PartialInts:
 
 
 def known_ints(tensor: GraphTensor) -> Ints:
-    """The elements that are known now, flat, with None for the others; None if none is."""
+    """The elements that are known now, flat, with None for the others; None if no element is known."""
     found = PartialInts().ints(tensor) if tensor.dtype.is_integer else None
     return None if found is None or set(found) <= {None} else found
 

@@ -1,4 +1,4 @@
-"""Reach: which operations depend on which; the one walk over a graph, which looks at nothing beyond what it finds."""
+"""Reach: which operations depend on which; the one walk over a graph, which visits nothing beyond its results."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def reach(
     given: Iterable[GraphTensor] = (),
     outside: Callable[[Operation], bool] | None = None,
 ) -> list[Operation]:
-    """The operations that some tensors or operations need; forward, those that need them.
+    """The operations that some tensors or operations need; if `forward`, the operations that need them.
 
     Args:
         starts: of one graph; operations are among the results.
-        forward: whether to go from a tensor to those that take it, in place of to the one that makes it.
-        control: whether an operation needs those that it waits for.
-        given: tensors beyond which nothing is looked for; at their placeholders not even where an operation waits.
-        outside: says at which operations to stop; they are not among the results.
+        forward: whether to go from a tensor to its consumers, instead of to its maker.
+        control: whether control inputs count, too.
+        given: tensors at which the walk stops; it does not reach placeholders among them, not even by control inputs.
+        outside: says at which operations to stop; these are not among the results.
 
     Returns:
         The operations in program order, each once.
@@ -54,9 +54,9 @@ def reach(
 
 
 def waited_for(operation: Operation) -> list[Operation]:
-    """The operations that one waits for; of an assignment, instead of earlier assignments, what these wait for.
+    """The operations that one waits for, without earlier assignments if it is an assignment.
 
-    Operations without results stand for what they wait for.
+    Instead of these, and of operations without results, it gives the operations that they wait for.
     """
 
     def is_passed(other: Operation) -> bool:
@@ -67,9 +67,9 @@ def waited_for(operation: Operation) -> list[Operation]:
 
 
 def walk(starts: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> list[Node]:
-    """All that is reached from some nodes by going on to what follows; each once, after what follows it."""
+    """All nodes that can be reached from `starts`, each once, after the nodes that follow it."""
     found: list[Node] = []
-    is_done: dict[Node, bool] = {}  # of those that were met
+    is_done: dict[Node, bool] = {}  # of visited nodes
     todo = list(starts)
     while todo:
         node = todo.pop()

@@ -1,7 +1,8 @@
 """Control flow in graphs: callables are traced to subgraphs, and an operation that holds them is added.
 
-Subgraphs are pure.  What a callable captures from the graphs around it, and the variables that it reads, become inputs;
-the variables that it assigns become outputs, in loops carried ones, and are assigned in the graph around it afterwards.
+Subgraphs are pure.  Tensors that a callable captures from the graphs around it, and variables that it reads, become
+inputs.  Variables that it assigns become outputs, carried ones in loops, and the graph around it assigns them
+afterwards.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class RecordedControl(Control):
-    """Adds an operation to the graph that is being built, or to that of the tensors given."""
+    """Control flow as an operation in the graph that is being built, or in the graph of the tensors given."""
 
     def cond(self, condition: Any, then_branch: Callable[[], Values], else_branch: Callable[[], Values]) -> Values:
         graph = _graph_of([condition])
@@ -82,10 +83,10 @@ class RecordedControl(Control):
 
 
 def stacked_specs(body: Callable[[Values, Values], Any], init: Values, xs: Values) -> list[tuple[TensorSpec, Any]]:
-    """The specs of what the body of a scan gives to be stacked; nothing is computed.
+    """The specs of the results of a scan's body that are stacked; nothing is computed.
 
     Returns:
-        Each with one of the engines' own values that it depends on, if there are any, else with None.
+        Each spec with one of the engines' own values that the result depends on, or with None if there is none.
     """
     specs = _numbered("carry", (TensorSpec(v.shape, v.dtype) for v in init)) | _slices(xs)
     count = len(init)
@@ -123,14 +124,14 @@ def _slices(xs: Values) -> dict[str, TensorSpec]:
 
 
 def subgraph(name: str, outer: Graph | None, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> Graph:
-    """A function of flat values as a graph; no tape sees its operations, but the operation that will hold the graph."""
+    """Trace a function of flat values to a graph; tapes see only the operation that will hold the graph."""
     graph = provided.new_graph(name, outer)
     _trace_into(graph, specs, function)
     return graph
 
 
 def _trace_into(graph: Graph, specs: dict[str, TensorSpec], function: Callable[..., Values]) -> None:
-    """Traces a function of flat values into a graph that is empty."""
+    """Trace a function of flat values into an empty graph."""
     with record_on(tape.eager_only() for tape in scopes().tapes), graph.as_default():
         results = function(*[graph.placeholder(spec, name) for name, spec in specs.items()])
         graph.outputs = [_as_graph_tensor(v, graph) for v in results]
@@ -140,7 +141,7 @@ def _trace_into(graph: Graph, specs: dict[str, TensorSpec], function: Callable[.
 def _loop_body(
     op: str, graph: Graph, init: Values, slices: dict[str, TensorSpec], step: Callable[[Values, Values], Values]
 ) -> tuple[list[GraphTensor], Graph]:
-    """The first values of what a loop carries, and its body, traced until dtypes and shapes stay as they are."""
+    """The first values that a loop carries, and its body, traced until dtypes and shapes stay as they are."""
     with graph.as_default():
         first = [_as_graph_tensor(v, graph) for v in init]
     count = len(first)
@@ -166,16 +167,16 @@ def _cast_outputs(graphs: Iterable[Graph], dtypes: Sequence[Any]) -> None:
 
 
 class _Closure:
-    """What the subgraphs of one operation take from around them; gives all of them the same inputs for it.
+    """The tensors and variables that one operation's subgraphs take from around them, as the same inputs for all.
 
-    A subgraph's inputs become what it carries, assigned variables, slices, captured tensors, variables that are only
-    read; its outputs what it carries, assigned variables, and the rest.
+    A subgraph's inputs are reordered: carried values, assigned variables, slices, captured tensors, variables that are
+    only read.  Its outputs are carried values, assigned variables, and the rest.
 
     Args:
         graph: the graph around them.
         bodies: subgraphs that may assign variables.
         tests: subgraphs that may not.
-        carried: how many of their own inputs, and outputs, are carried.
+        carried: the number of their own inputs, and outputs, that are carried.
     """
 
     def __init__(self, graph: Graph, bodies: Sequence[Graph], tests: Sequence[Graph] = (), carried: int = 0) -> None:
@@ -209,9 +210,9 @@ class _Closure:
         return [variables.read_for_update(self.graph, v) for v in self._assigned]
 
     def constants(self, others: Sequence[GraphTensor]) -> list[GraphTensor]:
-        """What is captured, and the values of variables that are only read, as they are where the operation is done.
+        """The captured tensors, and the values of variables that are only read, at the time of the operation.
 
-        That is its place in the program if it assigns variables, else as soon as all its inputs are there.
+        That time is its place in the program if it assigns variables, else as soon as all its inputs are there.
 
         Args:
             others: the other inputs of the operation.
@@ -225,7 +226,7 @@ class _Closure:
             return captured + [variables.read_variable(self.graph, v) for v in self._read]
 
     def record(self, op: str, values: list[Any]) -> list[GraphTensor]:
-        """Adds the operation, assigns the variables their new values, and gives the other results."""
+        """Add the operation, assign the variables their new values, and return the other results."""
         found = list(trace.record(OPS[op], values))
         ends = self._carried + len(self._assigned)
         for variable, value in zip(self._assigned, found[self._carried : ends], strict=True):

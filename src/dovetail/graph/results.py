@@ -1,4 +1,4 @@
-"""Results of traced functions: their tensors become the outputs of the graph; no tensor comes out in another way."""
+"""Results of traced functions: their tensors become the outputs of the graph; no tensor leaves it in another way."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SLOT = object()
 
 
 def collect(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
-    """Makes the result's tensors the graph's outputs.
+    """Make the result's tensors the graph's outputs.
 
     Returns:
-        What puts values in their places.
+        A function that puts values in the places of these tensors.
 
     Raises:
-        TypeError: the result is a generator, or holds a tensor of the graph in an object that is no structure.
-        ValueError: it holds itself, or is too deep.
+        TypeError: the result is a generator, or holds a tensor of the graph in an object that is not a structure.
+        ValueError: it contains itself, or is too deep.
     """
     leaves, structure = flatten(result, graph.name)
     outputs: list[GraphTensor] = []
@@ -58,9 +58,9 @@ def collect(graph: Graph, result: Any) -> Callable[[list[Tensor]], Any]:
 
 
 def done_as_one(graph: Graph, call: Callable[[], Any]) -> Any:
-    """The result of a function in a graph that records effects: who computes it does all assignments of the function.
+    """Call a function in a graph that records effects; computing its result makes all its assignments.
 
-    They and the function's reads are done in program order.
+    A run makes these assignments and the function's reads in program order.
 
     Source: `tf.function`, called in a graph of TensorFlow 1.
     """
@@ -78,7 +78,7 @@ def done_as_one(graph: Graph, call: Callable[[], Any]) -> Any:
 
 
 def _waiting(graph: Graph, leaf: Any) -> Any:
-    """A tensor or a number that is there once what the graph's scopes say is done."""
+    """A tensor or a number as a tensor that waits for the control dependencies of the graph's open scopes."""
     if not _is_tensor(leaf):
         return leaf
     tensor = trace.to_graph(leaf, promote([dtype_of(leaf)]), graph, OPS["Identity"])
@@ -106,7 +106,7 @@ def _check(graph: Graph, leaf: Any) -> None:
 
 
 def _held(graph: Graph, value: Any) -> GraphTensor | None:
-    """A tensor of the graph, or of one inside of it, that an object holds."""
+    """A tensor of the graph, or of a graph inside it, that an object holds."""
     seen: set[int] = set()
     todo = deque([value])
     while todo:
@@ -141,7 +141,7 @@ def _names(slots: Any) -> Iterable[str]:
 
 def _is_filled(cell: Any) -> bool:
     try:
-        cell.cell_contents  # noqa: B018  # raises if there is none
+        cell.cell_contents  # noqa: B018  # an empty cell raises
     except ValueError:
         return False
     return True

@@ -1,7 +1,7 @@
-"""The graph of sessions, which programs build by and by: parts are cut out of it and run, and it is added to again.
+"""The graph of sessions, which programs build step by step: sessions cut parts out of it and run them.
 
-Assigning a variable there is an operation like others: it changes nothing of what is recorded afterwards, and a run
-does it if the run computes it.  Each thread may have one such graph that is its default.
+Assigning a variable there is an ordinary operation: it changes nothing for operations that are recorded afterwards, and
+a run does it only if the run computes it.  Each thread may have one such graph as its default.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dovetail.ops.random.generator import Generator
 
 
 class SessionGraph(Graph):
-    """A graph without an end, as those of TensorFlow 1: a `Session` computes what it is asked for.
+    """A graph without an end, as in TensorFlow 1: a `Session` computes the parts that it is asked for.
 
     `variable.assign(value)` adds an operation and returns its tensor, the variable's next value.  A run that computes
     this tensor, or runs its operation, assigns the value.  A run makes its assignments in program order.  It reads a
@@ -53,7 +53,7 @@ class SessionGraph(Graph):
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Names of operations that are added inside the `with` block begin with the name; see `new_scope`.
+        """Begin the names of operations that are added inside the `with` block with the name; see `new_scope`.
 
         Source: `tf.Graph.name_scope`.
 
@@ -81,7 +81,7 @@ class SessionGraph(Graph):
         self._draws = Counter(other._draws)
 
     def __reduce__(self) -> Any:
-        """As other graphs; of collections, the variables, tensors, operations and words go along."""
+        """Pickle like other graphs; from collections, keep the variables, tensors, operations and strings."""
         variables = {v for found in self._collections.values() for v in found if isinstance(v, Variable)}
         notes = {
             "draws": dict(self._draws),
@@ -93,14 +93,14 @@ class SessionGraph(Graph):
     # variables
 
     def initializer(self, variables: Iterable[Variable] | None = None, name: str = "init") -> Operation:
-        """An operation that gives variables their first values again, drawn anew where these are random.
+        """An operation that gives variables their first values again, with new draws for random ones.
 
         Args:
-            variables: made of tensors of this graph; all in the collection "variables", if not given.
-            name: what the operation is called.
+            variables: made from tensors of this graph; all in the collection "variables", if not given.
+            name: the name of the operation.
 
         Raises:
-            ValueError: a variable was not made of a tensor of this graph, or that was removed.
+            ValueError: a variable was not made from a tensor of this graph, or that tensor was removed.
 
         Source: `tf.compat.v1.global_variables_initializer`, `tf.compat.v1.variables_initializer`.
 
@@ -125,11 +125,11 @@ class SessionGraph(Graph):
     # random numbers
 
     def key(self, seed: int, use: Any = None) -> Any:
-        """A random key that is another one each time the graph is run, and in each step of a loop.
+        """A random key that differs on every run of the graph, and in every step of a loop.
 
         Args:
-            seed: an integer, where the sequence of keys starts.
-            use: what the key is for; several draws with one seed, for the same use, have sequences of their own.
+            seed: an integer that starts the sequence of keys.
+            use: the use of the key; several draws with one seed, for the same use, have separate sequences.
         """
         draw = self._draws[seed, use]
         self._draws[seed, use] += 1
@@ -143,12 +143,12 @@ def _goes(x: Any) -> bool:
 
 
 def _named(x: Any) -> Any:
-    """What stands in a collection, without the graph."""
+    """An item of a collection, without the graph."""
     return (type(x), x.name) if isinstance(x, (GraphTensor, Operation)) else x
 
 
 def _rebuilt(notes: dict[str, Any], description: tuple[Any, ...]) -> SessionGraph:
-    """A session graph from what `__reduce__` gave."""
+    """A session graph from the data of `__reduce__`."""
     graph: Any = partial(graph_of, make=SessionGraph)(*description)
     graph._draws = Counter(notes["draws"])
     for variable, name in notes["first"]:
@@ -161,17 +161,14 @@ def _rebuilt(notes: dict[str, Any], description: tuple[Any, ...]) -> SessionGrap
 
 
 def recording_graph() -> SessionGraph | None:
-    """The session graph that ops on symbolic variables are recorded in now; None where values are computed or traced.
-
-    It is the outermost graph that is being built, or else this thread's default graph while no tape records.
-    """
+    """The session graph that records ops on symbolic variables now; None if values are computed or traced."""
     current = trace.current_graph()
     outermost = default_graph() if current is None else current.outermost
     return outermost if isinstance(outermost, SessionGraph) else None
 
 
 def open_default_graph() -> SessionGraph:
-    """The session graph that is being built, or this thread's default one, opened now if it was not open."""
+    """The session graph that is being built, or this thread's default one, which is opened if it was not open."""
     graph = recording_graph() or DEFAULT_GRAPH.get()
     if graph is None:
         graph = SessionGraph()

@@ -1,7 +1,7 @@
 """Spans: operations that gradients compute again, together, instead of keeping their results.
 
-A mark on the operations says which span they are of.  Copies of a span's operations that are made together are a span
-of their own.  `autodiff.recomputed` does what the marks say.
+A mark on an operation says which span it is in.  Copies of a span's operations that are made together are a new span.
+`autodiff.recomputed` computes spans again.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Span:
-    """Operations that are computed again together; which they are, they say themselves."""
+    """A group of operations that are computed again together; each operation refers to its span."""
 
 
 def mark(operations: Iterable[Operation], span: Span | None) -> list[Operation]:
-    """Makes operations a span, but for those that compute nothing or show something; None keeps their results again.
+    """Make operations a span, except ones that compute nothing or show something; None keeps their results again.
 
     Returns:
-        Those that it was given to.
+        The operations that were marked.
     """
     found = list(filter(computes, operations))
     for operation in found:
@@ -33,7 +33,7 @@ def mark(operations: Iterable[Operation], span: Span | None) -> list[Operation]:
 
 
 def computes(operation: Operation) -> bool:
-    """Whether it can be computed once more, and nobody notices."""
+    """Whether an operation can be computed once more without any effect."""
     return operation.type not in NOT_COMPUTED and operation.type not in SHOWN
 
 
@@ -43,7 +43,7 @@ def _set(operation: Operation, span: Span | None) -> None:
 
 
 def by_span(operations: Iterable[Operation]) -> dict[Span, list[Operation]]:
-    """The operations of each span, in the order in which they are given."""
+    """The operations of each span, in the order given."""
     found: dict[Span, list[Operation]] = {}
     for operation in operations:
         if operation.span is not None:
@@ -52,6 +52,6 @@ def by_span(operations: Iterable[Operation]) -> dict[Span, list[Operation]]:
 
 
 def taken_by(operations: Iterable[Operation]) -> list[GraphTensor]:
-    """The tensors that operations take from others than themselves."""
+    """The tensors that operations take from other operations."""
     own = set(operations)
     return list(dict.fromkeys(t for op in own for t in op.inputs if t.op not in own))

@@ -1,4 +1,4 @@
-"""What branches and bodies of loops take from the graph around them, once their operation is there."""
+"""Captures of branches and bodies of loops from the graph around them, after their operation was made."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def subgraph_names(operation: Operation) -> list[str]:
 
 
 def holder_of(graph: Graph, what: Any) -> Operation | None:
-    """The operation that a graph is inside of, so that it can be given more; None if it is in none.
+    """The operation that holds a graph, so that it can be given more inputs; None if none does.
 
     Args:
         graph: the graph.
-        what: what it is to be given, for the error.
+        what: the value that it is to be given, for the error.
 
     Raises:
         ValueError: several operations hold it.
@@ -40,12 +40,12 @@ def holder_of(graph: Graph, what: Any) -> Operation | None:
 
 
 def bring_in(graph: Graph, holder: Operation, tensor: GraphTensor) -> GraphTensor:
-    """The input of a graph that stands for a tensor of the graph around it; a new one if there is none.
+    """The input of a graph for a tensor of the graph around it; a new one if there is none.
 
     Args:
-        graph: is inside of `holder`, and of no other operation.
+        graph: is inside `holder`, and inside no other operation.
         holder: takes the tensor, too, from then on.
-        tensor: of the holder's graph.
+        tensor: in the holder's graph.
 
     Raises:
         ValueError: the tensor depends on the holder.
@@ -65,7 +65,7 @@ def bring_in(graph: Graph, holder: Operation, tensor: GraphTensor) -> GraphTenso
 
 
 def check_open(graph: Graph, what: Any, op: Op | None) -> None:
-    """Refuses to give a subgraph more, whose operation is there."""
+    """Raise an error if a subgraph cannot be given more inputs, since its operation was made."""
     if graph.is_traced:
         problem = (
             f"{what!r} is outside of the subgraph {graph.name!r}, whose operation gives it certain inputs; use one of "

@@ -1,8 +1,8 @@
 """Tracing: running a Python function on graph Tensors, so that its ops become a Graph.
 
-An op that is given a graph Tensor comes to `record`, which converts the other arguments to graph Tensors, infers the
-result and appends the node.  Inside a subgraph (a loop's body, a branch) tensors of the graphs around it are captured
-as inputs, and variables become inputs and outputs, so a subgraph is pure.
+A call of an op with a graph Tensor comes to `record`, which converts the other arguments to graph Tensors, infers the
+result and appends the node.  A subgraph (a loop's body, a branch) captures tensors of the graphs around it as inputs.
+Variables become its inputs and outputs, so a subgraph is pure.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 
 
 def current_graph() -> Graph | None:
-    """The graph that is being built in this thread or task, the innermost of several; None if there is none.
+    """The innermost graph that is being built in this thread or task; None if there is none.
 
-    A default graph is not said to be built; ops are recorded there by what they are given.
+    A default graph does not count; it records an op if one of the arguments says so.
     """
     graphs = scopes().graphs
     return graphs[-1] if graphs else None
@@ -63,13 +63,13 @@ def current_graph() -> Graph | None:
 
 
 class Recorded(NamedTuple):
-    """What calls of one signature add to a graph.
+    """The data of the operation that calls of one signature add to a graph.
 
     Attributes:
         values, places: as in `dispatch.Resolved`.
-        dtypes: of the operation's inputs.
-        attrs, layout: as the operation has them.
-        specs: of its outputs.
+        dtypes: the dtypes of the operation's inputs.
+        attrs, layout: as in the operation.
+        specs: the specs of its outputs.
     """
 
     values: list[Any]
@@ -80,7 +80,7 @@ class Recorded(NamedTuple):
     specs: list[TensorSpec]
 
     def again(self, op: Op, values: list[Any], name: str | None) -> Any:
-        """The result of another call."""
+        """Record another call, and return its result."""
         graph = _graph_of(op, values)
         given: list[Any] = []
         for index, is_list in op.tensor_places:
@@ -97,19 +97,19 @@ class Recorded(NamedTuple):
 
 
 def record_on_tapes(operation: Operation) -> None:
-    """Shows an operation to the tapes, which keep it if they watch one of its inputs."""
+    """Show an operation to the tapes, which keep it if they watch one of its inputs."""
     for tape in scopes().tapes:
         tape.record_operation(operation)
 
 
 def _finish(operation: Operation) -> Any:
-    """Shows the operation to the tapes; its results as the caller gets them."""
+    """Show the operation to the tapes, and return its results in the form for the caller."""
     record_on_tapes(operation)
     return tuple(operation.outputs) if operation.op.returns_tuple else operation.outputs[0]
 
 
 def record(op: Op, values: list[Any], name: str | None = None) -> Any:
-    """Adds an op call to its graph; the result is one graph Tensor or a tuple of them."""
+    """Add a call of an op to its graph, and return one graph Tensor or a tuple of them."""
     graph = _graph_of(op, values)
     dynamic = [i for i in op.ints_positions if _is_dynamic(values[i])]
     if op.body is not None and dynamic:  # its body sees which dimensions are known
@@ -144,7 +144,7 @@ def record(op: Op, values: list[Any], name: str | None = None) -> Any:
 
 
 def append(graph: Graph, op: Op, values: list[Any], specs: Any, name: str | None) -> Operation:
-    """Adds the operation for arguments that are graph Tensors and static values."""
+    """Add the operation for arguments that are graph Tensors and static values."""
     inputs: list[GraphTensor] = []
     layout: list[int | None] = []
     attrs: dict[str, Any] = {}
@@ -182,10 +182,10 @@ def _graph_of(op: Op, values: list[Any]) -> Graph:
 
 
 def open_graph(tensor: GraphTensor, op_name: str) -> Graph:
-    """The graph of a tensor, to record in.
+    """The graph of a tensor, for recording.
 
     Raises:
-        ValueError: it is the trace of a function, which is over.
+        ValueError: it is the trace of a function, and that trace is over.
     """
     graph = tensor.op.graph
     if graph.outermost.is_traced:
@@ -198,7 +198,7 @@ def open_graph(tensor: GraphTensor, op_name: str) -> Graph:
 
 
 def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
-    """Any value as a tensor of the graph with the given dtype."""
+    """Convert any value to a tensor of the graph with the given dtype."""
     if type(value) is GraphTensor:
         tensor = capture(graph, value, op)
     else:
@@ -213,7 +213,7 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
 
 
 def _closed_over(graph: Graph, tensor: Tensor) -> GraphTensor:
-    """An eager Tensor as a tensor of the graph, one for all its uses, which tapes that follow the Tensor follow, too.
+    """The graph's tensor for an eager Tensor, one for all uses, which tapes follow if they follow the Tensor.
 
     It is a constant of the outermost graph; `function` differentiates by it if a tape around its call watches it.
     """
@@ -248,7 +248,7 @@ def _of_native(graph: Graph, value: Any, dtype: DType, op: Op) -> GraphTensor:
 
 
 def _stand_in(graph: Graph, value: Any, array: Any) -> GraphTensor | None:
-    """Where only shapes are wanted, what stands for a value that has no numbers yet, or for an engine's own floats."""
+    """A placeholder for a value without numbers, or an engine's own floats, if only shapes are wanted; else None."""
     stand_ins = graph.outermost.stand_ins
     if stand_ins is None:
         return None
@@ -261,7 +261,7 @@ def _stand_in(graph: Graph, value: Any, array: Any) -> GraphTensor | None:
 
 
 def capture(graph: Graph, tensor: GraphTensor | Tensor, op: Op | None = None) -> GraphTensor:
-    """A tensor of a graph around this one, or an eager Tensor, as an input of this one.
+    """Make a tensor of a graph around this one, or an eager Tensor, an input of this one.
 
     Raises:
         ValueError: the tensor's graph is not around this one.
@@ -306,7 +306,7 @@ def _is_dynamic(value: Any) -> bool:
 
 
 def _dynamic_ints(op: Op, index: int, value: Any, graph: Graph) -> GraphTensor:
-    """A shape that is only known later, as one integer tensor."""
+    """A shape that is known only later, as one integer tensor."""
     if isinstance(value, (list, tuple)):
         tensor = record(OPS["Pack"], [tuple(value), 0])
     else:
@@ -331,7 +331,7 @@ def infer_specs(op: Op, values: list[Any], where: Where = None) -> Any:
 
 
 def _spec_of(value: Any) -> Any:
-    """What stands for an argument where its spec alone counts."""
+    """The spec of a graph Tensor, or a tuple of specs; any other argument as it is."""
     if type(value) is tuple and value and type(value[0]) is GraphTensor:
         return tuple(t.spec for t in value)
     return value.spec if type(value) is GraphTensor else value
@@ -341,7 +341,7 @@ _bodies: Cache[Any, Graph] = Cache(2500)
 
 
 def body_graph(op: Op, values: Sequence[Any]) -> Graph:
-    """The body of a composite as a graph whose inputs are the op's tensors, for arguments of these specs.
+    """The body of a composite for arguments of these specs, as a graph whose inputs are the op's tensors.
 
     Args:
         op: the composite.
@@ -389,7 +389,7 @@ def _trace_body(op: Op, values: Sequence[Any]) -> Graph:
 
 
 def _check_pure(op: Op, body: Graph) -> None:
-    """Refuses a body that uses variables, which an operation does not show, so that no gradient would reach them."""
+    """Refuse a body that uses variables: its operation does not show them, so no gradient would reach them."""
     used = [v.name for v in {**body.state.inputs, **body.state.assigned}]
     if used:
         problem = f"its body uses the variables {', '.join(used)}: give them to it as arguments, and assign outside."
@@ -402,7 +402,7 @@ def _check_pure(op: Op, body: Graph) -> None:
 def trace(
     function: Callable[..., Any], specs: Sequence[TensorSpec], name: str, outer: Graph | None = None
 ) -> tuple[Graph, Any]:
-    """Runs a function on placeholders; the graph, and the function's result made of graph Tensors."""
+    """Trace a function on placeholders, and return the graph and the function's result."""
     graph = provided.new_graph(name, outer)
     with graph.as_default():
         result = function(*[graph.placeholder(spec, f"arg{i}") for i, spec in enumerate(specs)])
@@ -412,16 +412,17 @@ def trace(
 def assign_any(
     graph: Any, variable: Any, value: Any, change: Callable[..., Any] | None = None, in_order: bool = False
 ) -> Any:
-    """Gives a variable any value from this point of the program on.
+    """Give a variable any value from this point of the program on.
 
     Args:
-        graph, variable: as of `assign_variable`.
-        value: the value; or a list of what `change` makes it of.
-        change: takes the variable's value, and the values; where effects are recorded, nothing is assigned in between.
-        in_order: whether it is done as by `assign_in_order`; so it is for what counts random draws.
+        graph, variable: as for `assign_variable`.
+        value: the value; with `change`, the list of further arguments of `change`.
+        change: (the variable's value, further arguments) → the new value; if effects are recorded, nothing is assigned
+            in between.
+        in_order: whether to assign by `assign_in_order`; counters of random draws always do.
 
     Returns:
-        The variable; where effects are recorded, the tensor of its next value.
+        The variable; if effects are recorded, the tensor of its next value.
     """
     if change is not None:
         value = change(read_for_update(graph, variable), *value)
@@ -445,7 +446,7 @@ class _GraphKind(ValueKind):
         results = result if op.returns_tuple else (result,)
         operation = results[0].op if results and type(results[0]) is GraphTensor else None
         if operation is None or operation.op is not op or len(operation.outputs) != len(results):
-            return None  # the body was run in its place
+            return None  # its body ran instead
         inputs, outputs = operation.inputs, operation.outputs
         specs, dtypes = [t.spec for t in outputs], [t.dtype for t in inputs]
         return Recorded(values, places, dtypes, dict(operation.attrs), operation.layout, specs)
@@ -458,7 +459,7 @@ class _GraphKind(ValueKind):
         return provided.control
 
     def drawing_graph(self, value: Any) -> Any:
-        return value.graph if type(value) is GraphTensor else DEFAULT_GRAPH.get()  # where variables are recorded
+        return value.graph if type(value) is GraphTensor else DEFAULT_GRAPH.get()  # it records variables
 
     def origin(self, value: Any) -> Any:
         return value.op
@@ -468,7 +469,7 @@ _ASSIGN = OPS["AssignVariableOp"]
 GRAPH = provided.graph_kind = _GraphKind()
 register(GraphTensor, GRAPH)
 
-# kind of a value → (graph, value, dtype, op) → what stands for it in a graph
+# kind of a value → (graph, value, dtype, op) → its tensor in the graph
 _ADD: dict[ValueKind, Callable[[Graph, Any, DType, Op], GraphTensor]] = {
     HOST: _of_host,
     NATIVE: _of_native,

@@ -1,9 +1,9 @@
-"""Transplanting: the one way by which operations come from one graph into another.
+"""Transplanting: the only way to copy operations from one graph into another.
 
-A copy has all that its original has: op, arguments, name, the user's line, device, engine, gradient function, gradient
-overrides, span, origin, what it waits for, and subgraphs of its own.  What is copied into the place of an operation
-(`replacing`) has that one's line, device, engine, overrides, span and origin.  The target's constants stand for the
-eager Tensors that the originals stand for.  What becomes of variables, `Variables` says.
+A copy has all properties of its original: op, arguments, name, the user's line, device, engine, gradient function,
+gradient overrides, span, origin, control inputs, and copies of its subgraphs.  A copy that replaces an operation
+(`replacing`) has that operation's line, device, engine, overrides, span and origin.  A constant for an eager Tensor
+becomes the target's constant for that Tensor.  `Variables` says how reads and assignments of variables are treated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Variables(Enum):
-    """What becomes of the reads and assignments of variables among the operations."""
+    """The treatment of reads and assignments of variables among the operations."""
 
     KEEP = "They are copied like the others."
     INPUTS = "A read becomes an input of the target; what is assigned is a result like others."
@@ -42,16 +42,16 @@ class Variables(Enum):
 
 
 class Copies:
-    """What stands in a graph for tensors and operations of another; made by `transplant`.
+    """The counterparts of another graph's tensors and operations in a graph; made by `transplant`.
 
     Attributes:
         target: the graph.
-        tensors: tensors of the other → those of the target that stand for them.
+        tensors: tensors of the other → their counterparts in the target.
         operations: operations of the other → their copies.
-        own: whether the copies are the user's, and so their own origins.
-        made_for: an operation whose line and origin they have, instead of those of their originals; or None.
-        read: where variables do not stay as they are: each that is read → what stands for its value at the start.
-        assigned: likewise, each that is assigned → the target's tensor for its new value.
+        own: whether the copies are the user's, and so are their own origins.
+        made_for: an operation whose line and origin they have, instead of their originals'; or None.
+        read: unless variables are kept: each variable that is read → the tensor for its value at the start.
+        assigned: unless variables are kept: each variable that is assigned → the target's tensor for its new value.
     """
 
     def __init__(
@@ -60,18 +60,18 @@ class Copies:
         self.target = target
         self.tensors = dict(tensors)
         self.own = own
-        self.like = target._like  # what copies take after, in the place of their originals
+        self.like = target._like  # copies have its properties, not their originals'
         self.made_for = self.like if made_for is None else made_for
         self.operations: dict[Operation, Operation] = {}
         self.read: dict[Any, GraphTensor] = {}
         self.assigned: dict[Any, GraphTensor] = {}
-        self.closures: dict[Operation, Any] = {}  # the other's constants that stand for eager Tensors → these
-        self.overrides: Mapping[str, str] = {}  # what copies get over their own
-        self.spans: dict[Span, Span] = {}  # of the originals → of the copies
-        self.as_called = False  # whether the scopes around count, as if the ops were called there
+        self.closures: dict[Operation, Any] = {}  # the other's constants for eager Tensors → the Tensors
+        self.overrides: Mapping[str, str] = {}  # copies get these over their own
+        self.spans: dict[Span, Span] = {}  # spans of the originals → spans of the copies
+        self.as_called = False  # whether the open scopes count, as if the ops were called there
 
     def __getitem__(self, tensor: GraphTensor) -> GraphTensor:
-        """The target's tensor for one of the other graph.
+        """The target's tensor for a tensor of the other graph.
 
         Raises:
             ValueError: there is none, since its operation is not in that graph any more.
@@ -83,22 +83,22 @@ class Copies:
         return found
 
     def know(self, tensors: Iterable[GraphTensor]) -> bool:
-        """Whether something stands for each of some tensors of the other graph."""
+        """Whether each of some tensors of the other graph has a counterpart."""
         return all(t in self.tensors for t in tensors)
 
     def of(self, tensors: Iterable[GraphTensor]) -> list[GraphTensor]:
-        """The target's tensors for some of the other graph."""
+        """The target's tensors for some tensors of the other graph."""
         return [self[t] for t in tensors]
 
     def add_input(self, tensor: GraphTensor) -> GraphTensor:
-        """Adds an input to the target that stands for a tensor of the other graph."""
+        """Add an input to the target as the counterpart of a tensor of the other graph."""
         where = self._model(tensor.op).where
         self.tensors[tensor] = new = self.target.placeholder(tensor.spec, tensor.op.name, where, known_ints(tensor))
         self._hand_on_origin(tensor.op, new.op)
         return new
 
     def begin(self, operations: Sequence[Operation], variables: Variables) -> None:
-        """Looks up what the operations refer to, as it is before the first one."""
+        """Look up the closures and variables of the operations, as they are before the first one."""
         source, target = operations[0].graph, self.target
         self.closures = {constant.op: tensor for tensor, constant in source.closures.items()}
         if source.closure_nodes and source is not target:
@@ -114,7 +114,7 @@ class Copies:
                 self.read[op.attrs["variable"]] = start(self, op)
 
     def copy(self, operation: Operation) -> None:
-        """Adds a copy of an operation, whose inputs must be known; what stands for its outputs already stays so."""
+        """Add a copy of an operation, whose inputs must be known; outputs that have counterparts keep them."""
         target, known = self.target, self.tensors
         attrs = {
             name: copy_graph(value, self.own, self.made_for) if isinstance(value, GraphBase) else value
@@ -123,7 +123,7 @@ class Copies:
         try:
             inputs = [known[t] for t in operation.inputs]
         except KeyError:
-            inputs = self.of(operation.inputs)  # which says what is wrong
+            inputs = self.of(operation.inputs)  # raises the full error
         waits = self._found(operation._control_inputs) if operation._control_inputs else ()
         model, specs = self._model(operation), operation.outputs
         copy = target.add(operation.op, inputs, attrs, specs, operation.layout, operation.name, model.where, waits)
@@ -143,9 +143,9 @@ class Copies:
         trace.record_on_tapes(copy)
 
     def stand_in(self, operation: Operation, tensor: GraphTensor) -> GraphTensor:
-        """Lets a tensor of the target stand for the result of an operation that is not copied, and returns it.
+        """Make a tensor of the target the counterpart of an uncopied operation's result, and return it.
 
-        Where the operation waits for others, the tensor is given on by one that does.
+        If the operation waits for others, an identity that waits for them passes the tensor on.
         """
         waits = self._found(waited_for(operation))
         if waits:
@@ -157,7 +157,7 @@ class Copies:
         return tensor
 
     def _model(self, operation: Operation) -> Operation:
-        """The operation whose line and origin the copy of one has."""
+        """The operation whose line and origin the copy of an operation has."""
         return operation if self.made_for is None else self.made_for
 
     def _hand_on_origin(self, operation: Operation, new: Operation) -> None:
@@ -165,7 +165,7 @@ class Copies:
             new._origin = self._model(operation).origin
 
     def _found(self, operations: Iterable[Operation]) -> list[Operation]:
-        """What stands in the target for operations; those are left out that come before all that is there."""
+        """The counterparts of operations in the target, without operations that come before everything there."""
         found = []
         for operation in operations:
             copy = self.operations.get(operation)
@@ -186,18 +186,18 @@ def transplant(
     own: bool = False,
     made_for: Operation | None = None,
 ) -> Copies:
-    """Copies operations into another graph, to its end or where its `insert_before` says.
+    """Copy operations into another graph, to its end or to the place of its `insert_before`.
 
     Args:
-        operations: of one graph, in program order; one without inputs is left out where its results are given.
+        operations: of one graph, in program order; one without inputs is left out if its results are given.
         into: the other graph.
-        mapped: tensors of the first graph → those of the other that stand for them.
+        mapped: tensors of the first graph → their counterparts in the other.
         inputs: tensors of the first graph for which the other gets inputs, in this order.
-        variables: what becomes of reads and assignments of variables.
+        variables: the treatment of reads and assignments of variables.
         own, made_for: as in `Copies`.
 
     Returns:
-        What stands for what.
+        The counterparts of tensors and operations.
 
     Raises:
         ValueError: an input of an operation is neither given nor a result of one before it.
@@ -246,13 +246,13 @@ def _close_over(copies: Copies, operation: Operation) -> None:
         copies.copy(operation)
 
 
-# where variables do not stay as they are: (copies, a read) → what stands for its variable's value at the start
+# unless variables are kept: (copies, a read) → the tensor for its variable's value at the start
 _VALUES: dict[Variables, Callable[[Copies, Operation], GraphTensor] | None] = {
     Variables.KEEP: None,
     Variables.INPUTS: lambda copies, read: copies.add_input(read.outputs[0]),
     Variables.READ: lambda copies, read: variables.read_variable(copies.target, read.attrs["variable"]),
 }
-# what is done with an operation of a type, in the place of copying it
+# op type → the function to call instead of `copy`
 _HANDLERS: dict[Variables, dict[str, Callable[[Copies, Operation], None]]] = {
     Variables.KEEP: {"Const": _copy_constant},
     Variables.INPUTS: {"Const": _copy_constant, "ReadVariableOp": _use_value, "AssignVariableOp": _give_value},
@@ -264,7 +264,7 @@ _HANDLERS: dict[Variables, dict[str, Callable[[Copies, Operation], None]]] = {
 
 
 def copy_graph(graph: GraphBase, own: bool = False, made_for: Operation | None = None) -> Graph:
-    """A graph with the same program, subgraphs copied too; it can be edited and added to like the first.
+    """Copy a graph with its subgraphs; the copy can be edited and added to like the original.
 
     Args:
         graph: is not changed.
@@ -279,11 +279,11 @@ def copy_graph(graph: GraphBase, own: bool = False, made_for: Operation | None =
 
 
 def copy_into(source: Graph, target: Graph, inputs: Sequence[GraphTensor]) -> list[GraphTensor]:
-    """Copies the operations of one graph into another.
+    """Copy the operations of one graph into another.
 
     Args:
-        source: what is copied; its placeholders are not.
-        target: where to.
+        source: the graph to copy, without its placeholders.
+        target: the graph that gets the copies.
         inputs: tensors of the target for the source's inputs.
 
     Returns:
@@ -297,14 +297,14 @@ def copy_into(source: Graph, target: Graph, inputs: Sequence[GraphTensor]) -> li
 
 
 def replay(graph: Graph, *inputs: Any) -> Any:
-    """Adds what a graph does to the graph that is being built, as if its ops were called there.
+    """Add the operations of a graph to the graph that is being built, as if its ops were called there.
 
     Args:
         graph: is not changed.
         inputs: a value for each of its inputs.
 
     Returns:
-        Its output; a tuple of them, if there is not one but none or several.
+        Its output; a tuple of outputs if there are none or several.
 
     Raises:
         TypeError: there are more or fewer inputs; or no graph is being built.

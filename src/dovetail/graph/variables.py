@@ -1,4 +1,4 @@
-"""Variables in graphs: reading and assigning them, threaded where a program is traced, as operations elsewhere.
+"""Variables in graphs: reads and assignments are threaded through a traced program, and operations elsewhere.
 
 A trace knows each variable's value at this point of the program.  A graph that records effects has an operation for
 each read and each assignment; `effects` says in which order a run does them.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def read_variable(graph: Graph, variable: Any) -> GraphTensor:
-    """The value of a variable at this point of the program; where effects are recorded, as a run may read it."""
+    """A variable's value at this point of the program; if effects are recorded, `effects` says when a run reads it."""
     value = _recorded_read(graph, variable) if graph.records_effects else _value_here(graph, variable)
     for tape in scopes().tapes:
         tape.record_read(variable, value)
@@ -32,17 +32,17 @@ def read_variable(graph: Graph, variable: Any) -> GraphTensor:
 
 
 def read_for_update(graph: Graph, variable: Any) -> GraphTensor:
-    """The value of a variable for an assignment that is recorded next: no run assigns it between the two."""
+    """The value of a variable for an assignment that is recorded next; no run assigns it between the two."""
     with in_program_order(graph):
         return read_variable(graph, variable)
 
 
 @contextmanager
 def in_program_order(graph: Graph) -> Iterator[list[Operation]]:
-    """Let a run read variables at the place of the program where the `with` block records that, behind all before it.
+    """Let a run read variables at the `with` block's place in the program, behind everything before it.
 
     Yields:
-        The reads and assignments that are recorded in the block, where the graph records effects.
+        The reads and assignments that are recorded in the block, if the graph records effects.
     """
     found: list[Operation] = []
     outside = graph.in_order
@@ -55,7 +55,7 @@ def in_program_order(graph: Graph) -> Iterator[list[Operation]]:
 
 
 def _recorded_read(graph: Graph, variable: Any) -> GraphTensor:
-    """A read as an operation; one for all reads that wait for nothing."""
+    """A read as an operation; all reads that wait for nothing share one."""
     state = graph.state
     is_shared = graph.in_order is None and not graph.control and variable not in state.last
     value = state.values.get(variable) if is_shared else None
@@ -68,7 +68,7 @@ def _recorded_read(graph: Graph, variable: Any) -> GraphTensor:
 
 
 def add_read(graph: Graph, variable: Any) -> GraphTensor:
-    """A read of its own, in a graph that records effects."""
+    """Add a read that nothing shares, in a graph that records effects."""
     spec = TensorSpec(variable.shape, variable.dtype)
     attrs = {"variable": variable, "in_order": graph.in_order is not None}
     waits = [graph.state.last[variable]] if variable in graph.state.last else ()
@@ -79,7 +79,7 @@ def add_read(graph: Graph, variable: Any) -> GraphTensor:
 
 
 def _value_here(graph: Graph, variable: Any) -> GraphTensor:
-    """The tensor that is a variable's value at this point of the program."""
+    """The tensor for a variable's value at this point of the program."""
     state = graph.state
     holder = None if variable in state.assigned else holder_of(graph, variable)
     if holder is not None:
@@ -111,16 +111,16 @@ def _first_value(graph: Graph, variable: Any) -> GraphTensor:
 
 
 def assign_variable(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> Operation | None:
-    """Gives a variable a value from this point of the program on; where effects are recorded, whenever a run does that.
+    """Give a variable a value from this point of the program on; if effects are recorded, whenever a run does that.
 
     Args:
-        graph: where it is recorded.
-        variable: what is assigned.
+        graph: the graph that records it.
+        variable: the variable to assign.
         value: a tensor of the graph.
-        with_value: where effects are recorded, whether each run that computes the value's loop or branch does it.
+        with_value: if effects are recorded, whether each run that computes the value's loop or branch does it.
 
     Returns:
-        The operation, of a graph that is in no other, or that records effects.
+        The operation, if the graph is in no other or records effects; else None.
     """
     if graph.records_effects:
         return add_assignment(graph, variable, value, with_value)
@@ -143,9 +143,9 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor, with_value:
 
 
 def assign_in_order(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> None:
-    """Gives a variable a value from this point of the program on, also where effects are recorded.
+    """Give a variable a value from this point of the program on, even if effects are recorded.
 
-    There each run that reads the variable does it; reads that are recorded later give the new value.
+    In this case each run that reads the variable does it; reads that are recorded later give the new value.
     """
     operation = assign_variable(graph, variable, value, with_value)
     graph.state.ordered.add(variable)
@@ -156,14 +156,14 @@ def assign_in_order(graph: Graph, variable: Any, value: GraphTensor, with_value:
 
 
 def _put_last(graph: Graph, variable: Any, assignment: Operation) -> None:
-    """Lets an assignment wait for the one before it."""
+    """Make an assignment wait for the one before it."""
     if variable in graph.state.last:
         assignment.add_control_input(graph.state.last[variable])
     graph.state.last[variable] = assignment
 
 
 def add_assignment(graph: Graph, variable: Any, value: GraphTensor, with_value: bool = False) -> Operation:
-    """The operation that assigns, which nothing else of the graph knows."""
+    """Add an operation that assigns, and that nothing else of the graph knows."""
     attrs, name = {"variable": variable, "with_value": with_value}, f"{variable.op_name}/Assign"
     spec = TensorSpec(variable.shape, value.dtype) if value.shape is None else value.spec
     operation = graph.add(OPS[ASSIGN], [value], attrs, [spec], (SINGLE, None, None), name)
@@ -173,7 +173,7 @@ def add_assignment(graph: Graph, variable: Any, value: GraphTensor, with_value: 
 
 
 def settle_effects(graph: Graph) -> None:
-    """Makes a subgraph whose effects were recorded a pure one that computes its outputs.
+    """Turn a subgraph whose effects were recorded into a pure one that computes its outputs.
 
     Its state is then as if it had been traced: variables are inputs, and have values at the end.
     """

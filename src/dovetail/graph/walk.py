@@ -1,4 +1,4 @@
-"""Walks: what comes before some operations of a graph, and what comes after them."""
+"""Walks: the operations that come before some operations of a graph, and after them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def forward(
     stop_at: Iterable[GraphTensor] = (),
     control: bool = True,
 ) -> list[Operation]:
-    """The operations that some operations lead to.
+    """The operations that depend on some operations or tensors.
 
     Args:
-        ops: of one graph; operations are among the results, those that make a tensor are not.
-        within: operations beyond which nothing is looked for; if not given, all of the graph.
-        stop_at: tensors beyond which nothing is looked for.
-        control: whether waiting for an operation counts, too.
+        ops: of one graph; operations among them are results, but not the operations that make tensors.
+        within: operations that the walk does not leave; if not given, all of the graph.
+        stop_at: tensors beyond which the walk does not go.
+        control: whether control inputs count, too.
 
     Returns:
         The operations in program order, each once.
@@ -46,7 +46,7 @@ def backward(
     """The operations that some operations or tensors need.
 
     Args:
-        ops, within, stop_at, control: as of `forward`; of a tensor, the operation that makes it is among the results.
+        ops, within, stop_at, control: as for `forward`; for a tensor, the operation that makes it is among the results.
 
     Returns:
         The operations in program order, each once.
