@@ -1,8 +1,8 @@
 """Graph: the recorded program, as mutable SSA.
 
-A graph Tensor knows the Operation that makes it (`.op`) and those that use it (`.consumers()`); every edit keeps the
-two in agreement.  Operations stand in program order, which is always a topological order.  What has an effect
-(assigning variables) is kept, and ordered by control inputs.
+A graph Tensor knows the Operation that makes it (`.op`) and the operations that use it (`.consumers()`); every edit
+keeps the two in agreement.  Operations stand in program order, which is always a topological order.  Operations with an
+effect (assigning variables) are kept, and ordered by control inputs.
 
     print(graph)
 
@@ -33,22 +33,24 @@ class Graph(Parts):
     """A program: operations in order, with inputs and outputs.
 
     Attributes:
-        name: what it is called when printed.
+        name: its name when printed.
         inputs: the placeholders, in order.
-        outer: for a subgraph, the graph it is traced in.
+        outer: for a subgraph, the graph in which it is traced.
         state: the variables it reads and assigns.
-        closures: eager Tensors that were used while it was traced → the constants that stand for them.
-        closure_nodes: what was computed of eager Tensors for these while a function was traced, as nodes for tapes.
-        is_traced: whether its tracing is over: then a function's graph is complete, and a subgraph captures no more.
-        creations: while a function is traced, the variables that this makes.
-        captures: for a subgraph, tensors of the outer graph and eager Tensors → the placeholders that stand for them.
-        stand_ins: where only shapes are wanted, values that were used while it was traced, and placeholders that stand
-            for them, since they have no numbers, or need none; None where numbers are wanted.
+        closures: eager Tensors that were used while it was traced → their constants in the graph.
+        closure_nodes: the eager operations that made these Tensors while a function was traced, as nodes for tapes.
+        is_traced: whether its tracing is over: then a function's graph is complete, and a subgraph captures nothing
+            more.
+        creations: while a function is traced, the variables that it creates.
+        captures: for a subgraph, tensors of the outer graph and eager Tensors → their placeholders.
+        stand_ins: if only shapes are wanted, pairs of a value used in the trace, which has or needs no numbers, and its
+            placeholder; None if numbers are wanted.
         by_type: op type → its operations, in no order; see `of_types`.
         touched: while passes run, the operations that were added or changed, in this order; else None.
-        session: the `Session` that runs it where none is named, once there is one.
-        is_final: whether nothing can be changed any more; see `finalize`.
-        version: another number after each edit of what was there; adding operations is none, unless they have effects.
+        session: the `Session` that runs it if none is named, once there is one.
+        is_final: whether changes are forbidden; see `finalize`.
+        version: a number that changes with each edit of existing operations; an added operation changes it only if it
+            has effects.
 
     Example:
         >>> import dovetail as dt
@@ -60,17 +62,17 @@ class Graph(Parts):
     """
 
     def validate(self) -> None:
-        """Checks that producers and consumers agree, that the order is topological, that types follow the rules.
+        """Check that producers and consumers agree, that the order is topological, and that types follow the rules.
 
         Raises:
-            ValueError: says everything that is wrong; then a pass or an edit has a bug.
+            ValueError: the message lists all problems; they mean that a pass or an edit has a bug.
         """
         found = list(problems(self))
         if found:
             raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
 
     def as_graph_def(self, from_version: Any = None, add_shapes: bool = False) -> GraphDef:
-        """The graph as it is now, to be looked at and imported into others.
+        """A definition of the graph as it is now, to be looked at and imported into others.
 
         Args:
             from_version: None; parts of a definition are not offered.

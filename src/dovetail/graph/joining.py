@@ -1,9 +1,9 @@
-"""Joined batches: where examples are batches themselves, an op that treats each row alone runs on the rows of all.
+"""Joined batches: if examples are batches themselves, an op that treats each row alone runs on the rows of all.
 
-The rows of all examples stand one after another along the first axis, so the op sees one large batch: composites stay
-whole, and libraries run what they are made for.  A rule of `ROWS` takes the arguments of an op and gives those for the
-rows of all, or raises `Unknown` where it cannot be sure that rows are treated alone.  Ops in `STARTS` begin to join,
-others go on with what is joined.
+The rows of all examples follow each other along the first axis, so the op sees one large batch: composites stay whole,
+and libraries run the large batches that they are made for.  A rule of `ROWS` takes the arguments of an op and returns
+the arguments for the rows of all examples.  It raises `Unknown` if it cannot be sure that rows are treated alone.  Ops
+in `STARTS` begin to join; other ops go on if an argument is joined.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ STARTS |= {*CONVOLUTIONS[""], *POOLS, *RESIZES, *NORMALIZATIONS}
 
 
 class Unknown(Exception):
-    """A rule does not know these arguments."""
+    """An error: a rule does not know these arguments."""
 
 
 class Batch:
     """The values of all examples.
 
     Attributes:
-        value: they, along the first axis of a tensor.
-        rank: that of one example's value.
-        each: how many rows an example has.
+        value: a tensor with the examples along its first axis.
+        rank: the rank of one example's value.
+        each: the number of rows of an example.
         rows: the rows of all examples, one after another.
     """
 
@@ -64,7 +64,7 @@ class Batch:
 
 
 class Joined(Batch):
-    """Values whose rows are there, one after another; examples are made of them where an op needs these."""
+    """Values as rows, one after another; they are split into examples only if an op needs these."""
 
     def __init__(self, rows: Any, size: Any, each: Any) -> None:
         self.rows, self._size, self._each = rows, size, each
@@ -83,15 +83,15 @@ class Joined(Batch):
 
 
 def joined(op: Op[..., Any], size: Any, args: Sequence[Any]) -> Any:
-    """The results of an op, joined.
+    """Run an op on the rows of all examples, and return its results, joined.
 
     Args:
-        op: any.
-        size: how many examples there are.
-        args: in order, those of all examples as `Batch`.
+        op: any op.
+        size: the number of examples.
+        args: in order; arguments that hold all examples are `Batch` objects.
 
     Raises:
-        Unknown: with these arguments rows may not be treated alone, or it is not an op that joins batches.
+        Unknown: with these arguments rows may not be treated alone, or the op does not join batches.
     """
     batches = [x for arg in args for x in (arg if isinstance(arg, (tuple, list)) else [arg]) if isinstance(x, Batch)]
     goes_on = any(isinstance(x, Joined) for x in batches)
@@ -106,7 +106,7 @@ def joined(op: Op[..., Any], size: Any, args: Sequence[Any]) -> Any:
 
 
 def leading_axis(x: Any, size: Any) -> Any:
-    """A tensor with the axis of examples: the same for each, if it had none."""
+    """A tensor with the axis of examples; a tensor without it is repeated for each example."""
     return x.value if isinstance(x, Batch) else ops.broadcast_to(x, (size, *dims_of(ops.identity(x))))
 
 
@@ -114,7 +114,7 @@ def leading_axis(x: Any, size: Any) -> Any:
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: declares the rule of some ops."""
+    """Decorate a function as the rule of some ops."""
 
     def declare(function: Rule) -> Rule:
         ROWS.update(dict.fromkeys(names, function))
@@ -143,7 +143,7 @@ def _rank(x: Any) -> int:
 
 
 def _is_later(axis: Any, rank: int) -> bool:
-    """Whether an axis, or several, are behind that of the rows."""
+    """Whether an axis, or each of several, comes behind the axis of rows."""
     axes = (axis,) if isinstance(axis, int) else axis
     return axes is not None and all(normalize_axis(a, rank) != 0 for a in axes)
 
@@ -154,7 +154,7 @@ def _is_static(ints: Any) -> bool:
 
 @rule("Cast", "Identity", "StopGradient")
 def _aligned(size: Any, each: Any, *args: Any) -> Sequence[Any]:
-    """Arguments that broadcast: what is the same for all examples must be so for all rows."""
+    """Check arguments that broadcast: one that is the same for all examples must be the same for all rows."""
     tensors = [x for x in args if isinstance(x, Batch) or hasattr(x, "shape")]
     rank = max(map(_rank, tensors))
     for x in tensors:
@@ -170,7 +170,7 @@ def _(size: Any, each: Any, *args: Any) -> Sequence[Any]:
 
 @rule(*NORMALIZATIONS)
 def _(size: Any, each: Any, *args: Any) -> Sequence[Any]:
-    _need(_is_first_only(*args) and _is_later(args[-2], args[0].rank))  # the last but one is the axis
+    _need(_is_first_only(*args) and _is_later(args[-2], args[0].rank))  # args[-2] is the axis
     return args
 
 
@@ -273,6 +273,6 @@ def _(size: Any, each: Any, x: Any, begin: Any, end: Any, strides: Any, *masks: 
 
 @rule("GatherV2")
 def _(size: Any, each: Any, x: Any, indices: Any, axis: int) -> Sequence[Any]:
-    """Rows of a table that is the same for all, as in an embedding."""
+    """Gather rows of a table that all examples share, as in an embedding."""
     _need(isinstance(indices, Batch) and not isinstance(x, Batch) and normalize_axis(axis, len(x.shape)) == 0)
     return x, indices, axis

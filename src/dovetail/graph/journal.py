@@ -1,4 +1,4 @@
-"""The journal of an edit: what undoes each of its steps, so that an edit that fails leaves everything as it was."""
+"""The journal of an edit: how to undo each of its steps, so that a failed edit leaves everything as it was."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dovetail.core.scopes import scopes, within
 
 @contextmanager
 def all_or_nothing() -> Iterator[None]:
-    """Where an error leaves the `with` block, all that was done in it to graphs is undone, the last step first."""
+    """Undo all changes to graphs, the last one first, if an error leaves the `with` block."""
     steps: list[Callable[[], Any]] = []
     try:
         with within(undo=steps):
@@ -27,7 +27,7 @@ def all_or_nothing() -> Iterator[None]:
 
 
 def note(undo: Callable[[], Any]) -> None:
-    """Says what undoes the step that was just done."""
+    """Note how to undo the step that was just done."""
     steps = scopes().undo
     if steps is not None:
         steps.append(undo)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Lookup(GraphBase):
-    """The methods of `Graph` that find what it holds."""
+    """The methods of `Graph` that find its operations, tensors and collections."""
 
     def __init__(self, name: str = "graph", outer: Any = None) -> None:
         super().__init__(name, outer)
@@ -28,7 +28,7 @@ class Lookup(GraphBase):
     # by name
 
     def get_operation(self, name: str) -> Any:
-        """An operation by name, that of a variable too.
+        """An operation by name, also the operation of a variable.
 
         Raises:
             KeyError: there is none; the message names close ones.
@@ -42,9 +42,7 @@ class Lookup(GraphBase):
         return self._operations[name]
 
     def get_tensor(self, name: str) -> Any:
-        """A tensor by name, as `dense_1/BiasAdd:0`; the number may be left out for the first output.
-
-        The name of a variable gives the variable.
+        """A tensor by name, such as `dense_1/BiasAdd:0`; the number may be left out for the first output.
 
         Raises:
             KeyError: there is none; the message names close ones.
@@ -56,7 +54,7 @@ class Lookup(GraphBase):
         return outputs[int(index or 0)]
 
     def get_operations(self) -> list[Operation]:
-        """The operations, in program order; `operations` under the name that TensorFlow gives it.
+        """The operations, in program order: `operations` under TensorFlow's name.
 
         Source: `tf.Graph.get_operations`.
         """
@@ -67,7 +65,7 @@ class Lookup(GraphBase):
 
         Raises:
             KeyError: there is none.
-            TypeError, ValueError: it is no name, or that of a tensor.
+            TypeError, ValueError: it is not a name, or it is the name of a tensor.
 
         Source: `tf.Graph.get_operation_by_name`.
         """
@@ -75,11 +73,11 @@ class Lookup(GraphBase):
         return self.as_graph_element(name, allow_tensor=False)
 
     def get_tensor_by_name(self, name: str) -> Any:
-        """A tensor by its whole name, as `dense_1/BiasAdd:0`.
+        """A tensor by its full name, such as `dense_1/BiasAdd:0`.
 
         Raises:
             KeyError: there is none.
-            TypeError, ValueError: it is no name, or that of an operation.
+            TypeError, ValueError: it is not a name, or it is the name of an operation.
 
         Source: `tf.Graph.get_tensor_by_name`.
         """
@@ -87,16 +85,17 @@ class Lookup(GraphBase):
         return self.as_graph_element(name, allow_operation=False)
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """The tensor or operation of this graph that something names or is.
+        """The tensor or operation of this graph that an object is or names.
 
         Args:
             obj: a tensor or an operation, or its name: `"x"` is an operation, `"x:0"` a tensor.
             allow_tensor, allow_operation: whether it may be a tensor, or an operation.
 
         Raises:
-            KeyError: there is none of this name.
-            TypeError: it is nothing of a graph, or of the kind that is not allowed.
-            ValueError: it is of another graph, or was removed; or the name is one of the kind that is not allowed.
+            KeyError: nothing has this name.
+            TypeError: it is neither a tensor nor an operation, or it is of the kind that is not allowed.
+            ValueError: it is in another graph, or was removed; or the name means a thing of the kind that is not
+                allowed.
 
         Source: `tf.Graph.as_graph_element`.
 
@@ -125,7 +124,7 @@ class Lookup(GraphBase):
             raise kind(f"needs a{'n' if kinds[0] == 'operation' else ''} {' or '.join(kinds)}, not {problem}{hint}.")
         return found
 
-    # by what they are
+    # by type, name or a test
 
     def find(
         self,
@@ -133,16 +132,15 @@ class Lookup(GraphBase):
         name: str | None = None,
         where: Callable[[Operation], Any] | None = None,
     ) -> list[Operation]:
-        """The operations of a kind, in program order.
+        """The operations that meet all conditions given, in program order.
 
         Args:
-            type: op types, or ops: one, or several of which an operation has one.
-            name: a regular expression that is found somewhere in the name.
-            where: says of an operation whether it is meant.
+            type: an op type or op, or several, of which an operation must have one.
+            name: a regular expression that matches somewhere in the name.
+            where: a function that says whether an operation meets the condition.
 
         Returns:
-            Those for which all holds that is given; those in the bodies of loops and in branches are found in
-            `subgraphs()`.
+            Operations of this graph alone; to search bodies of loops and branches, use `subgraphs()`.
 
         Example:
             >>> import dovetail as dt
@@ -163,14 +161,14 @@ class Lookup(GraphBase):
     # collections
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Puts anything into a collection of the graph, as `"losses"`.
+        """Put any object into a collection of the graph, such as `"losses"`.
 
         Source: `tf.Graph.add_to_collection`.
         """
         self.get_collection_ref(name).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
-        """Puts anything into several collections; names that are given twice count once.
+        """Put any object into several collections; a name that is given twice counts once.
 
         Source: `tf.Graph.add_to_collections`.
         """
@@ -178,11 +176,11 @@ class Lookup(GraphBase):
             self.add_to_collection(name, value)
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """What is in a collection, in a list of its own.
+        """The items of a collection, in a new list.
 
         Args:
-            name: that of the collection.
-            scope: a regular expression; then what has a name that begins like it.
+            name: the name of the collection.
+            scope: a regular expression; then only the items whose names begin with a match.
 
         Source: `tf.Graph.get_collection`.
 
@@ -203,22 +201,22 @@ class Lookup(GraphBase):
         return self._collections.setdefault(name, [])
 
     def get_all_collection_keys(self) -> list[Any]:
-        """The names of the collections that hold something.
+        """The names of the collections that are not empty.
 
         Source: `tf.Graph.get_all_collection_keys`.
         """
         return [name for name, values in self._collections.items() if values]
 
     def add_variable_operation(self, operation: VariableOperation) -> None:
-        """Lets a variable and its operation be found by name."""
+        """Let a variable and its operation be found by name."""
         self._variable_operations[operation.name] = operation
 
     def add_variable(self, variable: Variable) -> None:
-        """Puts a variable that was made of a tensor of this graph into the collections of variables."""
+        """Put a variable that was made from a tensor of this graph into the collections of variables."""
         self.add_to_collections(["variables", *(["trainable_variables"] if variable.trainable else [])], variable)
 
     def clear_collection(self, name: Any) -> None:
-        """Empties a collection.
+        """Empty a collection.
 
         Source: `tf.Graph.clear_collection`.
         """

@@ -1,4 +1,4 @@
-"""Node definitions: operations as plain data that prints as TensorFlow's `NodeDef`s do."""
+"""Node definitions: operations as plain data that prints like TensorFlow's `NodeDef`s."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class NodeDef:
-    """What an operation is, without its graph.
+    """The definition of an operation, without its graph.
 
     Attributes:
         name, op: its name and type.
-        input: names of what it takes: a variable, `x` for a first output, `x:1` for a second, `^x` for a control input.
-        device: where it is to be computed, as "/device:GPU:0"; empty where the plan chooses.
-        attr: its static arguments by name, and those of `type_attributes`; `_gradient_op_type` is the name of a
-            gradient that an override map gives it, and other names with an underscore are what `_set_attr` noted.
+        input: names of its inputs: a variable, `x` for a first output, `x:1` for a second, `^x` for a control input.
+        device: the device that computes it, such as "/device:GPU:0"; empty if the plan chooses.
+        attr: its static arguments by name, and the attributes of `type_attributes`.  `_gradient_op_type` is the name of
+            a gradient that an override map gives it; other names with an underscore are notes that `_set_attr` made.
 
     Source: `tf.compat.v1.NodeDef`.
 
@@ -70,7 +70,7 @@ def node_def_of(operation: Operation) -> NodeDef:
 
 
 def attributes(operation: Operation) -> dict[str, Any]:
-    """The attributes of an operation that are no static arguments."""
+    """The attributes of an operation that are not static arguments."""
     named = operation.overrides.get(operation.type)
     override = {} if named is None else {"_gradient_op_type": named}
     return {**type_attributes(operation), **operation.notes, **override}

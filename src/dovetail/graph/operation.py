@@ -37,14 +37,14 @@ _INSTEAD = {
 
 
 class GraphTensor(Operators):
-    """A value in a graph: what an Operation will give when the graph runs.
+    """A value in a graph: a result that an Operation gives when the graph runs.
 
-    It takes further attributes, as programs for Keras note `_uses_learning_phase` and the like on their tensors.
+    It accepts further attributes, because programs for Keras set `_uses_learning_phase` and the like on their tensors.
 
     Attributes:
         op: the Operation that makes it.
-        index: which of its outputs it is.
-        shape: with None for dimensions that are not known; None if not even the rank is.
+        index: its number among the outputs of `op`.
+        shape: with None for unknown dimensions; None if the rank is unknown.
         dtype: the type of its elements.
     """
 
@@ -86,7 +86,7 @@ class GraphTensor(Operators):
 
     @property
     def device(self) -> str:
-        """The device of the operation that makes it; empty where the plan chooses."""
+        """The device of the operation that makes it; empty if the plan chooses."""
         return self.op.device
 
     @property
@@ -95,11 +95,12 @@ class GraphTensor(Operators):
         return self.index
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
-        """Its value, as a NumPy array or scalar.
+        """Compute its value, as a NumPy array or scalar.
 
         Args:
-            feed_dict: as of `Session.run`.
-            session: what computes it; if not given, the default session if it is of this graph, or the graph's own.
+            feed_dict: as for `Session.run`.
+            session: the session that computes it; if not given, the default session if it is of this graph, or the
+                graph's own.
 
         Source: `tf.Tensor.eval`.
 
@@ -116,12 +117,12 @@ class GraphTensor(Operators):
         return None if self.shape is None else len(self.shape)
 
     def set_shape(self, shape: Any) -> None:
-        """Says what the shape is, as far as it was not known, for what takes the tensor from now on.
+        """Give the shape, as far as it was unknown, for operations that take the tensor from now on.
 
         It is a promise: nothing checks it when the graph runs, except on placeholders.
 
         Args:
-            shape: ints, with None for dimensions of which nothing is said; None says nothing.
+            shape: ints, with None for dimensions that stay as they are; None changes nothing.
 
         Raises:
             ValueError: the tensor has another shape.
@@ -205,7 +206,7 @@ def call_arguments(op: Op, layout: Sequence[int | None], attrs: Mapping[str, Any
     """The arguments of a call in parameter order: tensors, lists of tensors, static values.
 
     Args:
-        op, layout, attrs: as an `Operation` has them.
+        op, layout, attrs: as in an `Operation`.
         inputs: the tensors, flat.
     """
     values: list[Any] = []
@@ -227,21 +228,21 @@ class Operation(TensorFlowOperation):
 
     Attributes:
         op: the entry of the op table.
-        type: the name of that.
+        type: the name of the op.
         name: unique in its graph.
         inputs: the tensors it takes, flat; change them with `replace_input`.
         outputs: the tensors it makes.
         attrs: its static arguments by parameter name, in the form that `core.static_types` gives them; change them with
             `set_attr`.
-        layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for what is in `attrs`.
-        engine, device: where it is to be computed: names, as "torch" and "gpu:0".  None for the engine and "" for the
-            device, as at first, leave it to the plan, which computes the operation on its own engine.  A device as
-            TensorFlow writes it, "/device:GPU:0",
-            is a wish: where there is none such, the plan computes it where it computes the others.
-        gradient_function: a gradient of its own, as `custom_gradient` gives; None for that of its op.
-        notes: attributes that programs set by `_set_attr`, under names with an underscore, as "_class".
-        overrides: op type → name of a registered gradient, for this operation and those that its body consists of.
-        span: the operations with which a gradient computes it again; None where its results are kept.
+        layout: per parameter, SINGLE for one tensor, n for a list of n tensors, None for a static argument in `attrs`.
+        engine, device: the names of the engine and the device that compute it, such as "torch" and "gpu:0".  None for
+            the engine and "" for the device, the initial values, leave it to the plan, which computes the operation on
+            its own engine.  A device in TensorFlow's form, "/device:GPU:0", is a wish: if there is no such device, the
+            plan computes the operation where it computes the others.
+        gradient_function: its custom gradient, as from `custom_gradient`; None for the gradient of its op.
+        notes: attributes that programs set by `_set_attr`, under names with an underscore, such as "_class".
+        overrides: op type → name of a registered gradient, for this operation and the operations of its body.
+        span: the operations with which a gradient computes it again; None if its results are kept.
         where: the user's line that made it.
     """
 
@@ -277,7 +278,7 @@ class Operation(TensorFlowOperation):
 
     @property
     def pin(self) -> Pin:
-        """The engine and the device where it is to be computed."""
+        """The engine and the device that compute it."""
         return self._pin
 
     @pin.setter
@@ -305,15 +306,15 @@ class Operation(TensorFlowOperation):
         self.pin = (self._pin[0], DeviceSpec.from_string(name).to_string() if is_wish(name) else name or None)
 
     def record_device(self, name: str | None) -> None:
-        """`device = name` while it is added to its graph, which is no edit."""
+        """Set the device while it is added to its graph; this is no edit."""
         self._pin = self._pin[0], name or None
 
     @property
     def origin(self) -> Operation:
         """The operation of the user's graph that it is a copy of, or that a pass or a gradient made it for.
 
-        An operation of the user's is its own: in a graph that was built or traced, or that `copy`, `subgraph`,
-        `import_graph` or a compiled function's `graph` gave.
+        A user's operation is its own origin: in a graph that was built or traced, or that `copy`, `subgraph`,
+        `import_graph` or a compiled function's `graph` returned.
         """
         return self if self._origin is None else self._origin
 
@@ -329,18 +330,18 @@ class Operation(TensorFlowOperation):
 
     @property
     def is_kept(self) -> bool:
-        """Whether a program does what it does even if nobody uses its results, as an assignment."""
+        """Whether a program runs it even if nothing uses its results, such as an assignment."""
         if self.type not in SUBGRAPH_CALLS:
             return self.type in KEPT
         return any(op.is_kept for part in self.subgraphs() for op in part)
 
     def note_uses(self) -> None:
-        """Lets the tensors that it takes know that it takes them."""
+        """Add it to the consumers of its inputs."""
         for number, tensor in enumerate(self.inputs):
             tensor._uses.setdefault(self, []).append(number)
 
     def drop_uses(self) -> None:
-        """Takes back `note_uses`."""
+        """Undo `note_uses`."""
         for tensor in self.inputs:
             tensor._uses.pop(self, None)
 
@@ -355,7 +356,7 @@ class Operation(TensorFlowOperation):
         return self.arguments(self.inputs)
 
     def arguments(self, inputs: Sequence[Any]) -> list[Any]:
-        """`args` with other values in the place of the inputs."""
+        """The `args`, with other values instead of the inputs."""
         return call_arguments(self.op, self.layout, self.attrs, inputs)
 
     def attr(self, name: str) -> Any:
@@ -394,17 +395,17 @@ class Operation(TensorFlowOperation):
         return node_def_of(self)
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
-        """Does what it does, as assigning a variable; `eval` of its results gives values.
+        """Run it for its effect, such as assigning a variable; `eval` of its results gives values.
 
         Args:
-            feed_dict, session: as of `GraphTensor.eval`.
+            feed_dict, session: as for `GraphTensor.eval`.
 
         Source: `tf.Operation.run`.
         """
         provided.run(self, feed_dict, self.graph, session)
 
     def needs(self, index: int) -> bool:
-        """Whether the gradient by an input has to be computed; in a graph what nobody uses is pruned."""
+        """Whether the gradient by an input has to be computed; always True, since graphs prune unused operations."""
         return True
 
     def subgraphs(self) -> list[Graph]:
@@ -414,13 +415,14 @@ class Operation(TensorFlowOperation):
         return [value for value in self.attrs.values() if hasattr(value, "captures")]
 
     def body(self, name: str | None = None) -> Graph:
-        """A graph among its static arguments, to be edited: no other operation holds it from now on.
+        """A graph among its static arguments, to be edited; no other operation holds it from now on.
 
-        What is recorded there may use tensors of the graph around it, which the operation takes then, too.
+        Operations that are recorded there may use tensors of the graph around it, which become inputs of this
+        operation, too.
 
         Args:
-            name: of the parameter: "body" or "condition" of a loop, "then_branch" or "else_branch"; may be left out
-                where there is one.
+            name: the name of the parameter: "body" or "condition" of a loop, "then_branch" or "else_branch"; may be
+                left out if there is only one.
 
         Raises:
             ValueError: there is none of this name.
@@ -439,20 +441,20 @@ class Operation(TensorFlowOperation):
         return self.graph.body_of(self, name)
 
     def add_output(self, init: GraphTensor | None = None, **parts: Any) -> GraphTensor:
-        """Another result of a branch or a loop, from tensors of the graphs inside.
+        """Add a result to a branch or a loop, from tensors of the graphs inside.
 
         Args:
-            init: for a `While`, the first value of what goes round.
-            parts: for a `Scan`, `body=` what a step gives, to be stacked; for an `If`, `then_branch=` and
-                `else_branch=`; for a `While`, `body=` what a step makes of the new value: a tensor, or a function of
-                the tensor that stands for that value.
+            init: for a `While`, the first value of the new tensor that the loop carries.
+            parts: For a `Scan`, `body=` the result of a step, to be stacked.  For an `If`, `then_branch=` and
+                `else_branch=`.  For a `While`, `body=` the next value: a tensor, or a function of the tensor for the
+                present value.
 
         Returns:
             The result, a tensor of this graph.
 
         Raises:
-            TypeError: other parts are needed; or the dtypes do not fit.
-            ValueError: a tensor is not of a graph that this operation alone holds, or its shape does not fit.
+            TypeError: other parts are needed, or the dtypes do not fit.
+            ValueError: a tensor is not in a graph that this operation alone holds, or its shape does not fit.
 
         Example:
             >>> import dovetail as dt
@@ -465,7 +467,7 @@ class Operation(TensorFlowOperation):
         return self.graph.add_output(self, init, parts)
 
     def insert_input(self, index: int, tensor: GraphTensor) -> None:
-        """Adds a tensor to the end of a parameter that is a list of tensors."""
+        """Add a tensor to the end of a parameter that is a list of tensors."""
         count = self.layout[index] or 0
         at, layout = self.input_at(index) + count, (*self.layout[:index], count + 1, *self.layout[index + 1 :])
         self.become(self.op, [*self.inputs[:at], tensor, *self.inputs[at:]], layout, self.attrs)
@@ -475,15 +477,15 @@ class Operation(TensorFlowOperation):
         return sum(1 if count == SINGLE else count or 0 for count in self.layout[:index])
 
     def take_after(self, other: Operation) -> None:
-        """Hands on to it what another operation has besides what that computes."""
+        """Copy another operation's properties that do not depend on its op: pin, notes, gradient overrides, span."""
         self._pin, self.notes, self.overrides, self.span = other._pin, other.notes, other.overrides, other.span
 
     def failure(self, error: Exception, engine: str) -> Exception:
-        """The exception to raise where an engine failed to compute it; it names what the user wrote.
+        """The exception to raise if an engine failed to compute it; it names the user's operation.
 
         Args:
-            error: what the engine raised.
-            engine: its name.
+            error: the exception of the engine.
+            engine: the engine's name.
         """
         origin, made = self.origin, ""
         if (self.type, self.where) != (origin.type, origin.where):
@@ -495,11 +497,11 @@ class Operation(TensorFlowOperation):
     # editing; see also graph.edit
 
     def replace_input(self, index: int, tensor: GraphTensor) -> None:
-        """Makes input `index` another tensor of the same graph and dtype.
+        """Replace input `index` with another tensor of the same graph and dtype.
 
         Raises:
             IndexError: there is no such input.
-            ValueError: the tensor is of another graph, or depends on this operation, or its shape does not fit.
+            ValueError: the tensor is in another graph, or depends on this operation, or its shape does not fit.
             TypeError: its dtype differs.
         """
         if not 0 <= index < len(self.inputs):
@@ -507,17 +509,17 @@ class Operation(TensorFlowOperation):
         self.graph.replace_uses(self.inputs[index], tensor, [(self, index)])
 
     def add_control_input(self, operation: Operation) -> None:
-        """Makes an operation of the same graph run before this one.
+        """Make an operation of the same graph run before this one.
 
         Raises:
-            ValueError: it is of another graph, or depends on this operation.
+            ValueError: it is in another graph, or depends on this operation.
         """
         if self._control_inputs is None or operation not in self._control_inputs:
             self.graph.order_before(operation, [self])
             self.wait_for((operation,))
 
     def wait_for(self, operations: Iterable[Operation]) -> None:
-        """`add_control_input` without the checks, for operations that stand before this one."""
+        """Do `add_control_input` without the checks, for operations that precede this one."""
         self.graph.check_changeable()
         for operation in operations:
             if self._control_inputs is None:
@@ -533,7 +535,7 @@ class Operation(TensorFlowOperation):
         self._control_outputs[operation] = None
 
     def remove_control_input(self, operation: Operation) -> None:
-        """Takes back `add_control_input`."""
+        """Undo `add_control_input`."""
         if self._control_inputs is not None and operation in self._control_inputs:
             self.graph.check_changeable()
             before = dict(self._control_inputs)
@@ -549,17 +551,17 @@ class Operation(TensorFlowOperation):
     update_input = _update_input = replace_input
 
     def change(self, op: Any = None, name: str | None = None, **attrs: Any) -> None:
-        """Makes it an operation of another op, gives it another name, or other static arguments; shapes follow.
+        """Change its op, its name or its static arguments; shapes follow.
 
         Args:
-            op: an op or its type, which takes as many tensors; static arguments that both have stay as they are.
+            op: an op or its type, which takes as many tensors; static arguments that both ops have stay as they are.
             name: a name that no other operation of the graph has.
             attrs: static arguments by parameter name.
 
         Raises:
             LookupError: the op has no such parameter.
-            TypeError, ValueError, IndexError: it does not take the tensors or a value, or its results do not fit those
-                who take them, or the name is taken; then nothing is done.
+            TypeError, ValueError, IndexError: it does not take the tensors or a value, or its results do not fit their
+                consumers, or the name is taken; then the graph stays as it was.
 
         Example:
             >>> import dovetail as dt
@@ -572,20 +574,20 @@ class Operation(TensorFlowOperation):
         self.graph.change(self, op, name, attrs)
 
     def set_attr(self, name: str, value: Any) -> None:
-        """Gives a static argument another value; shapes follow.
+        """Change a static argument; shapes follow.
 
         Raises:
             LookupError: the op has no such parameter.
-            TypeError, ValueError, IndexError: it does not take the value, or its results do not fit those who take
-                them; then nothing is done.
+            TypeError, ValueError, IndexError: it does not take the value, or its results do not fit their consumers;
+                then the graph stays as it was.
         """
         self.graph.change(self, None, None, {name: value})
 
     def held(self, name: str, value: Any) -> Any:
-        """A value in the form that the operation has it in, as a static argument.
+        """Normalize a value of a static argument to the form in `attrs`.
 
         Raises:
-            LookupError, TypeError, ValueError: as of `set_attr`.
+            LookupError, TypeError, ValueError: as for `set_attr`.
         """
         try:
             return self.op.held(name, value)
@@ -593,7 +595,7 @@ class Operation(TensorFlowOperation):
             raise op_error(type(error), self.type, str(error), f"{name}={describe(value)}") from None
 
     def hold_attr(self, name: str, value: Any) -> None:
-        """`set_attr` without the checks, of a value that is in its form; whether the outputs fit is not looked at."""
+        """Do `set_attr` without the checks, for a normalized value; it does not check whether the outputs fit."""
         self.graph.check_changeable()
         before = self.attrs.get(name)
         self.attrs[name] = value
@@ -603,7 +605,7 @@ class Operation(TensorFlowOperation):
         self.graph.edited(lambda: self.hold_attr(name, before))
 
     def become(self, op: Op, inputs: Iterable[GraphTensor], layout: tuple[int | None, ...], attrs: dict) -> None:
-        """Makes it another call, whose results are of the same types; for edits that have checked it."""
+        """Turn it into another call, whose results have the same types; for edits that have checked it."""
         self.graph.check_changeable()
         before = self.op, self.inputs, self.layout, self.attrs, self.gradient_function
         self.drop_uses()
@@ -621,20 +623,20 @@ class Operation(TensorFlowOperation):
         self.graph.edited(undo)
 
     def make_static(self, index: int, value: Any) -> None:
-        """Gives a parameter that is a tensor now a static value instead."""
+        """Replace a tensor parameter with a static value."""
         at, name = self.input_at(index), self.op.params[index].name
         layout = (*self.layout[:index], None, *self.layout[index + 1 :])
         attrs = {**self.attrs, name: self.held(name, value)}
         self.become(self.op, [*self.inputs[:at], *self.inputs[at + 1 :]], layout, attrs)
 
     def drop_input(self, index: int, number: int) -> None:
-        """Takes one tensor out of a parameter that is a list of tensors."""
+        """Remove one tensor from a parameter that is a list of tensors."""
         at = self.input_at(index) + number
         layout = (*self.layout[:index], (self.layout[index] or 0) - 1, *self.layout[index + 1 :])
         self.become(self.op, [*self.inputs[:at], *self.inputs[at + 1 :]], layout, self.attrs)
 
     def set_input(self, index: int, tensor: GraphTensor) -> None:
-        """`replace_input` without the checks, for edits that have made them, and for passes."""
+        """Do `replace_input` without the checks, for edits that have made them, and for passes."""
         self.graph.check_changeable()
         before = self.inputs[index]
         before._uses[self].remove(index)

@@ -1,4 +1,4 @@
-"""Outputs: the list of a graph's results, which knows where a tensor stands in it without looking through it."""
+"""Outputs: the list of a graph's results, with an index of the places of each tensor."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Outputs(list[GraphTensor]):
-    """The results of a graph, in order; a list like others.
+    """The results of a graph, in order; a list.
 
-    Those of a branch or of a loop's body can be others, of the same dtypes and of shapes that fit, but not more or
-    fewer: `operation.add_output` gives the operation more.
+    The outputs of a branch or of a loop's body can be replaced by others, of the same dtypes and of shapes that fit.
+    Their number is fixed: `operation.add_output` adds one.
 
     Args:
-        graph: whose results they are; it is told of each change.
-        tensors: what the list holds.
+        graph: the graph of these results; each change notifies it.
+        tensors: the items of the list.
     """
 
     def __init__(self, graph: GraphBase, tensors: Iterable[GraphTensor] = ()) -> None:
@@ -31,7 +31,7 @@ class Outputs(list[GraphTensor]):
         self._numbers: dict[GraphTensor, list[int]] | None = None
 
     def numbers(self) -> dict[GraphTensor, list[int]]:
-        """tensor → where it stands."""
+        """The places of each tensor in the list: tensor → numbers."""
         if self._numbers is None:
             self._numbers = {}
             for number, tensor in enumerate(self):
@@ -39,7 +39,7 @@ class Outputs(list[GraphTensor]):
         return self._numbers
 
     def replace(self, old: GraphTensor, new: GraphTensor) -> None:
-        """Puts one tensor wherever another stands."""
+        """Replace a tensor with another at all its places."""
         numbers = self.numbers().get(old)
         if numbers:
             self._put(new, numbers)
@@ -57,7 +57,7 @@ class Outputs(list[GraphTensor]):
             self._graph.edited(partial(self._put, old, [number]))
 
     def add(self, tensor: GraphTensor) -> None:
-        """`append`, while what holds the graph gets another output, too."""
+        """Append a tensor, for a caller that also gives the operation that holds the graph another output."""
         self._changed(list.append, tensor)
 
     def _changed(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:

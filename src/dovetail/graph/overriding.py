@@ -1,4 +1,4 @@
-"""Gradients by op type for operations that are there already, and for those of the graphs inside of them."""
+"""Gradients by op type for existing operations, and for operations of the graphs inside them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Overrides = Mapping[str, str | None]
 
 
 def override_gradients(operations: Iterable[Operation], overrides: Overrides) -> dict[Operation, None]:
-    """Gives operations, and those of the graphs that they hold, a gradient override map over the one they have.
+    """Give operations, and the operations of graphs that they hold, a gradient override map over their present one.
 
     Args:
         operations: may be changed.
         overrides: op type → name of a gradient; None for the op's own.
 
     Returns:
-        All operations that it was given to.
+        All operations that got it.
     """
-    merged: dict[int, tuple[Any, Any]] = {}  # id of a map, which many operations share → the map, and what it becomes
+    merged: dict[int, tuple[Any, Any]] = {}  # id of a map, which many operations share → the map, and the new one
     reached: dict[Operation, None] = {}
     for operation in operations:
         before = operation.overrides

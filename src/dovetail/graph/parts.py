@@ -25,14 +25,14 @@ class Parts(Changes):
     """The methods of `Graph` that take parts out and put graphs in."""
 
     def subgraph(self, outputs: Sequence[GraphTensor], inputs: Sequence[GraphTensor] = ()) -> Graph:
-        """The part that computes some tensors from others, as a graph of its own.
+        """The part that computes some tensors from others, as a separate graph.
 
         Args:
-            outputs: what the new graph returns.
+            outputs: the outputs of the new graph.
             inputs: tensors that become its inputs, in this order; any tensor can be one.
 
         Raises:
-            ValueError: the outputs need an input of this graph that is not among the inputs given, or a tensor is of
+            ValueError: the outputs need an input of this graph that is not among the inputs given, or a tensor is in
                 another graph or was removed.
 
         Example:
@@ -56,23 +56,24 @@ class Parts(Changes):
     def import_graph(
         self, graph: Graph, input_map: Mapping[Any, GraphTensor] | None = None, name: str = ""
     ) -> list[GraphTensor]:
-        """Copies another graph's program, with its assignments of variables, into this one.
+        """Copy another graph's program, with its assignments of variables, into this one.
 
-        A gradient override map around the call applies to the copies, before the one that they were made under.
+        A gradient override map around the call applies to the copies, before the map under which the originals were
+        made.
 
         Args:
             graph: is not changed.
-            input_map: tensors of `graph`, or their names → tensors of this graph that stand for them.  Inputs of
-                `graph` that are not named become inputs of this graph.
+            input_map: tensors of `graph`, or their names → tensors of this graph that replace them.  Inputs of `graph`
+                that are not named become inputs of this graph.
             name: a name scope for the copies.
 
         Returns:
             This graph's tensors for the outputs of `graph`.
 
         Raises:
-            KeyError: there is no tensor of a name.
-            TypeError, ValueError, IndexError: a dtype or shape does not fit, or a tensor is of another graph than is
-                needed, or was removed; then this graph is as it was.
+            KeyError: no tensor has one of the names.
+            TypeError, ValueError, IndexError: a dtype or shape does not fit, or a tensor is in the wrong graph, or was
+                removed; then this graph stays as it was.
 
         Example:
             >>> import dovetail as dt
@@ -102,19 +103,20 @@ class Parts(Changes):
         replacements: Mapping[GraphTensor, GraphTensor] | None = None,
         name: str = "",
     ) -> Copies:
-        """Copies some operations of this graph, which take other tensors in the place of some.
+        """Copy some operations of this graph; the copies take other tensors instead of some inputs.
 
         Args:
-            operations: what is copied, but for inputs; variables that they assign are assigned again, behind all else.
-            replacements: tensors that they take → what the copies take; all else is taken by both.
+            operations: the operations to copy, without inputs; variables that they assign are assigned again, behind
+                all else.
+            replacements: tensors that they take → tensors that the copies take; originals and copies share all others.
             name: a name scope for the copies.
 
         Returns:
-            What stands for what: `copies[tensor]` is the copy of one, `copies.operations` maps operations.
+            The copies: `copies[tensor]` is the copy of a tensor, `copies.operations` maps operations.
 
         Raises:
-            ValueError, TypeError, IndexError: a tensor or an operation is not of this graph, or a dtype or shape does
-                not fit; then nothing is done.
+            ValueError, TypeError, IndexError: a tensor or an operation is not in this graph, or a dtype or shape does
+                not fit; then the graph stays as it was.
 
         Source: `tf.contrib.graph_editor.copy_with_input_replacements`.
 
@@ -141,16 +143,16 @@ class Parts(Changes):
         return copies
 
     def freeze(self, variables: Iterable[Variable] | None = None) -> int:
-        """Puts constants of the values that variables have now in the place of reading them.
+        """Replace reads of variables with constants of the values that the variables have now.
 
         Args:
-            variables: those that are meant; all that the graph reads, if not given.
+            variables: the variables to freeze; all that the graph reads, if not given.
 
         Returns:
-            How many are constants now.
+            The number of variables that are constants now.
 
         Raises:
-            ValueError: the graph assigns one; then nothing is done.
+            ValueError: the graph assigns one; then the graph stays as it was.
 
         Source: `tf.compat.v1.graph_util.convert_variables_to_constants`.
 

@@ -5,9 +5,9 @@
         print(found.tensor, found[w])
     graph.rewrite(-(-x), x)
 
-Wildcards are a kind of values of their own: an op that is given one makes a `Call`, a tree of what to look for.
-A number or an array in a pattern stands for a constant of these elements, an axis may be counted from either end, and
-arguments of commutative ops match in any order.  Of an op with several results each is a pattern of its own: `[1]`.
+Wildcards are a separate kind of value: an op that is called on one makes a `Call`, a tree to look for.  A number or an
+array in a pattern means a constant of these elements.  An axis may be counted from either end.  Arguments of
+commutative ops match in any order.  For an op with several results, each result is a separate pattern: `[1]`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ COMMUTATIVE = frozenset((
 
 
 class Wildcard(Operators):
-    """Stands for any tensor, or any static value, in a pattern; the same one at every place where it is used.
+    """A pattern of any tensor, or any static value; the same one at every place where it is used.
 
     Args:
-        name: how it is called.
-        accepts: says which tensors it stands for; any, if not given.
+        name: its name.
+        accepts: says which tensors it matches; any, if not given.
     """
 
     __slots__ = ("accepts", "name")
@@ -59,12 +59,12 @@ class Wildcard(Operators):
 
 
 class Call(Operators):
-    """Stands for a result of an op on arguments that match; made by calling the op.
+    """A pattern of a result of an op on arguments that match; made by calling the op.
 
     Args:
         op: the op.
         arguments: patterns and static values, in parameter order.
-        index: which of its results.
+        index: the number of the result.
     """
 
     __slots__ = ("arguments", "index", "op")
@@ -86,11 +86,11 @@ class Call(Operators):
 
 
 class Results(Sequence[Call]):
-    """Stands for all results of an op that has several: a sequence of patterns, one for each.
+    """The patterns of all results of an op that has several, as a sequence.
 
     Args:
-        op, arguments: as of `Call`.
-        count: how many there are; None if it depends on the arguments, then they cannot be unpacked.
+        op, arguments: as for `Call`.
+        count: the number of results; None if it depends on the arguments, then the sequence cannot be unpacked.
     """
 
     def __init__(self, op: Op, arguments: list[Any], count: int | None) -> None:
@@ -119,11 +119,11 @@ Pattern: TypeAlias = Wildcard | Call
 
 
 def wildcards(names: str, accepts: Callable[[Any], bool] | None = None) -> Any:
-    """Wildcards, from which patterns are made by calling ops on them.
+    """Make wildcards, from which calls of ops make patterns.
 
     Args:
-        names: how they are called, with spaces between.
-        accepts: says which tensors they stand for; any, if not given.
+        names: their names, with spaces between.
+        accepts: says which tensors they match; any, if not given.
 
     Returns:
         A list of them; one alone if there is one name.
@@ -139,11 +139,11 @@ def wildcards(names: str, accepts: Callable[[Any], bool] | None = None) -> Any:
 
 
 class Match(dict[Wildcard, Any]):
-    """Where a pattern was found: wildcard → tensor or static value.
+    """A match of a pattern: wildcard → tensor or static value.
 
     Attributes:
-        tensor: what the whole pattern matched.
-        operations: what the calls in the pattern matched.
+        tensor: the tensor that the whole pattern matched.
+        operations: the operations that the calls in the pattern matched.
     """
 
     tensor: GraphTensor
@@ -155,7 +155,7 @@ class Match(dict[Wildcard, Any]):
 
 
 def match(pattern: Pattern, tensor: GraphTensor) -> Match | None:
-    """How a tensor fits a pattern; None if it does not."""
+    """Match a pattern with a tensor; None if it does not fit."""
     found = _solve((pattern, tensor, None), Match())
     if found is not None:
         found.tensor = tensor
@@ -163,7 +163,7 @@ def match(pattern: Pattern, tensor: GraphTensor) -> Match | None:
 
 
 def matches(graph: Graph, pattern: Pattern) -> Iterator[Match]:
-    """Every place of a graph that fits, in program order; edits while iterating are seen by what comes later."""
+    """Find all matches in a graph, in program order; later ones see edits that are made while iterating."""
     for operation in graph.operations:
         for tensor in operation.outputs if operation in graph else ():
             found = match(pattern, tensor)
@@ -172,7 +172,7 @@ def matches(graph: Graph, pattern: Pattern) -> Iterator[Match]:
 
 
 def build(template: Any, found: Match) -> Any:
-    """A pattern made into operations, with what was found in the place of its wildcards."""
+    """Turn a pattern into operations, with the matched values instead of its wildcards."""
     if isinstance(template, Wildcard):
         return found[template]
     if isinstance(template, Call):
@@ -182,23 +182,23 @@ def build(template: Any, found: Match) -> Any:
 
 
 def rewrite(graph: Graph, pattern: Pattern, replacement: Any) -> int:
-    """Replaces what a pattern matches.
+    """Replace all matches of a pattern.
 
-    What is new takes after the operation that it replaces: line, name scope, device, engine and gradient overrides; it
-    waits for what that waited for, and who waited for that waits for it.
+    New operations copy the properties of the operation that they replace: line, name scope, device, engine and gradient
+    overrides.  They wait for the operations that it waited for, and operations that waited for it wait for them.
 
     Args:
-        graph: is edited; what nobody needs any more stays until it is pruned.
-        pattern: what to look for.
-        replacement: a pattern of the same wildcards; or a function that is given the `Match` and returns the tensor
-            to use instead, or None to leave it.
+        graph: is edited; operations that nothing needs any more stay until they are pruned.
+        pattern: the pattern to look for.
+        replacement: a pattern of the same wildcards; or a function that takes the `Match` and returns the tensor to use
+            instead, or None to leave it.
 
     Returns:
-        How many places were replaced.
+        The number of places that were replaced.
 
     Raises:
-        ValueError, TypeError: the replacement has another dtype or a shape that does not fit; then that place, and what
-            comes after it, is left.
+        ValueError, TypeError: the replacement has another dtype or a shape that does not fit; then this place, and all
+            later ones, stay as they are.
     """
     count = 0
     for found in matches(graph, pattern):
@@ -215,7 +215,7 @@ def _replace(graph: Graph, found: Match, replacement: Any) -> bool:
         if new is None or new is old:
             return False
         graph.check_tensor(new)
-        if not waits.keys() <= set(new.op.control_inputs):  # it was there before, and does not wait as new ones do
+        if not waits.keys() <= set(new.op.control_inputs):  # an existing operation does not wait as new ones do
             new = OPS["Identity"](new)
     graph.replace_all_uses(old, new)
     if not any(t.is_used or t in graph.outputs.numbers() for t in operation.outputs):
@@ -226,13 +226,13 @@ def _replace(graph: Graph, found: Match, replacement: Any) -> bool:
     return True
 
 
-_Todo: TypeAlias = "tuple[Any, Any, _Todo] | None"  # a pattern, a value, and what is to be compared after them
+_Todo: TypeAlias = "tuple[Any, Any, _Todo] | None"  # a pattern, a value, and the pairs to compare after them
 
 
 def _solve(todo: _Todo, found: Match) -> Match | None:
-    """What the wildcards stand for if all pairs of a pattern and a value fit; None if they do not.
+    """The values of the wildcards if all pairs of a pattern and a value fit; None if they do not.
 
-    Where the arguments of a commutative op fit in one order, but what is compared later does not, the other is tried.
+    If the arguments of a commutative op fit in one order, but a later pair does not fit, the other order is tried.
     """
     while todo is not None:
         pattern, value, todo = todo
@@ -295,7 +295,7 @@ def _equals(pattern: Any, value: Any) -> bool:
 
 
 def _is_constant(tensor: GraphTensor, wanted: np.ndarray) -> bool:
-    """Whether a tensor is a constant of these elements, as far as its dtype can tell them apart."""
+    """Whether a tensor is a constant of these elements, up to the precision of its dtype."""
     if tensor.op.type != "Const" or tensor.shape != wanted.shape:
         return False
     value = tensor.op.attrs["value"]
@@ -303,7 +303,7 @@ def _is_constant(tensor: GraphTensor, wanted: np.ndarray) -> bool:
 
 
 def _as_argument(op: Op, index: int, value: Any) -> Any:
-    """An argument of a pattern: arrays and lists in the place of a tensor stand for constants."""
+    """An argument of a pattern in its normal form; arrays and lists for a tensor parameter become constants."""
     if index in op.ints_positions and isinstance(value, (int, list)):
         return tuple(value) if isinstance(value, list) else (value,)
     kind = op.params[index].kind
@@ -320,14 +320,14 @@ def _constant(value: Any) -> Any:
 
 # -- axes -------------------------------------------------------------------------------------------------------------
 
-# The ops of which `axis` counts the axes of the result, not of the first tensor.
+# In these ops, `axis` counts the axes of the result, not of the first tensor.
 _OF_RESULT = frozenset(("ExpandDims", "LinSpace", "OneHot", "Pack"))
 _AXES = ("axis", "axes")
 AXES = frozenset(op.name for op in OPS.values() if any(p.name in _AXES for p in op.params))
 
 
 def _with_axes_as(pattern: Call, operation: Operation, arguments: list[Any]) -> list[Any]:
-    """The arguments of an operation, with axes as the pattern has them where they name the same: -1 for the last."""
+    """The arguments of an operation, with axes written as in the pattern if they are the same: -1 for the last."""
     tensor = operation.outputs[0] if operation.type in _OF_RESULT else operation.inputs[0]
     arguments = list(arguments)
     for index, param in enumerate(operation.op.params):
@@ -340,7 +340,7 @@ def _with_axes_as(pattern: Call, operation: Operation, arguments: list[Any]) -> 
 
 
 def _counted(axes: Any, rank: int) -> Any:
-    """Axes counted from the first one; one alone is the same as a tuple of one."""
+    """Axes counted from the first one; a single axis is the same as a tuple of one."""
     if isinstance(axes, tuple):
         counted = tuple(_counted(axis, rank) for axis in axes)
         return counted[0] if len(counted) == 1 else counted
@@ -348,14 +348,14 @@ def _counted(axes: Any, rank: int) -> Any:
 
 
 def scalar_constant(tensor: GraphTensor) -> Any:
-    """The value of a constant without dimensions, as a Python number; None for all else."""
+    """The value of a constant without dimensions, as a Python number; None for any other tensor."""
     if tensor.op.type == "Const" and tensor.shape == ():
         return tensor.op.attrs["value"].item()
     return None
 
 
 def uniform_constant(tensor: GraphTensor) -> np.ndarray | None:
-    """The one value that all elements of a constant have, without dimensions; None if they differ."""
+    """The value that all elements of a constant share, without dimensions; None if they differ."""
     if tensor.op.type != "Const":
         return None
     value = tensor.op.attrs["value"]
@@ -367,7 +367,7 @@ _COUNTED_BY = {"Unpack": "num", "SplitV": "sizes", "IdentityN": "xs", "XlaOptimi
 
 
 def _result_count(op: Op, arguments: list[Any]) -> int | None:
-    """How many results an op has; None if neither its annotation says it nor one of its arguments."""
+    """The number of results of an op; None if neither its annotation nor one of its arguments says it."""
     if op.name in _COUNTED_BY:
         value = arguments[op.index_of(_COUNTED_BY[op.name])]
         return len(value) if isinstance(value, tuple) else value if isinstance(value, int) else None

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Pins:
-    """The scopes of a graph, and the pins of new operations among them.
+    """The scopes of a graph, among them the pins of new operations.
 
     Args:
-        outer: the graph around; what is open there of `device` holds here, too.
+        outer: the graph around; its open `device` scopes hold here, too.
     """
 
     def __init__(self, outer: Graph | None) -> None:
@@ -35,15 +35,15 @@ class Pins:
 
     @property
     def pin(self) -> Pin:
-        """The engine and the device of operations that are added now."""
+        """The engine and the device of new operations."""
         return self._scopes.get().pin
 
     def made_for(self, operation: Operation) -> AbstractContextManager[None]:
-        """A scope in which new operations, also in their subgraphs, have its origin, engine and device."""
+        """A scope in which new operations, also in their subgraphs, have this operation's origin, engine and device."""
         return self.within(made_for=operation, pin=operation.pin, devices=DeviceScopes())
 
     def pinned(self, engine: str | None = None, device: str | None = None) -> AbstractContextManager[None]:
-        """Operations added to this graph inside the `with` block are computed on an engine and a device.
+        """Compute operations added to this graph inside the `with` block on an engine and a device.
 
         Args:
             engine, device: their names; None leaves it to the plan.
@@ -62,24 +62,24 @@ class Pins:
         return self.within(pin=(engine, device), devices=DeviceScopes())
 
     def on_engine(self, name: str) -> Changes:
-        """The changes of a scope in which new operations are computed on an engine, as `dovetail.engine` says."""
+        """The changes of a scope in which new operations are computed on an engine, as with `dovetail.engine`."""
         around = self._scopes.get()
         return {self._scopes: around._replace(pin=(name, around.pin[1]))}
 
     @contextmanager
     def device(self, device: Any) -> Iterator[None]:
-        """Operations added to this graph inside the `with` block are computed on a device, if it is there.
+        """Compute operations added to this graph inside the `with` block on a device, if it exists.
 
-        The names are TensorFlow's, and what is recorded is a wish: where the engine has no such device, the plan
+        The names are TensorFlow's, and the recorded device is a wish: if the engine has no such device, the plan
         computes an operation where it computes the others.  `Session(allow_soft_placement=False)` refuses that.
 
         Args:
-            device: as "/gpu:0" or "/job:worker/task:0/device:CPU:0"; what it leaves open, scopes around it say.  Or a
-                function of an operation: the string that it gives is put in the place of what scopes further in
-                say, "" too; None leaves that as it is.  None as the device closes all scopes.
+            device: a name such as "/gpu:0" or "/job:worker/task:0/device:CPU:0"; outer scopes fill in the parts that it
+                leaves open.  Or a function of an operation: the string that it returns, "" too, replaces the device
+                from inner scopes; None leaves that as it is.  None as the device closes all scopes.
 
         Raises:
-            TypeError, ValueError: it names no device.
+            TypeError, ValueError: it is not the name of a device.
 
         Source: `tf.Graph.device`.
 
@@ -97,11 +97,11 @@ class Pins:
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Operations added to this graph inside the `with` block have the device of an operation, if that has one.
+        """Give operations added to this graph inside the `with` block the device of an operation, if it has one.
 
         Args:
-            op: an operation, or a tensor, which stands for its own; None for none.
-            ignore_existing: that of a scope around is not kept in mind, where `op` has none.
+            op: an operation, or a tensor, which means its operation; None for none.
+            ignore_existing: whether an outer `colocate_with` is ignored if `op` has no device.
 
         Source: `tf.Graph.colocate_with`.
 
@@ -120,16 +120,16 @@ class Pins:
             yield
 
     def _on(self, devices: DeviceScopes) -> AbstractContextManager[None]:
-        """A scope in which these are the scopes of `device`."""
+        """A scope with these scopes of `device`."""
         return self.within(pin=(self.pin[0], devices.device), devices=devices)
 
     def open_device_scopes(self, devices: DeviceScopes) -> None:
-        """From now on these are the scopes of `device` outside of all `with` blocks."""
+        """Make these the scopes of `device` outside all `with` blocks from now on."""
         own = self._scopes.default
         self._scopes.default = own._replace(pin=(own.pin[0], devices.device), devices=devices)
 
     def put_in_scope(self, operation: Any) -> None:
-        """Gives an operation, or what is like one, the device that the scopes say, as far as it has none."""
+        """Give an operation, or an object like one, the device of the scopes, as far as it has none."""
         devices = self._scopes.get().devices
         if devices.asks or devices.device:
             devices.record(operation)

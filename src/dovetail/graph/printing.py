@@ -8,8 +8,8 @@
       w     := w * 0.99                        float32[3,4]          :20
       return h
 
-A line of the user's is named once, where its first operation stands; small constants stand where they are used.  The
-engine and the device of an operation stand at the end, where they are set.
+A user's line is shown once, at its first operation; small constants are shown inside the calls that use them.  The
+engine and the device of an operation are shown at the end, if they are set.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ INFIX = {
     "LogicalAnd": "and", "LogicalOr": "or", "BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^",
     "LeftShift": "<<", "RightShift": ">>",
 }  # fmt: skip
-HIDDEN = ("Placeholder", "Const", "ReadVariableOp")  # told in the head, or where they are used
-INLINE = 8  # constants of at most so many elements are shown by their values
-NAMES, CALLS, SPECS = 24, 64, 16  # columns are at most so wide
+HIDDEN = ("Placeholder", "Const", "ReadVariableOp")  # shown in the head, or in the calls that use them
+INLINE = 8  # constants with at most this many elements are shown as values
+NAMES, CALLS, SPECS = 24, 64, 16  # the maximum widths of columns
 
 
 def graph_text(graph: GraphBase, indent: str = "", title: str = "graph") -> str:
-    """The graph, an operation a line: name, what it computes, dtype and shape, the user's line; subgraphs indented."""
+    """A graph as text, an operation a line: name, call, dtype and shape, the user's line; subgraphs are indented."""
     inputs = ", ".join(f"{_ref(t)}: {t.spec!r}" for t in graph.inputs)
     lines = [f"{title} {graph.name}({inputs})", *_head(graph)]
     operations = [op for op in graph.operations if op.type not in HIDDEN]
@@ -77,7 +77,7 @@ def _summary(op: Operation) -> str:
 
 
 def _places(operations: list[Operation]) -> Iterator[str]:
-    """Each operation's line of the user's, right-aligned; nothing where it is the one before, no file if it stays."""
+    """Each operation's user line, right-aligned; empty if it is the one before, without the file if that stays."""
     texts = []
     before: Where = None
     for op in operations:
@@ -99,7 +99,7 @@ def _target(op: Operation) -> str:
 
 
 def _ref(tensor: GraphTensor) -> str:
-    """How a tensor is called: the name of its operation, of its variable, or with a number if it is one of several."""
+    """The shown name of a tensor: of its operation or its variable, with a number if it is one of several results."""
     if tensor.op.type == "ReadVariableOp":
         return tensor.op.attrs["variable"].name
     return tensor.op.name if len(tensor.op.outputs) == 1 else tensor.name

@@ -1,4 +1,4 @@
-"""What TensorFlow's operations have beside Dovetail's own words: private setters that programs use, definitions."""
+"""TensorFlow's members of operations: private setters that programs use, and definitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dovetail.graph.journal import note
 
 @dataclass
 class OpDef:
-    """What an op is, without an operation of it.
+    """The definition of an op, apart from any operation.
 
     Attributes:
         name: its type.
@@ -42,7 +42,7 @@ class TensorFlowOperation:
 
     @property
     def op_def(self: Any) -> OpDef:
-        """What its op is.
+        """The definition of its op.
 
         Source: `tf.Operation.op_def`.
 
@@ -67,11 +67,11 @@ class TensorFlowOperation:
         """Give an attribute the value of a `tf.AttrValue`, or a value itself.
 
         Args:
-            name: "_gradient_op_type" for the gradient that the operation has; another name with an underscore, as
-                "_class", for a note, which `get_attr` and `node_def` give again; else the name of a static argument.
+            name: "_gradient_op_type" for the gradient that the operation has.  Another name with an underscore, such as
+                "_class", makes a note, which `get_attr` and `node_def` return.  Any other name means a static argument.
 
         Raises:
-            LookupError, TypeError, ValueError: as of `set_attr` and `override_gradients`.
+            LookupError, TypeError, ValueError: as for `set_attr` and `override_gradients`.
         """
         content = _content(self, value)
         if name == "_gradient_op_type":
@@ -82,11 +82,11 @@ class TensorFlowOperation:
             self.set_attr(name, _word(content))
 
     def _clear_attr(self: Any, name: str) -> None:
-        """Take back what `_set_attr` noted."""
+        """Remove a note that `_set_attr` made."""
         _note(self, {other: value for other, value in self.notes.items() if other != name})
 
     def colocation_groups(self: Any) -> list[bytes]:
-        """The names of operations beside which it is computed, as the attribute "_class" says it; else its own name.
+        """The names of the operations whose device it shares, from the attribute "_class"; else its own name.
 
         Source: `tf.Operation.colocation_groups`.
         """
@@ -94,7 +94,7 @@ class TensorFlowOperation:
         return given or [f"loc:@{self.name}".encode()]
 
     def _set_device(self: Any, device: Any) -> None:
-        """`device = …`, of a string or a `tf.DeviceSpec`."""
+        """Set its device to a string or a `tf.DeviceSpec`."""
         self.device = device.to_string() if hasattr(device, "to_string") else device
 
 

@@ -1,7 +1,7 @@
-"""Type attributes: the dtypes of an operation's tensors under the names that TensorFlow's op has for them.
+"""Type attributes: the dtypes of an operation's tensors under TensorFlow's names for them.
 
-A row says for each attribute which tensor has the dtype: a parameter, or a result by its number.  A static parameter,
-which is an integer tensor in TensorFlow, has int32.  An op without a row has `T`, the dtype of its first tensor.
+A row says for each attribute which tensor has the dtype: a parameter, or a result by its number.  A static parameter
+that is an integer tensor in TensorFlow has int32.  An op without a row has `T`, the dtype of its first tensor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Passes of the user's: functions that edit a graph, applied as a whole or not at all."""
+"""User passes: functions that edit a graph, applied as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class GraphPass:
     """A function of a graph that edits it and says whether it changed anything; made by `graph_pass`.
 
     Args:
-        function: takes a graph; where it returns None, the graph's version says whether it was changed.
+        function: takes a graph; if it returns None, the graph's version says whether it was changed.
         bodies: whether it is applied to branches and bodies of loops, too, one after the other, before the graph.
     """
 
@@ -26,10 +26,11 @@ class GraphPass:
         self.function, self.bodies = function, bodies
 
     def __call__(self, graph: Graph) -> bool:
-        """Edits a graph; whether that changed it.
+        """Edit a graph, and return whether that changed it.
 
         Raises:
-            ValueError: the graph is not valid afterwards.  Then, or if the function raises, it is as it was.
+            ValueError: the graph is not valid afterwards.  Then, or if the function raises an error, the graph stays as
+                it was.
         """
         with graph.edit():
             changed = [self._apply(part) for part in (*(graph.subgraphs() if self.bodies else ()), graph)]
@@ -54,7 +55,7 @@ def graph_pass(function: Callable[[Graph], Any], *, bodies: bool = True) -> Grap
 @overload
 def graph_pass(function: None = None, *, bodies: bool = True) -> Callable[[Callable[[Graph], Any]], GraphPass]: ...
 def graph_pass(function: Any = None, *, bodies: bool = True) -> Any:
-    """Decorator: a function that edits a graph, for `graph.apply` and `dovetail.function(passes=[...])`.
+    """Decorate a function that edits a graph, for `graph.apply` and `dovetail.function(passes=[...])`.
 
     Args:
         function: takes a graph, and returns whether it changed anything, or None.

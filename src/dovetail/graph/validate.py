@@ -1,4 +1,4 @@
-"""Validation: whether a graph is what every pass and edit must leave behind."""
+"""Validation: whether a graph has the properties that every pass and edit must keep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def problems(graph: Graph) -> Iterator[str]:
-    """What is wrong with a graph and the graphs inside of it, a sentence each."""
+    """Yield the problems of a graph and the graphs inside it, a sentence each."""
     operations = graph.operations
     place = {op: i for i, op in enumerate(operations)}
     if len(operations) != len(graph._operations):

@@ -1,4 +1,4 @@
-"""Variable operations: the operation that makes a variable in TensorFlow's graphs, as programs ask for it."""
+"""Variable operations: the operation that makes a variable in TensorFlow's graphs, for programs that ask for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class VariableOperation:
     It is of the type that resource variables have in TensorFlow.
 
     Attributes:
-        outputs: the variable itself, where TensorFlow has a handle.
+        outputs: the variable itself, instead of TensorFlow's handle.
         inputs, control_inputs: none.
 
     Source: the `op` of `tf.compat.v1.Variable`.
@@ -63,7 +63,7 @@ class VariableOperation:
 
     @property
     def device(self) -> str:
-        """The device that `tf.device` said when the variable was made; empty if none."""
+        """The device that `tf.device` gave when the variable was made; empty if none."""
         return written(self._device)
 
     def record_device(self, name: str | None) -> None:
@@ -86,7 +86,7 @@ class VariableOperation:
         """An attribute by name: the dtype, the shape, names.
 
         Raises:
-            ValueError: there is none of this name.
+            ValueError: no attribute has this name.
         """
         attrs = self.node_def.attr
         if name not in attrs:
@@ -95,7 +95,7 @@ class VariableOperation:
         return attrs[name]
 
     def colocation_groups(self) -> list[bytes]:
-        """The operations beside which it is computed: itself."""
+        """The names of the operations whose device it shares: its own."""
         return [f"loc:@{self.name}".encode()]
 
     @property
