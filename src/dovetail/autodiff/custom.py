@@ -49,7 +49,7 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises:
         TypeError: `function` cannot be called.  A call raises it, too, if `function` returns no such pair or gets a
-            KerasTensor, or if it uses variables that its gradient function does not take.
+            KerasTensor, or if its gradient function does not take the variables.
 
     Source: `tf.custom_gradient`.
 

@@ -1,8 +1,8 @@
 """Calls with tensors of unknown rank: recorded at once if no rank is needed, else deferred.
 
 A deferred call is an operation, `DeferredCall`.  It holds the function, which is traced for each rank that the tensors
-may have; facts about the results that hold in all traces are known at once.  A plan knows the shapes of the values that
-are fed.  It replaces the call with the function's operations, as it does with the body of a composite.
+may have.  Facts about the results that hold in all traces are known at once.  A plan knows the shapes of the values
+that are fed.  It replaces the call with the function's operations, as it does with the body of a composite.
 """
 
 from __future__ import annotations

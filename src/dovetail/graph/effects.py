@@ -1,12 +1,12 @@
 """Effects: the order in which a run reads and assigns variables.
 
-A session graph, and a body of TensorFlow 1's control flow, *records effects*: each read and each assignment of a
-variable is an operation that takes control inputs.  `thread` turns such a graph into a pure one:
+A session graph, and a body of TensorFlow 1's control flow, *records effects*: each read or assignment of a variable is
+an operation with control inputs.  `thread` turns such a graph into a pure one:
 
 - A run makes its assignments in program order.
-- A read comes as early as its inputs and control inputs allow: right after the last assignment that it depends on, or
-  at the start of the run.  So reads that nothing orders come before assignments that nothing orders.
-- A read with `in_order` belongs to an update, as `assign_add`.  It comes at its place in the program, behind all
+- A read comes as early as its inputs and control inputs allow.  That is right after the last assignment that it depends
+  on, or at the start of the run.  So reads that nothing orders come before assignments that nothing orders.
+- A read with `in_order` belongs to an update, such as `assign_add`.  It comes at its place in the program, behind all
   assignments before it, so no update is lost.
 
 Program order is a topological order, so these rules agree with all edges.  They are the same on every engine.

@@ -560,7 +560,7 @@ class Operation(TensorFlowOperation):
 
         Raises:
             LookupError: the op has no such parameter.
-            TypeError, ValueError, IndexError: it does not take the tensors or a value, or its results do not fit their
+            TypeError, ValueError, IndexError: it does not take the tensors or a value, its results do not fit their
                 consumers, or the name is taken; then the graph stays as it was.
 
         Example:

@@ -1,7 +1,7 @@
 """Tracing: running a Python function on graph Tensors, so that its ops become a Graph.
 
-A call of an op with a graph Tensor comes to `record`, which converts the other arguments to graph Tensors, infers the
-result and appends the node.  A subgraph (a loop's body, a branch) captures tensors of the graphs around it as inputs.
+An op call with a graph Tensor comes to `record`.  It converts the other arguments to graph Tensors, infers the result
+and appends the node.  A subgraph (a loop's body, a branch) captures tensors of the graphs around it as inputs.
 Variables become its inputs and outputs, so a subgraph is pure.
 """
 
