@@ -1,8 +1,8 @@
 """Tracing: running a Python function on graph Tensors, so that its ops become a Graph.
 
-An op call with a graph Tensor comes to `record`.  It converts the other arguments to graph Tensors, infers the result
-and appends the node.  A subgraph (a loop's body, a branch) captures tensors of the graphs around it as inputs.
-Variables become its inputs and outputs, so a subgraph is pure.
+`record` gets each op call with a graph Tensor.  It converts the other arguments to graph Tensors, infers the result and
+appends the node.  A subgraph (a loop's body, a branch) captures tensors of the graphs around it as inputs.  Variables
+become its inputs and outputs, so a subgraph is pure.
 """
 
 from __future__ import annotations
