@@ -10,7 +10,7 @@ from dovetail.core.rules import Rule
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 
-# Eager calls of these are programs where each kernel takes long to start, or each loop to compile.
+# Engines whose kernels start slowly, or that compile each loop, run eager calls of these as programs.
 DECODERS = ("CTCGreedyDecoder", "CTCBeamSearchDecoder")
 
 
@@ -18,8 +18,8 @@ def body_rule(name: str, engine_name: str) -> Rule:
     """The body of a composite as a function of native arrays, to be traced by the engine's library.
 
     Args:
-        name: of the composite; the engine has no rule for it.
-        engine_name: of the engine whose library traces it.
+        name: the composite; the engine has no rule for it.
+        engine_name: the engine whose library traces it.
     """
     op = OPS[name]
 

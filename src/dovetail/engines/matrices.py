@@ -1,4 +1,4 @@
-"""What the engines' rules for matrices share: the signs of vectors."""
+"""The signs of vectors, which the engines' rules for matrices share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def phases(library: Any, vectors: Any) -> Any:
-    """What the columns are multiplied with so that the first large entry of each is positive.
+    """The factors of the columns that make the first large entry of each positive.
 
     An entry is large if it is at least half as large as the largest, so that rounding errors hardly ever decide which
     one is first.

@@ -43,7 +43,7 @@ rules["Real"] = np.real
 
 @rules("Pow")
 def _(x: Any, y: Any) -> Any:
-    if y.ndim == 0 and y == 3:  # NumPy takes hundreds of times as long for it
+    if y.ndim == 0 and y == 3:  # NumPy's power takes hundreds of times as long
         return x * x * x
     return integer_power(np, np.power, x, y) if x.dtype.kind == "i" else np.power(x, y)
 
@@ -100,7 +100,7 @@ def _(x: Any, dtype: DType) -> Any:
     return (x.real if drops_imaginary(x.dtype.kind == "c", dtype) else x).astype(dtype.numpy)
 
 
-@rules("Fill", layers=(EAGER,))  # the first value of most variables; programs fold what its body says
+@rules("Fill", layers=(EAGER,))  # the first value of most variables; programs fold the body
 def _(shape: tuple[int, ...], fill_value: Any, dtype: DType | None) -> Any:
     return np.broadcast_to(fill_value if dtype is None else rules["Cast"](fill_value, dtype), shape)
 
@@ -112,7 +112,7 @@ def _(x: Any) -> Any:
 
 @rules("ReluGrad")
 def _(g: Any, y: Any) -> Any:
-    # The bits of g where y is positive, none else: `np.where` takes ten times as long, since it branches.
+    # Keep the bits of g where y is positive: `np.where` branches, so it takes ten times as long.
     kept = (y <= 0).view(np.int8) - np.int8(1)
     return np.bitwise_and(g.view(f"i{g.itemsize}"), kept).view(g.dtype)
 
@@ -167,7 +167,7 @@ def _(g: Any, like: Any) -> Any:
 
 # -- steps of optimizers ----------------------------------------------------------------------------------------------
 
-# In programs only where that is faster than the bodies.
+# Programs use these rules only if they are faster than the bodies.
 for _name, _rule in (("AdamStep", rows.adam), ("SgdStep", rows.sgd)):
     rules(_name, layers=(EAGER, OUT))(_rule)
     rules(_name, layers=(PROGRAM,), when=rows.is_worth_it)(_rule)
@@ -177,7 +177,8 @@ for _name, _rule in (("AdamStep", rows.adam), ("SgdStep", rows.sgd)):
 
 rules("ConcatV2", layers=WITH_OUT)(np.concatenate)
 rules("Pack", layers=WITH_OUT)(np.stack)
-rules["ExpandDims"] = lambda x, axis: x[..., None] if axis == -1 else np.expand_dims(x, axis)  # which is slower
+# Indexing is faster than NumPy's `expand_dims`.
+rules["ExpandDims"] = lambda x, axis: x[..., None] if axis == -1 else np.expand_dims(x, axis)
 rules["Squeeze"] = np.squeeze
 
 
@@ -241,7 +242,7 @@ rules["Where"] = lambda x: np.argwhere(x).astype(np.int32)
 
 
 def _ordered(x: Any) -> Any:
-    """The array in a dtype whose NaN NumPy sorts to the end; that of bfloat16 it leaves anywhere."""
+    """The array in a dtype whose NaN NumPy sorts to the end; it leaves NaN of bfloat16 anywhere."""
     return x.astype(wide(x.dtype), copy=False)
 
 
@@ -347,7 +348,7 @@ def _(inputs: Any, equation: str) -> Any:
 
 
 def _or_nan(function: Callable[..., Sequence[Any]], *stacks: Any) -> Sequence[Any]:
-    """The results of a function of stacks of matrices, with NaN for those matrices on which LAPACK fails."""
+    """The results of a function of stacks of matrices, with NaN for the matrices on which LAPACK fails."""
     try:
         return function(*stacks)
     except np.linalg.LinAlgError:
@@ -429,13 +430,13 @@ def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
 rules["StatelessRandomUniformFullInt"] = threefry.on_host
 
 
-# Infinities and NaN are values, as on the other engines: NumPy warns of none.  To set its own context variable takes
-# less time than `np.errstate`.
+# Infinities and NaN are values, as on the other engines, so NumPy must not warn of them.  Setting its context variable
+# takes less time than `np.errstate`.
 _warnings = private(np, "_core.umath._extobj_contextvar")
 
 
 def _no_warnings() -> Any:
-    """The value of NumPy's context variable with which it does not warn."""
+    """The value of NumPy's context variable that turns its warnings off."""
     np.seterr(all="ignore")
     return _warnings.get()
 
@@ -456,18 +457,18 @@ class NumPyEngine(Engine):
         return issubclass(kind, np.ndarray)
 
     def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
-        return np.array(value, dtype.numpy)  # a copy: the array is its owner's to change
+        return np.array(value, dtype.numpy)  # a copy, since the owner of the array may change it
 
     def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return np.empty(shape, dtype.numpy)
 
     def set_threads(self, count: int) -> bool:
-        if find_spec("threadpoolctl") is None:  # NumPy has no setting for the library of its products
+        if find_spec("threadpoolctl") is None:  # NumPy has no setting for the threads of BLAS
             return False
         import_module("threadpoolctl").threadpool_limits(count, user_api="blas")
         return True
 
-    truth = bool  # type: ignore[assignment]  # no frame in a loop
+    truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
 
     def unstack(self, value: Any) -> Any:
         return [value[i, ...] for i in range(len(value))]

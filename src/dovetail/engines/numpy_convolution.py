@@ -1,8 +1,8 @@
 """Convolutions on NumPy, and their gradients, in blocks of windows.
 
-All windows of an input together hold it as often as a window has elements.  So windows are taken in blocks, each of
-which fits in the processor's cache: a block is laid out as rows, and one product with the kernel computes it.  A
-depthwise convolution has no such product: it takes the elements of the window in turn, each for all windows of a block.
+All windows together repeat each element of the input as often as a window has elements.  So the rules take windows in
+blocks that fit in the processor's cache: they lay a block out as rows, and multiply it by the kernel.  A depthwise
+convolution has no such product: it takes the elements of the window in turn, each for all windows of a block.
 
 A block reads or changes one part of the input, with its padding.  Channels come last.  Halves are computed in float32.
 """
@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 from dovetail.core.windows import Windows, split_shape
 from dovetail.engines.numpy_like import wide
 
-BLOCK, LARGEST = 1 << 22, 1 << 24  # bytes: a block takes as many as the kernel, but at least and at most these
+BLOCK, LARGEST = 1 << 22, 1 << 24  # bytes: a block is as large as the kernel, within these bounds
 
 Block: TypeAlias = tuple[slice, ...]  # of (batch, windows...)
 
@@ -67,7 +67,7 @@ def input_gradient(input_sizes: Any, kernel: Any, g: Any, *window: Any) -> Any:
 
 
 def kernel_gradient(x: Any, filter_sizes: Any, g: Any, *window: Any) -> Any:
-    """The gradient by the kernel: the sum of what all windows give."""
+    """The gradient by the kernel: the sum over all windows."""
     of = _convolution(x.shape, tuple(filter_sizes), x.dtype, *window)
     x, g = _last(x, window[-1]), _last(g, window[-1])
     kernel = np.zeros(filter_sizes, of.dtype)
@@ -108,9 +108,9 @@ class Part(NamedTuple):
     """The part of the input, with its padding, that a block covers.
 
     Attributes:
-        sizes: its shape without the channels.
-        inside: its slice without the padding.
-        found: the slice of the input that lies there.
+        sizes: the shape of the part without the channels.
+        inside: the slice of the part without the padding.
+        found: the slice of the input that fills it.
     """
 
     sizes: tuple[int, ...]
@@ -172,15 +172,15 @@ class _Convolution:
     Args:
         input_shape: the shape of the input in the data format.
         kernel_shape: the shape of the kernel.
-        dtype: of both.
-        windows: which slide over the input.
-        data_format: where the channels are.
+        dtype: the dtype of both.
+        windows: the windows that slide over the input.
+        data_format: the position of the channels.
 
     Attributes:
-        shape: of the input, channels last.
-        counts: the batch size, and how many windows there are along each axis.
-        filters: how many channels the output has.
-        dtype: the one to compute in.
+        shape: the shape of the input, channels last.
+        counts: the batch size, and the number of windows along each axis.
+        filters: the number of output channels.
+        dtype: the dtype of the computation.
     """
 
     def __init__(self, input_shape: Any, kernel_shape: Any, dtype: Any, windows: Windows, data_format: str) -> None:
@@ -220,7 +220,7 @@ class _Convolution:
         return np.swapaxes(grouped, -1, -3).reshape(*window, filters // self._groups, each * self._groups)
 
     def _bytes(self) -> tuple[int, int]:
-        """Of a window and of a block: the larger the kernel, the more windows a product with it is worth."""
+        """The bytes of a window and of a block; a larger kernel needs more windows for its product to pay off."""
         kernel = self._volume * self._each * self.filters * self.dtype.itemsize
         each = max(self._volume * self.shape[-1], self.filters) * self.dtype.itemsize
         return each, min(max(BLOCK, kernel), LARGEST)
@@ -239,7 +239,7 @@ class _Convolution:
         return Part(tuple(sizes), tuple(inside), tuple(found))
 
     def is_plain(self, found: Any, part: Part) -> bool:
-        """Whether a part of the input has no padding, and is laid out to compute with it."""
+        """Whether a part of the input has no padding, and its layout fits the computation."""
         return found.shape[:-1] == part.sizes and found.dtype == self.dtype and found.strides[-1] == found.itemsize
 
     def read(self, x: Any, part: Part) -> Any:
@@ -265,11 +265,11 @@ class _Convolution:
         return windows.reshape(self._groups, -1, self._volume * self._each)
 
     def apply(self, part: Any, kernel: Any, y: Any) -> None:
-        """Writes the outputs of a block, given its part of the input."""
+        """Write the outputs of a block, given its part of the input."""
         np.matmul(self._rows(part, y.shape[:-1]), self._grouped(kernel), self._grouped(y))
 
     def gather(self, part: Any, g: Any, kernel: Any) -> None:
-        """Adds to the gradient by the kernel, a few elements of the window at a time, so that each sum is small."""
+        """Add a block's share to the gradient by the kernel, a few elements at a time, so that each sum is small."""
         rows, columns, total = self._rows(part, g.shape[:-1]), self._grouped(g), self._grouped(kernel)
         step = max(BLOCK // max(columns[0, 0].nbytes, 1), 1)
         for start in range(0, rows.shape[-1], step):
@@ -277,13 +277,13 @@ class _Convolution:
 
 
 class _Depthwise(_Convolution):
-    """A convolution each of whose channels is a group."""
+    """A convolution in which each channel is a group."""
 
     def _bytes(self) -> tuple[int, int]:
         return 3 * self.filters * self.dtype.itemsize, BLOCK  # the input, the sum, and the product that is added to it
 
     def _repeated(self, x: Any) -> Any:
-        """Each channel as often as it gives one of the output."""
+        """Repeat each channel once for each output channel that it gives."""
         return x if self.filters == self._groups else x.repeat(self.filters // self._groups, -1)
 
     def apply(self, part: Any, kernel: Any, y: Any) -> None:

@@ -1,4 +1,4 @@
-"""What libraries with NumPy's function names compute alike: rules found by name, and rules written for any of them."""
+"""Rules for libraries with NumPy's function names: found by name, or written for any of them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ NAMES = {
     "SelectV2": "where",
 }
 
-# Ops besides those whose rules return new memory, never a view of an argument, in every library.
+# Further ops whose rules return new memory, never a view of an argument, in every library.
 FRESH = (
     *("Pow", "Complex", "Erf", "Erfc", "Erfinv", "Lgamma", "Polygamma"),
     *("Sum", "Prod", "Mean", "Max", "Min", "Any", "All", "ArgMax", "ArgMin"),
@@ -87,12 +87,12 @@ _WIDE = {np.dtype(half): np.dtype(np.float32) for half in (np.float16, ml_dtypes
 
 
 def wide(dtype: np.dtype) -> np.dtype:
-    """The dtype in which halves are given to libraries that do not know them, or not enough: float32."""
+    """The dtype itself, or float32 for a half, which some libraries support badly or not at all."""
     return _WIDE.get(dtype, dtype)
 
 
 def by_name(library: Any, but: Collection[str] = ()) -> dict[str, Rule]:
-    """The rules that are functions of the library as they are; all `but` those of some ops."""
+    """The rules that are plain functions of the library, except for the ops in `but`."""
     return {op: getattr(library, name) for op, name in NAMES.items() if op not in but}
 
 
@@ -102,7 +102,7 @@ def transforms(library: Any) -> dict[str, Rule]:
 
 
 def drops_imaginary(from_complex: bool, dtype: DType) -> bool:
-    """Whether a cast keeps the real part alone; said to the libraries, which warn where they find it out themselves."""
+    """Whether a cast keeps the real part alone; rules take it first, since casts warn when they drop the rest."""
     return from_complex and not (dtype.is_complex or dtype.is_bool)
 
 
@@ -110,7 +110,7 @@ def integer_power(library: Any, power: Rule, x: Any, y: Any) -> Any:
     """`x ** y` of signed integers; a negative exponent gives the reciprocal, truncated to an integer."""
     below = y < 0
     base = library.where(below & (x != 1) & (x != -1), 0, x)
-    return power(base, library.where(below, 2 - (y & 1), y))  # of 1 and -1, only the parity counts
+    return power(base, library.where(below, 2 - (y & 1), y))  # for 1 and -1, only the parity of the exponent counts
 
 
 def running(library: Any, accumulate: Rule, start: float) -> Rule:
@@ -119,7 +119,7 @@ def running(library: Any, accumulate: Rule, start: float) -> Rule:
     Args:
         library: has NumPy's `flip`, `concatenate` and `full_like`.
         accumulate: (x, axis) → the inclusive result, from the front.
-        start: what an exclusive result begins with.
+        start: the first element of an exclusive result.
     """
 
     def rule(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
@@ -142,5 +142,5 @@ def reduction(reduce: Rule) -> Rule:
 
 
 def infinite_bounds(dtype: DType) -> tuple[Any, Any]:
-    """The bounds of a dtype: what Max and Min give over no elements."""
+    """The bounds of a dtype, which Max and Min give over no elements."""
     return (-math.inf, math.inf) if dtype.is_floating else (dtype.min, dtype.max)

@@ -1,8 +1,8 @@
 """Rows: small arrays of NumPy that lie one after the other in memory, so that one call computes with all of them.
 
-A call of NumPy takes half a microsecond before it begins to compute, as long as it then needs for thousands of numbers.
-So the steps of optimizers keep small variables in rows, and cut large ones into blocks, whose intermediate results stay
-in the processor's cache.
+A NumPy call takes half a microsecond before it computes, as long as thousands of numbers then take.  So the steps of
+optimizers keep small variables in rows.  They cut large ones into blocks, whose intermediate results stay in the
+processor's cache.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 
 from dovetail.core.infer import size_of
 
-SMALL = 1 << 14  # elements, up to which an array is put in a row
-MANY = 16  # small arrays, from which on a row is worth its keeping, in every step of an optimizer
-BLOCK = 1 << 17  # elements that are computed by one call
+SMALL = 1 << 14  # the most elements of an array that is put in a row
+MANY = 16  # the fewest small arrays for which keeping a row pays off in each step of an optimizer
+BLOCK = 1 << 17  # elements that one call computes
 
-# (the arrays to write, those before the step, the gradient, an array to compute in, which may be the gradient)
+# (the arrays to write, the arrays before the step, the gradient, an array to compute in, maybe the gradient)
 Step = Callable[[Sequence[Any], Sequence[Any], Any, Any], None]
 
 
@@ -35,9 +35,10 @@ def is_worth_it(operation: Any) -> bool:
 class Row(np.ndarray):
     """The memory of arrays that lie one after the other.
 
-    NumPy makes a view's `base` the array that its memory belongs to, over any number of views between, unless one of
-    these is of another class.  So this class is one of its own: it is the base of its parts alone, and who holds a view
-    of a part holds the part, which shows in its reference count.  It keeps the memory of all parts, which are small.
+    NumPy sets a view's `base` to the array that owns the memory, past any views between, unless one of them is of
+    another class.  So `Row` is a subclass: a row is the base of its parts alone, and a view of a part refers to the
+    part.  The reference count of a part thus shows whether it has views.  A row keeps the memory of all its parts,
+    which are small.
     """
 
     parts: tuple[int, ...]  # their ids
@@ -59,7 +60,7 @@ def in_row(arrays: Sequence[Any]) -> Any:
     row, dtype = arrays[0].base, arrays[0].dtype
     if type(row) is not Row or row.parts != tuple(map(id, arrays)):
         return None
-    is_row = all(map(is_, map(_base, arrays), repeat(row)))  # ids alone may be those of others that are gone
+    is_row = all(map(is_, map(_base, arrays), repeat(row)))  # a new array may have the id of a part that is gone
     return np.ndarray((row.size // dtype.itemsize,), dtype, row) if is_row else None
 
 
@@ -73,7 +74,7 @@ def _joined(arrays: Sequence[Any]) -> Any:
 
 @cache
 def _parted(sizes: tuple[int, ...]) -> tuple[list[int], list[int], int]:
-    """The numbers of the arrays that are kept in a row, those of the others, and the size of the longest block."""
+    """The numbers of the arrays in a row, the numbers of the others, and the size of the longest block."""
     small = [number for number, size in enumerate(sizes) if size <= SMALL]
     small = small if len(small) > 1 else []
     others = [number for number in range(len(sizes)) if number not in small]
@@ -81,13 +82,13 @@ def _parted(sizes: tuple[int, ...]) -> tuple[list[int], list[int], int]:
 
 
 def stepped(step: Step, before: Sequence[Sequence[Any]], gradients: Sequence[Any], out: Any = None) -> tuple[Any, ...]:
-    """What elementwise steps make of lists of arrays.
+    """The results of an elementwise step for the arrays of some lists.
 
     Args:
-        step: which computes.
-        before: equally long lists of arrays, alike in each list.
-        gradients: arrays like them.
-        out: arrays for the results; small ones are taken where they lie in a row, as those do that this returns.
+        step: the function that computes.
+        before: lists of arrays, with the same shapes and dtypes in each list.
+        gradients: arrays of the same shapes and dtypes.
+        out: arrays for the results; small ones are used if they lie in a row, as the returned ones do.
 
     Returns:
         The arrays of each list after the step.
@@ -114,7 +115,7 @@ def stepped(step: Step, before: Sequence[Sequence[Any]], gradients: Sequence[Any
 def _step_in_row(
     step: Step, before: Sequence[Sequence[Any]], gradients: Sequence[Any], after: list[Any], numbers: list[int]
 ) -> None:
-    """Computes the results of some arrays at once, and puts them into `after` where they are not written into it."""
+    """Compute the results of some arrays at once; put new arrays into `after` unless its own form a row."""
     pick, count = itemgetter(*numbers), len(gradients)
     changes = pick(gradients)
     new = []
@@ -132,7 +133,7 @@ def _step_in_row(
 
 
 def _step_in_blocks(step: Step, new: Sequence[Any], old: Sequence[Any], gradient: Any, scratch: Any) -> None:
-    """Writes the results of one large array, block after block."""
+    """Write the results of one large array, block after block."""
     old, new, gradient = [a.reshape(-1) for a in old], [a.reshape(-1) for a in new], gradient.reshape(-1)
     for start in range(0, gradient.size, BLOCK):
         block = slice(start, start + BLOCK)

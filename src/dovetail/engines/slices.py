@@ -1,4 +1,4 @@
-"""What slices and positions mean, worked out once for all engines: masks, negative steps, positions out of range."""
+"""The meaning of slices and positions, once for all engines: masks, negative steps, positions out of range."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def entries(
 
 
 def forward(index: tuple[Index, ...], shape: Sequence[int]) -> tuple[tuple[Index, ...], tuple[int, ...]]:
-    """The same elements with positive steps and bounds inside the shape.
+    """The index of the same elements, with positive steps and bounds inside the shape.
 
     Returns:
         The index, and the axes of its result that have to be flipped.
@@ -66,7 +66,7 @@ def forward(index: tuple[Index, ...], shape: Sequence[int]) -> tuple[tuple[Index
 
 @functools.lru_cache(4096)
 def located(shape: tuple[int, ...], *where: Any) -> tuple[tuple[Index, ...], tuple[int, ...]]:
-    """`forward` of the `entries`, remembered: in a loop the same slices come again and again."""
+    """`forward` of the `entries`, cached, since a loop repeats the same slices."""
     return forward(entries(*where), shape)
 
 
@@ -107,7 +107,7 @@ def rows(indices: Any, dims: Sequence[int]) -> Any:
 
 
 def check_range(positions: Any, dim: int, axis: int = 0) -> None:
-    """Raises IndexError where a position is not in 0 … dim - 1."""
+    """Raise IndexError if a position is not in 0 … dim - 1."""
     wrong = (positions < 0) | (positions >= dim)
     if bool(wrong.any()):
         raise IndexError(f"a position is out of range for axis {axis}, which has the size {dim}")

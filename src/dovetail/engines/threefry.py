@@ -15,11 +15,11 @@ import numpy as np
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
-BLOCK = 1 << 15  # counters for which a processor's cache holds everything while all rounds pass over them
+BLOCK = 1 << 15  # counters whose data stays in a processor's cache during all rounds
 
 
 def encrypt(key: Any, x0: Any, x1: Any, signed: bool) -> tuple[Any, Any]:
-    """Encrypts counters of two words each; arrays that can be changed in place are.
+    """Encrypt counters of two words each, in place if the arrays allow it.
 
     Args:
         key: two words.
@@ -46,7 +46,7 @@ def encrypt(key: Any, x0: Any, x1: Any, signed: bool) -> tuple[Any, Any]:
 
 
 def on_host(key: np.ndarray, shape: tuple[int, ...], counter: np.ndarray | None) -> np.ndarray:
-    """Random int32 words, made on the processor, a block of counters after the other.
+    """Random int32 words, computed on the CPU, one block of counters after the other.
 
     Args:
         key: two int32 words.

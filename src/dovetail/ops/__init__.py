@@ -61,7 +61,7 @@ from dovetail.ops.shapes.subscript import getitem
 
 
 def _is_public(name: str, value: object) -> bool:
-    """Ops and functions that name their source are for everyone; what they are made with is not."""
+    """Whether a name is public: its value is an op, or a function that names its source."""
     documented = callable(value) and "Source: " in (value.__doc__ or "")
     return not name.startswith("_") and (isinstance(value, Op) or documented)
 
@@ -70,7 +70,7 @@ __all__ = [name for name, value in sorted(globals().items()) if _is_public(name,
 _numpy_calls.FUNCTIONS.update({name: globals()[name] for name in __all__})
 
 for _name in [n for n in globals() if not n.startswith("_") and n not in __all__]:
-    if f"{__name__}.{_name}" in _sys.modules:  # a module of ours; a star import may have put another in its place
+    if f"{__name__}.{_name}" in _sys.modules:  # a module of ours; a star import may have replaced it
         globals()[_name] = _sys.modules[f"{__name__}.{_name}"]
     else:
         del globals()[_name]

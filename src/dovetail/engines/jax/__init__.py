@@ -5,7 +5,7 @@ of the user's own JAX code stays as it is.  `tables` holds the rules; each famil
 own.
 """
 
-# The families are imported for what they put into the table.
+# Importing the families fills the table of rules.
 from dovetail.engines.jax import (  # noqa: F401
     arrays,
     bodies,

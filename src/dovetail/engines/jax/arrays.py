@@ -68,7 +68,7 @@ rules["Squeeze"] = jnp.squeeze
 @rules("SaturateCast", layers=(NATIVE,))
 @with_64_bits
 def _(x: Any, dtype: DType) -> Any:
-    """JAX drops the upper bits of its users' values wherever these did not enable 64-bit types."""
+    """Clip with 64-bit types enabled; without them, JAX drops the upper bits of its users' values."""
     return jnp.clip(x, *limits(native_to_dtype(x.dtype), dtype)).astype(dtype.numpy)
 
 
@@ -90,7 +90,7 @@ def _write_block(x: Any, start: Any, updates: Any) -> Any:
 
 
 class _Window(NamedTuple):
-    """A strided slice as XLA takes it: with a number for every axis, and with axes to flip and to remove afterwards."""
+    """A strided slice as XLA takes it: numbers for every axis, and axes to flip and to remove afterwards."""
 
     starts: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -112,7 +112,7 @@ class _Window(NamedTuple):
         )
 
     def is_block_of(self, x: Any) -> bool:
-        """Whether it is better read by a program that takes the starts as values, so that it fits all starts."""
+        """Whether to use a program that takes the starts as values, so that it fits all starts."""
         return not (self.flipped or any(s != 1 for s in self.steps) or isinstance(x, jax.core.Tracer))
 
 
@@ -137,12 +137,12 @@ def _(g: Any, shape: Any, *where: Any) -> Any:
 
 @with_64_bits
 def _positions(indices: Any, *dims: int) -> Any:
-    """Positions on axes of these sizes, in 32 bits wherever those hold all that are in range.
+    """Positions on axes of these sizes, in 32 bits if these hold every position in range.
 
-    JAX drops the upper bits of wider ones; a position out of range becomes another one out of range here.
+    JAX would drop the upper bits of wider positions.  Here a position out of range stays out of range.
 
     Raises:
-        IndexError: one is out of range and the values can be seen, which is not so inside `jit`.
+        IndexError: a position is out of range, and the values can be seen, as they cannot inside `jit`.
     """
     if not isinstance(indices, jax.core.Tracer):
         slices.rows(np.asarray(indices).astype(np.int64).reshape(-1, len(dims)), dims)
@@ -166,7 +166,7 @@ def _at(method: str) -> Rule:
     @jax.jit
     def compiled(x: Any, indices: Any, *updates: Any) -> Any:
         positions = tuple(indices[..., i] for i in range(indices.shape[-1]))
-        return getattr(x.at[positions], method)(*updates, mode="drop")  # reads NaN, writes nothing out of range
+        return getattr(x.at[positions], method)(*updates, mode="drop")  # out of range, reads NaN and writes nothing
 
     def rule(x: Any, indices: Any, *updates: Any) -> Any:
         return compiled(x, _positions(indices, *x.shape[: indices.shape[-1]]), *updates)

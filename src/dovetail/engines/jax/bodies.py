@@ -1,4 +1,4 @@
-"""Rules that are the bodies of composites, each compiled as a whole: where single kernels take XLA too long."""
+"""Bodies of composites as rules, each compiled as a whole, for ops whose single kernels take XLA too long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dovetail.engines.jax.tables import rules
 
 _NEAREST = ("ResizeNearestNeighbor", "ResizeNearestNeighborGrad")
 _RESIZES = ("ResizeBilinear", "ResizeBicubic", "ResizeArea", "ScaleAndTranslate")
-_GATHER_COST = 12  # of a resized image's pixels: XLA makes one loop of all that is gathered
+_GATHER_COST = 12  # the cost of a gathered pixel in a resize: XLA fuses all gathers into one loop
 
 
 def _compiled(name: str, body: Any) -> Rule:

@@ -1,7 +1,7 @@
 """JAX's devices by Dovetail's names.
 
-JAX computes where those of the arguments are that were put on a device, and refuses arguments that were put on several;
-an array that was not put anywhere goes along.
+JAX computes on the device on which its caller put the arguments, and refuses arguments on several devices.  An array
+that was not put on a device goes along.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import jax
 from dovetail.core.devices import device_for
 
 _GPUS = ("gpu", "cuda", "rocm")
-_SAID = {  # of arguments on several devices: JAX's words → what to put before them
+_SAID = {  # errors about several devices: JAX's words → words to put before them
     "incompatible devices": "",
     "compiled for input shardings that disagree": "incompatible devices: ",
 }
 
 
 def devices() -> list[Any]:
-    """Those of JAX's default platform, then the processors."""
+    """The devices of JAX's default platform, then the CPUs."""
     found = jax.devices()
     return found if found[0].platform == "cpu" else [*found, *jax.devices("cpu")]
 
@@ -34,18 +34,18 @@ def named(name: str) -> Any:
 
 
 def placed(array: Any, device: str | None = None) -> Any:
-    """A new array, put where it is to be; see `device_for`."""
+    """A new array, moved to the device that `device_for` gives."""
     name = device_for("jax", device)
     return array if name is None or isinstance(array, jax.core.Tracer) else jax.device_put(array, named(name))
 
 
 def is_of_host(array: Any) -> bool:
-    """Whether an array is in the memory of processors, while JAX computes on other devices."""
+    """Whether an array is in the memory of a CPU while JAX computes on other devices."""
     return jax.default_backend() != "cpu" and all(device.platform == "cpu" for device in array.devices())
 
 
 def told(error: ValueError) -> ValueError:
-    """What JAX says of arguments on several devices, with what to do about it; any other error itself."""
+    """JAX's error about arguments on several devices, with advice; any other error itself."""
     said = str(error)
     for words, first in _SAID.items():
         if words in said:

@@ -1,8 +1,8 @@
-"""Dimensions that JAX does not know yet: those of shapes that it traces symbolically.
+"""Dimensions that JAX does not know yet, in shapes that it traces symbolically.
 
-Keras asks so what a layer gives for batches of any size.  A symbolic dimension is no number that an array could hold,
-but other shapes may be computed from it.  So what is computed from shapes by integer arithmetic stays `Dimensions`
-while it can; any other op gets an array in its place, whose numbers are known when the program runs.
+Keras traces so to infer a layer's output for batches of any size.  An array cannot hold a symbolic dimension, but
+programs may compute other shapes from it.  So integer arithmetic on shapes gives `Dimensions` while it can.  Any other
+op gets an array instead, whose numbers are known when the program runs.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Dimensions(Operators):
 def shape_of(x: Any) -> Any:
     """The shape of a jax array or tracer as an integer array: one of NumPy, or `Dimensions`.
 
-    What JAX traces has no numbers, not even that of a constant; but those of shapes are known, and further shapes
-    follow from them.
+    A value that JAX traces has no number, not even a constant has one.  But the numbers of shapes are known, and
+    further shapes follow from them.
     """
     symbolic = any(isinstance(dim, Dimension) for dim in x.shape)
     return Dimensions(x.shape) if symbolic else np.array(x.shape, np.int32)
@@ -101,7 +101,7 @@ def with_dimensions(name: str, rule: Rule) -> Rule:
         if name in CARRIES_NAN:
             try:
                 return _on_elements(name, args)
-            except (TypeError, ValueError):  # a comparison that is not decided, or numbers that are no integers
+            except (TypeError, ValueError):  # an undecided comparison, or numbers that are no integers
                 pass
         return rule(*map(_as_array, args))
 
@@ -125,7 +125,7 @@ _REDUCTIONS: dict[str, Any] = {"Sum": np.sum, "Prod": np.prod, "Max": np.max, "M
 
 
 def _on_elements(name: str, args: tuple[Any, ...]) -> Any:
-    """What an op of integers gives for elements that are symbolic dimensions, one by one."""
+    """The result of an integer op on symbolic dimensions, element by element."""
     if name == "Identity" or (name == "Cast" and args[1].is_integer):
         return args[0]
     if name == "Cast":

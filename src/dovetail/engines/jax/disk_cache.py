@@ -1,9 +1,9 @@
-"""Executables of XLA on disk: JAX's persistent compilation cache, with a store of Dovetail's own below it.
+"""Executables of XLA on disk: JAX's persistent compilation cache, with Dovetail's own store below it.
 
-JAX decides which executables are kept, and makes their keys.  Its own store gives back whatever a file of the right
-name holds, which is then run as machine code.  Here a file begins with a digest of its key and its content, so a file
-that is cut, damaged or renamed is no entry.  The folder must belong to the user alone.  Its name has a digest of all
-that JAX's keys leave out.  The entries that were used last stay, up to a number of bytes.
+JAX decides which executables to keep, and makes their keys.  JAX's own store returns the content of any file of the
+right name, which then runs as machine code.  Here a file begins with a digest of its key and its content, so a file
+that is cut, damaged or renamed is no entry.  The folder must belong to the user alone.  Its name has a digest of the
+settings that JAX's keys leave out.  The most recently used entries stay, up to a number of bytes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _has_store = all(private(jax, f"_src.compilation_cache.{name}") is not None for 
 
 
 def start() -> None:
-    """Keeps what XLA compiles from now on, where Dovetail keeps anything and the user has set up no cache of JAX's."""
+    """Keep XLA's executables from now on, if Dovetail has a cache folder and the user has set up no JAX cache."""
     config, found = jax.config, place()
     is_set = (
         SETTING.upper() in os.environ or config.jax_compilation_cache_dir or not config.jax_enable_compilation_cache
@@ -68,9 +68,9 @@ def start() -> None:
 
 
 def _quiet(function: Callable[..., Any], is_ours: Callable[[], bool], otherwise: Any) -> Callable[..., Any]:
-    """A function of JAX's cache without its warnings where the cache is Dovetail's.
+    """A function of JAX's cache that raises no errors if the cache is Dovetail's, so that JAX does not warn.
 
-    XLA cannot serialize a program that takes its memory in several blocks, so one of them is no reason to warn.
+    XLA cannot serialize a program that takes its memory in several blocks, so such a program is no reason to warn.
     """
 
     @functools.wraps(function)
@@ -87,7 +87,7 @@ def _quiet(function: Callable[..., Any], is_ours: Callable[[], bool], otherwise:
 
 
 def _opened(root: Path, before: dict[str, Any]) -> tuple[Store, str] | None:
-    """The store in a folder, made now; None if it cannot be used, of which a line of the log says why."""
+    """The store in a folder, which is created; None if the folder cannot be used, and the log says why."""
     folder = root / _digest()
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
@@ -101,10 +101,10 @@ def _opened(root: Path, before: dict[str, Any]) -> tuple[Store, str] | None:
 
 
 def _check(folder: Path) -> None:
-    """Refuses a folder into which another user may write, since its files are run.
+    """Refuse a folder into which another user may write, since its files run as machine code.
 
     Raises:
-        PermissionError: it is such a folder.
+        PermissionError: another user may write into the folder.
     """
     status = folder.lstat()
     is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
@@ -124,8 +124,8 @@ class Store:
     """The entries of a folder, as JAX's cache asks for them.
 
     Args:
-        folder: of this user alone.
-        before: settings of JAX's as they were; they come back when the user sets up a cache of JAX's after all.
+        folder: a folder of this user alone.
+        before: JAX's former settings; they come back when the user sets up a JAX cache after all.
     """
 
     def __init__(self, folder: Path, before: dict[str, Any]) -> None:
@@ -134,7 +134,7 @@ class Store:
         self._has_warned = False
 
     def get(self, key: str) -> bytes | None:
-        """The content of an entry; None if there is none that can be used."""
+        """The content of an entry; None without a valid one."""
         if self._is_left():
             return None
         path = self._file(key)
@@ -152,7 +152,7 @@ class Store:
         return content
 
     def put(self, key: str, value: bytes) -> None:
-        """Keeps an entry, and removes the least recently used ones."""
+        """Keep an entry, and remove the least recently used ones."""
         if self._is_left() or len(value) > MOST // 4:
             return
         try:
@@ -195,7 +195,7 @@ def _head(key: str, content: bytes) -> bytes:
 
 
 def _files(root: Path) -> Iterator[tuple[int, int, Path]]:
-    """Of each file of all processors and versions: when it was used, and its size."""
+    """The time of last use, the size and the path of each file, of all processors and versions."""
     for path in root.glob("*/*"):
         with contextlib.suppress(OSError):  # another process has removed it
             status = path.lstat()

@@ -15,7 +15,7 @@ from dovetail.engines.numpy_like import by_name, drops_imaginary, integer_power,
 
 
 def _exp2(x: Any) -> Any:
-    """In float32 for halves, for which jax's is wrong in the first digit of large results."""
+    """2 to the power x, in float32 for halves, for which jax's is wrong in the first digit of large results."""
     return jnp.exp2(x.astype(jnp.float32)).astype(x.dtype) if x.dtype.itemsize == 2 else jnp.exp2(x)
 
 
@@ -31,7 +31,7 @@ rules |= {
     "Erfc": lax.erfc,
     "Erfinv": lax.erf_inv,
     "Lgamma": lax.lgamma,
-    "Digamma": lambda x: jnp.where(x == 0, -1 / x, lax.digamma(x)),  # which gives NaN at its pole
+    "Digamma": lambda x: jnp.where(x == 0, -1 / x, lax.digamma(x)),  # lax gives NaN at the pole
     "Polygamma": jax.scipy.special.polygamma,
     "BesselI0": jax.scipy.special.i0,
     "BesselI1": jax.scipy.special.i1,
@@ -54,7 +54,7 @@ def _(x: Any, y: Any) -> Any:
 
 
 def _power_by_squaring(x: Any, y: Any) -> Any:
-    """`x ** y` of integers with `y >= 0`; jnp.power reads no more than the six lowest bits of an exponent."""
+    """`x ** y` of integers with `y >= 0`; jnp.power reads only the six lowest bits of an exponent."""
 
     def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         result, x, y = state
@@ -85,10 +85,10 @@ def _(xs: Any) -> Any:
 
 
 def _opaque(*xs: Any) -> Any:
-    """The same values, of which XLA does not see that they are.
+    """The same values, though XLA cannot see that they are the same.
 
-    For processors it takes barriers out before it merges what is computed twice.  So here each value is chosen by what
-    is true of the last float among them, and only known once that is there.
+    On CPUs, XLA removes barriers before it merges common subexpressions.  So a condition chooses each value here.  It
+    always holds, but XLA knows that only once the last float among the values is computed.
     """
     last = next((x for x in reversed(xs) if jnp.issubdtype(x.dtype, jnp.floating) and x.size), None)
     if last is None:

@@ -36,7 +36,7 @@ def _is_traced(values: Any) -> bool:
     return isinstance(values, jax.core.Tracer)
 
 
-_LOOPS = {"While": (2, 3, 4), "Scan": (3, 4, 5)}  # and which arguments of their rules are no arrays
+_LOOPS = {"While": (2, 3, 4), "Scan": (3, 4, 5)}  # loops, and the arguments of their rules that are no arrays
 
 _has_started = private(jax, "_src.xla_bridge.backends_are_initialized")
 
@@ -85,15 +85,15 @@ class JaxEngine(Engine):
     def asarray(self, value: Any, dtype: DType, device: str | None = None) -> Any:
         array = aligned_copy(np.asarray(value, dtype.numpy))
         made = jax.device_put(array)  # `jnp.array` would compile a program for each shape
-        if isinstance(made, jax.core.Tracer):  # a value of its own, which does not end with what is being traced
+        if isinstance(made, jax.core.Tracer):  # so that the value outlives the trace
             with jax.ensure_compile_time_eval():
                 made = jax.device_put(array)
         return placed(made, device) if self.has_devices else made
 
     def argument(self, value: np.ndarray, dtype: DType) -> Any:
-        if value.dtype.itemsize == 8:  # which programs take as 32 bits from those who did not enable more
+        if value.dtype.itemsize == 8:  # programs would take it as 32 bits without `enable_x64`
             return self.asarray(value, dtype)
-        return aligned_copy(value)  # of its own, since JAX reads it in place, and maybe after the call
+        return aligned_copy(value)  # a copy, since JAX reads it in place, and maybe after the call
 
     def to_numpy(self, value: Any) -> np.ndarray:
         return np.asarray(value)
@@ -104,7 +104,7 @@ class JaxEngine(Engine):
     def set_threads(self, count: int) -> bool:
         if _has_started is None or _has_started():
             return False
-        os.environ["NPROC"] = str(count)  # of which XLA makes its pool when it starts
+        os.environ["NPROC"] = str(count)  # XLA reads it for its thread pool when it starts
         return True
 
     def wait(self, value: Any) -> None:
@@ -130,10 +130,10 @@ class JaxEngine(Engine):
     @with_64_bits
     def from_dlpack(self, value: Any) -> Any:
         made = jnp.from_dlpack(value)
-        if is_of_host(made):  # it goes along with the values that it meets
+        if is_of_host(made):  # not put on a device, so that it goes along with other values
             made = jax.device_put(np.asarray(made))
         if made.format.layout.major_to_minor != tuple(range(made.ndim)):
-            made = jnp.array(made, copy=True)  # row by row, as programs that are compiled beforehand take it
+            made = jnp.array(made, copy=True)  # row by row, as compiled programs take it
         return placed(made)
 
     def eager_rule(self, rule: Rule) -> Rule:
@@ -146,7 +146,7 @@ class JaxEngine(Engine):
                 raise told(error) from error.__cause__
             if not _is_traced(result) or _is_traced(args):
                 return result
-            with jax.ensure_compile_time_eval():  # what Dovetail computes now has a value, also inside `jit`
+            with jax.ensure_compile_time_eval():  # an eager result has a value, also inside `jit`
                 return rule(*args)
 
         return wide
@@ -162,7 +162,7 @@ class JaxEngine(Engine):
         static = _LOOPS.get(operation.type)
         if rule is None or static is None:
             return rule
-        compiled = jax.jit(rule, static_argnums=static)  # once; JAX compiles a loop that it runs at once each time
+        compiled = jax.jit(rule, static_argnums=static)  # once; JAX would compile an eager loop in each call
         return lambda *args: (rule if _is_traced(args) else compiled)(*args)
 
     def compile(self, segment: Segment) -> Callable[..., Any]:
@@ -176,7 +176,7 @@ class JaxEngine(Engine):
         return isinstance(value, jax.core.Tracer)
 
     def is_tracing(self) -> bool:
-        return isinstance(jnp.zeros((), bool), jax.core.Tracer)  # inside `jit` even a constant is one
+        return isinstance(jnp.zeros((), bool), jax.core.Tracer)  # inside `jit` even a constant is a tracer
 
     def gradients_of(self, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
         return list(jax.grad(function, tuple(range(len(args))))(*args))
@@ -198,7 +198,7 @@ class JaxEngine(Engine):
 
 
 class NativeJaxEngine(JaxEngine):
-    """JAX on its users' own values, of whose shapes it may not know all dimensions."""
+    """JAX on its users' own values, whose shapes may have unknown dimensions."""
 
     static_shapes = False
     native_dtype_of = staticmethod(operator.attrgetter("dtype"))

@@ -15,16 +15,16 @@ from dovetail.core.engine import Segment
 from dovetail.core.memory import BLOCK
 from dovetail.engines.jax.devices import named, told
 
-# XLA keeps what a program computes in between in one block, which a thread of its own takes and frees in each call; so
-# a block that glibc would not keep is divided.
+# XLA keeps the intermediate results of a program in one block.  A thread of its own takes and frees the block in each
+# call.  glibc would not keep a large block, so this option divides it.
 OPTIONS_OF_PROCESSORS = {"xla_multiheap_size_constraint_per_heap": BLOCK}
 
 
 def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: JAX has 64-bit types inside.
+    """Decorator: enable JAX's 64-bit types while a function runs.
 
-    `with jax.enable_x64(True)` leaves them on where a signal's handler raises as its `__exit__`, in Python, begins.
-    The setting's own methods are C functions, and Python handles no signal between a result and the call after it.
+    `with jax.enable_x64(True)` leaves them on if a signal handler raises as its `__exit__`, in Python, begins.  The
+    setting's own methods are C functions, and Python handles no signal between a result and the next call.
     """
 
     @functools.wraps(function)
@@ -40,16 +40,16 @@ def with_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def copied(value: Any) -> Any:
-    """The array in memory of its own, by no program that would have to be compiled for its shape."""
+    """A copy of the array, made without a program that JAX would compile for its shape."""
     return jax.device_put(value, may_alias=False)
 
 
-ALIGNED = 64  # bytes: where an array begins at a multiple of them, JAX reads it in place; else it makes a copy
-LARGE = 2**18  # bytes from which a copy takes longer than to align one
+ALIGNED = 64  # bytes: JAX reads an array in place if it begins at a multiple of them, else it makes a copy
+LARGE = 2**18  # bytes from which JAX's copy takes longer than the alignment of ours
 
 
 def aligned_copy(value: np.ndarray) -> np.ndarray:
-    """The array in memory of its own; where that saves time, JAX makes no copy of it."""
+    """A copy of the array, aligned if it is large, so that JAX makes no other copy."""
     if value.nbytes < LARGE:
         return np.array(value)
     memory = np.empty(value.nbytes + ALIGNED, np.uint8)
@@ -61,12 +61,12 @@ def aligned_copy(value: np.ndarray) -> np.ndarray:
 class Executable:
     """A program as one executable, compiled at the first call for its arguments' dtypes and shapes.
 
-    It is compiled under `enable_x64` and runs without.  The first two calls run code in Python around the execution, so
-    they consume copies: one makes JAX's function in C++, the other makes what this one keeps for calls without
-    `enable_x64`.  The calls that follow go to the C++ code at once: an exception that a signal's handler raises comes
-    before, when nothing is consumed, or after, when the results are in the list.  Python code runs again where settings
-    of JAX's own change between calls, such as its precision of products: an exception in this very moment loses what
-    was consumed.
+    It is compiled under `enable_x64` and runs without.  The first two calls run Python code around the execution, so
+    they consume copies.  The first call makes JAX's function in C++, the second call makes the entry that this
+    function keeps for calls without `enable_x64`.  Later calls go to the C++ code at once.  The exception of a signal
+    handler then comes before, when nothing is consumed, or after, when the results are in the list.  Python code runs
+    again if JAX's settings change between calls, such as its precision of products.  An exception in this very moment
+    loses the consumed arrays.
     """
 
     def __init__(self, segment: Segment) -> None:
@@ -77,7 +77,7 @@ class Executable:
 
     @with_64_bits
     def prepare(self) -> None:
-        """Compiles it for what the graph says of its inputs."""
+        """Compile the program for the specs of the graph's inputs."""
         if self._compiled is None:
             specs = [t.spec for t in self._segment.inputs]
             self._compiled = self._compile([jax.ShapeDtypeStruct(s.shape, s.dtype.numpy) for s in specs])
@@ -99,8 +99,8 @@ class Executable:
             found.append(self._call_compiled(args))
             self._is_called = True
             return
-        run = getattr(self._compiled, "_call", None)  # what its `__call__` calls, from the first call on
-        if run is None or isinstance(run, FunctionType):  # Python code, in programs that call back
+        run = getattr(self._compiled, "_call", None)  # called by its `__call__`, from the first call on
+        if run is None or isinstance(run, FunctionType):  # Python code, if the program has callbacks
             run = with_64_bits(self._compiled)
         found.append(run(*args))
         self._run = run
@@ -112,12 +112,12 @@ class Executable:
         return self._compiled(*args)
 
     def _compile(self, args: Sequence[Any]) -> Any:
-        """For arguments, or what stands for their dtypes and shapes."""
+        """Compile the program for arguments, or for structs of their dtypes and shapes."""
         function, donated, device = self._segment.function, self._segment.donated, self._segment.device
         where = jax.devices()[0] if device is None else named(device)
         place = None if device is None else jax.sharding.SingleDeviceSharding(where)
         program = functools.partial(
             function
-        )  # another object: after an interrupt JAX refuses what it knew of the first
+        )  # a new object: after an interrupt, JAX refuses the object that it has cached
         traced = jax.jit(program, donate_argnums=donated, in_shardings=place, out_shardings=place).lower(*args)
         return traced.compile(OPTIONS_OF_PROCESSORS if where.platform == "cpu" else None)

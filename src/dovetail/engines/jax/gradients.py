@@ -1,4 +1,4 @@
-"""Gradients from the table of ops, of rules that JAX cannot differentiate itself."""
+"""Gradients from the table of ops, for rules that JAX cannot differentiate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail.core.tensor import Tensor
 
 
 def with_gradient_of_table(name: str, rule: Rule) -> Rule:
-    """The rule of an op of tensors alone, which JAX differentiates by the gradient that the op has in the table."""
+    """The rule of an op of tensors alone, which JAX differentiates by the op's gradient in the table."""
 
     def forward(*xs: Any) -> tuple[Any, Any]:
         y = rule(*xs)

@@ -32,5 +32,5 @@ class LaxControl(Control):
             carry, ys = body(carry, slices)
             return tuple(carry), tuple(ys)
 
-        # The length of slices may be one that JAX does not know yet, but one that is given must be known.
+        # JAX may not know the length of slices yet, but it must know a length that is given.
         return lax.scan(step, tuple(init), tuple(xs), None if xs else length, reverse)

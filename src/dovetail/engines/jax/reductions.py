@@ -28,11 +28,11 @@ def _extreme(reduce: Rule, bound: int) -> Rule:
 
 
 def _position(find: Rule, first: Rule) -> Rule:
-    """A position among floats, found by their bits: XLA takes numbers below the normal ones for zeros on processors.
+    """A position among floats, found by their bits, since XLA takes subnormal numbers for zeros on CPUs.
 
     Args:
         find: `argmax` or `argmin`.
-        first: limits of integers → the one that is found before all others, which stands for NaN.
+        first: limits of integers → the limit that is found before all others, which replaces NaN.
     """
 
     def rule(x: Any, axis: Any, keepdims: bool) -> Any:

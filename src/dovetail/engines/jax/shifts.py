@@ -1,11 +1,11 @@
 """Further rules of convolutions, pools and sums, which XLA computes by products of matrices and by elementwise ops.
 
-Its own kernels for these are slow on processors: a convolution takes twice the time of the product that it comes to,
-and the gradient of a pool, which selects and scatters, fifteen times that of comparisons.  Which rules are the fastest
-depends on the processor and on the shapes, so it is measured; see `plan/measurer.py`.
+XLA's own kernels for these are slow on CPUs.  A convolution takes twice the time of the product that it comes to.  The
+gradient of a pool, which selects and scatters, takes fifteen times the time of comparisons.  The fastest rule depends
+on the processor and on the shapes, so Dovetail measures the rules; see `plan/measurer.py`.
 
-All see a window as its elements, each a view of the input that is shifted, with strides: shift[i, j] is, for every
-window, the element (i, j) of it.
+All rules see a window as its elements, each a shifted view of the input with strides: shift[i, j] is the element
+(i, j) of every window.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST = 64  # elements of a window: each of them is an operation of the progra
 
 
 def _is_known(tensor: Any) -> bool:
-    """Whether the shape is, and there are elements."""
+    """Whether the shape is known, and there are elements."""
     return tensor.shape is not None and None not in tensor.shape and 0 not in tensor.shape
 
 
@@ -36,7 +36,7 @@ def _is_small(sizes: Any) -> bool:
 
 
 def _shifts(x: Any, windows: Windows, fill: float = 0.0) -> Iterator[Any]:
-    """For each element of a window, in order, that of all windows: (batch, windows..., channels)."""
+    """Each element of a window, in order, for all windows: (batch, windows..., channels)."""
     sizes = x.shape[1:-1]
     counts = windows.count(sizes)
     x = jnp.pad(x, [(0, 0), *windows.pads(sizes), (0, 0)], constant_values=np.asarray(fill, x.dtype))
@@ -51,7 +51,7 @@ def _shifts(x: Any, windows: Windows, fill: float = 0.0) -> Iterator[Any]:
 
 
 def _channels(operation: Any) -> tuple[int, int] | None:
-    """How many channels a convolution's input and its kernel have; None if channels are not last, or windows large."""
+    """The channels of a convolution's input and kernel; None if channels are not last, or windows are large."""
     first, last, (result,) = operation.inputs[0], operation.inputs[-1], operation.outputs
     part = operation.type.partition("D")[2]
     x, kernel = {"": (first, last), "BackpropInput": (result, operation.inputs[-2]), "BackpropFilter": (first, result)}[
@@ -69,20 +69,20 @@ def _is_whole(operation: Any) -> bool:
 
 
 def _is_whole_or_depthwise(operation: Any) -> bool:
-    """Whether all channels are in one group, or each is one."""
+    """Whether all channels are in one group, or each channel is a group."""
     channels = _channels(operation)
     return channels is not None and channels[1] in (1, channels[0])
 
 
 def _as_patches(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    """All windows side by side as rows, and one product."""
+    """The convolution as one product, with all windows as rows."""
     *size, _, channels = kernel.shape
     patches = jnp.concatenate(list(_shifts(x, Windows(tuple(size), strides, dilations, padding))), -1)
     return _product(patches, kernel.reshape(-1, channels))
 
 
 def _as_shifted(x: Any, kernel: Any, strides: Any, padding: Any, dilations: Any, data_format: str) -> Any:
-    """A product for each element of the window: of matrices or, where each channel is a group, of numbers."""
+    """The sum of a product for each element of the window: of matrices or, if each channel is a group, of numbers."""
     *size, inner, channels = kernel.shape
     shifts = _shifts(x, Windows(tuple(size), strides, dilations, padding))
     by = _product if inner == x.shape[-1] else _scaled

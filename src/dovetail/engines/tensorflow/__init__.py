@@ -3,7 +3,7 @@
 `tables` holds the rules; each family of ops fills them in a module of its own.
 """
 
-# The families are imported for what they put into the table.
+# Importing the families fills the table of rules.
 from dovetail.engines.tensorflow import (  # noqa: F401
     arrays,
     decoders,

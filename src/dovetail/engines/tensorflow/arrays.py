@@ -75,7 +75,7 @@ rules["ConcatV2"] = lambda xs, axis: tf.raw_ops.ConcatV2(values=xs, axis=axis) i
 
 @rules("Roll")
 def _(x: Any, shift: Any, axis: Any) -> Any:
-    """By less than the size of each axis: of a shift of 64 bits TensorFlow drops the upper ones."""
+    """Roll by less than the size of each axis, since TensorFlow drops the upper bits of a 64-bit shift."""
     flat = x if axis is not None else tf.reshape(x, (-1,))
     shifts, axes = (v if isinstance(v, tuple) else (v,) for v in (shift, axis or 0))
     count = max(len(shifts), len(axes))
@@ -110,7 +110,7 @@ def _window(begin: Any, end: Any, strides: Any, *masks: int) -> dict[str, Any]:
 @rules("StridedSlice")
 def _(x: Any, *where: Any) -> Any:
     part = tf.raw_ops.StridedSlice(input=x, **_window(*where))
-    if part.shape.rank is None:  # where the bounds are not known yet
+    if part.shape.rank is None:  # the bounds are not known yet
         part.set_shape([None] * (x.shape.rank - where[-1].bit_count()))
     return part
 
@@ -121,7 +121,7 @@ def _(g: Any, shape: Any, *where: Any) -> Any:
 
 
 def _start(x: Any, start: Any, size: Any) -> Any:
-    """Where a block starts, moved so that it lies inside."""
+    """The start of a block, moved so that the block lies inside."""
     last = tf.cast(ints(dims(x)) - ints(size), tf.int64)
     return tf.cast(tf.maximum(tf.minimum(tf.cast(start, tf.int64), last), tf.constant(0, tf.int64)), tf.int32)
 
@@ -142,19 +142,19 @@ def _(x: Any, start: Any, updates: Any) -> Any:
 
 # -- positions --------------------------------------------------------------------------------------------------------
 
-# While a program is traced no value can be seen: a position out of range then reads as the lowest value of its dtype
-# (NaN, True) and writes nothing, on every device, with XLA and without.
+# A trace cannot see values.  There a position out of range reads the lowest value of the dtype (NaN, True) and writes
+# nothing, on every device, with XLA and without.
 
 
 def _checked(indices: Any, *sizes: Any) -> tuple[Any, Any]:
-    """Positions on some axes counted from the front, and whether they are in range; None if that is sure.
+    """Positions counted from the front, and whether each is in range, or None if all are for sure.
 
     Args:
         indices: integers of shape (..., number of axes).
-        sizes: of the axes.
+        sizes: the sizes of the axes.
 
     Raises:
-        IndexError: one is out of range, and the values can be seen.
+        IndexError: a position is out of range, and the values can be seen.
     """
     indices = cast(indices, tf.int64)
     if tf.executing_eagerly():
@@ -167,7 +167,7 @@ def _checked(indices: Any, *sizes: Any) -> tuple[Any, Any]:
 
 
 def _masked(valid: Any, values: Any, otherwise: Any, axis: int = 0) -> Any:
-    """The values whose positions are valid, and another one for the others; the positions' axes start at `axis`."""
+    """The values at valid positions, and a default at the others; the positions' axes start at `axis`."""
     if valid is None:
         return values
     valid = tf.reshape(valid, (*dims(valid), *(1,) * (values.shape.rank - axis - valid.shape.rank)))
@@ -211,7 +211,7 @@ def _(x: Any, indices: Any) -> Any:
 
 
 def _rows(indices: Any, updates: Any) -> tuple[Any, Any]:
-    """Positions and updates with at least one axis in common, which the kernels that write want."""
+    """Positions and updates with at least one common axis, which the scatter kernels need."""
     one = indices.shape.rank == 1
     return (indices[None], updates[None]) if one else (indices, updates)
 
@@ -248,7 +248,7 @@ def _(x: Any, indices: Any, updates: Any) -> Any:
         return tf.identity(x)
     sizes = tf.cast(tf.stack(dims(x)[:depth]), tf.int64)
     rows = tf.reduce_sum(at * tf.math.cumprod(sizes, exclusive=True, reverse=True), -1)
-    rows = rows if valid is None else tf.where(valid, rows, -1)  # which the kernel passes over
+    rows = rows if valid is None else tf.where(valid, rows, -1)  # the kernel skips -1
     factors = tf.math.unsorted_segment_prod(updates, rows, tf.reduce_prod(sizes))
     return x * tf.reshape(factors, ints(dims(x)))
 

@@ -1,4 +1,4 @@
-"""Rules of labels in time: the bodies of the loss and of its decoders, each as one program."""
+"""Rules of CTC: the bodies of the loss and of its decoders, each as one program."""
 
 from dovetail.core.rules import EAGER, PROGRAM
 from dovetail.engines.bodies import DECODERS, body_rule

@@ -92,7 +92,7 @@ def _(n: int, x: Any) -> Any:
 
 
 def _unless_zero(divide: Rule, x: Any, y: Any) -> Any:
-    """Integer division, 0 where TensorFlow would raise an error: where `y` is 0."""
+    """Integer division that gives 0 where `y` is 0, for which TensorFlow would raise an error."""
     zero = y == 0
     one = tf.ones((), y.dtype)
     return tf.where(zero, one - one, divide(x, tf.where(zero, one, y)))
@@ -115,7 +115,7 @@ def _(x: Any, y: Any) -> Any:
 def _floored_quotient(x: Any, y: Any) -> Any:
     x, y = tf.stop_gradient(x), tf.stop_gradient(y)  # TruncateMod has no gradient, and the quotient needs none
     rest = tf.raw_ops.TruncateMod(x=x, y=y)
-    quotient = (x - rest) / y  # a whole number, but for rounding
+    quotient = (x - rest) / y  # a whole number, except for rounding
     quotient = tf.where((rest != 0) & ((rest < 0) != (y < 0)), quotient - 1, quotient)
     return tf.where(y == 0, x / y, tf.round(quotient))
 
@@ -134,7 +134,7 @@ def _shift(name: str) -> Rule:
     shift = kernel(name, "x", "y")
 
     def rule(x: Any, y: Any) -> Any:
-        last = x.dtype.size * 8 - 1  # the kernel shifts by no more
+        last = x.dtype.size * 8 - 1  # the largest shift of the kernel
         beyond = (y < 0) | (y > last)
         y = tf.where(beyond, tf.constant(last, y.dtype), y)
         stays = name == "RightShift" and not x.dtype.is_unsigned  # the sign fills everything

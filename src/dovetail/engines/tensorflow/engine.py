@@ -19,17 +19,17 @@ from dovetail.core.rules import PROGRAM, Rule
 from dovetail.engines.tensorflow.executable import KERNELS, XLA, Executable, as_program, fits_xla
 from dovetail.engines.tensorflow.tf_control import TensorFlowControl
 
-_CPU = 1  # DLPack's number for it
+_CPU = 1  # DLPack's number for the CPU
 _ALIGNMENT = 64
 
 
 class TensorFlowEngine(Engine):
-    """TensorFlow, on the device where it puts tensors by itself."""
+    """TensorFlow on its default device."""
 
     name = "tensorflow"
     compiles_programs = True
     specializes = True
-    # The kernels for processors add up halves in halves, or not, as the processor has it.
+    # Whether the kernels for CPUs add up halves in halves depends on the processor.
     accumulates = PRODUCTS if tf.config.list_physical_devices("GPU") else ()
     forks = False
     strategies = {"": (KERNELS,), "xla": (XLA,)}  # noqa: RUF012  # not changed, as the base class says
@@ -67,11 +67,11 @@ class TensorFlowEngine(Engine):
         device = device_for("tensorflow", device)
         if device is None and tf.executing_eagerly():
             return tf.constant(array)
-        with tf.init_scope(), tf.device(device):  # not a value that ends with the function that is being traced
+        with tf.init_scope(), tf.device(device):  # so that the value outlives the trace of a function
             return tf.constant(array)
 
     def to_numpy(self, value: Any) -> np.ndarray:
-        return np.asarray(value.numpy() if value.shape.rank == 0 else value)  # a scalar may be no array of NumPy's
+        return np.asarray(value.numpy() if value.shape.rank == 0 else value)  # a scalar may be no NumPy array
 
     def shape(self, value: Any) -> Any:
         shape = value.shape
@@ -86,7 +86,7 @@ class TensorFlowEngine(Engine):
     def make_control(self) -> Control:
         return TensorFlowControl(self.unstack, self.stack, self._stack_nothing, self.truth)
 
-    truth = bool  # type: ignore[assignment]  # no frame in a loop
+    truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
 
     def unstack(self, value: Any) -> Any:
         return tf.unstack(value)
@@ -100,14 +100,14 @@ class TensorFlowEngine(Engine):
     def from_dlpack(self, value: Any) -> Any:
         if value.__dlpack_device__()[0] == _CPU:
             array = np.from_dlpack(value)
-            if array.ctypes.data % _ALIGNMENT:  # at which TensorFlow would not raise an exception but end the process
+            if array.ctypes.data % _ALIGNMENT:  # TensorFlow would end the process
                 raise BufferError(f"TensorFlow needs memory that starts at a multiple of {_ALIGNMENT} bytes.")
         return tf.experimental.dlpack.from_dlpack(value.__dlpack__())
 
     def set_threads(self, count: int) -> bool:
         try:
             tf.config.threading.set_intra_op_parallelism_threads(count)
-        except RuntimeError:  # it has computed something
+        except RuntimeError:  # TensorFlow has computed something
             return False
         return True
 
@@ -126,7 +126,7 @@ class TensorFlowEngine(Engine):
         return Executable(segment)
 
     def is_traced(self, value: Any) -> bool:
-        return hasattr(value, "op")  # which eager tensors have not
+        return hasattr(value, "op")  # eager tensors have no `op`
 
     def is_tracing(self) -> bool:
         return tf.inside_function()

@@ -1,9 +1,9 @@
-"""Programs: a lowered graph as one `tf.function`, and as an executable of XLA's once it has run often.
+"""Programs: a lowered graph as one `tf.function`, which XLA compiles once it has run often.
 
-XLA takes five to ten times as long to compile as TensorFlow takes to trace, tenths of a second for a small program;
-what it makes of many small operations takes two thirds of the time.  So it compiles what has run `OFTEN`; where a plan
-says whether XLA is to compile, that is done.
-Convolutions and pools it computes more slowly than TensorFlow's own kernels, on processors less than half as fast.
+XLA takes five to ten times as long to compile as TensorFlow takes to trace, tenths of a second for a small program.  A
+compiled program of many small operations takes two thirds of the time.  So XLA compiles a program after `OFTEN` calls,
+unless a plan decides whether XLA compiles.  XLA computes convolutions and pools more slowly than TensorFlow's kernels,
+on CPUs less than half as fast.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dovetail.core.rules import Rule
 from dovetail.core.windows import CONVOLUTIONS, POOLS
 
 OFTEN = 100  # calls
-XLA, KERNELS = "xla", "kernels"  # what a plan's variants may say: it is compiled at once, or never
+XLA, KERNELS = "xla", "kernels"  # variants of a plan: XLA compiles at once, or never
 # Ops whose programs stay with TensorFlow: XLA is slow at them, has no kernel, or would need shapes that values decide.
 WITHOUT_XLA = frozenset(
     (
@@ -62,7 +62,7 @@ class Executable:
         self._run: Any = None
 
     def prepare(self) -> None:
-        """Traces it for what the graph says of its inputs, and compiles it if that is to be done at once."""
+        """Trace the function for the specs of the graph's inputs, and compile it now if the plan asks for XLA."""
         if self._run is None:
             self._run = self._traced(xla=False)
             if self._compiles and self._at_once:
@@ -85,7 +85,7 @@ class Executable:
             return self._run(*args)
 
     def _compile(self, args: Any) -> None:
-        """Lets XLA compile it; it stays as it is where a rule of the user's calls what XLA does not have."""
+        """Let XLA compile the function; keep the traced one if XLA lacks an operation that a user's rule calls."""
         self._compiles = False
         before, self._run = self._run, self._traced(xla=True)
         if self._at_once or self._may_not_compile:  # XLA compiles at the first call
@@ -95,7 +95,7 @@ class Executable:
                 self._run = before
 
     def _told(self, error: Any) -> Exception:
-        """An error of TensorFlow's, which comes with the lines of the program that made its node, in our words."""
+        """The error of the operation whose program line TensorFlow's message names; else TensorFlow's error."""
         lines = re.findall(rf'File "{FILE}", line (\d+)', error.message)
         operation = inspect.unwrap(self._function).__globals__[OPERATIONS].get(int(lines[0])) if lines else None
         if operation is None:
@@ -110,6 +110,6 @@ class Executable:
 
 
 def as_program(rule: Rule) -> Rule:
-    """A rule of many kernels which, called by itself, runs as one program for each shape of its arguments."""
+    """A rule of many kernels that an eager call runs as one program for each shape of its arguments."""
     program = tf.function(rule, autograph=False)
     return lambda *args: (program if tf.executing_eagerly() else rule)(*args)

@@ -1,4 +1,4 @@
-"""Gradients from the table of ops, of rules that TensorFlow cannot differentiate itself."""
+"""Gradients from the table of ops, for rules that TensorFlow cannot differentiate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dovetail.core.tensor import Tensor
 
 
 def with_gradient_of_table(name: str, rule: Rule) -> Rule:
-    """The rule of an op of one tensor, which TensorFlow differentiates by the gradient that the op has in the table."""
+    """The rule of an op of one tensor, which TensorFlow differentiates by the op's gradient in the table."""
     op = OPS[name]
     table: Any = op.gradient_function
 

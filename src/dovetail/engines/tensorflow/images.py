@@ -31,7 +31,7 @@ def _bilinear(x: Any, size: Any) -> Any:
 
 def _bilinear_gradient(g: Any, size: Any) -> Any:
     batch, _, _, channels = dims(g)
-    image = tf.raw_ops.Empty(shape=ints((batch, *size, channels)), dtype=tf.float32)  # its shape alone is read
+    image = tf.raw_ops.Empty(shape=ints((batch, *size, channels)), dtype=tf.float32)  # the kernel reads only its shape
     return tf.raw_ops.ResizeBilinearGrad(grads=cast(g, tf.float32), original_image=image, **_CENTERS)
 
 
@@ -43,7 +43,7 @@ _BOTH = ("channels_last", "channels_first")
 _KERNELS: dict[str, tuple[Rule, tuple[Any, ...], tuple[str, ...]]] = {  # the dtypes and layouts that they are good for
     "ResizeNearestNeighbor": (_nearest, (*_INTEGERS, *_FLOATS), ("channels_last",)),
     "ResizeNearestNeighborGrad": (_nearest_gradient, _FLOATS, _BOTH),
-    "ResizeBilinear": (_bilinear, _HALVES_AND_SINGLES, _BOTH),  # this and those below compute in float32
+    "ResizeBilinear": (_bilinear, _HALVES_AND_SINGLES, _BOTH),  # this and the kernels below compute in float32
     "ResizeBilinearGrad": (_bilinear_gradient, _HALVES_AND_SINGLES, _BOTH),
     "ResizeBicubic": (_bicubic, _HALVES_AND_SINGLES, ("channels_last",)),
 }
@@ -61,6 +61,6 @@ def _or_body(kernel: Rule, dtypes: tuple[Any, ...], layouts: tuple[str, ...], bo
     return rule
 
 
-# Not natively: TensorFlow has no gradient of the gradient of these kernels.
+# Not for native values: TensorFlow has no gradient of the gradient of these kernels.
 for _name, _fit in _KERNELS.items():
     rules(_name, layers=(EAGER, PROGRAM))(_or_body(*_fit, as_program(body_rule(_name, "tensorflow"))))

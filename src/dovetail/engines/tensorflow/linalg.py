@@ -51,7 +51,7 @@ def _(inputs: Any, equation: str) -> Any:
 
 
 def _spelled_out(inputs: Any, parts: list[str]) -> tuple[list[Any], str]:
-    """Operands and their letters with letters for an ellipsis that is summed over, which the kernel does not do."""
+    """Operands and their letters, with letters for an ellipsis that is summed over, which the kernel cannot do."""
     free = sorted(set(string.ascii_letters) - set("".join(parts)))
     found, letters = [], []
     for x, part in zip(inputs, parts, strict=True):
@@ -72,7 +72,7 @@ def _adjoint(x: Any) -> Any:
 
 
 def _broadcast(*stacks: Any) -> list[Any]:
-    """Stacks of matrices with the same leading axes, which TensorFlow's kernels want."""
+    """Stacks of matrices with the same leading axes, which TensorFlow's kernels need."""
     batch = functools.reduce(tf.broadcast_dynamic_shape, [tf.shape(s)[:-2] for s in stacks])
     return [tf.broadcast_to(s, tf.concat([batch, tf.shape(s)[-2:]], 0)) for s in stacks]
 
@@ -84,7 +84,7 @@ def _masked(failed: Any, result: Any) -> Any:
 
 
 def _regular(x: Any) -> tuple[Any, Any]:
-    """The matrices, with ones in the place of those without an inverse, and which those are."""
+    """The matrices with the identity instead of singular ones, and whether each is singular."""
     size = tf.math.real(tf.linalg.slogdet(x).log_abs_determinant)
     singular = ~tf.math.is_finite(size)
     return tf.where(singular[..., None, None], tf.eye(dims(x)[-1], dtype=x.dtype), x), singular
@@ -125,7 +125,7 @@ def _(x: Any) -> Any:
 
 
 def _finite(rule: Rule) -> Rule:
-    """A rule for decompositions that TensorFlow refuses for matrices with NaN or infinity; theirs is all NaN."""
+    """A rule whose results are all NaN for matrices with NaN or infinity, which TensorFlow refuses to decompose."""
 
     @functools.wraps(rule)
     def compute(x: Any, *static: Any) -> Any:
@@ -138,7 +138,7 @@ def _finite(rule: Rule) -> Rule:
 
 @rules("Cholesky")
 def _(x: Any) -> Any:
-    result = tf.raw_ops.Cholesky(input=x)  # with NaN in the lower half, where there is none; 0 if it is complex
+    result = tf.raw_ops.Cholesky(input=x)  # without a factor, the lower half is NaN, or 0 if it is complex
     positive = tf.math.real(tf.linalg.diag_part(result)) > 0
     return _masked(~tf.reduce_all(positive, -1), result)
 
@@ -157,7 +157,7 @@ def _(x: Any, compute_v: bool) -> Any:
 
 @rules("Eig", layers=(EAGER, PROGRAM))
 def _eig(x: Any) -> Any:
-    """NumPy's: TensorFlow's kernel gives the eigenvalues in another order than LAPACK."""
+    """NumPy's rule, since TensorFlow's kernel gives the eigenvalues in another order than LAPACK."""
     dtype = tf.complex128 if x.dtype in (tf.float64, tf.complex128) else tf.complex64
     w, v = tf.numpy_function(numpy_engine.eager_rules["Eig"], [x], [dtype, dtype], stateful=False)
     w.set_shape(x.shape[:-1])
@@ -175,7 +175,7 @@ def _(x: Any, full_matrices: bool, compute_uv: bool) -> Any:
 
 @rules("Lu", layers=(EAGER, PROGRAM))
 def _lu(x: Any) -> Any:
-    """NumPy's: TensorFlow's kernel refuses singular matrices, and gives a permutation for LAPACK's pivots."""
+    """NumPy's rule: TensorFlow's kernel refuses singular matrices, and gives a permutation, not LAPACK's pivots."""
     lu, pivots = tf.numpy_function(numpy_engine.eager_rules["Lu"], [x], [x.dtype, tf.int32], stateful=False)
     lu.set_shape(x.shape)
     pivots.set_shape((*x.shape[:-2], min(x.shape[-2:], key=lambda dim: (dim is not None, dim))))

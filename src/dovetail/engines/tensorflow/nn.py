@@ -20,7 +20,7 @@ rules |= {
 
 
 def _gradient(name: str, *settings: str) -> Rule:
-    """A kernel that wants the gradient and what it arrives at in one shape."""
+    """The rule of a backward kernel, which needs the gradient and the features in one shape."""
     backward = kernel(name, "gradients", "features", *settings)
 
     def rule(g: Any, x: Any, *values: Any) -> Any:

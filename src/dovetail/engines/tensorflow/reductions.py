@@ -41,7 +41,8 @@ def _(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     result = tf.raw_ops.CumulativeLogsumexp(x=tf.where(infinite, tf.zeros((), x.dtype), x), **where)
     reached = tf.cumsum(cast(infinite, x.dtype), **where) > 0
     result = tf.where(reached & ~tf.math.is_nan(result), tf.constant(math.inf, x.dtype), result)
-    return tf.where(result == x.dtype.min, tf.constant(-math.inf, x.dtype), result)  # which it starts from
+    # The kernel starts from the lowest number instead of -inf.
+    return tf.where(result == x.dtype.min, tf.constant(-math.inf, x.dtype), result)
 
 
 def _position(name: str) -> Rule:
@@ -52,7 +53,7 @@ def _position(name: str) -> Rule:
         if axis is None:
             x = tf.reshape(x, (-1,))
         found = find(x, axis or 0)
-        if x.dtype.is_floating:  # the kernel passes over NaN; the first one is what is looked for
+        if x.dtype.is_floating:  # the kernel skips NaN, but the first NaN is the extreme
             nan = tf.math.is_nan(x)
             found = tf.where(tf.reduce_any(nan, axis or 0), tf.argmax(nan, axis or 0), found)
         if keepdims:

@@ -1,4 +1,4 @@
-"""The table of rules, which the modules of the families fill, and what most of them need.
+"""The table of rules, which the modules of the families fill, and functions that most of them need.
 
 Dovetail's op types are TensorFlow's, so a rule is often TensorFlow's kernel of the same name, called without the layers
 of Python around it.
@@ -34,7 +34,7 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def widened(wider: Mapping[Any, Any]) -> Callable[[Rule], Rule]:
-    """A decorator of rules: tensors of dtypes without a kernel are computed in a wider one, and results cast back.
+    """Decorator: compute tensors of dtypes without a kernel in a wider dtype, and cast the results back.
 
     Args:
         wider: dtype → the dtype to compute in.

@@ -1,4 +1,4 @@
-"""Control flow in TensorFlow's graphs; where nothing is traced, Python's own runs."""
+"""Control flow in TensorFlow's graphs; outside a trace, Python's control flow runs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class TensorFlowControl(HostControl):
         if tf.executing_eagerly():
             return super().while_loop(condition, body, state, limit)
 
-        made: list[Any] = []  # the shapes of what the body gives
+        made: list[Any] = []  # the shapes of the body's results
 
         def step(count: Any, state: Any) -> Any:
             after = tuple(body(*state))
             made[:] = [tf.convert_to_tensor(x).shape for x in after]
             return count + 1, after
 
-        start = tf.constant(0), tuple(map(tf.convert_to_tensor, state))  # the count, since there must be a state
+        start = tf.constant(0), tuple(map(tf.convert_to_tensor, state))  # a count, since the loop needs a state
         shapes = [x.shape for x in start[1]]
         while True:
             try:
@@ -49,7 +49,7 @@ class TensorFlowControl(HostControl):
                 wider = [a.most_specific_compatible_shape(b) for a, b in zip(shapes, made, strict=False)]
                 if len(wider) < len(shapes) or wider == shapes:
                     raise
-                shapes = wider  # what the body gives has another shape than what it took
+                shapes = wider  # the body changes the shape of its state
 
     def scan(self, body: Rule, init: Values, xs: Values, length: int | None, reverse: bool) -> tuple[Values, Values]:
         if tf.executing_eagerly():
@@ -83,7 +83,7 @@ class TensorFlowControl(HostControl):
 
 
 def _traced(body: Rule, init: Values, xs: Values) -> Any:
-    """One step of a scan as a function of TensorFlow's, which knows the shapes and dtypes of what is stacked."""
+    """One step of a scan as a concrete function, which knows the shapes and dtypes of the stacked results."""
 
     def step(carry: Values, slices: Values) -> tuple[Values, Values]:
         carry, ys = body(carry, slices)
@@ -95,7 +95,7 @@ def _traced(body: Rule, init: Values, xs: Values) -> Any:
 
 
 def _stack(rows: Values, stacked: Values, count: Any, of_zeros: Callable[[], Values]) -> Values:
-    """What the steps of a scan gave, stacked; without steps, a step on zeros tells the shapes that are not known."""
+    """The stacked results of a scan's steps; without steps, a step on zeros gives the unknown shapes."""
     if all(y.shape.is_fully_defined() for y in stacked):
         return [row.stack() for row in rows]
     known = [-1 if y.shape.rank is None else [-1 if n is None else n for n in y.shape] for y in stacked]

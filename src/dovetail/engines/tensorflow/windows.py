@@ -1,8 +1,8 @@
 """Rules of convolutions, sliding windows and pooling, and of their gradients.
 
-TensorFlow's kernels for the CPU want two or three spatial axes and the channels last, so axes are added and moved.  Not
-all of them know dilation and groups, and the backward ones least: then the zeros between the elements of a dilated
-kernel are written out, and groups are computed one after the other.
+TensorFlow's CPU kernels need two or three spatial axes and the channels last, so the rules add and move axes.  Some
+kernels, above all backward ones, lack dilation or groups.  For them the rules write out the zeros between the elements
+of a dilated kernel, and compute one group after the other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _moved(x: Any, order: list[int]) -> Any:
 
 
 def _last(x: Any, data_format: str) -> Any:
-    """As (batch, spatial..., channels), with at least two spatial axes."""
+    """The tensor as (batch, spatial..., channels), with at least two spatial axes."""
     if data_format == "channels_first":
         x = _moved(x, [0, *range(2, x.shape.rank), 1])
     return tf.expand_dims(x, 1) if x.shape.rank == 3 else x
@@ -75,12 +75,12 @@ _TO_KERNEL = {2: tf.raw_ops.Conv2DBackpropFilter, 3: tf.raw_ops.Conv3DBackpropFi
 
 
 class _Convolution:
-    """A convolution without padding of its own but "same" and "valid", as TensorFlow's kernels take it.
+    """A convolution as TensorFlow's kernels take it, with no padding except "same" and "valid".
 
     Args:
-        windows: over two or three axes.
+        windows: windows over two or three axes.
         kernel_shape: (spatial..., channels of a group, channels out).
-        channels: of the input.
+        channels: the number of input channels.
     """
 
     def __init__(self, windows: Windows, kernel_shape: Any, channels: int) -> None:
@@ -88,7 +88,7 @@ class _Convolution:
         self.explicit = not isinstance(windows.padding, str)
         self.groups = channels // kernel_shape[-2]
         self.dilations = windows.dilations
-        self.whole = (*windows.spans, *kernel_shape[-2:])  # the kernel with the zeros of dilation
+        self.whole = (*windows.spans, *kernel_shape[-2:])  # the kernel's shape with the zeros of dilation
         self.options = {
             "strides": [1, *windows.strides, 1],
             "padding": "VALID" if self.explicit else windows.padding.upper(),
@@ -124,11 +124,11 @@ class _Convolution:
         return tf.raw_ops.Conv2D(input=x, filter=kernel, dilations=[1, *self.dilations, 1], **self.options)
 
     def _with_gradient(self, x: Any, kernel: Any) -> Any:
-        """The kernel that knows groups and dilation, with gradients that do too when TensorFlow differentiates."""
+        """The kernel that knows groups and dilation, and gradients for TensorFlow that know them too."""
         return self._whole(x, kernel), lambda g: (self.to_input(dims(x), kernel, g), self.to_kernel(x, g))
 
     def to_input(self, sizes: Any, kernel: Any, g: Any) -> Any:
-        """The gradient of the input, from that of the result."""
+        """The gradient by the input, from the gradient by the result."""
         kernel = self.written_out(kernel)
         if self.by_channel:
             kernel = tf.reshape(kernel, self.by_channel_shape())
@@ -141,7 +141,7 @@ class _Convolution:
         return tf.concat(found, -1)
 
     def to_kernel(self, x: Any, g: Any) -> Any:
-        """The gradient of the kernel, from that of the result."""
+        """The gradient by the kernel, from the gradient by the result."""
         if self.by_channel:
             backward = tf.raw_ops.DepthwiseConv2dNativeBackpropFilter
             sizes = self.by_channel_shape()
@@ -224,12 +224,12 @@ def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, p
 
 # -- pooling ----------------------------------------------------------------------------------------------------------
 
-# The kernels for three axes know few dtypes.  But the pool of a volume is the pool, along the first axis, of pools of
-# its planes, and TensorFlow's kernels for planes know them all.
+# TensorFlow's kernels for three axes know few dtypes, its kernels for planes know all.  So a pool of a volume pools the
+# planes, and then pools the results along the first axis.
 
 
 def _steps(size: Any, strides: Any, padding: str) -> list[tuple[str, dict[str, Any]]]:
-    """The pools of planes that make a pool: of what, and the options of their kernels."""
+    """The pools of planes that make up a pool: the part that each pools, and the options of its kernel."""
     windows = over_two_axes(size, strides, (1,) * len(size), padding)
     parts = {"whole": (0, 1)} if len(windows.size) == 2 else {"planes": (1, 2), "depth": (0,)}
     steps = []
@@ -250,7 +250,7 @@ def _as_planes(x: Any, part: str) -> Any:
 
 
 def _as_volume(y: Any, x: Any, part: str) -> Any:
-    """What was made of the planes of `x`, as a volume again."""
+    """The result for the planes of `x`, as a volume again."""
     if part == "whole":
         return y
     batch, depth, height, width, channels = dims(x)
@@ -297,7 +297,7 @@ def _max_pool_gradient(x: Any, g: Any, **options: Any) -> Any:
 
 
 def _max_pool(x: Any, **options: Any) -> Any:
-    """The kernel passes over NaN, and knows nothing below the lowest number; both are rare, so they are looked for."""
+    """The kernel's pool with NaN, which the kernel skips, and with -inf, which it takes for the lowest number."""
     y = tf.raw_ops.MaxPool(input=x, **options)
     y = tf.where(y == x.dtype.min, tf.constant(-math.inf, x.dtype), y)
 
@@ -305,6 +305,7 @@ def _max_pool(x: Any, **options: Any) -> Any:
         nan = tf.raw_ops.MaxPool(input=cast(tf.math.is_nan(x), x.dtype), **options)
         return tf.where(nan > 0, tf.constant(math.nan, x.dtype), y)
 
+    # NaN is rare, so the pool of NaN runs only if the sum is one.
     return tf.cond(tf.math.is_nan(tf.reduce_sum(x)), with_nan, lambda: y)
 
 

@@ -44,7 +44,7 @@ def _(x: Any, axis: Any) -> Any:
 def _(x: Any, axis: Any) -> Any:
     if axis is None:
         return x.squeeze()
-    if any(x.shape[a] != 1 for a in ([axis] if isinstance(axis, int) else axis)):  # which torch would leave as it is
+    if any(x.shape[a] != 1 for a in ([axis] if isinstance(axis, int) else axis)):  # torch would leave these axes
         raise ValueError(f"only axes of size 1 can be taken away, but the shape is {tuple(x.shape)}")
     return x.squeeze(axis)
 
@@ -56,7 +56,7 @@ def _(size: tuple[int], dtype: DType) -> Any:
 
 @rules("OneHot")
 def _(x: Any, num_classes: tuple[int], axis: int, dtype: DType) -> Any:
-    x = x.to(torch.int64).unsqueeze(axis)  # which takes any integers
+    x = x.to(torch.int64).unsqueeze(axis)  # so that any integers are allowed
     axis %= x.ndim
     classes = torch.arange(num_classes[0], device=x.device).view(-1, *(1,) * (x.ndim - axis - 1))
     return (x == classes).to(getattr(torch, dtype))
@@ -134,7 +134,7 @@ def _(x: Any, indices: Any, axis: int) -> Any:
 @or_numpy("TakeAlongAxis")
 def _(x: Any, indices: Any, axis: int) -> Any:
     positions = _wrapped(indices, x.shape[axis])
-    if not positions.is_cuda:  # where it would mean to wait; and CUDA checks by itself
+    if not positions.is_cuda:  # CUDA checks by itself, and this check would wait for it
         slices.check_range(positions, x.shape[axis], axis)
     return torch.take_along_dim(x, positions, axis)
 
@@ -192,13 +192,13 @@ def _(sequence: Any, values: Any, side: str) -> Any:
 def _(x: Any, k: int) -> Any:
     if x.is_floating_point() and k:
         values, indices = torch.topk(x, k)
-        if not _has_ties(x, values):  # of which torch.topk takes any
+        if not _has_ties(x, values):  # torch.topk takes any of them
             return values, indices.int()
     values, indices = torch.sort(x, dim=-1, descending=True, stable=True)
     return values[..., :k], indices[..., :k].int()
 
 
 def _has_ties(x: Any, largest: Any) -> bool:
-    """Whether the order of the largest elements is not settled by their values alone."""
-    repeated = (x == largest[..., -1:]).sum(-1) != 1  # none is equal to NaN
+    """Whether the values alone do not settle the order of the largest elements."""
+    repeated = (x == largest[..., -1:]).sum(-1) != 1  # nothing is equal to NaN
     return bool(repeated.any() or (largest[..., 1:] == largest[..., :-1]).any() or largest.isnan().any())

@@ -1,7 +1,7 @@
 """Rules of convolutions, sliding windows and pooling, and of their gradients.
 
-A channels-last tensor with its axes permuted to torch's order is what torch calls the channels_last memory format, so
-oneDNN and cuDNN take and give it without copies.  One spatial axis is computed as two, for which that format exists.
+A channels-last tensor with its axes permuted to torch's order has torch's channels_last memory format, so oneDNN and
+cuDNN take and give it without copies.  The rules compute one spatial axis as two, for which the format exists.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ rules.fresh |= {
 
 
 def _by_autograd(g: Any, x: Any, kernel: Any, bias: Any, *settings: Any) -> Any:
-    """What the kernel for gradients of convolutions computes, by public functions."""
+    """The results of torch's kernel for gradients of convolutions, by public functions."""
     *options, _ = settings
     recorded = torch.is_grad_enabled()
     leaves = [t if recorded and t.requires_grad else t.detach().requires_grad_() for t in (x, kernel)]
@@ -59,14 +59,14 @@ def _kernel_first(kernel: Any) -> Any:
 
 
 def _padded(x: Any, pads: Any, fill: float = 0.0) -> tuple[Any, list[int]]:
-    """torch pads both sides alike; other padding is put on first.  The tensor, and what is left for torch to pad."""
+    """The tensor with asymmetric padding, which torch does not have, and the padding that is left to torch."""
     if all(before == after for before, after in pads):
         return x, [before for before, _ in pads]
     return torch.nn.functional.pad(x, [n for pair in reversed(pads) for n in pair], value=fill), [0] * len(pads)
 
 
 def _nothing(x: Any, channels: int, windows: Windows) -> Any:
-    """What convolutions and pools give where there is no window, for which torch's kernels have no size."""
+    """The result of convolutions and pools without windows, which torch's kernels refuse."""
     return x.new_zeros((x.shape[0], channels, *windows.count(x.shape[2:])))
 
 
@@ -106,14 +106,14 @@ _IN_PLACE: dict[str, Rule] = {
 }
 
 
-# What follows is written over the result.  oneDNN could compute it along with the convolution, but its relu makes 0 of
-# NaN, it takes longer where a tensor is added, and hardly less for other activations.
+# The addend and the activation are written over the result.  oneDNN could compute them along with the convolution, but
+# its relu makes 0 of NaN.  It takes longer if a tensor is added, and hardly less for other activations.
 @rules("FusedConv", layers=(EAGER, PROGRAM))
 def _(x: Any, kernel: Any, bias: Any, addend: Any, *options: Any) -> Any:
     *window, activation = options
     y = _convolved(x, kernel, bias, *window)
     if addend is not None:
-        y = y.add_(addend) if addend.shape == y.shape else y + addend  # which may broadcast, if shapes were not known
+        y = y.add_(addend) if addend.shape == y.shape else y + addend  # may broadcast, if shapes were not known
     return _IN_PLACE[activation](y)
 
 
@@ -180,10 +180,11 @@ def _(patches: Any, input_sizes: Any, size: Any, strides: Any, dilations: Any, p
 
 
 def _pool_window(x: Any, size: Any, strides: Any, padding: str) -> tuple[list[Any], list[int]]:
-    """The size, strides and symmetric padding of a pool for torch, and how many windows too many that gives in front.
+    """The size, strides and symmetric padding of a pool for torch, and the number of surplus windows in front.
 
     torch pads both sides alike, but in its ceil mode a window may reach over the end.  That covers one element more of
-    padding behind, unless the stride is 1; then both sides get the larger padding, and the first window is dropped.
+    padding behind, unless the stride is 1.  Then both sides get the larger padding, and the pool drops the first
+    window.
     """
     windows = over_two_axes(size, strides, (1,) * len(size), padding)
     pads = windows.pads(x.shape[2:])
@@ -242,7 +243,7 @@ def _(x: Any, g: Any, size: Any, strides: Any, padding: str, data_format: str) -
 
 
 # torch's own means over volumes take no window larger than the volume, though padding makes room for it.
-# So they are sums over the volume with its padding.
+# So these rules sum over the volume with its padding.
 
 
 def _volumes(x: Any, windows: Windows, data_format: str) -> Any:
@@ -251,7 +252,7 @@ def _volumes(x: Any, windows: Windows, data_format: str) -> Any:
 
 
 def _counts(x: Any, windows: Windows, data_format: str) -> Any:
-    """How many elements of each window are not padding."""
+    """The number of elements of each window that are not padding."""
     return _sums(_volumes(torch.ones_like(x[:1]), windows, data_format)[:, :1], windows)
 
 

@@ -1,4 +1,4 @@
-"""Rules of the search for the most probable labels: many small steps, each of which NumPy takes in less time."""
+"""Rules of the search for the most probable labels: many small steps, for which NumPy takes less time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dovetail.engines.torch.tables import rules
 
 
 def _decoder(name: str) -> Rule:
-    """On the CPU a call on the NumPy engine, elsewhere the body of the op."""
+    """The rule of a decoder: on the CPU a call on the NumPy engine, elsewhere the body of the op."""
     elsewhere = body_rule(name, "torch")
 
     def rule(inputs: Any, lengths: Any, *static: Any) -> Any:

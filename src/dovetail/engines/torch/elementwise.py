@@ -49,7 +49,7 @@ def _(x: Any, y: Any) -> Any:
 
 
 def _unless_zero(divide: Rule, x: Any, y: Any) -> Any:
-    """Integer division, 0 where torch would raise an error: where `y` is 0."""
+    """Integer division that gives 0 where `y` is 0, for which torch would raise an error."""
     zero = y == 0
     return divide(x, torch.where(zero, 1, y)).masked_fill(zero, 0)
 

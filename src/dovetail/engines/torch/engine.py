@@ -58,7 +58,7 @@ class TorchEngine(Engine):
             torch.set_num_threads(before)
 
     def go_on_in_child(self) -> None:
-        """Computes with one thread: OpenMP would wait for threads that a fork does not copy."""
+        """Compute with one thread, since OpenMP would wait for threads that a fork does not copy."""
         self._is_forked = True
         torch.set_num_threads(1)
 
@@ -92,12 +92,12 @@ class TorchEngine(Engine):
         if dtype in _NOT_NUMPYS:
             bits = value.detach().resolve_neg().view(torch.uint16 if dtype.itemsize == 2 else torch.uint8)
             return bits.cpu().numpy().view(dtype.numpy)
-        return value.numpy(force=True)  # also of views whose numbers are conjugated or negated when they are read
+        return value.numpy(force=True)  # also for views whose numbers are conjugated or negated when they are read
 
     def empty(self, shape: tuple[int, ...], dtype: DType, device: str | None = None) -> Any:
         return torch.empty(shape, dtype=getattr(torch, dtype), device=new_device(device))
 
-    truth = bool  # type: ignore[assignment]  # no frame in a loop
+    truth = bool  # type: ignore[assignment]  # saves a Python frame in each turn of a loop
 
     def unstack(self, value: Any) -> Any:
         return value.unbind()
@@ -117,7 +117,7 @@ class TorchEngine(Engine):
         return value.resolve_conj().resolve_neg()
 
     def from_dlpack(self, value: Any) -> Any:
-        if _runs_backwards(value):  # torch would not raise an exception but end the process
+        if _runs_backwards(value):  # torch would end the process
             raise BufferError("torch has no negative strides.")
         return torch.from_dlpack(value)
 
@@ -125,7 +125,7 @@ class TorchEngine(Engine):
         function = segment.function
         unrecorded = torch.no_grad()(function)
 
-        def program(*args: Any, **options: Any) -> Any:  # with nothing to record, nothing needs to be switched off
+        def program(*args: Any, **options: Any) -> Any:  # without gradients, `no_grad` is not needed
             return (unrecorded if True in map(_REQUIRES_GRAD, args) else function)(*args, **options)
 
         return program
@@ -147,7 +147,7 @@ class TorchEngine(Engine):
 
     def gradients_of(self, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
         recorded = torch.is_grad_enabled()
-        with torch.enable_grad():  # so the caller may have none
+        with torch.enable_grad():  # the caller may have disabled it
             args = [x if recorded and x.requires_grad else x.detach().requires_grad_() for x in args]
             y = function(*args)
             if not y.requires_grad:
@@ -168,19 +168,19 @@ def _share_memory(result: torch.Tensor, given: torch.Tensor) -> bool:
     try:
         start = result.untyped_storage().data_ptr()
         return start != 0 and start == given.untyped_storage().data_ptr()
-    except NotImplementedError:  # without memory of their own, as in `torch.func`, or sparse
+    except NotImplementedError:  # tensors without memory of their own, as in `torch.func`, or sparse
         return result._is_view()
 
 
 def _runs_backwards(value: Any) -> bool:
     try:
         return any(stride < 0 for stride in np.from_dlpack(value).strides)
-    except (BufferError, RuntimeError):  # not NumPy's: another dtype or device
+    except (BufferError, RuntimeError):  # NumPy lacks the dtype or the device
         return isinstance(value, np.ndarray) and any(stride < 0 for stride in value.strides)
 
 
 class _WithGradient(torch.autograd.Function):
-    """Gives results through, and sends the gradients that arrive at them to the arguments, by a function."""
+    """A function that passes results on, and sends their gradients to the arguments by a given function."""
 
     @staticmethod
     def forward(gradient: Callable[..., Any], count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:

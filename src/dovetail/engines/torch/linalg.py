@@ -15,11 +15,11 @@ from dovetail.engines.torch.tables import WIDE_UNSIGNED, of_floats, rules
 
 
 def _has_products(x: Any) -> bool:
-    """Whether torch multiplies such matrices: not those of integers on CUDA, nor of the wider unsigned ones."""
+    """Whether torch multiplies such matrices: not integers on CUDA, and not wide unsigned integers."""
     return x.is_floating_point() or x.is_complex() or not (x.is_cuda or x.dtype in WIDE_UNSIGNED)
 
 
-_FEW = 16  # columns, for which a matrix times many others takes torch up to ten times as long as their transposes
+_FEW = 16  # columns; for fewer, torch takes up to ten times as long for a matrix times many as for the transposes
 
 
 _MATRICES: dict[tuple[str, bool, bool], Rule] = {
@@ -79,7 +79,7 @@ def _(inputs: Any, equation: str) -> Any:
     x = inputs[0]
     if _has_products(x):
         result = torch.einsum(equation, *inputs)
-        return result.clone() if len(inputs) == 1 else result  # of one tensor it may be a view
+        return result.clone() if len(inputs) == 1 else result  # for one tensor it may be a view
     return torch.einsum(equation, *(t.to("cpu", torch.int64) for t in inputs)).to(x.device, x.dtype)
 
 
@@ -129,7 +129,7 @@ rules["Qr"] = torch.linalg.qr
 
 
 def _finite(rule: Rule) -> Rule:
-    """A rule for decompositions that torch refuses for matrices with NaN or infinity; theirs is all NaN."""
+    """A rule whose results are all NaN for matrices with NaN or infinity, which torch refuses to decompose."""
 
     @functools.wraps(rule)
     def compute(x: Any, *static: Any) -> Any:

@@ -17,7 +17,7 @@ rules.fresh |= {"SoftmaxGrad", "LogSoftmaxGrad", "BatchNormalization", "LayerNor
 
 
 def _gradient_kernel(name: str, *last: Any) -> Any:
-    """An elementwise backward kernel of aten, or None; its output is grad_input, and `last` its last arguments."""
+    """An elementwise backward kernel of aten, with output grad_input and last arguments `last`; None if missing."""
     kernel = private(torch, f"ops.aten.{name}")
     if kernel is None:
         return None
@@ -55,7 +55,7 @@ for _name, _rule in _ACTIVATIONS.items():
         rules(_name, layers=WITH_OUT)(_rule)
 rules["Relu"] = covered("Relu", torch.relu)  # the quickest, but it takes no `out`
 rules("Relu", layers=(OUT,))(covered("Relu", lambda x, **out: torch.clamp_min(x, 0, **out)))
-# Torch cannot differentiate this kernel, but can what the op's body consists of.
+# Torch cannot differentiate this kernel, but it can differentiate the op's body.
 _silu_grad = _gradient_kernel("silu_backward")
 if _silu_grad is not None:
     rules("SiluGrad", layers=(EAGER, PROGRAM, OUT))(_silu_grad)
@@ -145,7 +145,7 @@ def _(g: Any, x: Any, gamma: Any, axis: Any, epsilon: float) -> tuple[Any, Any]:
 
 @rules("ScaledDotProductAttention")
 def _(query: Any, key: Any, value: Any, mask: Any, scale: float | None, is_causal: bool) -> Any:
-    hidden = 0.7 * torch.finfo(query.dtype).min  # no infinity, of which rows that see nothing would become NaN
+    hidden = 0.7 * torch.finfo(query.dtype).min  # no infinity, which would make rows that see nothing NaN
     if mask is not None and mask.dtype == torch.bool:
         mask = query.new_zeros(mask.shape).masked_fill(~mask, hidden)
     if mask is not None and is_causal:  # the kernel takes one or the other

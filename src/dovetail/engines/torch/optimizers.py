@@ -1,4 +1,4 @@
-"""Rules of the steps of optimizers: over the arrays of variables at the end of a program, elsewhere over copies."""
+"""Rules of optimizer steps: they write over the arrays of variables at a program's end, elsewhere over copies."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _adam = private(torch, "_fused_adam_")
 _foreach = [private(torch, f"_foreach_{name}_") for name in ("mul", "add", "addcmul")]
 _mul_, _add_, _addcmul_ = _foreach
 _MODES = [private(torch._C, f"_len_torch_{kind}_stack") for kind in ("function", "dispatch")]
-MANY = 1e9  # steps, after which the kernel corrects its averages no more; the rate is corrected already
+MANY = 1e9  # steps, after which the kernel no longer corrects its averages; the rate is corrected already
 
 
 def updates(name: str, kernel: Any, *written: str) -> Callable[[Callable[..., Update]], None]:
-    """Decorator: declares the rules of a step by one that writes over arguments.
+    """Decorator: declare the rules of a step, given a rule that writes over arguments.
 
     Torch cannot differentiate these kernels, so calls on its users' own values run the op's body.
 
     Args:
-        name: of the op.
-        kernel: the private functions that it needs.
-        written: the parameters that it writes over.
+        name: the name of the op.
+        kernel: the private functions that the rule needs.
+        written: the parameters that the rule writes over.
     """
 
     def declare(rule: Callable[..., Update]) -> None:
@@ -56,9 +56,9 @@ def updates(name: str, kernel: Any, *written: str) -> Callable[[Callable[..., Up
 
 
 def _own(arrays: Sequence[Any]) -> list[Any]:
-    """Arrays for kernels to write over: copies of those that are not contiguous; copies of all if Python code runs.
+    """Arrays for kernels to write over: copies of the non-contiguous ones, or of all if Python code runs.
 
-    A mode of torch's is Python code around each of its functions, such as the one of `torch.set_default_device`.
+    A torch mode, such as the mode of `torch.set_default_device`, is Python code around each of torch's functions.
     """
     runs_python = any(mode is None or mode() for mode in _MODES)
     return [t.clone() if runs_python else t.contiguous() for t in arrays]
@@ -100,7 +100,7 @@ def _(
     return [step], (*variables, *means, *square_means)
 
 
-# Torch's kernel of this step, `_fused_sgd_`, keeps other momenta than Keras: they are not times the rate.
+# Torch's kernel of this step, `_fused_sgd_`, keeps other momenta than Keras: it does not multiply them by the rate.
 @updates("SgdStep", all(_foreach), "variables", "momenta")
 def _(
     variables: Sequence[Any],

@@ -13,7 +13,7 @@ from dovetail.engines.torch.tables import rules
 
 @rules("StatelessRandomUniformFullInt")
 def _(key: Any, shape: Any, counter: Any) -> Any:
-    if key.device.type == "cpu":  # it is faster with blocks that stay in its cache
+    if key.device.type == "cpu":  # the CPU is faster with blocks that stay in its cache
         return torch.from_numpy(threefry.on_host(key.numpy(), shape, None if counter is None else counter.numpy()))
     size = math.prod(shape)
     x0 = torch.arange((size + 1) // 2, dtype=torch.int32, device=key.device)

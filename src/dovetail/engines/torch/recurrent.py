@@ -1,4 +1,4 @@
-"""Rules of recurrent layers: for LSTM oneDNN's kernels, where the dtype is float32, for GRU a loop in C++."""
+"""Rules of recurrent layers: for LSTM oneDNN's kernels, if the dtype is float32, for GRU a loop in C++."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ rules.fresh |= {"LSTM", "LSTMGrad", "GRU"}
 
 
 def _layer(kernel: Any, x: Any, states: Any, weights: list[Any]) -> Any:
-    """A kernel of aten with biases, one layer, no dropout and one direction, on (batch, steps, features)."""
+    """Call a kernel of aten with biases, one layer, no dropout and one direction, on (batch, steps, features)."""
     given = _in_one_block(weights) if x.is_cuda else weights
     return kernel(x, states, given, True, 1, 0.0, torch.is_grad_enabled(), False, True)
 
@@ -39,7 +39,7 @@ def _trivial(x: Any, *states: Any) -> tuple[Any, ...]:
 
 
 def _with_features(x: Any, kernel: Any) -> tuple[Any, Any]:
-    """Sequences and their weights with a feature that is 0 if there are none, which torch's kernels refuse, too."""
+    """Sequences and their weights; without features, which torch's kernels refuse too, with one feature that is 0."""
     return (x, kernel) if len(kernel) else (pad(x, (0, 1)), pad(kernel, (0, 0, 0, 1)))
 
 
@@ -54,17 +54,17 @@ def lstm(x: Any, h: Any, c: Any, kernel: Any, recurrent: Any, bias: Any) -> tupl
     return y, h[0], c[0]
 
 
-# Torch cannot differentiate it, but can what the op's body consists of.
+# Torch cannot differentiate this kernel, but it can differentiate the op's body.
 @with_kernel(_lstm, "LSTMGrad", layers=(EAGER, PROGRAM))
 def _(g: Any, g_h: Any, g_c: Any, y: Any, *arguments: Any) -> tuple[Any, ...]:
-    """By autograd, which computes the outputs once more: that takes less time than to do without oneDNN's kernels."""
+    """Differentiate by autograd: to compute the outputs again takes less time than to do without oneDNN's kernels."""
     *tensors, bias = arguments
     bias = tensors[-1].new_zeros(tensors[-1].shape[1]) if bias is None else bias
     if not g.numel():
         x, _, _, *weights = map(torch.zeros_like, (*tensors, bias))
         return x, g_h.clone(), g_c.clone(), *weights
     leaves = [t.detach().requires_grad_() for t in (*tensors, bias)]
-    with torch.enable_grad():  # of one number: to take what arrives at tensors, autograd imports sympy
+    with torch.enable_grad():  # a scalar total, since autograd imports sympy to take gradients of tensors
         total = sum((result * arriving).sum() for result, arriving in zip(lstm(*leaves), (g, g_h, g_c), strict=True))
     return torch.autograd.grad(total, leaves)
 

@@ -23,31 +23,31 @@ WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch can hold the
 
 
 def native_device(name: str) -> torch.device:
-    """torch's device, by Dovetail's name."""
+    """The torch device of Dovetail's name."""
     kind, _, number = name.partition(":")
     return torch.device("cuda", int(number)) if kind == "gpu" else torch.device("cpu")
 
 
 def new_device(device: str | None = None) -> torch.device | None:
-    """Where a new array is made; see `device_for`."""
+    """The device of a new array; see `device_for`."""
     name = device_for("torch", device)
     return None if name is None else native_device(name)
 
 
 def of_floats(operation: Any) -> bool:
-    """Whether all that an operation is given are floats of 32 or 64 bits."""
+    """Whether all inputs of an operation are floats of 32 or 64 bits."""
     return all(t.dtype.is_floating and t.dtype not in HALVES for t in operation.inputs)
 
 
 def with_kernel(kernel: Any, *names: str, layers: tuple[str, ...] = CALLS) -> Callable[[Rule], Rule]:
-    """Decorator: declares a rule of composites where torch has a private function; elsewhere their bodies run."""
+    """Decorator: declare a rule of composites if torch has a private function; else their bodies run."""
     return rules(*names, layers=layers) if kernel else lambda rule: rule
 
 
 def or_numpy(*names: str, layers: tuple[str, ...] = CALLS) -> Callable[[Rule], Rule]:
-    """Decorator: declares a rule, with NumPy's in its place for the wide unsigned types, wherever torch refuses them.
+    """Decorator: declare a rule, with NumPy's rule for the wide unsigned types if torch refuses them.
 
-    Programs call it as it is where all arguments are floats.
+    Programs call the rule as it is if all arguments are floats.
     """
 
     def declare(rule: Rule) -> Rule:
@@ -60,7 +60,7 @@ def or_numpy(*names: str, layers: tuple[str, ...] = CALLS) -> Callable[[Rule], R
 
 
 def covered(name: str, rule: Rule) -> Rule:
-    """A rule, and NumPy's, or the op's body there, for the wide unsigned types that torch refuses."""
+    """A rule that uses NumPy's rule, or NumPy's body of the op, for wide unsigned types that torch refuses."""
 
     def rule_for_all(x: Any, *args: Any, **out: Any) -> Any:
         try:
