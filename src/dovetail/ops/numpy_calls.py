@@ -1,7 +1,7 @@
-"""NumPy's functions on tensors: `array + tensor` is the op; the other functions compute with the values, as before.
+"""NumPy's functions on tensors: `array + tensor` is the op; the other functions compute with the tensors' values.
 
-What NumPy computes no tape follows: where one follows the arguments, a warning names the op to use.  A conversion, such
-as `np.asarray(x)` or `x.numpy()`, is the user's wish and warns of nothing.
+No tape follows NumPy's computations.  If a tape follows the arguments, a warning names the op to use.  A conversion,
+such as `np.asarray(x)` or `x.numpy()`, is the user's wish and gives no warning.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Operators
 from dovetail.core.value_kinds import dtype_of
 
-# The names that are others in `dovetail.ops`; and the functions that convert.
+# The names that differ in `dovetail.ops`, and the functions that convert.
 OTHERS = {
     "true_divide": "divide", "remainder": "mod", "conjugate": "conj", "amax": "max", "amin": "min", "fabs": "absolute",
     "concat": "concatenate", "add.reduce": "sum", "multiply.reduce": "prod", "maximum.reduce": "max",
@@ -25,12 +25,12 @@ OTHERS = {
 LIBRARIES = {"np": "NumPy", "tf": "TensorFlow"}
 CONVERSIONS = frozenset(["atleast_1d", "atleast_2d", "atleast_3d", "copy", "require", "broadcast_arrays"])
 
-FUNCTIONS: dict[str, Any] = {}  # those of `dovetail.ops`, which fills it
-_operators: dict[Any, Callable[..., Any]] = {}  # ufunc → what Python's operator does
+FUNCTIONS: dict[str, Any] = {}  # the functions of `dovetail.ops`, which fills it
+_operators: dict[Any, Callable[..., Any]] = {}  # ufunc → the function of Python's operator
 
 
 def install(operators: dict[str, Callable[..., Any]]) -> None:
-    """Gives tensors NumPy's protocols; ufuncs by name → what they are on tensors."""
+    """Give tensors NumPy's protocols; `operators` has a function of tensors for each name of a ufunc."""
     _operators.update({getattr(np, name): function for name, function in operators.items()})
     Operators.__array_ufunc__ = _ufunc  # type: ignore[attr-defined]
     Operators.__array_function__ = _function  # type: ignore[attr-defined]
@@ -62,7 +62,7 @@ def _function(self: Any, function: Any, types: Any, args: tuple[Any, ...], optio
 
 
 def warn_of_loss(library: str, name: str, args: Iterable[Any], result: Any = 0.0) -> None:
-    """Warns that a gradient ends where another library computed floats from a tensor that a tape follows."""
+    """Warn that a gradient ends where another library computed floats from a tensor that a tape follows."""
     tapes = scopes().tapes
     if not tapes or not _is_float(result):
         return

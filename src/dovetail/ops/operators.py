@@ -39,7 +39,7 @@ EQUALITY: dict[str, Op] = {"eq": compare.equal, "ne": compare.not_equal}
 UNARY: dict[str, Op] = {"neg": math.negative, "abs": math.absolute, "invert": bitwise.invert}
 
 
-# What NumPy calls the operators: it is asked first where an array is on the left.
+# NumPy's names of the operators: Python asks NumPy first if an array is on the left.
 NUMPY = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
     "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
@@ -49,7 +49,7 @@ NUMPY = {
 
 
 def _alike(self: Any, other: Any) -> tuple[Any, Any]:
-    """Two operands, of which one is an array: in the dtype of the other, if that is a tensor which asks for it."""
+    """Two operands, one of them an array: it takes the dtype of the other if that is a tensor that asks for it."""
     if getattr(self, "arrays_follow", False):
         return self, beside(other, self.dtype)
     if getattr(other, "arrays_follow", False):
@@ -85,7 +85,7 @@ def _product(op: Op) -> Callable[[Any, Any], Any]:
         if type(other) in ARRAYS:
             self, other = _alike(self, other)
         ranks = _rank(self), _rank(other)
-        # Vectors, which `MatMul` does not take, as NumPy has them: a row on the left, a column on the right.
+        # `MatMul` takes no vectors; as in NumPy, a vector is a row on the left, and a column on the right.
         return products.dot(self, other) if 1 in ranks and 0 not in ranks else op(self, other)
 
     return operator
@@ -115,7 +115,7 @@ def _power(op: Op) -> Callable[[Any, Any], Any]:
 
 def _equality(op: Op) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        # None and words are no tensors: Python then compares by identity, so `x == None` is False.
+        # None and strings are no tensors: Python then compares by identity, so `x == None` is False.
         if other is None or type(other) is str:
             return NotImplemented
         tensor = self if isinstance(self, Operators) else other  # an array may stand on the left
@@ -160,7 +160,7 @@ _FORMS = [
 
 
 def install() -> None:
-    """Gives `Operators`, and so every kind of tensor, its operators."""
+    """Give `Operators`, and so every kind of tensor, its operators."""
     for prefix, table, form in _FORMS:
         for name, op in table.items():
             setattr(Operators, f"__{prefix}{name}__", form(op))

@@ -24,7 +24,7 @@ class Array:
     kind: str = "uniform"  # or "spd": Hermitian positive definite; "triangular": lower, with a dominant diagonal
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """The array, from a random generator."""
+        """Draw the array from a random generator."""
         return _DRAW[self.kind](self, rng)
 
 

@@ -1,9 +1,8 @@
 """Activation functions: the smooth nonlinearities of neural networks, and their piecewise linear stand-ins.
 
-Bodies and gradients stay finite for inputs of any size: nothing is exponentiated that could overflow, and where two
-branches meet, the one that is not taken is kept finite too, so that its zero gradient stays zero.  Gradients that
-engines have kernels for are ops of their own (`ReluGrad`), like TensorFlow's; they take the gradient that arrives
-first.
+Bodies and gradients stay finite for inputs of any size: no exponential overflows.  A branch of `where` that is not
+taken stays finite too, so that its zero gradient stays zero.  Gradients for which engines have kernels are ops of their
+own (`ReluGrad`), like TensorFlow's; their first argument is the gradient that arrives.
 """
 
 from __future__ import annotations
@@ -358,6 +357,6 @@ def _(op: Any, g: Any) -> Any:
 
 
 def _tanh_of_softplus(e: Any) -> Any:
-    """From the exponential: with `n = e * (e + 2)` it is `n / (n + 2)`, which from e = exp(20) on is 1."""
+    """The tanh of softplus, given e = exp(x): it is n / (n + 2) with n = e (e + 2), which is 1 from e = exp(20) on."""
     n = e * (e + 2)
     return n / (n + 2)

@@ -17,7 +17,7 @@ from dovetail.ops.samples import array, bools, sample
 from dovetail.ops.shapes.create import iota
 from dovetail.ops.shapes.shape import cast, dims_of, expand_dims
 
-HIDDEN = -0.7 * 3.4028234663852886e38  # a score that adds nothing to others, and still is the least of several alike
+HIDDEN = -0.7 * 3.4028234663852886e38  # finite: no weight beside other scores, equal weights if all are hidden
 
 
 def _attention_spec(
@@ -56,7 +56,7 @@ def scaled_dot_product_attention(
         value: floats (…, sources, width).
         mask: broadcasts to (…, targets, sources): bools, where a target sees a source, or floats, added to the scores.
             A target that sees nothing gets the mean of all values.
-        scale: what the products are multiplied with; 1/√depth if not given.
+        scale: the factor of the products; 1/√depth if not given.
         is_causal: whether target i sees the sources 0 … i alone.
 
     Returns:

@@ -1,10 +1,10 @@
 """Convolution in one, two and three dimensions, transposed, depthwise and separable, and its gradients.
 
-The three primitives of each rank are three views of one trilinear form in input x, kernel k and output g: `Conv2D`
-gives the output, `Conv2DBackpropInput` what is linear in x, `Conv2DBackpropFilter` what is linear in k.  So each one's
-gradients are the other two, to any order, and a transposed convolution is a backprop to the input.
+The three primitives of each rank come from one trilinear form in input x, kernel k and output g.  `Conv2D` is its
+derivative by g, `Conv2DBackpropInput` by x, `Conv2DBackpropFilter` by k.  So the gradients of each primitive are the
+other two, to any order, and a transposed convolution is a backprop to the input.
 
-Kernels are laid out (spatial..., input channels / groups, output channels); how many groups there are follows from the
+Kernels are laid out (spatial..., input channels / groups, output channels); the number of groups follows from the
 input's channels.
 """
 
@@ -108,8 +108,10 @@ def _backprop_filter(
 
 
 def _samples(rank: int, arguments: Callable[[list[int], list[int], list[int]], tuple[Any, ...]]) -> list[Sample]:
-    """Five calls: plain; strided "same" with asymmetric padding; dilated groups, channels first, pairs of padding; an
-    input without elements along the first axis; each channel a group, and two results of each.
+    """Five calls: plain, strided, dilated, empty and depthwise.
+
+    The strided call has asymmetric "same" padding.  The dilated call has groups, channels first and pairs of padding.
+    The empty call has no elements along the first axis.  The depthwise call has two results of each channel.
     """
     one = (1,) * rank
     n, k = (5, 6, 3)[:rank], (3, 2, 2)[:rank]
@@ -134,7 +136,7 @@ def _samples(rank: int, arguments: Callable[[list[int], list[int], list[int]], t
 
 
 def _family(rank: int) -> tuple[Op, Op, Op]:
-    """Adds the three primitives of a rank to the table, each with the gradients that lead to the other two."""
+    """Add the three primitives of a rank to the table, each with the gradients that lead to the other two."""
     conv = primitive(
         f"Conv{rank}D",
         infer=conv_spec,
@@ -172,7 +174,7 @@ def _family(rank: int) -> tuple[Op, Op, Op]:
 
 _FAMILIES = {rank: _family(rank) for rank in RANKS}
 
-# -- what people call -------------------------------------------------------------------------------------------------
+# -- public functions -------------------------------------------------------------------------------------------------
 
 
 def _rank_of(kernel: Any) -> int:
@@ -217,10 +219,11 @@ def conv(
 
     Args:
         x: the input, (batch, spatial..., channels), or (batch, channels, spatial...) if channels come first.
-        kernel: (spatial..., channels / groups, output channels); its rank says over how many axes it slides.
+        kernel: (spatial..., channels / groups, output channels); its rank gives the number of spatial axes.
         strides: by how much the window moves, for all axes or each.
-        padding: "valid" (none), "same" (output size = input size / stride, rounded up, by TensorFlow's rule), "causal"
-            (all of it in front, so no output sees a later input), or a pair (before, after) for each axis.
+        padding: "valid" (none), "same", "causal", or a pair (before, after) for each axis.  With "same" the output size
+            is input size / stride, rounded up, by TensorFlow's rule.  "causal" pads in front alone, so that no output
+            sees a later input.
         data_format: "channels_last" or "channels_first"; `config.image_data_format()` if not given.
         dilation_rate: the distance between neighbouring elements of the window, for all axes or each.
         name: the name of the node in a graph.
@@ -255,7 +258,7 @@ def conv_transpose(
     output_shape: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Transposed convolution: what a convolution of the same arguments does to gradients, so it enlarges its input.
+    """Transposed convolution: the gradient by the input of a convolution of the same arguments; it enlarges its input.
 
     Args:
         x: the input, in the data format.
@@ -263,14 +266,14 @@ def conv_transpose(
         strides, padding, data_format, dilation_rate: as for `conv`.
         output_padding: how much longer the output is than the shortest one, for all axes or each.  If it is not given,
             the output is `strides` times as long as the input ("same"), or as long as the windows reach ("valid").
-        output_shape: the shape of the output, instead of what `output_padding` says; it may hold tensors.
+        output_shape: the shape of the output, which overrides `output_padding`; it may hold tensors.
         name: the name of the node in a graph.
 
     Returns:
         The output, in the same data format.
 
     Raises:
-        ValueError: no input of the shape asked for is convolved to something of the shape of `x`.
+        ValueError: the convolution of a tensor of the output's shape does not have the shape of `x`.
 
     Source: `keras.ops.conv_transpose`, `tf.nn.conv_transpose`.
 
@@ -346,13 +349,13 @@ def separable_conv(
     dilation_rate: int | Sequence[int] = 1,
     name: str | None = None,
 ) -> Any:
-    """Depthwise convolution, then one with windows of a single element that mixes the channels.
+    """Depthwise convolution, then a convolution with windows of a single element that mixes the channels.
 
     Args:
         x: the input, in the data format.
         depthwise_kernel: (spatial..., channels, multiplier).
         pointwise_kernel: (1..., channels * multiplier, output channels).
-        strides, padding, data_format, dilation_rate: as for `conv`; they are those of the depthwise convolution.
+        strides, padding, data_format, dilation_rate: as for `conv`; they apply to the depthwise convolution.
         name: the name of the last node in a graph.
 
     Raises:

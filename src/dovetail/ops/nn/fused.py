@@ -1,6 +1,6 @@
 """Fused ops: compositions for which some libraries have one kernel.
 
-Programs are not written with these; `passes.fuse` puts them in where the engine claims them.
+Programs do not call these ops; `passes.fuse` puts them in if the engine claims them.
 """
 
 from __future__ import annotations

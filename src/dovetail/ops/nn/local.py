@@ -1,4 +1,4 @@
-"""Locally connected layers: convolutions whose every window has a kernel of its own."""
+"""Locally connected layers: convolutions in which every window has a kernel of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dovetail.ops.shapes.slicing import along
 
 
 def _reach(size: Any, strides: Any, counts: Any) -> list[int]:
-    """How much of each axis so many windows cover."""
+    """The length of each axis that `counts` windows cover."""
     return [(n - 1) * stride + k for n, stride, k in zip(counts, strides, size, strict=True)]
 
 
@@ -84,15 +84,15 @@ def local_conv(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """A convolution whose every window has a kernel of its own, over one or more spatial axes, without padding.
+    """A convolution in which every window has a kernel of its own, over one or more spatial axes, without padding.
 
     Args:
         x: the input, (batch, spatial..., channels), or (batch, channels, spatial...) if channels come first.
         kernel: (windows, elements of a window, filters), the windows of all axes in one.  The elements of a window are
-            in the order of the data format: those of a pixel side by side, or those of a channel.
+            in the order of the data format: the elements of a pixel side by side, or the elements of a channel.
         kernel_size: the size of a window along each axis.
         strides: by how much it moves, for all axes or each.
-        output_shape: how many windows there are along each axis; as many as fit, if it is not given.
+        output_shape: the number of windows along each axis; as many as fit, if it is not given.
         data_format: "channels_last" or "channels_first"; `config.image_data_format()` if not given.
         name: the name of the node in a graph.
 
@@ -100,7 +100,7 @@ def local_conv(
         (batch, windows..., filters), or (batch, filters, windows...).
 
     Raises:
-        ValueError: there are not so many windows, or the kernel has another shape.
+        ValueError: there are fewer windows, or the kernel has another shape.
 
     Source: `tf.keras.backend.local_conv1d`, `keras.layers.LocallyConnected1D` of Keras 2.
 

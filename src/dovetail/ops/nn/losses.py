@@ -1,7 +1,7 @@
 """Losses: how far predictions are from targets, one number for each sample.
 
-From scores ("logits"), cross-entropies are computed without exponentials that overflow or logarithms of zero, however
-large the scores.  Probabilities are kept `config.epsilon()` away from 0 and 1 before their logarithm is taken.
+Cross-entropies of scores ("logits") need no exponential that overflows and no logarithm of zero, however large the
+scores.  Losses keep probabilities `config.epsilon()` away from 0 and 1 before they take a logarithm.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = float) -> A
     """Ones at all the classes of each sample, zeros elsewhere.
 
     Args:
-        x: class numbers, (samples, classes of the sample), or those of one sample; what is no class is ignored.
-        num_classes: how many classes there are.
-        axis: where the axis of the classes stands in `one_hot` of `x`.
-        dtype: of the result; `floatx` if not given.
+        x: class numbers, (samples, classes of the sample), or (classes,) for one sample; other numbers are ignored.
+        num_classes: the number of classes.
+        axis: the position of the class axis in `one_hot` of `x`.
+        dtype: the dtype of the result; `floatx` if not given.
 
     Source: `keras.ops.multi_hot`.
 
@@ -81,7 +81,7 @@ def softmax_cross_entropy_with_logits(labels: Float, logits: Float, axis: int = 
     """Cross-entropy between probabilities and the softmax of scores.
 
     Args:
-        labels: the probabilities of the classes; where one is 0, its class costs nothing, even with a score of -inf.
+        labels: the probabilities of the classes; a class of probability 0 costs nothing, even with a score of -inf.
         logits: the scores.
         axis: the axis of the classes.
 
@@ -188,7 +188,7 @@ def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False
         axis: the axis of the classes.
 
     Returns:
-        A number for each sample: the shape is that of `output` without the axis.
+        A number for each sample, in the shape of `output` without the axis.
 
     Source: `keras.ops.categorical_crossentropy`.
 
@@ -213,7 +213,7 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
         axis: the axis of the classes.
 
     Returns:
-        A number for each sample: the shape is that of `output` without the axis.
+        A number for each sample, in the shape of `output` without the axis.
 
     Source: `keras.ops.sparse_categorical_crossentropy`.
 
@@ -301,11 +301,11 @@ def mean_absolute_error(y_true: Float, y_pred: Float) -> Tensor:
 
 @composite("Huber", samples=[*_PAIR, sample(array(3, 4), array(3, 4), 0.5)])
 def huber(y_true: Float, y_pred: Float, delta: NotNegative = 1.0) -> Tensor:
-    """Mean along the last axis of differences that count by half their square near zero, linearly further out.
+    """Mean along the last axis of losses: half the square of the difference near zero, linear further out.
 
     Args:
         y_true, y_pred: tensors that broadcast.
-        delta: the size of a difference where the square becomes a line.
+        delta: the size of a difference from which on the loss is linear.
 
     Source: `keras.losses.huber`; Huber, "Robust estimation of a location parameter", 1964.
 
@@ -334,7 +334,7 @@ def log_cosh(y_true: Float, y_pred: Float) -> Tensor:
 
 @composite("CosineSimilarity", samples=[sample(array(3, 4), array(3, 4)), sample(array(2, 3, 2), array(2, 3, 2), 1)])
 def cosine_similarity(y_true: Float, y_pred: Float, axis: int = -1) -> Tensor:
-    """Minus the cosine of the angle between vectors: -1 where they point in one direction.
+    """Minus the cosine of the angle between vectors: -1 if they point in one direction.
 
     Args:
         y_true, y_pred: tensors that broadcast.

@@ -28,7 +28,7 @@ def _other_axes(x: Any, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _along(v: Any, x: Any, axes: Sequence[int]) -> Any:
-    """A tensor whose axes are those of `x` named, shaped to broadcast against `x`."""
+    """A tensor with the named axes of `x`, reshaped to broadcast against `x`."""
     dims = dims_of(x)
     return reshape(v, [dims[i] if i in axes else 1 for i in range(len(dims))])
 
@@ -57,7 +57,7 @@ def _bias_spec(x: RankedSpec, bias: RankedSpec, data_format: str) -> TensorSpec:
     ],
 )
 def _bias_add(x: Number, bias: Number, data_format: DataFormat) -> Tensor:
-    """A number for each channel added; see `bias_add`, which fills in the default."""
+    """Add a number for each channel; see `bias_add`, which fills in the default."""
     return x + (bias if data_format == "channels_last" else _along(bias, x, (1,)))
 
 
@@ -69,7 +69,7 @@ def _(op: Any, g: Any) -> Any:
 
 @checked
 def bias_add(x: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
-    """A number for each channel added to all its elements.
+    """Add a number for each channel to all its elements.
 
     Args:
         x: (batch, ..., channels), or (batch, channels, ...) if channels come first.
@@ -187,13 +187,13 @@ def batch_normalization(
     epsilon: float = 1e-3,
     name: str | None = None,
 ) -> Any:
-    """Normalization of each channel with a mean and a variance that are given.
+    """Normalization of each channel with a given mean and variance.
 
     Args:
         x: a tensor of floats.
-        mean, variance: (channels,); what `moments` gives while training, and averages of them later.
+        mean, variance: (channels,); the results of `moments` in training, and averages of them later.
         axis: the axis of the channels.
-        offset, scale: (channels,); what the normalized values are multiplied with and what is added then, if given.
+        offset, scale: (channels,); if given, `scale` multiplies the normalized values, and `offset` is added then.
         epsilon: added to the variance, so that it is not 0.
         name: the name of the node in a graph.
 
@@ -234,8 +234,8 @@ def layer_normalization(
 
     Args:
         x: a tensor of floats.
-        gamma, beta: what the normalized values are multiplied with and what is added then, if given; of the shape of
-            the axes.
+        gamma, beta: if given, `gamma` multiplies the normalized values, and `beta` is added then; of the shape of the
+            axes.
         axis: the axis, or several, over which mean and variance are taken.
         epsilon: added to the variance, so that it is not 0.
 
@@ -302,17 +302,17 @@ def layer_normalization_grad(g: Float, x: Float, gamma: MaybeFloat, axis: Axes, 
 def group_normalization(
     x: Any, groups: int, gamma: Any = None, beta: Any = None, axis: int = -1, epsilon: NotNegative = 1e-3
 ) -> Any:
-    """Normalization of each sample over groups of channels and all other axes but the batch.
+    """Normalization of each sample over groups of channels and all other axes except the batch.
 
     Args:
         x: (batch, ...), a tensor of floats.
-        groups: how many groups the channels are split into.
-        gamma, beta: (channels,); what the normalized values are multiplied with and what is added then, if given.
+        groups: the number of groups into which the channels are split.
+        gamma, beta: (channels,); if given, `gamma` multiplies the normalized values, and `beta` is added then.
         axis: the axis of the channels.
         epsilon: added to the variance, so that it is not 0.
 
     Raises:
-        ValueError: the channels cannot be split into so many groups.
+        ValueError: the number of groups does not divide the number of channels.
 
     Source: Wu and He, "Group normalization", 2018.
 
@@ -344,7 +344,7 @@ def rms_normalization(x: Float, scale: MaybeFloat = None, axis: Axes = -1, epsil
 
     Args:
         x: a tensor of floats.
-        scale: what the normalized values are multiplied with, if given; of the shape of the axes, or a scalar.
+        scale: the factor of the normalized values, if given; of the shape of the axes, or a scalar.
         axis: the axis, or several, over which the mean is taken.
         epsilon: added to the mean square, so that it is not 0.
 

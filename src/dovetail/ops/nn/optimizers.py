@@ -16,7 +16,7 @@ from dovetail.ops.samples import array, sample
 
 
 def _require_alike(variables: Sequence[TensorSpec], rate: TensorSpec, **others: Sequence[TensorSpec]) -> None:
-    """Raises ValueError where there is no variable, or other tensors are not as many and of the same shapes."""
+    """Raise ValueError if there is no variable, or other tensors differ in number or shapes."""
     if not variables:
         raise ValueError("variables must be at least one tensor.")
     for name, tensors in others.items():
@@ -74,21 +74,21 @@ def adam_step(
 
     Args:
         variables: floats, each of any shape; nothing is assigned.
-        gradients: floats, for each variable one of its shape.
-        means: floats, so too: the moving averages of gradients before the step.
-        square_means: the same of their squares.
-        rate: a scalar, the learning rate with the correction of averages that begin at zero: of step t, counted from
+        gradients: floats, one for each variable, of its shape.
+        means: floats like the gradients: their moving averages before the step.
+        square_means: floats like the gradients: the moving averages of their squares.
+        rate: a scalar, the learning rate with the correction of averages that begin at zero.  At step t, counted from
             1, it is the learning rate times √(1 - beta_2ᵗ) / (1 - beta_1ᵗ).
-        beta_1, beta_2: what is left of the averages, below 1.
-        epsilon: is added to the root of the average of squares.
+        beta_1, beta_2: the shares of the averages that stay, below 1.
+        epsilon: a number that is added to the root of the average of squares.
 
     All tensors are promoted to a common dtype.
 
     Returns:
-        What is there after the step: all variables in their order, then all means, then all means of squares.
+        The state after the step: all variables in their order, then all means, then all means of squares.
 
     Raises:
-        ValueError: there is no variable, the lists are not equally long, shapes differ, or the rate is no scalar.
+        ValueError: there is no variable, the lists differ in length, shapes differ, or the rate is no scalar.
 
     Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2014; `keras.optimizers.Adam`.
 
@@ -137,19 +137,19 @@ def sgd_step(
 
     Args:
         variables: floats, each of any shape; nothing is assigned.
-        gradients: floats, for each variable one of its shape.
-        momenta: floats, so too: the changes of the step before; or an empty list, for steps without momentum.
+        gradients: floats, one for each variable, of its shape.
+        momenta: floats like the gradients: the changes of the step before; or an empty list, for no momentum.
         rate: a scalar, the learning rate.
-        momentum: what is left of the change before; of no meaning without momenta.
-        nesterov: whether a variable moves as far as one more step with this gradient would go; neither.
+        momentum: the share of the change before that stays; it has no meaning without momenta.
+        nesterov: whether a variable moves as far as one more step with this gradient would; no meaning without momenta.
 
     All tensors are promoted to a common dtype.
 
     Returns:
-        What is there after the step: all variables in their order, then all momenta.
+        The state after the step: all variables in their order, then all momenta.
 
     Raises:
-        ValueError: there is no variable, the lists are not equally long, shapes differ, or the rate is no scalar.
+        ValueError: there is no variable, the lists differ in length, shapes differ, or the rate is no scalar.
 
     Source: `keras.optimizers.SGD`; Sutskever et al., "On the importance of initialization and momentum in deep
         learning", 2013.

@@ -1,8 +1,8 @@
 """Pooling: the maximum or the mean of each window that slides over the spatial axes.
 
-Every pool can be said in two primitives, which take all windows out of a tensor (`sliding_windows`) and add them back
-to where they came from (`overlap_add`); engines with kernels for pools claim them.  Where several elements of a window
-are its maximum, the gradient goes to the first.
+Two primitives express every pool: `sliding_windows` takes all windows out of a tensor, `overlap_add` adds them back to
+their places.  Engines with kernels for pools claim the pools.  If several elements of a window are its maximum, the
+gradient goes to the first.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _GEOMETRIES = [
 def sliding_windows(
     x: Number, size: PerAxis, strides: PerAxis, dilations: PerAxis, padding: Padding, fill: float = 0.0
 ) -> Tensor:
-    """All windows of a tensor, the positions of the windows and the positions inside them as axes of their own.
+    """All windows of a tensor, with separate axes for the positions of windows and the positions inside them.
 
     Args:
         x: (batch, spatial..., channels).
@@ -111,7 +111,7 @@ def _(op: Any, g: Any) -> Any:
 def overlap_add(
     patches: Inexact, input_sizes: Ints, size: PerAxis, strides: PerAxis, dilations: PerAxis, padding: Padding
 ) -> Tensor:
-    """The transpose of `sliding_windows`: every element of every window is added to where it came from.
+    """The transpose of `sliding_windows`: it adds every element of every window to its place.
 
     Args:
         patches: (batch, windows..., size..., channels).
@@ -162,7 +162,7 @@ def _restored(x: Any, data_format: str) -> Any:
 
 
 def _patches(x: Any, size: Any, strides: Any, padding: PoolPadding, fill: float = 0.0) -> Any:
-    """(batch, windows..., elements of the window, channels)."""
+    """The windows of `x`: (batch, windows..., elements of the window, channels)."""
     patches = sliding_windows(x, size, strides, (1,) * len(size), padding, fill)
     dims = dims_of(patches)
     return reshape(patches, (*dims[: len(size) + 1], infer.size_of(size), dims[-1]))
@@ -200,14 +200,14 @@ def _max_pool_grad(
 def _max_pool_grad_grad(
     x: Float, h: Float, size: PerAxis, strides: PerAxis, padding: PoolPadding, data_format: DataFormat
 ) -> Tensor:
-    """The elements of `h` that stand where the maxima of the windows of `x` stand."""
+    """The elements of `h` at the positions of the maxima of the windows of `x`."""
     x, h = _last(x, data_format), _last(h, data_format)
     patches = where(_first_maximum(x, size, strides, padding), _patches(h, size, strides, padding), 0)
     return _restored(sum(patches, -2), data_format)
 
 
 def _counts(x: Any, size: Any, strides: Any, padding: PoolPadding) -> Any:
-    """How many elements of each window are not padding, as (1, windows..., 1)."""
+    """The number of elements of each window that are not padding, as (1, windows..., 1)."""
     _, *sizes, _ = dims_of(x)
     return sum(_patches(ones((1, *sizes, 1), x.dtype), size, strides, padding), -2)
 
@@ -222,7 +222,7 @@ def _average_pool(x: Float, size: PerAxis, strides: PerAxis, padding: PoolPaddin
 def _average_pool_grad(
     x: Float, g: Float, size: PerAxis, strides: PerAxis, padding: PoolPadding, data_format: DataFormat
 ) -> Tensor:
-    """The gradient of an average pool of something of the shape of `x` where `g` arrives at its output."""
+    """The gradient of an average pool of a tensor of the shape of `x` where `g` arrives at its output."""
     x, g = _last(x, data_format), _last(g, data_format)
     *dims, channels = dims_of(g)
     share = expand_dims(g / _counts(x, size, strides, padding), -2)
@@ -248,7 +248,7 @@ def _samples(rank: int, *arguments: str) -> list[Sample]:
 
 
 def _family(rank: int) -> tuple[Op, Op]:
-    """Adds the pools of a rank and their gradients to the table."""
+    """Add the pools of a rank and their gradients to the table."""
     name = POOLS["MaxPool"][rank - 1]
     maximum = composite(name, infer=_pool_spec, samples=_samples(rank, "x"))(_max_pool)
     spread = composite(f"{name}Grad", infer=_pool_grad_spec, samples=_samples(rank, "x", "y"))(_max_pool_grad)
@@ -259,7 +259,7 @@ def _family(rank: int) -> tuple[Op, Op]:
     average = composite(name, infer=_pool_spec, samples=_samples(rank, "x"))(_average_pool)
     share = composite(f"{name}Grad", infer=_pool_grad_spec, samples=_samples(rank, "x", "y"))(_average_pool_grad)
 
-    # Where the maxima stand does not change with x; what is picked from or shared over the windows is linear.
+    # The positions of maxima do not change with x; to pick from windows, or to share over them, is linear.
     maximum.gradient(lambda op, g: spread(op.inputs[0], g, *op.args[1:]))
     spread.gradient(lambda op, h: (None, pick(op.inputs[0], h, *op.args[2:])))
     pick.gradient(lambda op, g: (None, spread(op.inputs[0], g, *op.args[2:])))
@@ -270,7 +270,7 @@ def _family(rank: int) -> tuple[Op, Op]:
 
 _FAMILIES = {rank: _family(rank) for rank in (1, 2, 3)}
 
-# -- what people call -------------------------------------------------------------------------------------------------
+# -- public functions -------------------------------------------------------------------------------------------------
 
 
 @checked
@@ -287,7 +287,7 @@ def max_pool(
     Args:
         x: (batch, spatial..., channels), or (batch, channels, spatial...) if channels come first.
         pool_size: the size of a window, for all axes or each.
-        strides: by how much it moves; its own size if not given.
+        strides: by how much it moves; the size of the window if not given.
         padding: "valid" (none) or "same" (output size = input size / stride, rounded up).
         data_format: "channels_last" or "channels_first"; `config.image_data_format()` if not given.
         name: the name of the node in a graph.
@@ -347,7 +347,7 @@ def global_max_pool(x: Any, data_format: str | None = None, keepdims: bool = Fal
     """The maximum over all spatial axes.
 
     Args:
-        x: in the data format.
+        x: a tensor in the data format.
         data_format: as for `max_pool`.
         keepdims: whether the spatial axes stay, with size 1.
 

@@ -132,8 +132,8 @@ def relu(
     Args:
         x: a tensor of numbers.
         negative_slope: below the threshold the result is `negative_slope * (x - threshold)`.
-        max_value: the ceiling of the result above the threshold, where it is 0 or more then; None for none.
-        threshold: where the result becomes `x` itself.
+        max_value: the ceiling of the result above the threshold, which then is 0 or more; None for no ceiling.
+        threshold: the value of `x` above which the result is `x` itself.
         name: the name of the node in a graph.
 
     Source: `keras.backend.relu`; Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", 2010.

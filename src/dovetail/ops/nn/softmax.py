@@ -24,7 +24,7 @@ _GRADIENT_SAMPLES = [sample(array(2, 3, 2), array(2, 3, 2), axis) for axis in (-
 
 
 def _along_axis(*args: Any) -> TensorSpec:
-    """Like the tensors, which must have the axis or the axes."""
+    """The spec of the tensors, which must have the axis or the axes."""
     *tensors, axis = args
     spec = elementwise(*tensors)
     normalize_axes(axis, len(spec.shape))  # type: ignore[arg-type]
@@ -37,8 +37,7 @@ def softmax(x: Float, axis: Axes = -1) -> Tensor:
 
     Args:
         x: scores; adding the same number to all of them changes nothing.
-        axis: the axis along which the probabilities add up to 1, or several, along which they do so together; None for
-            all of them.
+        axis: the axis, or several axes together, along which the probabilities add up to 1; None for all of them.
 
     Source: `keras.ops.softmax`; Bridle, "Probabilistic interpretation of feedforward classification network outputs",
     1990.
@@ -83,8 +82,7 @@ def log_softmax(x: Float, axis: Axes = -1) -> Tensor:
 
     Args:
         x: scores.
-        axis: the axis along which the probabilities add up to 1, or several, along which they do so together; None for
-            all of them.
+        axis: the axis, or several axes together, along which the probabilities add up to 1; None for all of them.
 
     Source: `keras.ops.log_softmax`.
 

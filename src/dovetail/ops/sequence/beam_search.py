@@ -1,7 +1,7 @@
 """CTC beam search: the most probable labels that scores decode to.
 
-It goes through the times with the best beams so far, each some labels with the probability of all paths that stand for
-them.  What is kept at each time is what TensorFlow keeps, which is not always the best (see `_lost`).
+The search goes through the times with the best beams so far.  A beam is some labels, with the probability of all paths
+that give them.  At each time it keeps the beams that TensorFlow keeps, which are not always the best (see `_lost`).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from dovetail.ops.shapes.sort import top_k
 
 
 class _Beams(NamedTuple):
-    """The beams of each sample, best first: some labels, and how probable the paths are that stand for them so far.
+    """The beams of each sample, best first: some labels, and the probability of the paths that give them so far.
 
     Attributes:
         labels: (batch, beams, time), with -1 after the last one.
-        count: how many labels a beam has, (batch, beams).
-        last: the last of them, -1 for none, (batch, beams).
+        count: the number of labels of a beam, (batch, beams).
+        last: the last label of a beam, -1 for none, (batch, beams).
         ends_blank, ends_label: the logarithm of the probability of all paths that end with a blank, or with the last
             label, (batch, beams).
         extends: whether beam i begins with all labels of beam j, (batch, beams i, beams j).
@@ -64,13 +64,13 @@ class _Beams(NamedTuple):
         return logaddexp(self.ends_blank, self.ends_label)
 
     def picked(self, places: Any) -> _Beams:
-        """Other beams, from the places (batch, beams) where they stand now."""
+        """The beams at the places (batch, beams)."""
         picked = _Beams(*(gather(x, places, axis=1, batch_dims=1) for x in self))
         return picked._replace(extends=_elements(picked.extends, places))
 
 
 def _elements(x: Any, places: Any) -> Any:
-    """Of `x` (batch, beams, n) the elements at places (batch, k) along the last axis, for all beams the same."""
+    """The elements of `x` (batch, beams, n) at places (batch, k) along the last axis, the same for all beams."""
     batch, beams, n = dims_of(x)
     rows = reshape(iota((batch * beams,), places.dtype) * n, (batch, beams, 1))
     return gather(reshape(x, (-1,)), rows + expand_dims(places, 1))
@@ -107,23 +107,23 @@ def ctc_beam_search_decode(
     merge_repeated: bool = True,
     mask_index: int = 0,
 ) -> tuple[Tensor, ...]:
-    """The most probable labels, over all paths that stand for them, as far as a beam search finds them.
+    """The most probable labels, over all paths that give them, as a beam search finds them.
 
     Args:
-        inputs: the scores, (batch, time, classes); their softmax is what the classes' probabilities are.
-        sequence_lengths: how many times each sample has, (batch,).
-        beam_width: how many different labels are followed from one time to the next.
-        top_paths: how many to return, at most `beam_width`.
-        merge_repeated: whether equal labels in a row become one in the result, those with a blank between them too.
+        inputs: the scores, (batch, time, classes); their softmax gives the classes' probabilities.
+        sequence_lengths: the number of time steps of each sample, (batch,).
+        beam_width: how many different sequences of labels the search keeps from one time to the next.
+        top_paths: how many sequences to return, at most `beam_width`.
+        merge_repeated: whether equal labels in a row become one in the result, also with a blank between them.
         mask_index: the number of the blank class; -1 for the last one.
 
     Returns:
         The labels, int32 of shape (top_paths, batch, time), best first, with -1 after the last one.
-        The logarithms of their probabilities, (batch, top_paths); minus infinity where a sample is so short that it
-        stands for fewer labels, which are empty then.
+        The logarithms of their probabilities, (batch, top_paths).  A sample that is too short for `top_paths` sequences
+        has minus infinity and empty labels for the rest.
 
     Raises:
-        ValueError: the shapes do not fit, or `top_paths` is none of 1, …, `beam_width`.
+        ValueError: the shapes do not fit, or `top_paths` is not in 1 … `beam_width`.
 
     Source: `tf.compat.v1.nn.ctc_beam_search_decoder`; Graves, "Supervised sequence labelling with recurrent neural
     networks", 2012.
@@ -170,10 +170,10 @@ def _first(batch: Any, width: int, times: Any, dtype: Any) -> _Beams:
 
 
 def _advanced(beams: _Beams, log: Any, blank: Any) -> _Beams:
-    """The beams one time later, whose classes have the logarithms of probabilities (batch, classes).
+    """The beams one time later; `log` has the logarithms of the classes' probabilities, (batch, classes).
 
-    A beam stays as it is by a blank, or by its last label once more; or it is extended by a label.  A beam whose
-    extension is another beam gives its probability to that.
+    A blank, or its last label once more, leaves a beam as it is; another label extends it.  If the extension is
+    another beam, that beam gets the probability.
     """
     batch, classes = dims_of(log)
     width = dims_of(beams.count)[1]
@@ -188,7 +188,7 @@ def _advanced(beams: _Beams, log: Any, blank: Any) -> _Beams:
         ends_blank=total + expand_dims(gather(log, blank, axis=1), 1),
         ends_label=logaddexp(beams.ends_label, from_parent) + log_of_last,
     )
-    # What beam i gives with each class after it, unless that is a beam already.
+    # The results of beam i with each class after it, unless the result is a beam already.
     label = reshape(iota((classes,), "int32"), (1, 1, -1))
     repeated = equal(label, expand_dims(beams.last, 2))
     extended = where(repeated, expand_dims(beams.ends_blank, 2), expand_dims(total, 2)) + expand_dims(log, 1)
@@ -204,7 +204,7 @@ def _advanced(beams: _Beams, log: Any, blank: Any) -> _Beams:
 
 
 def _without_children(extended: Any, parent: Any, last: Any, blank: int) -> Any:
-    """Without the extensions that are beams; where a beam is none, nothing is lost with its blank."""
+    """Remove the extensions that are beams; a beam that is no extension removes a blank, which is impossible anyway."""
     has_parent = greater_equal(parent, 0)
     sample_number = broadcast_to(expand_dims(iota(dims_of(last)[:1], "int32"), 1), dims_of(last))
     where_from = stack([sample_number, maximum(parent, 0), where(has_parent, last, blank)], 2)
@@ -212,18 +212,18 @@ def _without_children(extended: Any, parent: Any, last: Any, blank: int) -> Any:
 
 
 def _lost(was: Any, stays: Any, extended: Any, parent: Any, last: Any) -> Any:
-    """Which beams are not extended, since they are lost before their turn comes.
+    """Whether each beam is lost before its turn comes, and so not extended.
 
-    TensorFlow extends the beams in turn, best first, class by class, and keeps the best results so far.  Where a beam
-    is no more among these when its parent comes to the class that makes it, it is lost, and not extended in its turn.
-    A beam that was no better than all that is kept does not come to its classes at all.
+    TensorFlow extends the beams in turn, best first, class by class, and keeps the best results so far.  If a beam is
+    no longer among these when its parent comes to the class that makes it, it is lost, and not extended in its turn.
+    A beam that was no better than all kept results does not come to its classes at all.
 
     Args:
         was: the logarithms of the probabilities one time ago, (batch, beams).
-        stays: those of the beams unextended, (batch, beams).
-        extended: those of each beam with each class, (batch, beams, classes).
-        parent: the beam that each extends, -1 for none, (batch, beams).
-        last: the class with which it does, (batch, beams).
+        stays: the logarithms for the unextended beams, (batch, beams).
+        extended: the logarithms for each beam with each class, (batch, beams, classes).
+        parent: the beam that each beam extends, -1 for none, (batch, beams).
+        last: the class by which each beam extends its parent, (batch, beams).
 
     Returns:
         bool (batch, beams).
@@ -236,10 +236,10 @@ def _lost(was: Any, stays: Any, extended: Any, parent: Any, last: Any) -> Any:
     earlier = less(iota(dims_of(extended)[2:], "int32"), expand_dims(last, 2))
     above = above + _count(logical_and(earlier, greater(siblings, expand_dims(stays, 2))))
     after_parent = logical_and(greater_equal(parent, 0), less(parent, number))
-    above_by, above_was_by = cast(above_by, "float32"), cast(above_was_by, "float32")  # to be multiplied with
+    above_by, above_was_by = cast(above_by, "float32"), cast(above_was_by, "float32")  # for products
 
     def follows(lost: Any) -> Any:
-        """Which beams are lost if these are; that of a beam follows from beams before it alone."""
+        """The beams that are lost if these are; whether a beam is lost follows from beams before it alone."""
         extends = expand_dims(cast(logical_not(lost), "float32"), 2)
         comes = logical_and(less(above_was + _column(above_was_by, extends), width), logical_not(lost))
         is_out = greater_equal(above + _column(above_by, extends), width)
@@ -255,15 +255,15 @@ def _lost(was: Any, stays: Any, extended: Any, parent: Any, last: Any) -> Any:
 
 
 def _better(compare: Callable[..., Any], than: Any, stays: Any, extended: Any, until: Any) -> tuple[Any, Any]:
-    """How many results are better than numbers (batch, n).
+    """The numbers of results that are better than numbers (batch, n).
 
     Returns:
-        How many unextended beams are, (batch, n).
-        How many extensions are, of each beam that comes before the beam `until`, (batch, n, beams).
+        The number of better unextended beams, (batch, n).
+        The number of better extensions of each beam that comes before the beam `until`, (batch, n, beams).
     """
     _, width, classes = extended.shape
     if width is not None and classes is not None and width < classes:
-        extended = top_k(extended, width)[0]  # whether more than so many are better never matters
+        extended = top_k(extended, width)[0]  # whether more than `width` are better never matters
     comes_before = less(iota(dims_of(stays)[1:], "int32"), expand_dims(until, -1))
     counts = _count(compare(expand_dims(extended, 3), expand_dims(expand_dims(than, 1), 1)), 2)  # along rows of memory
     counts = where(comes_before, transpose(counts, (0, 2, 1)), 0)
@@ -271,22 +271,22 @@ def _better(compare: Callable[..., Any], than: Any, stays: Any, extended: Any, u
 
 
 def _column(matrix: Any, column: Any) -> Any:
-    """Sums of the counts in the rows of a matrix, of those that a column has a 1 for."""
+    """The sum of each row of a matrix over the elements for which a column has a 1."""
     return cast(reshape(matmul(matrix, column), dims_of(matrix)[:2]), "int32")
 
 
 def _count(x: Any, axis: int = -1) -> Any:
-    """How many are True along an axis; counted in bytes where they do, since memory is what takes the time."""
+    """The number of True elements along an axis, counted in bytes if they suffice, since memory takes the time."""
     most = x.shape[axis]
     return cast(sum(cast(x, "int8" if most is not None and most < 128 else "int32"), axis), "int32")
 
 
 def _extended(beams: _Beams, is_new: Any, label: Any, total: Any) -> _Beams:
-    """The beams with a label more where they are new; the logarithms of the probabilities of all are given."""
+    """The beams, with one more label if they are new; `total` has the logarithms of all probabilities."""
     times = dims_of(beams.labels)[2]
     is_end = equal(iota((times,), "int32"), expand_dims(beams.count, 2))
     labels = where(logical_and(is_end, expand_dims(is_new, 2)), expand_dims(label, 2), beams.labels)
-    # Beam i begins with the labels of a new beam j if it did with those before the last, and has that one there.
+    # Beam i begins with the labels of a new beam j if it began with all labels of j but the last, and has it there.
     there = _elements(labels, minimum(beams.count, times - 1))
     begins = logical_or(logical_not(expand_dims(is_new, 1)), equal(there, expand_dims(label, 1)))
     alive = greater(total, IMPOSSIBLE)

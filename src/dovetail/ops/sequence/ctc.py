@@ -1,7 +1,6 @@
-"""CTC, connectionist temporal classification: the loss of a sequence of labels that is not aligned with the scores in
-time, and the labels that scores decode to.
+"""CTC, connectionist temporal classification: the loss of labels that are not aligned with scores, and decoding.
 
-Scores are (batch, time, classes).  One class is the blank: a path of classes, one for each time, stands for the labels
+Scores are (batch, time, classes).  One class is the blank.  A path has one class for each time.  It gives the labels
 that are left when repetitions are merged and blanks taken away.
 """
 
@@ -30,7 +29,7 @@ from dovetail.ops.shapes.shape import broadcast_to, cast, dims_of, expand_dims, 
 from dovetail.ops.shapes.sort import argsort
 
 IMPOSSIBLE = -math.inf  # the logarithm of a probability of 0
-_UNREACHED = -1e30  # the same where gradients pass: engines' own of sums of infinities are NaN
+_UNREACHED = -1e30  # the same, for gradients: the engines' gradients of sums of infinities are NaN
 
 
 def wide(x: Any) -> Any:
@@ -76,15 +75,15 @@ def ctc_loss(
     """Minus the logarithm of the probability of labels, over all ways to align them with scores in time.
 
     Args:
-        target: the labels, (batch, labels), the blank's number among them if need be; what stands beyond the length
-            of a sample does not count.
+        target: the labels, (batch, labels), which may include the blank's number; labels beyond the length of a sample
+            do not count.
         output: the scores, (batch, time, classes), or logarithms of probabilities.
-        target_length: how many labels each sample has, (batch,).
-        output_length: how many times each sample has, (batch,).
+        target_length: the number of labels of each sample, (batch,).
+        output_length: the number of time steps of each sample, (batch,).
         mask_index: the number of the blank class; -1 for the last one.
 
     Returns:
-        A number for each sample, (batch,): infinity, with a gradient of zero, where the time is too short for the
+        A number for each sample, (batch,): infinity, with a gradient of zero, if the time is too short for the
         labels and the blanks between equal ones.
 
     Raises:
@@ -106,7 +105,7 @@ def ctc_loss(
     scores = transpose(gather(scores, states, axis=2, batch_dims=1), (1, 0, 2))
 
     def step(alpha: Any, slices: Any) -> tuple[Any, None]:
-        """From the logarithms of the probabilities of having come to each state to those one time later."""
+        """Advance the logarithms of the probabilities of the states by one time."""
         time, score = slices
         next_state = _shifted(alpha)
         skipped = where(may_skip, _shifted(next_state), _UNREACHED)
@@ -123,27 +122,27 @@ def ctc_loss(
 
 
 def _states(labels: Any, blank: Any) -> tuple[Any, Any]:
-    """What a path goes through, a blank before and after each label; and which states the next but one can reach.
+    """The states of a path, with a blank before and after each label, and whether a path may skip to each.
 
     Returns:
         The classes of the states, (batch, 2 * labels + 1).
-        bool of this shape: whether a path may come from two states before, over a blank.
+        bool of this shape: whether a path may come from the state two before, over a blank.
     """
     batch, count = dims_of(labels)
     pairs = stack([full((batch, count), blank, labels.dtype), labels], 2)
     states = concatenate([reshape(pairs, (batch, count * 2)), full((batch, 1), blank, labels.dtype)], 1)
     two_before = concatenate([full((batch, 2), blank, labels.dtype), states], 1)[:, :-2]
-    is_label = equal(iota((count * 2 + 1,)) % 2, 1)  # by its place: a label may be the class that is the blank
+    is_label = equal(iota((count * 2 + 1,)) % 2, 1)  # by position, since a label may be the blank's class
     return states, logical_and(is_label, not_equal(states, two_before))
 
 
 def _padded(alpha: Any) -> Any:
-    """With an impossible state in front."""
+    """Add an impossible state in front."""
     return concatenate([full((dims_of(alpha)[0], 1), _UNREACHED, alpha.dtype), alpha], 1)
 
 
 def _shifted(alpha: Any) -> Any:
-    """Each state's number at the state after it."""
+    """Move each state's number to the state after it."""
     return _padded(alpha)[:, :-1]
 
 
@@ -173,7 +172,7 @@ def ctc_greedy_decode(
 
     Args:
         inputs: the scores, (batch, time, classes).
-        sequence_lengths: how many times each sample has, (batch,).
+        sequence_lengths: the number of time steps of each sample, (batch,).
         merge_repeated: whether a class that is best several times in a row is one label.
         mask_index: the number of the blank class; -1 for the last one.
 
@@ -201,10 +200,10 @@ def ctc_greedy_decode(
 
 
 def before(labels: Any) -> Any:
-    """At each place along the last axis what stands before it, -1 at the first."""
+    """The label before each label along the last axis, -1 before the first."""
     return concatenate([full((*dims_of(labels)[:-1], 1), -1, labels.dtype), labels], -1)[..., :-1]
 
 
 def packed(labels: Any, kept: Any) -> Any:
-    """The labels that are kept, along the last axis, then -1."""
+    """The kept labels along the last axis, then -1."""
     return take_along_axis(where(kept, labels, -1), argsort(cast(logical_not(kept), "int32"), -1), -1)

@@ -49,10 +49,10 @@ def gru(x: Float, h: Float, kernel: Float, recurrent_kernel: Float, bias: MaybeF
         h: floats (batch, units), the output before the first step.
         kernel: floats (features, 3 · units), for the update gate, the reset gate and the candidate.
         recurrent_kernel: floats (units, 3 · units), in the same order.
-        bias: floats (2, 3 · units), those of the inputs and the recurrent ones, if given.
+        bias: floats (2, 3 · units), for the inputs and for the recurrent product, if given.
 
     Returns:
-        The outputs (batch, steps, units), and the one after the last step (batch, units).
+        The outputs (batch, steps, units), and the output after the last step (batch, units).
 
     Raises:
         ValueError: shapes do not fit together.
@@ -88,7 +88,7 @@ def _product(h: Any, kernel: Any, bias: Any) -> Any:
 
 
 def _gates(row: Any, product: Any) -> tuple[Any, Any, Any, Any]:
-    """The update gate, the reset gate, the candidate, and what was reset for it."""
+    """The update gate, the reset gate, the candidate, and the product that was reset for it."""
     z, r, _ = split(sigmoid(row + product), 3, axis=-1)  # one sigmoid of all takes less time than two of slices
     x_n, h_n = split(row, 3, axis=-1)[2], split(product, 3, axis=-1)[2]
     return z, r, tanh(x_n + r * h_n), h_n

@@ -146,7 +146,7 @@ def lstm_grad(
 
     _, (cells_before, cells) = scan(grow, c, (f, i * cell))
     shown = tanh(cells)
-    per_output = o * (1 - square(shown)), shown * o * (1 - o)  # what the cell and the output gate make of it
+    per_output = o * (1 - square(shown)), shown * o * (1 - o)  # slopes of the output by the cell and by the output gate
     per_cell = cell * i * (1 - i), cells_before * f * (1 - f), i * (1 - square(cell))
 
     def back(state: Any, row: Any) -> Any:

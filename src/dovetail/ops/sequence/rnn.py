@@ -1,4 +1,4 @@
-"""Recurrent loops over the time axis, with masks; said in `scan`."""
+"""Recurrent loops over the time axis, with masks, built on `scan`."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ def rnn(
     zero_output_for_mask: bool = False,
     return_all_outputs: bool = True,
 ) -> tuple[Any, Any, Any]:
-    """Applies a function to each step of sequences, with states that go from step to step.
+    """Apply a function to each step of sequences, with states that go from step to step.
 
-    At a masked step the states stay as they are, and the output is the one of the step before (zeros at first).
+    At a masked step the states stay as they are, and the output is the output of the step before (zeros at first).
 
     Args:
         step_function: (the inputs of a step, states and constants in one tuple) → (output, new states).
         inputs: a tensor (batch, time, ...), or a structure of them.
-        initial_states: the states at first, each (batch, ...).
-        go_backwards: from the last step to the first; the outputs stand in the order in which they were computed.
+        initial_states: the states before the first step, each (batch, ...).
+        go_backwards: whether to go from the last step to the first; the outputs are in the order of computation.
         mask: (batch, time) or (batch, time, 1): which steps count; all, if not given.
-        constants: what else each step is given.
+        constants: further tensors that each step gets.
         unroll: whether to repeat the step's operations for each time instead of a loop; the length must be known.
         input_length: an integer tensor (batch,) or scalar: how many steps count, if there is no mask and no `unroll`; a
-            Python int says nothing.  With `go_backwards`, the longest counts as having all steps.
+            Python int has no effect.  With `go_backwards`, the longest counts as having all steps.
         time_major: whether inputs, mask and outputs are (time, batch, ...).
-        zero_output_for_mask: the output of a masked step is zeros.
+        zero_output_for_mask: whether the output of a masked step is zeros.
         return_all_outputs: whether to return the outputs of all steps, not of the last one alone.
 
     Returns:
-        The last output; the outputs (batch, time, ...), of time length 1 if not all are asked for; the last states.
+        The last output; the outputs (batch, time, ...), of time length 1 without `return_all_outputs`; the last states.
 
     Raises:
         TypeError: `step_function` is not callable, or `initial_states` is not a sequence.
@@ -82,7 +82,7 @@ def rnn(
         mask = _mask_of_lengths(input_length, steps, go_backwards)
     mask = None if mask is None else cast(mask, "bool")
     repeats = mask is not None and not zero_output_for_mask
-    position: int | None = None  # of the state that the output is; then it is known at the end without being stacked
+    position: int | None = None  # of the state that is the output; the last output then needs no stack
 
     def step(carry: Any, slices: Any) -> Any:
         nonlocal position
@@ -121,7 +121,7 @@ def _swap_batch_and_time(x: Any) -> Any:
 
 
 def _sequence_rank(x: Any) -> int:
-    """Raises ValueError where a tensor has no axes of batch and time."""
+    """Return the rank of a tensor; raise ValueError if it lacks the axes of batch and time."""
     shape = static_shape(shaped(x))
     if shape is not None and len(shape) < 2:
         raise ValueError(f"inputs and mask have the axes batch and time, which a tensor of shape {shape} has not.")
@@ -135,7 +135,7 @@ def _number_of_steps(tensors: list[Any], known: bool) -> Any:
         known: whether it must be an int.
 
     Raises:
-        ValueError: there are several, there is none, or it is 0.
+        ValueError: the sizes differ, the size is unknown though it must be known, or it is 0.
     """
     steps = {dim for x in tensors for dim in static_shape(x)[:1]} - {None}
     if len(steps) > 1:
@@ -148,7 +148,7 @@ def _number_of_steps(tensors: list[Any], known: bool) -> Any:
 
 
 def _mask_of_lengths(lengths: Any, steps: Any, go_backwards: bool) -> Any:
-    """The mask (time, batch) of how many steps count."""
+    """The mask (time, batch) of the steps that count."""
     lengths = shaped(lengths)
     if len(static_shape(lengths)) > 1:
         raise op_error(ValueError, "RNN", f"input_length must be one number for each sample, not {describe(lengths)}.")
@@ -158,7 +158,7 @@ def _mask_of_lengths(lengths: Any, steps: Any, go_backwards: bool) -> Any:
 
 
 def _check_states(before: Any, after: Any, shapes: bool) -> None:
-    """Refuses new states that cannot take the place of those before."""
+    """Refuse new states that cannot replace the old ones."""
     (old, old_structure), (new, new_structure) = flatten(before), flatten(after)
     if not alike(old_structure, new_structure):
         problem = f"the states must keep their structure, but {show(old_structure)} becomes {show(new_structure)}."
@@ -170,7 +170,7 @@ def _check_states(before: Any, after: Any, shapes: bool) -> None:
 
 
 def _where(mask: Any, new: Any, old: Any) -> Any:
-    """New values where a mask (batch,) or (batch, 1) holds; elsewhere the old ones, or zeros if there are none."""
+    """New values where a mask (batch,) or (batch, 1) holds; elsewhere the old ones, or zeros without old ones."""
     leaves, structure = flatten(new)
     others = [0] * len(leaves) if old is None else flatten(old)[0]
     return unflatten(structure, [where(_to_rank(mask, a), a, b) for a, b in zip(leaves, others, strict=True)])

@@ -1,4 +1,4 @@
-"""What recurrent layers share: their shapes, and their values step by step."""
+"""The shapes of recurrent layers, and their values step by step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail.ops.shapes.shape import dims_of, expand_dims, reshape, transpose
 def recurrent_dims(
     x: TensorSpec, h: TensorSpec, kernel: TensorSpec, recurrent: TensorSpec, gates: int
 ) -> tuple[Any, Any, Any]:
-    """The batch, the steps and the units of a layer with so many gates.
+    """The batch, the steps and the units of a layer with a number of gates.
 
     Raises:
         ValueError: shapes do not fit together.
@@ -33,12 +33,12 @@ def recurrent_dims(
 
 
 def by_step(x: Any) -> Any:
-    """(batch, steps, …) as (steps, batch, …), and back."""
+    """Exchange the axes of batch and steps."""
     return transpose(x, (1, 0, 2))
 
 
 def before_each(outputs: Any, first: Any) -> Any:
-    """The outputs (steps, batch, units) before each step, of which the first is given."""
+    """The outputs (steps, batch, units) before each step; `first` comes before the first step."""
     return concatenate([expand_dims(first, 0), outputs])[:-1]
 
 

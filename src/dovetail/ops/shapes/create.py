@@ -39,7 +39,7 @@ def full(shape: Ints, fill_value: Each, dtype: DTypeLike | None = None) -> Tenso
     Args:
         shape: its shape.
         fill_value: the value, or a tensor that broadcasts to the shape.
-        dtype: that of the value if not given.
+        dtype: the dtype of the result; the dtype of the value if not given.
 
     Raises:
         OverflowError: a Python number does not fit into the dtype.
@@ -157,9 +157,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 
     Args:
         start: the first number; with one argument it is `stop`, and the numbers start at 0.
-        stop: where to end.
+        stop: the end, which is left out.
         step: the distance; it may be negative.
-        dtype: int32 for ints, `floatx` for floats, that of tensors given, if not said.
+        dtype: the dtype of the result; if not given, int32 for ints, `floatx` for floats, or the dtype of tensors.
 
     Raises:
         OverflowError: one of the numbers does not fit into the dtype.
@@ -183,7 +183,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 
 
 def _count(start: Any, stop: Any, step: Any) -> Any:
-    """How many numbers lie from start up to stop: a 1-tuple where it is known, else a tensor."""
+    """The number of numbers from start up to stop: a 1-tuple if it is known, else a tensor."""
     if not all(kind_of(v).is_computed for v in (start, stop, step)):
         return saturate_cast(maximum(-((start - stop) // step), 0), "int32")
     first, last, by = (v if isinstance(v, (int, float)) else convert(v).item() for v in (start, stop, step))
@@ -202,9 +202,9 @@ def linspace(start: Inexact, stop: Inexact, num: Count = 50, endpoint: bool = Tr
     Args:
         start: the first number; with `stop` it broadcasts.
         stop: the last number, or the one after it.
-        num: how many.
+        num: how many numbers.
         endpoint: whether `stop` is one of them.
-        axis: where the axis of the numbers stands in the result.
+        axis: the position of the numbers' axis in the result.
 
     Source: `numpy.linspace`.
 
@@ -227,7 +227,7 @@ def meshgrid(*x: Any, indexing: Literal["xy", "ij"] = "xy") -> list[Any]:
 
     Args:
         x: vectors.
-        indexing: "xy": the first two axes of the results are those of the second and the first vector; "ij": in order.
+        indexing: "xy": the first two axes of the results belong to the second and the first vector; "ij": in order.
 
     Source: `numpy.meshgrid`.
 

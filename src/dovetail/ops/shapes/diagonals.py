@@ -19,7 +19,7 @@ from dovetail.ops.shapes.slicing import along, strided_slice_grad
 
 
 def _distances(rows: Any, columns: Any) -> Any:
-    """For each place of a matrix, how far right of the main diagonal it is."""
+    """The distance of each place of a matrix to the right of the main diagonal."""
     return iota((columns,), "int32") - expand_dims(iota((rows,), "int32"), -1)
 
 
@@ -71,7 +71,7 @@ def band_part(x: Anything, lower: int | None = None, upper: int | None = None) -
         lower: how many diagonals below the main one stay; None for all.
         upper: how many above it stay; None for all.  Negative numbers cut into the other side.
 
-    Source: `tf.linalg.band_part`, where a negative number stands for all.
+    Source: `tf.linalg.band_part`, where a negative number means all.
 
     Example:
         >>> band_part([[1, 2, 3], [4, 5, 6]], 0, 1).numpy()

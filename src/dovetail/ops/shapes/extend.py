@@ -36,7 +36,7 @@ from dovetail.ops.shapes.sort import searchsorted
 
 
 def _tile_parts(shape: Sequence[Any], repeats: Any) -> tuple[list[Any], list[Any]]:
-    """The shape and the repeats, in as many axes each."""
+    """The shape and the repeats, the shorter one with ones in front."""
     repeats = list(repeats)
     rank = max(len(shape), len(repeats))
     return [1] * (rank - len(shape)) + list(shape), [1] * (rank - len(repeats)) + repeats
@@ -59,7 +59,7 @@ def tile(x: Anything, repeats: Ints) -> Tensor:
 
     Args:
         x: any tensor.
-        repeats: how many along each axis; missing ones in front are 1, as are missing axes of `x`.
+        repeats: the number of copies along each axis; missing ones in front are 1, as are missing axes of `x`.
 
     Source: `numpy.tile`.
 
@@ -86,7 +86,7 @@ def _interleave(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
 
 @checked
 def repeat(x: Any, repeats: Annotated[Sizes, at_least(0)], axis: int | None = None) -> Any:
-    """Each element several times in a row.
+    """Repeat each element several times in a row.
 
     Args:
         x: any tensor.
@@ -108,7 +108,7 @@ def repeat(x: Any, repeats: Annotated[Sizes, at_least(0)], axis: int | None = No
     axis = normalize_axis(axis, len(static_shape(x)))
     dims = dims_of(x)
     given = static_shape(repeats)
-    if given in ((), (1,)):  # one number stands for all
+    if given in ((), (1,)):  # one number for all
         count = repeats[0] if given else repeats
         copies = broadcast_to(expand_dims(x, axis + 1), [*dims[: axis + 1], count, *dims[axis + 1 :]])
         return reshape(copies, [*dims[:axis], dims[axis] * count, *dims[axis + 1 :]])
@@ -198,8 +198,8 @@ def pad(
 
     Args:
         x: any tensor.
-        pad_width: how wide before and after each axis: a pair for each, one pair or one number for all.  The numbers
-            may be tensors where the mode is "constant".
+        pad_width: the widths before and after each axis: a pair for each, one pair or one number for all.  The numbers
+            may be tensors if the mode is "constant".
         mode: "constant"; "reflect": the elements mirrored at the last one; "symmetric": mirrored at the edge.
         constant_values: the number that fills a constant border; it may be a tensor without axes.
 
@@ -235,8 +235,8 @@ def _border(value: Any, dtype: DType) -> Any:
     """The number that fills a border.
 
     Raises:
-        TypeError: it is a fraction, and the dtype one of integers.
-        OverflowError: it does not fit into the dtype.
+        TypeError: the number is a fraction, and the dtype has only integers.
+        OverflowError: the number does not fit into the dtype.
     """
     if dtype.is_integer and isinstance(value, float) and not value.is_integer():
         raise TypeError(f'{value} is no {dtype}; cast x first, as in cast(x, "float32").')

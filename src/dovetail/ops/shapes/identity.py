@@ -1,4 +1,4 @@
-"""Passing through: ops that give back what they get, and so say something else about it."""
+"""Ops that return their inputs, but stop gradients, take feeds, print values or order computations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _(op: Any, g: Any) -> Any:
 
 @composite("IdentityN", infer=list, samples=[sample([array(2), ints(3)])])
 def identity_n(xs: Eachs) -> tuple[Tensor, ...]:
-    """The values themselves, several at once; what a custom gradient is attached to.
+    """The values themselves, several at once, as an op to which a custom gradient is attached.
 
     Source: `tf.identity_n`.
 
@@ -50,7 +50,7 @@ def _(op: Any, *gs: Any) -> Any:
 
 @primitive("XlaOptimizationBarrier", infer=list, samples=[sample([array(2), ints(3)])])
 def optimization_barrier(xs: Eachs) -> tuple[Tensor, ...]:
-    """The values themselves, all of them computed first; what is computed from them is not merged with what was before.
+    """The values themselves, all computed first; later computations from them are not merged with earlier ones.
 
     Source: `jax.lax.optimization_barrier`.
 
@@ -80,12 +80,12 @@ def _of_any(x: TensorSpec, shape: Any, any_rank: bool) -> TensorSpec:
     samples=[sample(array(2)), sample(array(2, 3), shape=(None, 3)), sample(array(2), any_rank=True)],
 )
 def placeholder_with_default(x: Anything, shape: ShapeLike = None, any_rank: bool = False) -> Tensor:
-    """The value itself, unless another one is fed in its place where the graph runs.
+    """The value itself, unless a run of the graph feeds another one.
 
     Args:
         x: any tensor.
-        shape: that of what may be fed, with None for dimensions that may be any; that of `x`, if not given.
-        any_rank: whether anything may be fed.
+        shape: the shape of feeds, with None for any dimension; the shape of `x` if not given.
+        any_rank: whether feeds may have any shape.
 
     Raises:
         ValueError: `x` has another shape.
@@ -110,7 +110,7 @@ def print_tensor(x: Anything, message: str = "", summarize: int = 3) -> Tensor:
 
     Args:
         x: any tensor.
-        message: what is printed in front of it.
+        message: the text in front of the value.
         summarize: how many elements are printed at the start and at the end of each axis; -1 for all.
 
     Source: `tf.print`, `tf.raw_ops.Print`.

@@ -1,6 +1,6 @@
 """Indexing: reading and writing elements at positions that are themselves tensors.
 
-Negative positions count from the end.  A position outside is an IndexError wherever values can be seen (NumPy, PyTorch
+Negative positions count from the end.  A position outside is an IndexError if values can be seen (NumPy, PyTorch
 on the CPU, JAX and TensorFlow outside of compiled programs).  In a program compiled by JAX or TensorFlow it reads as
 NaN (the lowest integer, True) and writes nothing.
 """
@@ -69,7 +69,7 @@ def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
         batch_dims: how many leading axes `x` and `indices` have in common, each with positions of its own.
 
     Returns:
-        A tensor in which the axes of `indices` (but the common ones) stand in the place of `axis`.
+        A tensor in which the axes of `indices`, except the common ones, replace `axis`.
 
     Source: `tf.gather`.
 
@@ -96,14 +96,14 @@ def gather(x: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
 
 
 def coordinates(indices: Any, axes: int) -> list[Any]:
-    """Where each element of `indices` stands: for each of its first axes, a tensor of its shape with the position."""
+    """The position of each element of `indices`: for each of its first axes, a tensor of its shape."""
     dims = dims_of(indices)
     numbers = [iota((dims[i],), for_positions(indices.dtype)) for i in range(axes)]
     return [broadcast_to(reshape(n, (-1, *(1,) * (len(dims) - i - 1))), dims) for i, n in enumerate(numbers)]
 
 
 def for_positions(dtype: Any) -> Any:
-    """A dtype of integers, or int32 where it has too few bits for the numbers of all positions."""
+    """The dtype of integers itself, or int32 if it has too few bits for the numbers of all positions."""
     return dtype if dtype.itemsize >= 4 else "int32"
 
 
@@ -121,7 +121,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
 
 
 def _indexed_rank(x: RankedSpec, indices: RankedSpec) -> int | None:
-    """How many axes of `x` the last axis of `indices` speaks of; None if unknown."""
+    """The number of axes of `x` that the last axis of `indices` indexes; None if unknown."""
     if not indices.shape:
         raise ValueError("indices must have a last axis, with a position for each axis that is indexed.")
     depth = indices.shape[-1]
@@ -201,7 +201,7 @@ def _take_along_axis(x: Anything, indices: Index, axis: int) -> Tensor:
 
 
 def _aligned(x: Any, indices: Any, axis: int) -> tuple[Any, Any]:
-    """`x`, broadcast to the indices but along the axis, and the indices as full coordinates, for `gather_nd`."""
+    """`x`, broadcast to the indices except along the axis, and the indices as full coordinates, for `gather_nd`."""
     rank = len(x.shape)
     axis = normalize_axis(axis, rank)
     around = dims_of(x), dims_of(indices)
@@ -214,7 +214,7 @@ def _aligned(x: Any, indices: Any, axis: int) -> tuple[Any, Any]:
 
 
 def _broadcast_dim(a: Any, b: Any) -> Any:
-    """The dimension to which two broadcast; each is an int, or a tensor where it is not known."""
+    """The dimension to which two broadcast; each is an int, or a tensor if it is not known."""
     if isinstance(a, int):
         return b if a == 1 else a
     if isinstance(b, int):
@@ -239,7 +239,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
 
     Args:
         x: any tensor.
-        indices: integers of the same rank; the axes but `axis` broadcast.
+        indices: integers of the same rank; all axes except `axis` broadcast.
         axis: the axis the positions are on; None for positions in the flattened `x`.
 
     Source: `numpy.take_along_axis`.
@@ -296,7 +296,7 @@ def _(op: Any, g: Any) -> Any:
     samples=[*SCATTERS, sample(array(3, 2), ints(2, 2, 2, low=-2, high=2), array(2, 2))],
 )
 def tensor_scatter_add(x: Number, indices: Index, updates: Number) -> Tensor:
-    """`x` with numbers added to slices; those for one position add up.
+    """`x` with numbers added to slices; several numbers for one position add up.
 
     Args:
         x, indices, updates: as for `tensor_scatter_update`.
@@ -324,7 +324,7 @@ def _(op: Any, g: Any) -> Any:
     ],
 )
 def tensor_scatter_mul(x: Number, indices: Index, updates: Number) -> Tensor:
-    """`x` with slices multiplied by numbers; of several for one position, with all.
+    """`x` with slices multiplied by numbers; a position with several numbers is multiplied by all.
 
     Args:
         x, indices, updates: as for `tensor_scatter_update`.
@@ -339,7 +339,7 @@ def tensor_scatter_mul(x: Number, indices: Index, updates: Number) -> Tensor:
 
 @tensor_scatter_mul.gradient
 def _(op: Any, g: Any) -> Any:
-    """To each number goes the product of the others: by a division, or past the number where that is zero."""
+    """Each number's factor is the product of the others: divided by the number, or without it if it is zero."""
     x, indices, updates = op.inputs
     zero = compare.equal(updates, 0)
     ones = compare.where(zero, 1, updates)
@@ -352,7 +352,7 @@ def _(op: Any, g: Any) -> Any:
 
 @primitive("TensorScatterMax", infer=_scatter_spec, samples=SCATTERS)
 def tensor_scatter_max(x: Real, indices: Index, updates: Real) -> Tensor:
-    """`x` with slices replaced by the maximum of what is there and what is given for their position.
+    """`x` with slices replaced by the maximum of the slice and the updates for its position.
 
     Source: `tf.tensor_scatter_nd_max`.
 
@@ -364,7 +364,7 @@ def tensor_scatter_max(x: Real, indices: Index, updates: Real) -> Tensor:
 
 @primitive("TensorScatterMin", infer=_scatter_spec, samples=SCATTERS)
 def tensor_scatter_min(x: Real, indices: Index, updates: Real) -> Tensor:
-    """`x` with slices replaced by the minimum of what is there and what is given for their position.
+    """`x` with slices replaced by the minimum of the slice and the updates for its position.
 
     Source: `tf.tensor_scatter_nd_min`.
 
@@ -377,7 +377,7 @@ def tensor_scatter_min(x: Real, indices: Index, updates: Real) -> Tensor:
 @tensor_scatter_max.gradient
 @tensor_scatter_min.gradient
 def _(op: Any, g: Any) -> Any:
-    """The gradient goes to the winner, in equal parts where several are equal."""
+    """Send the gradient to the winner, in equal parts if several are equal."""
     x, indices, updates = op.inputs
     y = op.outputs[0]
     from_x = cast(compare.equal(x, y), g.dtype)
@@ -388,7 +388,7 @@ def _(op: Any, g: Any) -> Any:
 
 @checked
 def scatter_nd(indices: Any, values: Any, shape: Any) -> Any:
-    """Zeros of a shape with values added at positions; those for one position add up.
+    """Zeros of a shape with values added at positions; several values for one position add up.
 
     Args:
         indices: integers of shape (…, n), positions on the first n axes of the result.

@@ -24,7 +24,7 @@ def _same_but(shapes: Sequence[Shape], axis: int | None) -> list[int | None]:
     """The one shape that all have, except along an axis.
 
     Raises:
-        ValueError: they differ elsewhere.
+        ValueError: the shapes differ elsewhere.
     """
     known = [s for s in shapes if s is not None]
     if any(len(s) != len(known[0]) for s in known):
@@ -65,7 +65,7 @@ def _concat_spec(xs: list[TensorSpec], axis: int) -> TensorSpec:
     ],
 )
 def concatenate(xs: Anythings, axis: int = 0) -> Tensor:
-    """Tensors joined along an axis they have.
+    """Join tensors along an axis that they have.
 
     Args:
         xs: tensors whose shapes are equal except along the axis; promoted to a common dtype.
@@ -111,11 +111,11 @@ def _stack_spec(xs: list[TensorSpec], axis: int = 0) -> TensorSpec:
     samples=[sample([array(2, 3), array(2, 3)]), sample([array(2), array(2)], axis=-1), sample([array()])],
 )
 def stack(xs: Anythings, axis: int = 0) -> Tensor:
-    """Tensors of one shape joined along a new axis.
+    """Join tensors of one shape along a new axis.
 
     Args:
         xs: tensors of the same shape; promoted to a common dtype.
-        axis: where the new axis stands in the result.
+        axis: the position of the new axis in the result.
 
     Raises:
         ValueError: the shapes differ.
@@ -160,7 +160,7 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Any]:
 
     Args:
         x: any tensor.
-        num: how many there are; needed only where the dimension is unknown.
+        num: the number of slices; needed only if the dimension is unknown.
         axis: the axis.
 
     Source: `tf.unstack`.
@@ -210,7 +210,7 @@ def _(op: Any, *g: Any) -> Any:
 
 @checked
 def split(x: Any, indices_or_sections: Sizes, axis: int = 0) -> list[Any]:
-    """A tensor cut into parts along an axis.
+    """Cut a tensor into parts along an axis.
 
     Args:
         x: any tensor.
@@ -218,7 +218,7 @@ def split(x: Any, indices_or_sections: Sizes, axis: int = 0) -> list[Any]:
         axis: the axis.
 
     Raises:
-        ValueError: the axis cannot be cut into so many equal parts.
+        ValueError: the axis cannot be cut into this number of equal parts.
 
     Source: `numpy.split`.
 
@@ -236,7 +236,7 @@ def split(x: Any, indices_or_sections: Sizes, axis: int = 0) -> list[Any]:
             raise op_error(
                 ValueError, "Split", f"axis {axis} has the size {dim}, which cannot be cut into {count} equal parts."
             )
-        if not isinstance(dim, int):  # by a reshape, which fails where the parts would not be equal
+        if not isinstance(dim, int):  # a reshape fails if the parts are not equal
             return unstack(reshape(x, [*dims[:at], count, dim // count, *dims[at + 1 :]]), count, at)
         sizes = [dim // count] * count
     else:
@@ -251,11 +251,11 @@ def split(x: Any, indices_or_sections: Sizes, axis: int = 0) -> list[Any]:
 
 @checked
 def split_sizes(x: Any, sizes: SizeList, axis: int = 0) -> list[Any]:
-    """A tensor cut into parts of given sizes along an axis.
+    """Cut a tensor into parts of given sizes along an axis.
 
     Args:
         x: any tensor.
-        sizes: the sizes, which may be tensors; one may be -1 and takes what is left.
+        sizes: the sizes, which may be tensors; one may be -1, and takes the rest.
         axis: the axis.
 
     Source: `tf.split` with a list of sizes.

@@ -21,7 +21,7 @@ from dovetail.ops.shapes.slicing import along, strided_slice
 
 @checked
 def moveaxis(x: Any, source: Sizes, destination: Sizes) -> Any:
-    """Some axes in other places, the others in their order.
+    """Move some axes to other positions; the others keep their order.
 
     Source: `numpy.moveaxis`.
 
@@ -46,7 +46,7 @@ def moveaxis(x: Any, source: Sizes, destination: Sizes) -> Any:
 
 @checked
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
-    """Two axes in each other's place.
+    """Swap two axes.
 
     Source: `numpy.swapaxes`.
 
@@ -119,7 +119,7 @@ def _roll_spec(x: RankedSpec, shift: Any, axis: Any = None) -> TensorSpec:
     ],
 )
 def roll(x: Anything, shift: int | Sequence[int], axis: Axes = None) -> Tensor:
-    """The elements moved along axes; those that leave at one end come back at the other.
+    """Move the elements along axes; elements that leave at one end come back at the other.
 
     Args:
         x: any tensor.

@@ -1,4 +1,4 @@
-"""Searching: where elements are, how often they occur, and which differ; results whose shapes depend on values.
+"""Searching: the positions of elements, their counts, and the different ones; result shapes depend on values.
 
 Programs compiled by JAX have no such shapes: there `where`, `one_hot` or a fixed `length` do the job.
 """
@@ -45,7 +45,7 @@ def positions(x: Each) -> Tensor:
     """The positions of the elements that are not zero, in row-major order.
 
     Returns:
-        int32 of shape (how many, rank).
+        int32 of shape (number of positions, rank).
 
     Source: `numpy.argwhere`; `tf.where` with one argument.
 
@@ -76,11 +76,11 @@ def boolean_mask(x: Any, mask: Any, axis: int = 0) -> Any:
 
     Args:
         x: any tensor.
-        mask: booleans, in the shape of the axes of `x` from `axis` on that it has.
-        axis: the first axis that the mask is about.
+        mask: booleans, in the shape of as many axes of `x` from `axis` on.
+        axis: the first axis that the mask covers.
 
     Returns:
-        A tensor in which one axis stands in the place of those of the mask.
+        A tensor in which one axis replaces the axes of the mask.
 
     Source: `tf.boolean_mask`.
 
@@ -107,8 +107,8 @@ def one_hot(x: Integer, num_classes: Annotated[Ints, at_least(0)], axis: int = -
 
     Args:
         x: class numbers.
-        num_classes: how many classes there are: the size of the new axis; it may be a tensor.
-        axis: where the new axis stands in the result.
+        num_classes: the number of classes, which is the size of the new axis; it may be a tensor.
+        axis: the position of the new axis in the result.
         dtype: the type of the result.
 
     Source: `tf.one_hot`; `keras.ops.one_hot`.
@@ -123,7 +123,7 @@ def one_hot(x: Integer, num_classes: Annotated[Ints, at_least(0)], axis: int = -
     return cast(compare.equal(expand_dims(compare.saturate_cast(x, "int32"), axis), classes), dtype)
 
 
-LARGEST = 2**48  # a number of which no memory holds the counts, and to which 1 can be added
+LARGEST = 2**48  # no memory holds counts up to this number, and 1 can be added to it
 
 
 @checked
@@ -132,7 +132,7 @@ def bincount(x: Any, weights: Any = None, minlength: Count = 0, length: Count | 
 
     Args:
         x: integers, 0 or more, with one axis or two (rows are counted by themselves).
-        weights: what an occurrence counts; 1 if not given.
+        weights: the weight of each occurrence; 1 if not given.
         minlength: the least size of the result.
         length: the size of the result, if it must be known: numbers beyond are left out.
 

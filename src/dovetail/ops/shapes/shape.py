@@ -31,7 +31,7 @@ def cast(x: Anything, dtype: DTypeLike) -> Tensor:
     """The values in another dtype; floats are truncated toward zero when they become integers.
 
     Raises:
-        OverflowError: a Python number does not fit into the dtype.  Those of tensors and arrays are not checked.
+        OverflowError: a Python number does not fit into the dtype.  Numbers of tensors and arrays are not checked.
 
     Source: `numpy.ndarray.astype`.
 
@@ -74,7 +74,7 @@ def bitcast(x: Each, dtype: DTypeLike) -> Tensor:
 
     Args:
         x: any tensor.
-        dtype: the dtype.  If it is k times narrower, each element becomes k of them on a new last axis; if it is k
+        dtype: the dtype.  If it is k times narrower, each element becomes k of them on a new last axis.  If it is k
             times wider, the last axis must be of size k, and its elements become one.
 
     Source: `tf.bitcast`.
@@ -93,7 +93,7 @@ def _shape_spec(x: TensorSpec) -> TensorSpec:
 
 @primitive("Shape", infer=_shape_spec, differentiable=False, samples=[sample(array(2, 3))])
 def shape(x: Each) -> Tensor:
-    """The shape as an int32 tensor; what to use in graphs where dimensions are unknown.
+    """The shape as an int32 tensor, for graphs in which dimensions are unknown.
 
     Source: `tf.shape`.
 
@@ -129,7 +129,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 def shape_of(x: Any) -> Any:
-    """The shape for use in other ops' shape arguments: a tuple where it is known, else what `shape` gives."""
+    """The shape for use in other ops' shape arguments: a tuple if it is known, else the result of `shape`."""
     known = static_shape(x)
     return shape(x) if known is None or None in known else known
 
@@ -140,7 +140,7 @@ def _sum_like_spec(g: TensorSpec, like: TensorSpec) -> TensorSpec:
 
 @primitive("SumLike", infer=_sum_like_spec, samples=[sample(array(4, 2, 3), array(2, 1)), sample(array(2), array(2))])
 def _sum_like(g: Anything, like: Each) -> Tensor:
-    """Sums `g` over the axes along which something of the shape of `like` was broadcast to it."""
+    """Sum `g` over the axes along which a tensor of the shape of `like` was broadcast to it."""
 
 
 @_sum_like.gradient
@@ -149,7 +149,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 def sum_like(g: Any, like: Any) -> Any:
-    """The gradient of broadcasting `like` to the shape of `g`; `g` itself where nothing was broadcast."""
+    """The gradient of broadcasting `like` to the shape of `g`; `g` itself if nothing was broadcast."""
     shape = like.shape
     if shape is not None and None not in shape and g.shape == shape:
         return g
@@ -213,7 +213,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 def reorder(x: Any, axes: Any) -> Any:
-    """`transpose`, which is left out where the order is the present one; axes are not negative."""
+    """`transpose`, or `x` itself if the order stays the same; axes are not negative."""
     return x if list(axes) == list(range(len(axes))) else transpose(x, axes)
 
 
@@ -238,7 +238,7 @@ def expand_dims(x: Anything, axis: int | Sequence[int] = -1) -> Tensor:
 
     Args:
         x: any tensor.
-        axis: where the new axis stands in the result, or several.
+        axis: the position of the new axis in the result, or several.
 
     Source: `numpy.expand_dims`.
 
@@ -277,7 +277,7 @@ def _squeeze_spec(x: RankedSpec, axis: Any) -> TensorSpec:
     samples=[sample(array(1, 3, 1), axis=0), sample(array(1, 3, 1), axis=(0, -1)), sample(array(3, 0, 1), axis=2)],
 )
 def squeeze(x: Anything, axis: Axes = None) -> Tensor:
-    """Takes axes of size 1 away: those named, or all.
+    """Remove axes of size 1: the named ones, or all.
 
     Raises:
         ValueError: an axis has another size.
@@ -348,7 +348,7 @@ def rank_of(x: Any) -> int:
     """The number of axes.
 
     Raises:
-        ValueError: it is not known.
+        ValueError: the rank is not known.
     """
     known = static_shape(x)
     if known is None:
@@ -368,12 +368,12 @@ def dims_of(x: Any) -> list[Any]:
 
 @checked
 def convert(x: Any, dtype: Any = None, engine: str | None = None, device: str | None = None) -> Tensor:
-    """Anything as a Tensor.
+    """Convert a value to a Tensor.
 
     Args:
         x: a Tensor, a Variable, an engine's own array, a NumPy array, a Python number or nested lists of them.
         dtype: the dtype to cast to; Python floats become `floatx`, ints int32, if it is not given.
-        engine: the engine to move to, without a copy where DLPack allows it.
+        engine: the engine to move to, without a copy if DLPack allows it.
         device: the device of the engine to move to; see `dovetail.device`.
 
     Returns:
@@ -401,7 +401,7 @@ def convert(x: Any, dtype: Any = None, engine: str | None = None, device: str | 
 
 
 def shaped(x: Any) -> Any:
-    """The value itself, numbers and arrays as a Tensor; unlike in `convert`, an engine's own value stays one."""
+    """The value itself, but numbers and arrays as a Tensor; unlike in `convert`, an engine's own value stays one."""
     x = arguments.stacked(unwrapped(x))
     return x if is_tensor(x) else convert(x)
 

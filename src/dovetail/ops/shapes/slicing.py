@@ -1,4 +1,4 @@
-"""Strided slices: the part of a tensor between two positions on each axis; `subscript` is how they are written."""
+"""Strided slices: the part of a tensor between two positions on each axis; `subscript` writes them as `x[...]`."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def strided_slice(
     end_mask: int = 0,
     shrink_axis_mask: int = 0,
 ) -> Tensor:
-    """The slice `x[begin[0]:end[0]:strides[0], …]`, by NumPy's rules; what `x[...]` with slices and ints becomes.
+    """The slice `x[begin[0]:end[0]:strides[0], …]`, by NumPy's rules; `x[...]` with slices and ints becomes this op.
 
     Args:
         x: any tensor.
         begin, end, strides: one number for each of the first axes; they may be tensors.
-        begin_mask: bit i says that `begin[i]` does not count: the slice starts at the end it comes from.
+        begin_mask: bit i says that `begin[i]` does not count: the slice starts as early as it can.
         end_mask: bit i says that `end[i]` does not count: the slice runs as far as it can.
         shrink_axis_mask: bit i says that axis i goes away: only `begin[i]` counts and is an index.
 
@@ -113,7 +113,7 @@ def strided_slice_grad(
     end_mask: int = 0,
     shrink_axis_mask: int = 0,
 ) -> Tensor:
-    """Zeros of a shape with `g` in the place of a slice: the gradient of `strided_slice`.
+    """Zeros of a shape, with `g` at a slice: the gradient of `strided_slice`.
 
     Source: `tf.raw_ops.StridedSliceGrad`.
 

@@ -1,4 +1,4 @@
-"""Sorting, and what sorted elements tell.  Order is ascending and stable; NaN are larger than any number."""
+"""Sorting and ranking: the order is ascending and stable, and NaN is larger than any number."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ def top_k(x: Real, k: int) -> tuple[Tensor, Tensor]:
 
     Args:
         x: any tensor.
-        k: how many.
+        k: how many elements.
 
     Returns:
         values: in descending order; NaN counts as larger than any number.
-        indices: int32: where they stand; of equal elements the first come first.
+        indices: int32: their positions; of equal elements the first come first.
 
     Source: `tf.math.top_k`.
 
@@ -147,7 +147,7 @@ def in_top_k(targets: Integer, predictions: Real, k: int) -> Tensor:
         k: how many of the highest to look at.
 
     Returns:
-        bool of shape (batch,): False where the target is no class or a score of the sample is not finite.
+        bool of shape (batch,): False if the target is no class or a score of the sample is not finite.
 
     Source: `tf.math.in_top_k`.
 
@@ -179,7 +179,7 @@ def _searchsorted_spec(sequence: TensorSpec, values: TensorSpec, side: str = "le
     ],
 )
 def searchsorted(sequence: Real, values: Real, side: Literal["left", "right"] = "left") -> Tensor:
-    """Where values would go in a sorted sequence so that it stays sorted.
+    """The positions at which values go into a sorted sequence so that it stays sorted.
 
     Args:
         sequence: numbers in ascending order, with one axis.

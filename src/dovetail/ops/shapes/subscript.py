@@ -36,10 +36,10 @@ def getitem(x: Any, index: Any) -> Any:
     """`x[index]`: ints, slices, `...`, None, tensors or arrays of positions, boolean masks.
 
     Bounds and steps of slices may be tensors.  An int tensor picks one element, also inside compiled loops.  A list is
-    positions, as in NumPy; one that has a slice, `...` or None in it is a tuple, as TensorFlow takes lists.
+    positions, as in NumPy; a list that has a slice, `...` or None in it is a tuple, as in TensorFlow.
 
     Raises:
-        IndexError: too many axes are indexed, an index is out of range or of no use as an index.
+        IndexError: too many axes are indexed, an index is out of range, or is no valid index.
         ValueError: a step is 0.
 
     Source: NumPy's indexing.
@@ -51,7 +51,7 @@ def getitem(x: Any, index: Any) -> Any:
         array([[4, 6],
                [1, 3]], dtype=int32)
     """
-    if provided.array_result is None or not isinstance(x, np.ndarray):  # arrays that come back as arrays stay so
+    if provided.array_result is None or not isinstance(x, np.ndarray):  # with this hook, arrays stay arrays
         x = shaped(x)
     entries = _entries(_parts(index), static_shape(x))
     new = tuple(i for i, entry in enumerate(entries) if entry is None)
@@ -70,8 +70,10 @@ def getitem(x: Any, index: Any) -> Any:
 
 
 def _picked(x: Any, axes: list[int], indices: list[Any]) -> Any:
-    """The elements at positions on several axes: the axes of the positions come first, or, if the axes that they
-    replace stand together, in their place."""
+    """The elements at positions on several axes.
+
+    The axes of the positions replace the indexed axes if these are adjacent; else they come first.
+    """
     if len(axes) == 1:
         return gather(x, indices[0], axis=axes[0])
     indices = _broadcast(indices, x)
@@ -84,7 +86,7 @@ def _picked(x: Any, axes: list[int], indices: list[Any]) -> Any:
 
 
 def _broadcast(indices: list[Any], x: Any) -> list[Any]:
-    """The indices in one shape and one dtype, in which positions out of range on the axes of `x` stay so."""
+    """The indices in one shape and one dtype, in which positions out of range on the axes of `x` stay out of range."""
     tensors = [shaped(i) for i in indices]
     wide = any(t.dtype.itemsize == 8 for t in tensors) and not all(dim and dim < 2**31 for dim in static_shape(x))
     tensors = [saturate_cast(t, "int64" if wide else "int32") for t in tensors]
@@ -163,14 +165,14 @@ def _is_mask(item: Any) -> bool:
 
 
 def _width(item: Any) -> int:
-    """How many axes a part of an index speaks of."""
+    """The number of axes that a part of an index covers."""
     if item is None or item is Ellipsis:
         return 0
     return len(static_shape(item)) if _is_mask(item) else 1
 
 
 def _positions(mask: Any, shape: tuple[int | None, ...]) -> list[Any]:
-    """Where a mask is True: for each of its axes an integer tensor."""
+    """The positions at which a mask is True: for each of its axes an integer tensor."""
     for dim, size in zip(shape, static_shape(mask), strict=False):
         if None not in (dim, size) and dim != size:
             given = static_shape(mask)
@@ -183,7 +185,7 @@ def _index_error(problem: str) -> Exception:
 
 
 def _sliced(x: Any, entries: list[Any]) -> Any:
-    """Applies the ints and the slices among the entries."""
+    """Apply the ints and the slices among the entries."""
     bounds = [_bounds(entry) for entry in entries]
     if all(bound is None for each in bounds for bound in each):
         return x
@@ -208,10 +210,10 @@ def _bounds(entry: Any) -> tuple[Any, Any, Any]:
 
 
 def _within(bound: Any) -> Any:
-    """A bound that engines can hold; beyond all axes, bounds mean the same."""
+    """A bound that engines can hold; all bounds beyond every axis mean the same."""
     bound = int(bound) if isinstance(bound, (np.ndarray, np.generic)) and bound.dtype.kind in "iu" else bound
     return max(-_FAR, min(bound, _FAR)) if isinstance(bound, int) else bound
 
 
-_FAR = 0x1FFF_FFFF_7FFF_FFFF  # in places TensorFlow reads the lower 32 bits alone, which are far too
+_FAR = 0x1FFF_FFFF_7FFF_FFFF  # in places TensorFlow reads the lower 32 bits alone, which are far enough too
 Operators.__getitem__ = getitem  # type: ignore[method-assign]
