@@ -1,6 +1,6 @@
-"""Deferred calls: what functions compute that must know ranks, recorded while one of them is not known.
+"""Deferred calls: calls of functions that must know ranks, recorded while a rank is not known.
 
-In a program the function of such an operation is called once the ranks are known.
+A program calls the function of such an operation once the ranks are known.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def symbolic_gradient(
     """The gradients by inputs of an operation.
 
     Args:
-        inputs, outputs: of the operation.
+        inputs, outputs: the inputs and outputs of the operation.
         arriving: the gradients of the outputs that have one.
         function: (inputs, outputs, arriving) → a tuple of the gradients.
-        which: the numbers of the inputs by which they are.
+        which: the numbers of the inputs that get a gradient.
     """
     found: tuple[Tensor, ...] = function(inputs, outputs, arriving)
     return found

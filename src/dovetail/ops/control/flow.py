@@ -1,8 +1,8 @@
 """Control flow: branches and loops that work eagerly, in graphs, and on engines' own values.
 
 The functions here take Python callables and nested structures of tensors.  On eager values Python runs them, so a tape
-records the ops inside; while a graph is built the callables are traced to subgraphs, which one of the three ops If,
-While and Scan holds; on an engine's own values the engine's control flow runs them (`lax` for jax).
+records the ops inside.  While a graph is built, they are traced to subgraphs, which one of the three ops If, While and
+Scan holds.  On an engine's own values the engine's control flow runs them (`lax` for jax).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class EagerControl(HostControl):
 
 
 def _nothing(spec: Any, native: Any) -> Any:
-    """No values of a spec, stacked; beside an engine's own value as one of its own."""
+    """A stack of no values of a spec; an engine's own value if `native` is one."""
     nothing = zeros([0, *(dim or 0 for dim in spec.shape or ())], spec.dtype)
     engine = None if native is None else kind_of(native).autodiff(native)
     if engine is None:
@@ -66,7 +66,7 @@ EAGER_CONTROL = EagerControl()
 
 
 def _leave(result: Any) -> Any:
-    """A result of eager control flow as its user gets it; where arrays are a library's tensors, they come back so."""
+    """A result of eager control flow for its user; the hook `array_result`, if set, converts it."""
     result = owned(result)
     return result if provided.array_result is None else provided.array_result(result)
 
@@ -76,10 +76,10 @@ class _Flow:
     """The control flow for some values.
 
     Attributes:
-        op: what messages call it.
-        control: what runs it.
-        prepare: one value as the control flow takes it.
-        own: one value that a user may write to, whether it is given to a callable or returned.
+        op: the name for messages.
+        control: the control flow that runs.
+        prepare: value → the value as the control flow takes it.
+        own: value → a value that a user may write to, as an argument of a callable or as a result.
     """
 
     op: str
@@ -88,10 +88,10 @@ class _Flow:
     own: Callable[[Any], Any] = _leave
 
     def leaves(self, result: Any, structure: Structure, what: str) -> list[Any]:
-        """The leaves of what a callable returned, ready for the control flow.
+        """The leaves of a callable's result, ready for the control flow.
 
         Raises:
-            TypeError: it has not the structure it should have.
+            TypeError: the result has another structure.
         """
         leaves, found = flatten(result)
         if not alike(found, structure):
@@ -113,20 +113,20 @@ def _flow(op: str, leaves: Values) -> _Flow:
 
 
 def _computed(value: Any) -> Any:
-    """A value beside Tensors; an engine's own stays one, so that its library follows it."""
+    """A value for use with Tensors; an engine's own value stays one, so that its library follows it."""
     value = unwrapped(value)
     return convert(value) if kind_of(value).autodiff(value) is None else value
 
 
 def _recorded(value: Any) -> Any:
-    """A value beside those that are recorded."""
+    """A value for use with recorded values."""
     value = unwrapped(value)
     require_numbers(value)
     return value
 
 
 def _native(value: Any, engine: Any) -> Any:
-    """A value beside an engine's own values; Python numbers stay weakly typed."""
+    """A value for use with an engine's own values; Python numbers stay weakly typed."""
     if unwrapped(value) is not value:
         value = owned(value)
     if isinstance(value, (bool, int, float, complex)) or kind_of(value).autodiff(value) is not None:
@@ -148,12 +148,12 @@ def cond(condition: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]
     """The result of one of two functions.
 
     Args:
-        condition: a scalar.  If it is a value that is known now, only the chosen function is called.
-        true_fn, false_fn: functions without arguments.  Where a graph is built both are traced, and must return the
-            same structure; dtypes are promoted, and dimensions that differ are unknown.
+        condition: a scalar.  If its value is known now, only the chosen function is called.
+        true_fn, false_fn: functions without arguments.  In a graph both are traced, and must return the same
+            structure; dtypes are promoted, and dimensions that differ are unknown.
 
     Returns:
-        What the chosen function returns.
+        The result of the chosen function.
 
     Raises:
         TypeError: a function is not callable, or their results have different structures.
@@ -196,12 +196,12 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
 
     Args:
         condition: if it is a scalar or of shape (1,), only the chosen one of two functions is called.  Otherwise it has
-            at most the rank of the first expression (of the second, where the first is a scalar); from rank 2 on
-            trailing axes are added, up to that rank, so that it picks whole slices.
+            at most the rank of the first expression (of the second, if the first is a scalar).  From rank 2 on it gets
+            trailing axes, up to that rank, so that it picks whole slices.
         then_expression, else_expression: tensors, or functions that return them.
 
     Raises:
-        ValueError: the rank of the condition is larger than that of the expressions, or not known.
+        ValueError: the rank of the condition is larger than the rank of the expressions, or not known.
 
     Source: `keras.backend.switch`.
 
@@ -275,15 +275,15 @@ def switch_case(index: Any, branches: Sequence[Callable[[], Any]]) -> Any:
 def while_loop(
     condition: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, maximum_iterations: Count | None = None
 ) -> Any:
-    """Applies a function to variables of a loop while a condition holds.
+    """Apply a function to variables of a loop while a condition holds.
 
-    In a graph, the gradient of a loop with `maximum_iterations` keeps the states of that many iterations; without it,
+    In a graph, the gradient of a loop with `maximum_iterations` keeps the states of that many iterations.  Without it,
     jax computes each state again from the start, in time quadratic in the number of iterations.
 
     Args:
         condition: (*loop_vars) → whether to go on, a scalar.
         body: (*loop_vars) → the next `loop_vars`, of the same structure, dtypes and ranks.
-        loop_vars: a tuple or list of tensors or nested structures of them; or one that is neither.
+        loop_vars: a tuple or list of tensors or nested structures of them; or one value of another type.
         maximum_iterations: stop after that many iterations anyway.
 
     Returns:
@@ -323,14 +323,14 @@ def while_loop(
 def scan(
     f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False
 ) -> tuple[Any, Any]:
-    """Carries a value through the slices of tensors, and stacks what each step gives.
+    """Carry a value through the slices of tensors, and stack the results of the steps.
 
     Args:
         f: (carry, slices) → (next carry, y): the carry keeps its structure, dtypes and ranks.
         init: the first carry, a structure of tensors.
         xs: a structure of tensors with the same first dimension, which are sliced along it; None for none.
         length: the number of steps, if there are no xs.
-        reverse: whether to go from the last slice to the first; ys are stacked in the order of xs all the same.
+        reverse: whether to go from the last slice to the first; ys are stacked in the order of xs in either case.
 
     Returns:
         The last carry, and the ys, each stacked along a new first axis.

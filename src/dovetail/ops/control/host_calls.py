@@ -1,6 +1,6 @@
 """The ops that Python computes when a graph runs: functions of NumPy arrays, and checks.
 
-They are computed on the host: where an engine compiles whole programs, a plan is cut into segments around them.
+The host computes them: if an engine compiles whole programs, the plan has separate segments around them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def _results(inputs: Any, function: Any, dtypes: Any, shapes: Any) -> list[Tenso
 def py_func(
     inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
 ) -> tuple[Tensor, ...]:
-    """What a Python function makes of NumPy arrays, each time that it is computed; `set_shape` says shapes.
+    """The results of a Python function of NumPy arrays, called each time that the op runs; `set_shape` gives shapes.
 
     Args:
-        inputs: tensors, of which the function is given a copy as an array each.
+        inputs: tensors; the function gets a copy of each as an array.
         function: returns an array, or a list of them.
-        dtypes: what the results are cast to, one for each.
-        shapes: those of the results, as far as they are known; empty if none is.
+        dtypes: the dtypes to which the results are cast, one for each.
+        shapes: the shapes of the results, as far as they are known; empty if none is known.
 
     Source: `tf.compat.v1.py_func`, `tf.raw_ops.PyFunc`.
     """
@@ -43,7 +43,7 @@ def py_func(
 def py_func_stateless(
     inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
 ) -> tuple[Tensor, ...]:
-    """`py_func` of a function that does nothing else, so that it need not be called where nobody uses the results.
+    """`py_func` of a function without other effects, so that a run need not call it if nobody uses the results.
 
     Source: `tf.numpy_function`, `tf.raw_ops.PyFuncStateless`.
     """
@@ -53,8 +53,10 @@ def py_func_stateless(
 def eager_py_func(
     inputs: Eachs, function: Callable[..., Any], dtypes: Sequence[DTypeLike], shapes: Sequence[ShapeLike] = ()
 ) -> tuple[Tensor, ...]:
-    """`py_func` of a function that has an attribute `gradient`: a function of the arrays and of a gradient by each
-    result of a float dtype, that gives a gradient by each input of one.
+    """`py_func` of a function that has an attribute `gradient`.
+
+    This is a function of the arrays and of a gradient by each result of a float dtype.  It gives a gradient by each
+    input of a float dtype.
 
     Source: `tf.py_function`, `tf.raw_ops.EagerPyFunc`.
     """
@@ -75,12 +77,12 @@ def require(condition: Bool, data: Eachs, message: str = "", summarize: int = 3)
 
     Args:
         condition: bools.
-        data: what the error shows where it does not hold.
-        message: what it says.
+        data: the values that the error shows if the condition does not hold.
+        message: the text of the error.
         summarize: how many elements are shown at the start and at the end of each axis; -1 for all.
 
     Raises:
-        ValueError: it does not hold, when the graph runs.
+        ValueError: the condition does not hold when the graph runs.
 
     Source: `tf.debugging.Assert`, `tf.raw_ops.Assert`.
     """

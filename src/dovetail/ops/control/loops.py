@@ -1,4 +1,4 @@
-"""Loops over integers and over the slices of tensors, said in `scan` and `while_loop`."""
+"""Loops over integers and over the slices of tensors, built on `scan` and `while_loop`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dovetail.ops.shapes.subscript import getitem
 
 @checked
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
-    """Applies a function for each integer from `lower` up to, but not including, `upper`.
+    """Apply a function for each integer from `lower` up to, but not including, `upper`.
 
     Args:
         lower, upper: integers.  If they are known now, the loop has a gradient in linear time on each engine.
@@ -46,7 +46,7 @@ def map_fn(f: Callable[[Any], Any], elems: Any, dtype: Any = None) -> Any:
     Args:
         f: slices, in the structure of `elems` → a structure of tensors.
         elems: a structure of tensors with the same first dimension.
-        dtype: the dtype of the results, or a structure of dtypes; those that `f` gives if not given.
+        dtype: the dtype of the results, or a structure of dtypes; the dtypes that `f` gives if not given.
 
     Source: `tf.map_fn`.
 
@@ -69,9 +69,9 @@ def map_fn(f: Callable[[Any], Any], elems: Any, dtype: Any = None) -> Any:
 def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
     """The results of a function for each slice of tensors, stacked, computed for all slices at once.
 
-    The function is traced on one slice; each op of the trace then runs once, on all slices.  An op for which there is
-    no way to do so runs slice by slice.  So does the whole function, as in `map_fn`, if it assigns variables, or has
-    branches, loops that end by a condition, or gradients of its own; and on an engine's own values.
+    The function is traced on one slice; each op of the trace then runs once, on all slices.  An op without a
+    rule for this runs slice by slice.  The whole function runs slice by slice, as in `map_fn`, on an engine's own
+    values.  So it does if it assigns variables, or has branches, loops that end by a condition, or its own gradients.
 
     Args:
         f: slices, in the structure of `elems` → a structure of tensors.
@@ -102,12 +102,12 @@ def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
 
 @checked
 def foldl(f: Callable[[Any, Any], Any], elems: Any, initializer: Any = None) -> Any:
-    """Combines the slices of tensors from first to last.
+    """Combine the slices of tensors from first to last.
 
     Args:
-        f: (what is combined so far, next slice) → the combination.
+        f: (the combination so far, next slice) → the combination.
         elems: a structure of tensors with the same first dimension.
-        initializer: what to start with; the first slice if not given.
+        initializer: the first combination; the first slice if not given.
 
     Source: `tf.foldl`.
 
@@ -121,7 +121,7 @@ def foldl(f: Callable[[Any, Any], Any], elems: Any, initializer: Any = None) -> 
 
 @checked
 def foldr(f: Callable[[Any, Any], Any], elems: Any, initializer: Any = None) -> Any:
-    """Combines the slices of tensors from last to first; see `foldl`.
+    """Combine the slices of tensors from last to first; see `foldl`.
 
     Source: `tf.foldr`.
 

@@ -20,9 +20,9 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike, known: ShapeLike = None) -> 
     """An input of a graph; it has a value only when the graph runs.
 
     Args:
-        dtype: that of its elements.
-        shape: with None for dimensions that are not known; None if not even the rank is.
-        known: of integers that stand for a shape, those that are known already, None for the others; None if none is.
+        dtype: the dtype of its elements.
+        shape: the shape, with None for dimensions that are not known; None if not even the rank is known.
+        known: for integers that are a shape, the known ones, and None for the others; None if none is known.
 
     Source: `tf.compat.v1.placeholder`.
     """
@@ -45,9 +45,9 @@ def read_variable(variable: VariableLike, in_order: bool = False) -> Tensor:
     """The value of a variable; `graph.effects` says when a run reads it.
 
     Args:
-        variable: what is read.
-        in_order: whether it is read at its place in the program, as a part of an update; else as early as its control
-            inputs allow.
+        variable: the variable.
+        in_order: whether a run reads it at its place in the program, as a part of an update; else as early as its
+            control inputs allow.
 
     Source: `tf.raw_ops.ReadVariableOp`.
     """
@@ -61,13 +61,13 @@ def _assigned_spec(value: TensorSpec, variable: Any, with_value: bool) -> Tensor
 
 @primitive("AssignVariableOp", infer=_assigned_spec, differentiable=False)
 def assign_variable(value: Each, variable: VariableLike, with_value: bool = False) -> Tensor:
-    """Gives a variable a value; the result is the value.
+    """Give a variable a value; the result is the value.
 
     Args:
         value: the new value.
-        variable: gets it.
-        with_value: whether each run that computes the operation which makes the value assigns it, too; so it is with
-            variables that loops and branches assign.
+        variable: the variable that gets it.
+        with_value: whether each run that computes the value's operation assigns the value, too, as for variables that
+            loops and branches assign.
 
     Source: `tf.raw_ops.AssignVariableOp`.
     """
@@ -75,7 +75,7 @@ def assign_variable(value: Each, variable: VariableLike, with_value: bool = Fals
 
 @primitive("Call", infer=any_rank(lambda inputs, graph: [t.spec for t in graph.outputs]), differentiable=False)
 def call(inputs: Eachs, graph: GraphLike) -> tuple[Tensor, ...]:
-    """Runs a graph; what a compiled function is on a gradient tape.
+    """Run a graph; a gradient tape records a compiled function as this op.
 
     Source: `tf.raw_ops.PartitionedCall`.
     """
@@ -83,15 +83,15 @@ def call(inputs: Eachs, graph: GraphLike) -> tuple[Tensor, ...]:
 
 @primitive("NoOp", infer=tuple, differentiable=False)
 def no_op() -> tuple[()]:
-    """Nothing; operations that it waits for are done where it is.
+    """Do nothing, after the operations for which it waits.
 
     Source: `tf.no_op`.
     """
 
 
-INPUTS = ("Placeholder", "Const", "ReadVariableOp")  # what a program starts from
+INPUTS = ("Placeholder", "Const", "ReadVariableOp")  # ops from which a program starts
 NOT_COMPUTED = (*INPUTS, "AssignVariableOp", "NoOp")
-EFFECTS = ("AssignVariableOp",)  # what gives variables values
-HOST_CALLS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "Assert")  # what Python computes; see `host_calls`
-KEPT = (*EFFECTS, "PyFunc", "EagerPyFunc", "Assert")  # what a program does even if nobody uses the result
-SHOWN = ("Print", *HOST_CALLS)  # what is done whenever it is computed, so as often as it stands in a program
+EFFECTS = ("AssignVariableOp",)  # ops that give variables values
+HOST_CALLS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "Assert")  # ops that Python computes; see `host_calls`
+KEPT = (*EFFECTS, "PyFunc", "EagerPyFunc", "Assert")  # ops that a program runs even if nobody uses the result
+SHOWN = ("Print", *HOST_CALLS)  # ops with an effect each time that they run, so as often as a program has them

@@ -1,6 +1,6 @@
 """The ops that hold subgraphs: If, While and Scan.
 
-Subgraphs are pure: what a body captures and the variables it reads are inputs, the variables it assigns are outputs.
+Subgraphs are pure: the captures of a body and the variables it reads are inputs, the variables it assigns are outputs.
 Users do not call these; `ops.control` adds them to graphs.
 """
 
@@ -23,7 +23,7 @@ Part = TypeVar("Part")
 
 
 def join_specs(first: TensorSpec, second: TensorSpec, what: str) -> TensorSpec:
-    """What is known of a value that has one spec or the other.
+    """The spec of a value that has one spec or the other.
 
     Raises:
         ValueError: the ranks differ.
@@ -39,12 +39,12 @@ def join_specs(first: TensorSpec, second: TensorSpec, what: str) -> TensorSpec:
 def settled_body(
     op: str, specs: list[TensorSpec], make: Callable[[list[TensorSpec]], tuple[Part, Iterable[TensorSpec]]]
 ) -> tuple[Part, list[TensorSpec]]:
-    """The body of a loop, and the specs of what it carries, made until dtypes and shapes stay as they are.
+    """The body of a loop and the specs of its carry, made again until dtypes and shapes stay as they are.
 
     Args:
-        op: whose body it is, for errors.
-        specs: of the first values.
-        make: (specs of what arrives) → the body, and the specs of its outputs, first those of what is carried.
+        op: the name of the loop's op, for errors.
+        specs: the specs of the first values.
+        make: (specs of the carry) → the body, and the specs of its outputs, the carry first.
 
     Raises:
         ValueError: the rank of a value changes.
@@ -75,7 +75,7 @@ def if_op(condition: Bool, inputs: Eachs, then_branch: GraphLike, else_branch: G
 
 
 def carried_specs(body: Any, init: Sequence[TensorSpec]) -> list[TensorSpec]:
-    """The specs of what a loop carries: the body's first inputs, which its first outputs and `init` must fit."""
+    """The specs of the carry of a loop: the body's first inputs, which its first outputs and `init` must fit."""
     specs = [t.spec for t in body.inputs[: len(init)]]
     for spec, first, after in zip(specs, init, body.outputs, strict=False):
         for other in (first, after.spec):
@@ -102,7 +102,7 @@ def _while_spec(init: Any, constants: Any, condition: Any, body: Any, maximum_it
 def while_op(
     init: Eachs, constants: Eachs, condition: GraphLike, body: GraphLike, maximum_iterations: int | None = None
 ) -> tuple[Tensor, ...]:
-    """What is left of `init` after a subgraph was applied to it while another gives true; see `while_loop`.
+    """The state after a subgraph is applied to `init` while another subgraph gives true; see `while_loop`.
 
     Source: `tf.raw_ops.While`.
     """
@@ -158,8 +158,9 @@ def _calls_of_scan(init: Any, xs: Any, constants: Any, body: Any, length: Any, r
     yield "body", init, (*slices, *constants)
 
 
-# op name → (its arguments) → for each subgraph its parameter, the values at first of what goes round (from its first
-# outputs to its first inputs), and its other inputs: tensors that are the same in each step, or specs of what is not
+# op name → (its arguments) → for each subgraph: its parameter, the first values of the carry, and its other inputs.
+# The carry goes from its first outputs to its first inputs.  The other inputs are tensors if they are the same in each
+# step, else specs.
 SUBGRAPH_CALLS: dict[str, Callable[..., Iterator[tuple[str, Sequence[Any], Sequence[Any]]]]] = {
     "If": _calls_of_if,
     "While": _calls_of_while,

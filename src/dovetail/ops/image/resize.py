@@ -1,9 +1,9 @@
 """Images: making them larger or smaller.
 
-A resized image is a product with two matrices of weights, one for its rows and one for its columns; where few of the
-weights are not 0, the pixels are gathered instead.  The weights come from one formula; where the sizes are known, it is
-computed with NumPy, so programs hold them as constants.  A pixel is a square with its centre at a half: pixel `i` of
-the result has its centre at `(i + 0.5) * scale` in the image given.
+A resized image is a product with two matrices of weights, one for its rows and one for its columns.  If few of the
+weights are not 0, the ops gather the pixels instead.  The weights come from one formula.  NumPy computes it if the
+sizes are known, so programs hold the weights as constants.  A pixel is a square with its centre at a half: pixel `i` of
+the result has its centre at `(i + 0.5) * scale` in the given image.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from dovetail.ops.shapes.shape import cast, dims_of, expand_dims, reshape, shape
 
 # -- weights ----------------------------------------------------------------------------------------------------------
 
-_OPS = SimpleNamespace(  # what weights are computed with where a size is not known, by NumPy's names
+_OPS = SimpleNamespace(  # ops by NumPy's names, which compute weights if a size is not known
     absolute=absolute, arange=arange, exp=exp, floor=floor, maximum=maximum, minimum=minimum, rint=rint, sin=sin,
     sum=sum, where=where,
 )  # fmt: skip
-Kernel = Callable[[Any, Any], Any]  # (NumPy or `_OPS`, how far away) → weight
+Kernel = Callable[[Any, Any], Any]  # (NumPy or `_OPS`, distance) → weight
 
 
 def _lanczos(radius: int) -> Kernel:
@@ -106,7 +106,7 @@ class _Axis:
         return before / after
 
     def nearest(self) -> Any:
-        """For each new pixel the old one in which its centre lies."""
+        """The old pixel in which the centre of each new one lies."""
         found = self.xp.floor((self.xp.arange(self.new, dtype="float32") + 0.5) * self.scale("float32"))
         return self.as_dtype(self.xp.minimum(found, self.old - 1), "int32")
 
@@ -128,7 +128,7 @@ def _constant(weights: Weights, axis: _Axis, dtype: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Around:
-    """A kernel around the centre of each new pixel, with `antialias` as wide as that is."""
+    """A kernel around the centre of each new pixel, with `antialias` as wide as the pixel."""
 
     kernel: str
     antialias: bool = False
@@ -150,7 +150,7 @@ _BICUBIC = _Around("keyscubic", rounded=True)
 
 
 def _overlap(axis: _Axis, dtype: Any) -> Any:
-    """How much of the area of each new pixel lies in each old one."""
+    """The share of the area of each new pixel that lies in each old one."""
     xp, scale = axis.xp, axis.scale("float32")
     left, start = xp.arange(axis.old, dtype="float32"), (xp.arange(axis.new, dtype="float32") * scale)[:, None]
     shared = xp.minimum(left + 1, start + scale) - xp.maximum(left, start)
@@ -158,7 +158,7 @@ def _overlap(axis: _Axis, dtype: Any) -> Any:
 
 
 def _membership(axis: _Axis, dtype: Any) -> Any:
-    """1 where the centre of a new pixel lies in an old one."""
+    """Ones where the centre of a new pixel lies in an old one, else zeros."""
     return axis.as_dtype(axis.nearest()[:, None] == axis.xp.arange(axis.old, dtype="int32"), dtype)
 
 
@@ -172,7 +172,7 @@ def _sizes(x: Any, data_format: str) -> Sequence[Any]:
 
 # -- sums with weights ------------------------------------------------------------------------------------------------
 
-GATHER = 40  # `gather_cost`: how many multiplications in a product of matrices a gathered pixel costs, with NumPy
+GATHER = 40  # `gather_cost`: the cost of a gathered pixel, in multiplications of a matrix product, with NumPy
 
 
 def _resized(x: Any, size: Any, data_format: str, weights: Weights, cost: int = GATHER) -> Any:
@@ -181,7 +181,7 @@ def _resized(x: Any, size: Any, data_format: str, weights: Weights, cost: int = 
 
 
 def _spread(g: Any, size: Any, data_format: str, weights: Weights, cost: int = GATHER) -> Any:
-    """The gradient of `_resized` by images of a size: what each old pixel gave to the new ones."""
+    """The gradient of `_resized` by images of a size: each old pixel sums the new ones with its weights."""
     matrices = [_Axis(axis.new, axis.old).matrix(weights, g.dtype) for axis in _axes(g, size, data_format)]
     return _product(g, [m.T if isinstance(m, np.ndarray) else transpose(m) for m in matrices], data_format, cost)
 
@@ -190,7 +190,7 @@ def _product(x: Any, matrices: Sequence[Any], data_format: str, cost: int) -> An
     rows = 1 if data_format == "channels_last" else 2
     steps = list(enumerate(matrices, rows))
     if isinstance(matrices[0], np.ndarray) and matrices[0].shape[0] > matrices[0].shape[1]:
-        steps.reverse()  # the columns while there are few rows
+        steps.reverse()  # columns first, while there are few rows
     for axis, matrix in steps:
         x = _combined(x, matrix, axis, cost)
     return x
@@ -212,7 +212,7 @@ def _combined(x: Any, weights: Any, axis: int, cost: int) -> Any:
 
 
 def _gathered(x: Any, weights: np.ndarray, axis: int, taps: int) -> Any:
-    """The same, where so few pixels side by side have a weight that it is quicker to gather them."""
+    """The sums of `_combined` by gathering, which is quicker if few pixels side by side have a weight."""
     first = np.minimum((weights != 0).argmax(1), weights.shape[1] - taps)
     total = None
     for position in (first + i for i in range(taps)):
@@ -255,7 +255,7 @@ _KERNEL_SAMPLES = [s for options in (("lanczos3", False), ("gaussian", True)) fo
     samples=[*_PLAIN_SAMPLES, sample(ints(1, 2, 3, 1), (4, 6), "channels_last")],
 )
 def _resize_nearest(x: Anything, size: Ints, data_format: DataFormat) -> Tensor:
-    """Each new pixel is the old one in which its centre lies."""
+    """Give each new pixel the old one in which its centre lies."""
     first = 1 if data_format == "channels_last" else 2
     for number, axis in enumerate(_axes(x, size, data_format), first):
         if axis.is_known and axis.new % axis.old == 0:
@@ -279,7 +279,7 @@ def _spread_nearest(g: Inexact, size: Ints, data_format: DataFormat) -> Tensor:
 
 @composite("ResizeBilinear", infer=_resized_spec, samples=_PLAIN_SAMPLES)
 def _resize_bilinear(x: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
-    """Each new pixel is between the four old ones around its centre."""
+    """Interpolate each new pixel between the four old ones around its centre."""
     return _resized(x, size, data_format, _BILINEAR, gather_cost)
 
 
@@ -301,7 +301,7 @@ def _spread_bicubic(g: Float, size: Ints, data_format: DataFormat, *, gather_cos
 
 @composite("ResizeArea", infer=_resized_spec, samples=_PLAIN_SAMPLES)
 def _resize_area(x: Float, size: Ints, data_format: DataFormat, *, gather_cost: int = GATHER) -> Tensor:
-    """Each new pixel is the mean of the area that it covers."""
+    """Give each new pixel the mean of the area that it covers."""
     return _resized(x, size, data_format, _overlap, gather_cost)
 
 
@@ -314,7 +314,7 @@ def _spread_area(g: Float, size: Ints, data_format: DataFormat, *, gather_cost: 
 def _resize_by_kernel(
     x: Float, size: Ints, kernel_type: str, antialias: bool, data_format: DataFormat, *, gather_cost: int = GATHER
 ) -> Tensor:
-    """Each new pixel is a mean with the weights of a kernel around its centre."""
+    """Give each new pixel a mean with the weights of a kernel around its centre."""
     return _resized(x, size, data_format, _Around(kernel_type, antialias), gather_cost)
 
 
@@ -326,7 +326,7 @@ def _spread_by_kernel(
 
 
 def _link(resize: Any, spread: Any) -> None:
-    """Both are linear, and each is the gradient of the other."""
+    """Make two linear ops the gradients of each other."""
 
     def back_by(other: Any) -> Callable[..., Any]:
         return lambda op, g: other(g, _sizes(op.inputs[0], op.attr("data_format")), *op.args[2:])
@@ -360,15 +360,15 @@ def resize(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Images in another size.
+    """Resize images.
 
     Args:
         x: images, (batch, rows, columns, channels) or, if channels come first, (batch, channels, rows, columns); or one
             image, without the batch.
         size: the new numbers of rows and columns; they may be tensors.
         interpolation: "nearest", "bilinear", "bicubic", "area", "lanczos3", "lanczos5", "gaussian" or "mitchellcubic".
-        antialias: whether each new pixel of a smaller image takes in all the old ones that it covers, as those of
-            "area" always do and those of "nearest" never.
+        antialias: whether each new pixel of a smaller image takes in all the old ones that it covers; "area" always
+            does so, "nearest" never.
         data_format: "channels_last" or "channels_first"; `config.image_data_format()` if not given.
         name: the name of the node in a graph.
 

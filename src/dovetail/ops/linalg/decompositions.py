@@ -1,14 +1,16 @@
 """Matrix decompositions: Cholesky, LU, QR, eigenvalues, singular values.
 
-All work on the last two axes.  Where a decomposition does not exist, its elements are NaN, on every engine alike, since
-compiled programs cannot raise.  Where it is only determined up to signs, these are fixed: the first large entry (at
+All work on the last two axes.  If a decomposition does not exist, its elements are NaN on every engine, since compiled
+programs cannot raise an error.  The engines fix signs that a decomposition leaves open.  The first large entry (at
 least half as large as the largest) of each eigenvector and each left singular vector is positive, so that engines
-agree; R of QR keeps LAPACK's signs, on which they agree already.
+agree.  R of QR keeps LAPACK's signs, on which engines agree already.
 
-Gradients are from Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
-differentiation" (2008), Murray, "Differentiation of the Cholesky decomposition" (2016), Townsend, "Differentiating the
-singular value decomposition" (2016), Walter and Lehmann, "Algorithmic differentiation of linear algebra functions"
-(2010), with adjoint matrices where theirs are transposed.  They follow also the phases of complex vectors.
+Gradients use adjoint matrices where their sources use transposed ones, and also follow the phases of complex vectors:
+
+- Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008)
+- Murray, "Differentiation of the Cholesky decomposition" (2016)
+- Townsend, "Differentiating the singular value decomposition" (2016)
+- Walter and Lehmann, "Algorithmic differentiation of linear algebra functions" (2010)
 """
 
 from __future__ import annotations
@@ -51,13 +53,13 @@ def lower_gradient(k: Any) -> Any:
 
 
 def _of_phases(vectors: Any, turning: Any) -> Any:
-    """What the fixed phases of complex vectors add to the gradient.
+    """The share of the gradient that comes from the fixed phases of complex vectors.
 
-    A change of a vector is followed by a turn that keeps its first large entry real.
+    After a change of a vector, a turn keeps its first large entry real.
 
     Args:
         vectors: in columns, with phases as engines fix them (`dovetail.engines.matrices.phases`).
-        turning: how the result would change if a vector were turned: the gradient with respect to its angle.
+        turning: the gradient with respect to the angle of each vector: the change of the result if a vector turns.
     """
     sizes = absolute(vectors)
     large = sizes >= max(sizes, -2, keepdims=True) / 2
@@ -81,8 +83,8 @@ def cholesky(x: Inexact) -> Tensor:
         x: of shape (..., n, n); only the lower triangle is read.
 
     Returns:
-        L, of the same shape.  It is NaN where x is not positive definite: a compiled program cannot raise an error for
-        what it finds in a matrix.
+        L, of the same shape.  It is NaN if x is not positive definite: a compiled program cannot raise an error that
+        depends on the values of a matrix.
 
     Source: `numpy.linalg.cholesky`.
 
@@ -121,8 +123,8 @@ def lu_factor(x: Inexact) -> tuple[Tensor, Tensor]:
         x: of shape (..., m, n).
 
     Returns:
-        L, whose diagonal of ones is left out, and U in one tensor of the shape of x; and the pivots, int32: row i was
-        exchanged with row `pivots[i]`, in order.
+        L without its diagonal of ones, and U, in one tensor of the shape of x.  The pivots, int32: row i was exchanged
+        with row `pivots[i]`, in order.
 
     Source: `scipy.linalg.lu_factor`.
 
@@ -188,7 +190,7 @@ def qr(x: Inexact, mode: Literal["reduced", "complete"] = "reduced") -> tuple[Te
 
 @qr.gradient
 def _(op: Any, gq: Any, gr: Any) -> Any:
-    """For the first k columns, which r decomposes as a square matrix, and for the others, which are q times theirs."""
+    """The gradient of the first k columns, for which r is square, and of the others, which are q times r's others."""
     x, (q, r) = op.inputs[0], op.outputs
     rows, columns = x.shape[-2:]
     if op.attr("mode") == "complete" and (rows is None or columns is None or rows > columns):
@@ -351,10 +353,10 @@ def _(op: Any, *g: Any) -> Any:
         inside = inside + matrix_diag(complex(0, divide_no_nan(_angle_gradient(left), s)))
     of_columns, of_rows = (expand_dims(s, axis) for axis in (-2, -1))
     turns = (left - adjoint_matrix(left)) * of_columns + (right - adjoint_matrix(right)) * of_rows
-    # Not by gaps of squares: XLA rounds the two squares of a difference differently, and equal ones differ then.
+    # No gaps of squares: XLA rounds the two squares of a difference differently, so the squares of equal values differ.
     inside = inside + divide_no_nan(_reciprocal_gaps(s), of_columns + of_rows) * turns
     whole = matmul(matmul(u, inside), vh)
-    if rows is None or columns is None or rows > columns:  # what is not in the span of u
+    if rows is None or columns is None or rows > columns:  # the part outside of the span of u
         whole = whole + matmul(divide_no_nan(gu - matmul(u, left), of_columns), vh)
     if rows is None or columns is None or rows < columns:
         whole = whole + matmul(u, divide_no_nan(gvh - matmul(conjugate(right), vh, transpose_a=True), of_rows))
@@ -367,9 +369,9 @@ def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
     Args:
         x: of shape (..., m, n).
-        full_matrices: whether u and vh are square, (..., m, m) and (..., n, n), or only as large as needed, (..., m, k)
-            and (..., k, n), with k the smaller of m and n.  Gradients need the latter, unless m = n.
-        compute_uv: whether u and vh are wanted, too.
+        full_matrices: whether u and vh are square, (..., m, m) and (..., n, n).  Else they are only as large as needed,
+            (..., m, k) and (..., k, n), with k the smaller of m and n.  Gradients need the latter, unless m = n.
+        compute_uv: whether to compute u and vh, too.
 
     Returns:
         u, s and vh, with s in descending order, of shape (..., k); or s alone.

@@ -84,8 +84,8 @@ def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> 
         x: floats.
         ord: for vectors any number: p of the p-norm, with inf and -inf for the largest and smallest absolute value, 0
             for the number of elements that are not zero.  For matrices "fro" (Frobenius), "nuc" (sum of the singular
-            values), 2 and -2 (the largest and smallest of them), 1 and -1 (the largest and smallest column sum), inf
-            and -inf (row sums).  None: the square root of the sum of all squares.
+            values), 2 and -2 (the largest and smallest of them).  Also 1 and -1 (the largest and smallest column sum),
+            inf and -inf (row sums).  None: the square root of the sum of all squares.
         axis: an axis for vectors, two for matrices; None for all axes of x, which are one or two unless `ord` is None.
         keepdims: whether these axes stay, with size 1.
 
@@ -155,7 +155,7 @@ def _of_singular_values(reduce: Any) -> Any:
     def compute(x: Any, axes: tuple[int, int], keepdims: bool) -> Any:
         others = [i for i in range(len(x.shape)) if i not in axes]
         values = svd(transpose(x, [*others, *axes]), compute_uv=False)
-        result = reduce(absolute(values), -1)  # whose derivative at 0 is 0
+        result = reduce(absolute(values), -1)  # the derivative of `absolute` at 0 is 0
         return expand_dims(result, axes) if keepdims else result
 
     return compute
@@ -216,7 +216,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 def _is_not_zero(s: Any, x: Any, rcond: Any) -> Any:
-    """Which singular values count as different from zero."""
+    """Whether each singular value counts as different from zero."""
     if rcond is None:
         *_, rows, columns = dims_of(x)
         rcond = cast(maximum(rows, columns), s.dtype) * s.dtype.eps
@@ -225,7 +225,7 @@ def _is_not_zero(s: Any, x: Any, rcond: Any) -> Any:
 
 @checked
 def matrix_rank(x: Any, rtol: Any = None) -> Any:
-    """How many singular values are larger than `rtol` times the largest.
+    """The number of singular values that are larger than `rtol` times the largest.
 
     Args:
         x: of shape (..., m, n).
@@ -247,7 +247,7 @@ def matrix_rank(x: Any, rtol: Any = None) -> Any:
 
 @checked
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    """The x of least length among those that make the sum of squares of `a @ x - b` least.
+    """The shortest x that minimizes the sum of squares of `a @ x - b`.
 
     Args:
         a: of shape (..., m, n).
@@ -278,8 +278,8 @@ def _det_spec(x: RankedSpec) -> TensorSpec:
 def det(x: Inexact) -> Tensor:
     """Determinant of square matrices.
 
-    The first two derivatives hold for each matrix.  Those beyond hold for a singular or nearly singular matrix only if
-    its singular values differ.
+    The first two derivatives hold for each matrix.  Higher derivatives hold for a singular or nearly singular matrix
+    only if its singular values differ.
 
     Source: `numpy.linalg.det`.
 
@@ -301,7 +301,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 def _is_nearly_singular(x: Any, determinant: Any) -> Any:
-    """Whether a determinant is so much smaller than it might be that the inverse says little, or does not exist."""
+    """Whether a determinant is so far below its bound that the inverse is imprecise, or does not exist."""
     size = absolute(determinant)
     n = cast(dims_of(x)[-1], size.dtype)
     largest = n * (log(euclidean_norm(x, (-2, -1))) - log(n) / 2)  # in logarithms; Hadamard's inequality
@@ -310,14 +310,14 @@ def _is_nearly_singular(x: Any, determinant: Any) -> Any:
 
 @composite("Cofactors", infer=square_spec, samples=SQUARE)
 def _cofactors(x: Inexact) -> Tensor:
-    """The derivatives of the determinant by each element, also where it is 0."""
+    """The derivatives of the determinant by each element, also if it is 0."""
     u, s, vh = svd(x, full_matrices=False)
     return per_matrix(det(u) * det(vh)) * matmul(adjoint(u) * expand_dims(others_product(s), -2), adjoint(vh))
 
 
 @_cofactors.gradient
 def _(op: Any, g: Any) -> Any:
-    """In the axes of the singular vectors, in which x is diagonal: there it takes products of all values but two."""
+    """Differentiate in the axes of the singular vectors, where x is diagonal: by products of all values except two."""
     u, s, vh = svd(op.inputs[0], full_matrices=False)
     one = equal(eye(dims_of(s)[-1], dtype=s.dtype), 1)
     pairs = cast(where(one, 0, others_product(where(one, 1, expand_dims(s, -2)))), g.dtype)
@@ -331,7 +331,7 @@ def _(op: Any, g: Any) -> Any:
 
 @checked
 def matrix_power(x: Any, n: int) -> Any:
-    """Square matrices to an integer power, by repeated squaring; negative powers are those of the inverse.
+    """Square matrices to an integer power, by repeated squaring; negative powers are powers of the inverse.
 
     Source: `numpy.linalg.matrix_power`.
 
@@ -358,7 +358,7 @@ def cholesky_inverse(x: Any, upper: bool = False) -> Any:
 
     Args:
         x: lower triangular matrices L of L @ L.T, or upper ones U of U.T @ U.
-        upper: which of the two.
+        upper: whether the matrices are upper triangular.
 
     Source: `torch.cholesky_inverse`.
 

@@ -1,4 +1,4 @@
-"""Products of tensors: `matmul`, `einsum`, and the products of NumPy's that are special cases of them."""
+"""Products of tensors: `matmul`, `einsum`, and NumPy's products that are special cases of them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def matvec(x: Any, y: Any) -> Any:
 
 @checked
 def matrix_transpose(x: Any) -> Any:
-    """The last two axes exchanged.
+    """Exchange the last two axes.
 
     Source: `numpy.matrix_transpose`.
 
@@ -127,7 +127,7 @@ def _einsum_spec(inputs: Sequence[TensorSpec], equation: str) -> TensorSpec:
             if dim is not None and sizes.setdefault(letter, dim) != dim:
                 raise ValueError(f"the axes named {letter!r} must be equally long, not {sizes[letter]} and {dim}.")
     front, dots, back = result.partition("...")
-    common = infer.broadcast(*batches) if dots else ()  # what is not in the result is summed over
+    common = infer.broadcast(*batches) if dots else ()  # axes that are not in the result are summed over
     shape = None if common is None else (*map(sizes.get, front), *common, *map(sizes.get, back))
     return TensorSpec(shape, inputs[0].dtype)
 
@@ -146,7 +146,7 @@ def _einsum_spec(inputs: Sequence[TensorSpec], equation: str) -> TensorSpec:
     ],
 )
 def _einsum(inputs: Numbers, equation: str) -> Tensor:
-    """`einsum` with an explicit result, in which "..." stands if it stands anywhere."""
+    """`einsum` with an explicit result, which has "..." if any term has it."""
 
 
 @_einsum.gradient
@@ -159,7 +159,7 @@ def _(op: Any, g: Any) -> Any:
 def _einsum_gradient(g: Any, result: str, inputs: Sequence[Any], terms: list[str], k: int) -> Any:
     """The gradient for input `k`: the einsum of `g` and the other inputs to the axes of that input.
 
-    An axis that only this input has gets ones, and a letter that it has twice an identity matrix, since what is off
+    An axis that only this input has gets ones.  A letter that it has twice gets an identity matrix, since elements off
     the diagonal had no part in the result.
     """
     others = [(term, adjoint(x)) for i, (term, x) in enumerate(zip(terms, inputs, strict=True)) if i != k]
@@ -183,11 +183,11 @@ def _einsum_gradient(g: Any, result: str, inputs: Sequence[Any], terms: list[str
 
 @checked
 def einsum(subscripts: str, *operands: Any) -> Any:
-    """Sums of products, told by the names of the axes (Einstein's convention).
+    """Sums of products, given by the names of the axes (Einstein's convention).
 
     Args:
         subscripts: a letter for each axis of each operand, as in `"ij,jk->ik"`.  Letters missing behind `->` are summed
-            over; without `->`, those are in the result that occur once, in alphabetical order.  `...` stands for any
+            over; without `->`, the result has the letters that occur once, in alphabetical order.  `...` means any
             number of axes, which broadcast; all axes of one letter must be equally long.
         operands: numbers; promoted to a common dtype.
 
@@ -234,7 +234,7 @@ def _explicit(subscripts: str, count: int) -> tuple[list[str], str]:
 
 
 def _batch_first(term: str, x: Any) -> tuple[str, Any]:
-    """The operand with the axes that `...` stands for in front, where they line up with those of the others."""
+    """The operand with the axes of `...` in front, where they line up with the axes of the others."""
     front, dots, back = term.partition("...")
     if not dots or not front:
         return term, x
@@ -250,12 +250,12 @@ def _batch_first(term: str, x: Any) -> tuple[str, Any]:
 
 @checked
 def tensordot(x: Any, y: Any, axes: Sizes = 2) -> Any:
-    """Sums of products over pairs of axes; the other axes of `x`, then those of `y`, are in the result.
+    """Sums of products over pairs of axes; the result has the other axes of `x`, then the other axes of `y`.
 
     Args:
         x, y: numbers; promoted to a common dtype.
-        axes: how many of the last axes of `x` are summed with as many of the first of `y`, or a pair: axes of `x`, and
-            the axes of `y` that go with them (ints or lists).
+        axes: the number of last axes of `x` that are summed with as many first axes of `y`.  Or a pair: axes of `x`,
+            and the axes of `y` that go with them (ints or lists).
 
     Raises:
         ValueError: the two lists differ in length, or the sizes of a pair of axes differ.
@@ -334,7 +334,7 @@ def outer(x: Any, y: Any) -> Any:
 
 @checked
 def vdot(x: Any, y: Any) -> Any:
-    """Scalar product of all elements of `x`, conjugated if complex, and those of `y`.
+    """Scalar product of all elements of `x`, conjugated if complex, and all elements of `y`.
 
     Source: `numpy.vdot`.
 

@@ -1,4 +1,4 @@
-"""Systems of linear equations, and what belongs to them: the inverse, and the determinant in logarithms.
+"""Systems of linear equations, the inverse, and the logarithm of the determinant.
 
 All work on the last two axes.  A singular matrix gives NaN, on every engine alike, since compiled programs cannot raise
 an error; the other matrices of its batch keep their results.
@@ -41,7 +41,7 @@ def matrix_dims(x: RankedSpec, square: bool = False) -> tuple[Dims, Any, Any]:
 
 
 def adjoint_matrix(x: Any) -> Any:
-    """The last two axes exchanged, and complex numbers conjugated."""
+    """Exchange the last two axes, and conjugate complex numbers."""
     return matrix_transpose(conjugate(x))
 
 
@@ -51,13 +51,13 @@ def real_dtype(dtype: DType) -> DType:
 
 
 def square_spec(x: RankedSpec) -> TensorSpec:
-    """Square matrices to matrices of that size."""
+    """The spec of matrices of the same size as square ones."""
     batch, rows, columns = matrix_dims(x, square=True)
     return TensorSpec((*batch, rows, columns), x.dtype)
 
 
 def solve_spec(matrix: RankedSpec, rhs: RankedSpec, *static: Any) -> TensorSpec:
-    """Square matrices, and right-hand sides with as many rows, in batches that broadcast."""
+    """The spec of solutions for square matrices and right-hand sides of as many rows, in batches that broadcast."""
     batch, size, _ = matrix_dims(matrix, square=True)
     other, rows, columns = matrix_dims(rhs)
     if size is not None and rows is not None and size != rows:
@@ -75,16 +75,16 @@ def solve_spec(matrix: RankedSpec, rhs: RankedSpec, *static: Any) -> TensorSpec:
     ],
 )
 def triangular_solve(matrix: Inexact, rhs: Inexact, lower: bool = True, adjoint: bool = False) -> Tensor:
-    """Solves `matrix @ x = rhs` for triangular matrices.
+    """Solve `matrix @ x = rhs` for triangular matrices.
 
     Args:
         matrix: of shape (..., n, n); only one triangle is read.
         rhs: the right-hand sides, of shape (..., n, m).
         lower: which triangle is read.
-        adjoint: whether the transposed (for complex numbers also conjugated) triangle stands on the left instead.
+        adjoint: whether the transposed (for complex numbers also conjugated) triangle is on the left instead.
 
     Returns:
-        x, of shape (..., n, m); NaN where a zero is on the diagonal.
+        x, of shape (..., n, m); NaN for a matrix with a zero on the diagonal.
 
     Source: `tf.linalg.triangular_solve`.
 
@@ -114,8 +114,7 @@ def _(op: Any, g: Any) -> Any:
     ],
 )
 def _solve(matrix: Inexact, rhs: Inexact, adjoint: bool = False) -> Tensor:
-    """`solve` for right-hand sides that are matrices; with `adjoint` the transposed and conjugated matrix stands
-    on the left."""
+    """`solve` for right-hand sides that are matrices; `adjoint` transposes and conjugates the matrix on the left."""
 
 
 @_solve.gradient
@@ -129,17 +128,17 @@ def _(op: Any, g: Any) -> Any:
 
 @checked
 def solve(matrix: Any, rhs: Any) -> Any:
-    """Solves `matrix @ x = rhs`.
+    """Solve `matrix @ x = rhs`.
 
     Args:
         matrix: square matrices, of shape (..., n, n).
         rhs: a vector of shape (n,), or right-hand sides of shape (..., n, m); the batch axes broadcast.
 
     Returns:
-        x, in the shape of the right-hand sides; NaN where the matrix is singular.
+        x, in the shape of the right-hand sides; NaN for a singular matrix.
 
     Raises:
-        ValueError: the matrices are not square, or the right-hand sides have not as many rows.
+        ValueError: the matrices are not square, or the right-hand sides have another number of rows.
 
     Source: `numpy.linalg.solve`.
 
@@ -156,7 +155,7 @@ def solve(matrix: Any, rhs: Any) -> Any:
     "MatrixInverse", infer=square_spec, samples=[sample(spd(3, 3)), sample(spd(2, 2, 2)), sample(triangular(1, 1))]
 )
 def inv(x: Inexact) -> Tensor:
-    """Inverse of square matrices; NaN where a matrix is singular.
+    """Inverse of square matrices; NaN for a singular matrix.
 
     Source: `numpy.linalg.inv`.
 
@@ -204,7 +203,7 @@ def slogdet(x: Inexact) -> tuple[Tensor, Tensor]:
 
 @slogdet.gradient
 def _(op: Any, turning: Any, g: Any) -> Any:
-    """A sign is constant, but that of a complex matrix turns: its derivative stands at a right angle to it."""
+    """The gradient of sign and logarithm: a real sign is constant, a complex sign turns at a right angle to itself."""
     x, sign = op.inputs[0], op.outputs[0]
     if x.dtype.is_complex:
         g = complex(g, -imag(conjugate(turning) * sign))

@@ -188,8 +188,8 @@ def power(x: Number, y: Number) -> Tensor:
     """Power `x ** y`, with broadcasting.
 
     Returns:
-        A tensor of the promoted dtype: `0 ** 0` is 1; a negative base with a fractional exponent gives NaN; the
-        reciprocal that a negative exponent of an integer means is truncated to an integer.
+        A tensor of the promoted dtype: `0 ** 0` is 1; a negative base with a fractional exponent gives NaN; with a
+        negative exponent, the reciprocal of an integer is truncated to an integer.
 
     Source: `numpy.power`.
 
@@ -284,7 +284,7 @@ def sign(x: Number) -> Tensor:
 
 @sign.gradient
 def _(op: Any, g: Any) -> Any:
-    """By a complex number the part of `g` at a right angle to it; by a real one zero, as in TensorFlow."""
+    """Take the part of `g` at a right angle to a complex number; zero for a real number, as in TensorFlow."""
     x, y = op.inputs[0], op.outputs[0]
     if not x.dtype.is_complex:
         return zeros_like(x)

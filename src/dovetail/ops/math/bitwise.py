@@ -58,7 +58,7 @@ def bitwise_or(x: Bits, y: Bits) -> Tensor:
 
 @composite("Invert", infer=elementwise, differentiable=False, samples=[sample(ints(2, 3)), sample(bools(3))])
 def invert(x: Bits) -> Tensor:
-    """All bits turned over; of booleans, logical not.
+    """All bits flipped; of booleans, logical not.
 
     Source: `numpy.invert`.
 
@@ -71,7 +71,9 @@ def invert(x: Bits) -> Tensor:
 
 @primitive("LeftShift", infer=elementwise, differentiable=False, samples=SHIFTS)
 def left_shift(x: Integer, y: Integer) -> Tensor:
-    """Bits moved `y` places up; zeros come in.  A shift of all bits or more, or of less than none, gives 0.
+    """Bits moved `y` places up; zeros come in.
+
+    A shift by all bits or more, or by a negative number, gives 0.
 
     Source: `numpy.left_shift`.
 
@@ -137,7 +139,7 @@ def logical_xor(x: Bool, y: Bool) -> Tensor:
 
 @composite("LogicalNot", infer=elementwise, differentiable=False, samples=[sample(bools(2, 3)), sample(bools())])
 def logical_not(x: Bool) -> Tensor:
-    """Whether it is not true; numbers are true where they are not 0.
+    """Whether `x` is not true; numbers are true where they are not 0.
 
     Source: `numpy.logical_not`.
 

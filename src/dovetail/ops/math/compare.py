@@ -196,14 +196,14 @@ _clip_spec.elementwise = True  # type: ignore[attr-defined]
     ],
 )
 def clip(x: Real, x_min: MaybeReal = None, x_max: MaybeReal = None) -> Tensor:
-    """The values, those below `x_min` raised to it and those above `x_max` lowered to it.
+    """The values, raised to `x_min` if they are below it, and lowered to `x_max` if they are above it.
 
     Args:
         x: real numbers.
         x_min, x_max: the bounds, numbers or tensors that broadcast; None for no bound.
 
     Returns:
-        A tensor of the promoted dtype; where `x_max < x_min` all is `x_min`.
+        A tensor of the promoted dtype; where `x_max < x_min`, it is `x_min`.
 
     Source: `numpy.clip`; `tf.keras.backend.clip` for bounds in the wrong order.
 
@@ -238,9 +238,9 @@ def _(op: Any, g: Any) -> Any:
     ],
 )
 def saturate_cast(x: Real, dtype: DTypeLike) -> Tensor:
-    """The values in another dtype; one that the dtype does not hold becomes its least or greatest value.
+    """The values in another dtype; a value that the dtype does not hold becomes its least or greatest value.
 
-    Where `cast` keeps the lower bits of an integer, a position that is out of range stays out of range here.
+    `cast` keeps the lower bits of an integer; here a position that is out of range stays out of range.
 
     Args:
         x: real numbers.
@@ -260,7 +260,7 @@ def saturate_cast(x: Real, dtype: DTypeLike) -> Tensor:
 
 @composite("IsNan", infer=to_bool, differentiable=False, samples=SPECIAL)
 def isnan(x: Inexact) -> Tensor:
-    """Whether it is NaN, elementwise.
+    """Whether `x` is NaN, elementwise.
 
     Source: `numpy.isnan`.
 
@@ -273,7 +273,7 @@ def isnan(x: Inexact) -> Tensor:
 
 @composite("IsInf", infer=to_bool, differentiable=False, samples=SPECIAL)
 def isinf(x: Inexact) -> Tensor:
-    """Whether it is infinity or minus infinity, elementwise.
+    """Whether `x` is infinity or minus infinity, elementwise.
 
     Source: `numpy.isinf`.
 
@@ -286,7 +286,7 @@ def isinf(x: Inexact) -> Tensor:
 
 @composite("IsFinite", infer=to_bool, differentiable=False, samples=SPECIAL)
 def isfinite(x: Inexact) -> Tensor:
-    """Whether it is neither infinite nor NaN, elementwise.
+    """Whether `x` is neither infinite nor NaN, elementwise.
 
     Source: `numpy.isfinite`.
 
@@ -299,12 +299,12 @@ def isfinite(x: Inexact) -> Tensor:
 
 @composite("NanToNum", infer=elementwise, samples=[sample(array(2, 3)), sample([NAN, INFINITY, -INFINITY, 2.0])])
 def nan_to_num(x: Number, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """Numbers in the place of NaN and infinities.
+    """Replace NaN and infinities by numbers.
 
     Args:
         x: numbers.
-        nan: what stands for NaN.
-        posinf, neginf: what stands for infinity and minus infinity; the largest and lowest finite number by default.
+        nan: the number that replaces NaN.
+        posinf, neginf: the numbers that replace infinity and minus infinity; the largest and lowest ones by default.
 
     Source: `numpy.nan_to_num`.
 

@@ -20,7 +20,7 @@ SAMPLES = [sample(array(2, 3, dtype="complex64")), sample(array(2, 3)), sample(a
 
 
 def real_spec(x: TensorSpec) -> TensorSpec:
-    """The type rule of what makes real numbers of complex ones."""
+    """The type rule of ops that make real numbers of complex ones."""
     return TensorSpec(x.shape, ALL[PARTS.get(x.dtype, x.dtype)])
 
 
@@ -107,5 +107,5 @@ def _(op: Any, g: Any) -> Any:
 
 
 def adjoint(x: Any) -> Any:
-    """What the gradient is multiplied with on its way back where the value was multiplied with `x`."""
+    """The factor of the gradient of a product with `x`: the conjugate if `x` is complex."""
     return conj(x) if x.dtype.is_complex else x

@@ -46,7 +46,7 @@ def cumsum(x: Number, axis: int = 0, exclusive: bool = False, reverse: bool = Fa
 
     Args:
         x: numbers.
-        axis: along which axis.
+        axis: the axis.
         exclusive: whether the element itself does not count, so that the first result is 0.
         reverse: whether it runs from the end.
 
@@ -78,7 +78,7 @@ def cumprod(x: Number, axis: int = 0, exclusive: bool = False, reverse: bool = F
 
 @cumprod.gradient
 def _(op: Any, g: Any) -> Any:
-    """Of each factor: the product of those before it times s, where `s = g + (the next factor) * (the next s)`.
+    """Multiply the product of all factors before each one by s, where `s = g + (the next factor) * (the next s)`.
 
     There is no division in it, so zeros do no harm, in derivatives of any order.
     """
@@ -95,7 +95,7 @@ def _running_back(op: Any, factors: Any, g: Any) -> Any:
 
 
 def _shifted(x: Any, by: Any, axis: int) -> Any:
-    """In the place of each element that which stands `by` places behind it; 0 where there is none."""
+    """Replace each element by the one `by` places behind it, or by 0 if there is none."""
     axis = normalize_axis(axis, len(x.shape))
     size = dims_of(x)[axis]
     places = iota((size,)) + by
@@ -117,7 +117,7 @@ def _shifted(x: Any, by: Any, axis: int) -> Any:
 def _linear_recurrence(x: Number, y: Number, axis: int = 0, reverse: bool = False) -> Tensor:
     """Running sums in which the sum so far is multiplied at each step: `z[i] = y[i] + x[i] * z[i - 1]`.
 
-    Neighbouring steps are joined to longer ones, so it takes no more rounds than the number of elements has binary
+    The body joins neighbouring steps to longer ones.  So it takes no more rounds than the number of elements has binary
     digits (Blelloch, "Prefix sums and their applications", 1990).
     """
     size = dims_of(x)[normalize_axis(axis, len(x.shape))]
@@ -147,11 +147,11 @@ def _(op: Any, g: Any) -> Any:
     infer=_running_spec,
     samples=[
         *(s for s in SAMPLES if "exclusive" not in s.kwargs),
-        sample(array(2, 3), axis=-1, exclusive=True, reverse=True, gradient=False),  # there are infinities in it
+        sample(array(2, 3), axis=-1, exclusive=True, reverse=True, gradient=False),  # its results have infinities
     ],
 )
 def cumulative_logsumexp(x: Float, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
-    """Running `logsumexp`; parameters as in `cumsum`.  The first result is minus infinity if it is exclusive.
+    """Running `logsumexp`, which begins with minus infinity if it is exclusive; parameters as in `cumsum`.
 
     Source: `tf.math.cumulative_logsumexp`.
 
@@ -163,7 +163,7 @@ def cumulative_logsumexp(x: Float, axis: int = 0, exclusive: bool = False, rever
 
 @cumulative_logsumexp.gradient
 def _(op: Any, g: Any) -> Any:
-    """As of `cumprod`, with factors that are not larger than 1: quotients of a sum of exponentials and the next."""
+    """Proceed as for `cumprod`, with factors of at most 1: quotients of a sum of exponentials and the next sum."""
     x, axis, exclusive, reverse = op.args
     logs = logaddexp(op.outputs[0], x) if exclusive else op.outputs[0]
     finite = where(isfinite(logs), logs, 0)
@@ -178,7 +178,7 @@ def diff(x: Number, n: Count = 1, axis: int = -1) -> Tensor:
     Args:
         x: numbers.
         n: how often differences are taken.
-        axis: along which axis; it becomes shorter by `n`.
+        axis: the axis, which becomes shorter by `n`.
 
     Source: `numpy.diff`.
 

@@ -210,7 +210,7 @@ def _(op: Any, g: Any) -> Any:
 
 @composite("Hypot", infer=elementwise, samples=[*binary(0.5, 2), sample([0.0, 3e30, INFINITY], [0.0, 4e30, 1.0])])
 def hypot(x: Float, y: Float) -> Tensor:
-    """Length of the hypotenuse, `sqrt(x * x + y * y)`, without overflow.  Its gradient at the origin is 0.
+    """Length of the hypotenuse, `sqrt(x * x + y * y)`, without overflow; its gradient at the origin is 0.
 
     Source: `numpy.hypot`.
 
@@ -220,7 +220,7 @@ def hypot(x: Float, y: Float) -> Tensor:
     """
     longer = maximum(abs(x), abs(y))
     scale = where(isfinite(longer) & (longer > 0), longer, 1)
-    infinite = isinf(x) | isinf(y)  # whatever the other one is
+    infinite = isinf(x) | isinf(y)  # even if the other one is NaN
     x, y = x / scale, y / scale
     return where(infinite, float("inf"), scale * sqrt(x * x + y * y))
 

@@ -1,8 +1,8 @@
 """Discrete Fourier transforms, of complex numbers and of real ones.
 
-`FFT` is the one primitive; the others are said in it, and most libraries have a kernel of their own for each.  All
-transform the last axis, or the last two.  Complex tensors stand for what is transformed, as in TensorFlow and NumPy:
-they have gradients on every engine, and `complex`, `real` and `imag` go to and from pairs of real tensors.
+`FFT` is the one primitive; the bodies of the others call it, and most libraries have a kernel for each.  All transform
+the last axis, or the last two.  They take and give complex tensors, as in TensorFlow and NumPy.  These have gradients
+on every engine, and `complex`, `real` and `imag` convert from and to pairs of real tensors.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def ifft2d(x: Inexact) -> Tensor:
     return _down(ifft, ifft(x))
 
 
-# -- of real numbers --------------------------------------------------------------------------------------------------
+# -- real numbers -----------------------------------------------------------------------------------------------------
 
 
 def _rfft_spec(x: RankedSpec, fft_length: int | None = None) -> TensorSpec:
@@ -160,7 +160,7 @@ def _of_length(x: Any, length: Any) -> Any:
     samples=[sample(array(2, 6)), sample(array(5)), sample(array(2, 6), 4), sample(array(2, 3), fft_length=8)],
 )
 def rfft(x: Float, fft_length: Length = None) -> Tensor:
-    """`fft` of real numbers, of which the frequencies 0 … n/2 tell all.
+    """`fft` of real numbers, which the frequencies 0 … n/2 determine.
 
     Args:
         x: float32 or float64 (…, m), m at least 1.
@@ -203,10 +203,10 @@ def _irfft_spec(x: RankedSpec, fft_length: int | None = None) -> TensorSpec:
     ],
 )
 def irfft(x: Inexact, fft_length: Length = None) -> Tensor:
-    """Inverse of `rfft`: n real numbers of their frequencies 0 … n/2.
+    """Inverse of `rfft`: n real numbers from their frequencies 0 … n/2.
 
     Args:
-        x: complex numbers (…, m).  The imaginary parts of the frequencies 0 and n/2 say nothing.
+        x: complex numbers (…, m).  The imaginary parts of the frequencies 0 and n/2 have no effect.
         fft_length: n; 2 (m - 1) if not given.  Frequencies are cut, or filled up with zeros, to n // 2 + 1.
 
     Returns:
@@ -221,7 +221,7 @@ def irfft(x: Inexact, fft_length: Length = None) -> Tensor:
     length = 2 * (dims_of(x)[-1] - 1) if fft_length is None else fft_length
     count = length // 2 + 1
     frequency = iota((count,), "int32")
-    alone = (frequency * 2) % length  # 0 for the two frequencies that are their own negatives; the others stand for two
+    alone = (frequency * 2) % length  # 0 for the two frequencies that are their own negatives; the others count twice
     weights = where(equal(alone, 0), 1.0, 2.0)
     return real(ifft(_of_length(_of_length(x, count) * cast(weights, x.dtype), length)))
 

@@ -1,4 +1,4 @@
-"""Reductions: one value from all those along some axes.
+"""Reductions: one value from all values along some axes.
 
 They share their parameters: `axis` is an axis, several of them, or None for all; `keepdims` says whether the reduced
 axes stay, with size 1.
@@ -96,7 +96,7 @@ def _(op: Any, g: Any) -> Any:
 
 
 def others_product(x: Any) -> Any:
-    """For each element the product of all others of the last axis; without a division, so zeros do no harm."""
+    """The product of all others of the last axis for each element; without a division, so zeros do no harm."""
     return cumprod(x, -1, exclusive=True) * cumprod(x, -1, exclusive=True, reverse=True)
 
 
@@ -215,11 +215,11 @@ POSITIONS = [
 
 @primitive("ArgMax", infer=_position_spec, differentiable=False, samples=POSITIONS)
 def argmax(x: Real, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the largest, of equal ones the first; that of the first NaN if there is one.
+    """The position of the largest element, the first of equal ones, or of the first NaN if there is one.
 
     Args:
         x: real numbers.
-        axis: along which axis; None for the position in the flattened tensor.
+        axis: the axis; None for the position in the flattened tensor.
         keepdims: whether the reduced axes stay, with size 1.
 
     Returns:
@@ -259,7 +259,7 @@ def argmin(x: Real, axis: int | None = None, keepdims: bool = False) -> Tensor:
     samples=[*TRUTHS, sample(ints(3, 4, high=2))],
 )
 def count_nonzero(x: Anything, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """How many are not 0, as int32.
+    """The number of elements that are not 0, as int32.
 
     Source: `numpy.count_nonzero`.
 

@@ -82,7 +82,7 @@ def rint(x: Float) -> Tensor:
     ],
 )
 def round(x: Number, decimals: int = 0) -> Tensor:
-    """The nearest number with so many decimals, of two equally near ones the even one.
+    """The nearest number with `decimals` decimals, of two equally near ones the even one.
 
     Args:
         x: real numbers; integers stay integers.
@@ -102,7 +102,7 @@ def round(x: Number, decimals: int = 0) -> Tensor:
     return rint(x / unit) * unit if decimals < 0 else rint(x * unit) / unit
 
 
-_BITS = {2: "int16", 4: "int32", 8: "int64"}  # bytes of a float → the integers of as many
+_BITS = {2: "int16", 4: "int32", 8: "int64"}  # bytes of a float → integers of the same size
 
 
 @composite(
@@ -127,7 +127,7 @@ def nextafter(x: Float, toward: Float) -> Tensor:
         array([-0.5,  1. ], dtype=float32)
     """
     bits = bitcast(x, _BITS[x.dtype.itemsize])
-    outward = equal(greater(toward, x), greater(x, 0))  # from zero: there the bits count upwards
+    outward = equal(greater(toward, x), greater(x, 0))  # away from zero, where the bits count upwards
     moved = bitcast(where(outward, bits + 1, bits - 1), x.dtype)
     smallest = bitcast(cast(1, bits.dtype), x.dtype)
     moved = where(equal(x, 0), where(greater(toward, 0), smallest, -smallest), moved)
@@ -137,6 +137,6 @@ def nextafter(x: Float, toward: Float) -> Tensor:
 
 @nextafter.gradient
 def _(op: Any, g: Any) -> Any:
-    """That of the first argument, as in TensorFlow."""
+    """Pass the gradient to the first argument, as in TensorFlow."""
     x, toward = op.inputs
     return sum_like(g, x), zeros_like(toward)

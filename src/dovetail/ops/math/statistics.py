@@ -1,4 +1,4 @@
-"""Statistics: reductions that say how values are spread.  Parameters are those of `reduce`."""
+"""Statistics: reductions that describe the spread of values, with the parameters of `reduce`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _(op: Any, g: Any) -> Any:
 
 @composite("StandardDeviation", infer=infer.reduction, samples=SAMPLES)
 def std(x: Float, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Standard deviation over axes, the square root of `var`.  Its gradient is 0 where all elements are equal.
+    """Standard deviation over axes, the square root of `var`; its gradient is 0 where all elements are equal.
 
     Source: `numpy.std`; integers become floats.
 
@@ -145,7 +145,7 @@ def quantile(
 
     Args:
         x: real numbers; integers become floats.
-        q: a number from 0 to 1, or a vector of them; that a tensor's numbers are so is not checked.
+        q: a number from 0 to 1, or a vector of them; a tensor's numbers are not checked.
         axis: an axis, several, or None for all.
         method: between two values: "linear", "lower", "higher", "midpoint" or "nearest" (of two equally near, the one
             whose position is even).
@@ -166,7 +166,7 @@ def quantile(
     low, high = floor(at), ceil(at)
     lower, upper = (take(lines, cast(i, "int32"), -1) for i in (low, high))
     share = cast(_SHARES[method](at, low, high), x.dtype)
-    # Between equal values there is nothing, and infinities would give NaN.
+    # Equal values need no interpolation, and equal infinities would give NaN.
     values = where(equal(lower, upper), lower, lower + (upper - lower) * share)
     values = where(isnan(lines[..., -1:]), float("nan"), values)  # NaN are sorted to the end
     axes = normalize_axes(axis, len(x.shape))

@@ -135,7 +135,7 @@ def _(op: Any, g: Any) -> Any:
     samples=[*binary(0.5, 2), *binary(-2, -0.5)[:1], sample([0.0, -0.0, 0.0], [-1.0, -1.0, 0.0])],
 )
 def arctan2(y: Float, x: Float) -> Tensor:
-    """The angle of the point (x, y), in [-π, π].  Its gradient at the origin is 0.
+    """The angle of the point (x, y), in [-π, π]; its gradient at the origin is 0.
 
     Source: `numpy.arctan2`.
 

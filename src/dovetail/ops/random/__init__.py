@@ -6,11 +6,11 @@
     y = random.uniform(second, (3,))
 
 One key gives one set of numbers, eagerly and compiled: to draw again, take another key, from `split` or `fold_in`.
-Wherever a key is wanted, an integer seed or a `dovetail.Generator`, which gives another key each time, will also do.
-The bits are those of the cipher Threefry (see `StatelessRandomUniformFullInt`); floats made of them by logarithms and
-the like agree between engines up to rounding.
+Functions also take an integer seed, or a `dovetail.Generator`, which gives another key each time.  The bits come from
+the cipher Threefry (see `StatelessRandomUniformFullInt`).  Floats that are computed from them by logarithms and similar
+functions agree between engines up to rounding.
 
-Gradients pass to parameters such as `low` and `mean`, as far as the docstrings say nothing else.
+Gradients pass to parameters such as `low` and `mean`, unless the docstrings say otherwise.
 """
 
 from dovetail.ops.random.choices import bernoulli, categorical, dropout, permutation, randint, shuffle

@@ -73,7 +73,7 @@ def bernoulli(key: Any, shape: Any = (), p: Annotated[Any, within(0, 1)] = 0.5) 
     if not isinstance(p, (int, float)):
         dtype = ALL["float64" if dtype_of(p) == "float64" else "float32"]
         return less(random_uniform(as_key(key), shape, dtype), parameter(p, shape, dtype))
-    words = round(p * 2**32) - 2**31  # compared with the words as they are, which is faster
+    words = round(p * 2**32) - 2**31  # to compare with the raw words is faster
     return less(random_bits(as_key(key), shape), words) if words < 2**31 else full(shape, True)
 
 
@@ -84,7 +84,7 @@ def categorical(key: Any, logits: Any, shape: Sequence[Any] = (), dtype: Any = "
     Args:
         key: a key, a seed or a Generator.
         logits: of shape (..., classes).
-        shape: what is drawn for each row of logits.
+        shape: the shape of the draws for each row of logits.
         dtype: an integer dtype.
 
     Returns:
@@ -112,7 +112,7 @@ def permutation(key: Any, n: Annotated[Any, at_least(0)]) -> Any:
 
     Args:
         key: a key, a seed or a Generator.
-        n: how many.
+        n: how many numbers.
 
     Source: `numpy.random.Generator.permutation`.
 
@@ -140,14 +140,14 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
 
 @checked
 def dropout(key: Any, x: Any, rate: Annotated[Any, Domain(0, 1, without_high=True)], noise_shape: Any = None) -> Any:
-    """Zero for some elements, chosen at random; the others are scaled so that the expected sum stays.
+    """Set some elements, chosen at random, to zero, and scale the others so that the expected sum stays.
 
     Args:
         key: a key, a seed or a Generator.
         x: floats.
         rate: the chance of an element to become zero, in [0, 1).
-        noise_shape: the shape of the choices, which broadcasts to that of `x`; if it has as many axes, None for one of
-            them stands for its size.
+        noise_shape: the shape of the choices, which broadcasts to the shape of `x`; if it has as many axes, None means
+            the size of the axis of `x`.
 
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
 

@@ -1,7 +1,6 @@
 """Random counts: how many of several events happen.
 
-For small means they are found by adding up probabilities, for large ones by the transformed rejection of Hörmann, in
-float64.
+For small means the ops add up probabilities; for large means they use the transformed rejection of Hörmann, in float64.
 
 Source: Hörmann, "The transformed rejection method for generating Poisson random variables" and "The generation of
 binomial random variates" (both 1993).
@@ -34,8 +33,8 @@ from dovetail.ops.shapes.shape import broadcast_to, cast
 
 WIDE = ALL["float64"]
 SMALL = 10.0  # the mean below which probabilities are added up
-LONGEST = 100  # steps of that: no count is so far above a small mean
-CANDIDATES = 12  # of each at least 80% are accepted
+LONGEST = 100  # steps of the addition: no count is that far above a small mean
+CANDIDATES = 12  # for each count; at least 80% of them are accepted
 
 
 def _by_inversion(u: Any, first: Any, ratio: Callable[[Any], Any]) -> Any:
@@ -44,7 +43,7 @@ def _by_inversion(u: Any, first: Any, ratio: Callable[[Any], Any]) -> Any:
     Args:
         u: uniform numbers.
         first: the probability of 0.
-        ratio: k → the probability of k + 1 divided by that of k.
+        ratio: k → the probability of k + 1 divided by the probability of k.
     """
 
     def step(i: Any, k: Any, term: Any, total: Any) -> tuple[Any, ...]:
@@ -60,7 +59,7 @@ def _by_rejection(key: Any, shape: Any, hat: tuple[Any, ...], log_probability: C
 
     Args:
         hat: its parameters: a, b, the center, and the logarithm of the scale by which it lies above the probability.
-        log_probability: k → its logarithm, up to a constant that the scale takes up.
+        log_probability: k → the logarithm of its probability, up to a constant that the scale includes.
         last: the largest count possible.
     """
     a, b, center, log_scale = hat
@@ -180,7 +179,7 @@ def binomial(
         key: a key, a seed or a Generator.
         shape: the shape of the result.
         counts: the number of tries, 0 or more; a tensor broadcasts to the shape, and its numbers are not checked.
-        probs: the chance of each try, from 0 to 1, or a tensor like that.
+        probs: the chance of each try, from 0 to 1; the same holds for a tensor.
         dtype: the type of the counts.
 
     Source: `numpy.random.Generator.binomial`.

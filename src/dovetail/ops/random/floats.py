@@ -30,7 +30,7 @@ from dovetail.ops.shapes.shape import broadcast_to, cast, expand_dims, reshape, 
 
 # -- without parameters -----------------------------------------------------------------------------------------------
 
-DIGITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # of the significand
+DIGITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # binary digits of the significand
 LOW = 26  # the bits of a float64 that come from the second of its two words
 
 
@@ -105,7 +105,7 @@ def _float(dtype: Any) -> DType:
     """The dtype, `floatx` if none is given.
 
     Raises:
-        TypeError: it is not a type of floats.
+        TypeError: the dtype is not a type of floats.
     """
     found = as_dtype(float if dtype is None else dtype)
     if found not in DIGITS:
@@ -120,7 +120,7 @@ def uniform(key: Any, shape: Any = (), low: Any = 0.0, high: Any = 1.0, dtype: A
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        low, high: where the numbers lie, also if `low` is the larger one; tensors broadcast to the shape.
+        low, high: the bounds, also if `low` is the larger one; tensors broadcast to the shape.
         dtype: a float dtype; `floatx` if not given.
 
     Source: `numpy.random.Generator.uniform`.
@@ -169,7 +169,7 @@ def normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype:
 def parameter(value: Any, shape: Any, dtype: DType) -> Any:
     """A parameter of a distribution: a Python number as it is, a tensor in the shape and dtype of the result.
 
-    So a tensor that does not fit is refused: adding it to fewer random numbers would use one of them several times.
+    So a tensor that does not fit raises an error: to add it to fewer random numbers would use one number several times.
     """
     return value if isinstance(value, (int, float)) else broadcast_to(cast(value, dtype), shape)
 
@@ -184,12 +184,12 @@ def _moved(x: Any, shape: Any, mean: Any, stddev: Any) -> Any:
 
 @checked
 def truncated_normal(key: Any, shape: Any = (), mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None) -> Any:
-    """Normally distributed floats of which those further than two standard deviations from the mean are left out.
+    """Normally distributed floats, except numbers further than two standard deviations from the mean.
 
     Args:
         key: a key, a seed or a Generator.
         shape: the shape of the result.
-        mean, stddev: of the distribution before it is cut, as for `normal`.
+        mean, stddev: the parameters of the distribution before it is cut, as for `normal`.
         dtype: a float dtype; `floatx` if not given.
 
     Source: `tf.random.truncated_normal`, by inverting the distribution function.
@@ -247,7 +247,7 @@ def gamma(
         shape: the shape of the result.
         alpha: the shape parameter, above 0; a tensor broadcasts to the shape, and its numbers are not checked.  No
             gradient passes to it.
-        beta: the rate, above 0, or a tensor like that.
+        beta: the rate, above 0; the same holds for a tensor.
         dtype: a float dtype; `floatx` if not given.
 
     Source: `tf.random.gamma`.
@@ -266,12 +266,12 @@ def _gamma_spec(key: TensorSpec, shape: Any, alpha: TensorSpec) -> TensorSpec:
 
 
 def first_accepted(candidates: Any, accepted: Any, otherwise: Any) -> Any:
-    """Along the first axis, the first of the candidates that are accepted, or another value where none is."""
+    """The first accepted candidate along the first axis, or another value if none is accepted."""
     position = expand_dims(argmax(cast(accepted, "int32"), 0), 0)
     return squeeze(take_along_axis(where(accepted, candidates, otherwise), position, 0), 0)
 
 
-CANDIDATES = 6  # of each at least 95% are accepted, so one number in 10**8 has none and becomes the mode
+CANDIDATES = 6  # for each number; at least 95% are accepted, so one number in 10**8 has none and becomes the mode
 
 
 @composite(

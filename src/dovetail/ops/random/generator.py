@@ -1,4 +1,4 @@
-"""Generator: a source of keys that remembers which it has given away."""
+"""Generator: a source of keys that counts the keys it has given."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dovetail.ops import random
 
 
 class Generator:
-    """Gives another key each time one is wanted; the functions of `ops.random` take it in place of a key.
+    """A source of another key each time; the functions of `ops.random` take it instead of a key.
 
-    It holds a variable that counts the keys, so it also does so in compiled functions and loops.
+    It holds a variable that counts the keys, so it also works in compiled functions and loops.
 
     Args:
         seed: an integer; generators of one seed give the same keys in the same order.
@@ -45,7 +45,7 @@ class Generator:
         return found
 
     def __copy__(self) -> Generator:
-        return copy.deepcopy(self)  # a generator of its own, which goes on from the same key
+        return copy.deepcopy(self)  # an independent generator, which goes on from the same key
 
     def __repr__(self) -> str:
         return f"<Generator of seed {self.seed}>"

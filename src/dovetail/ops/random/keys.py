@@ -21,7 +21,7 @@ from dovetail.ops.samples import ints, sample
 from dovetail.ops.shapes.join import stack
 from dovetail.ops.shapes.shape import cast, convert, transpose
 
-KEYS = 1  # the second word of the counters from which keys are made; that of numbers is 0
+KEYS = 1  # the second word of the counters from which keys are made; for numbers it is 0
 FOLDED = 2
 KEY = ints(2, low=-(2**31), high=2**31)
 
@@ -29,7 +29,7 @@ KEY = ints(2, low=-(2**31), high=2**31)
 
 
 def bits_spec(key: TensorSpec, shape: Any, counter: TensorSpec | None = None) -> TensorSpec:
-    """int32 of the shape, after a look at the key."""
+    """The spec of int32 words of the shape, after a check of the key."""
     for words in (key, counter):
         if words is not None and (words.dtype != "int32" or not fits(words.shape, (2,))):
             raise ValueError(f"a key is made by random.key: two int32 words, not {words!r}.")
@@ -48,13 +48,13 @@ def bits_spec(key: TensorSpec, shape: Any, counter: TensorSpec | None = None) ->
 def random_bits(key: Integer, shape: Ints, counter: MaybeEach = None) -> Tensor:
     """Random int32 words, each of the 2**32 with the same chance.
 
-    With h half the number of words, rounded up, word i is the first word of what Threefry-2x32-20 makes of the counter
-    (i, 0), and word h + i the second.
+    Let h be half the number of words, rounded up.  Threefry-2x32-20 encrypts the counter (i, 0) to two words, which are
+    word i and word h + i.
 
     Args:
         key: two int32 words.
         shape: the shape of the result.
-        counter: two int32 words to count from, in place of (0, 0).
+        counter: two int32 words to count from, instead of (0, 0).
 
     Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011).
 
@@ -119,7 +119,7 @@ def split(key: Any, num: Count = 2) -> Any:
 
     Args:
         key: a key, a seed or a Generator.
-        num: how many.
+        num: how many keys.
 
     Returns:
         An int32 tensor of shape (num, 2): a key in each row.
@@ -136,7 +136,7 @@ def split(key: Any, num: Count = 2) -> Any:
 
 @checked
 def fold_in(key: Any, data: Any) -> Any:
-    """A key made of a key and an integer, as of an epoch's key and the number of a step.
+    """A key made of a key and an integer, such as an epoch's key and the number of a step.
 
     Args:
         key: a key, a seed or a Generator.
@@ -161,9 +161,9 @@ def fold_in(key: Any, data: Any) -> Any:
 
 
 def words_of(data: Any) -> tuple[Any, Any]:
-    """The upper and the lower 32 bits of integers; of the upper, the difference from those of an int32 of the lower.
+    """The upper and the lower 32 bits of integers; the upper ones less the sign extension of the lower ones.
 
-    So they are 0 for what an int32 holds, and None where all that the dtype holds is such.
+    So the upper bits are 0 for a number that an int32 holds, and None if an int32 holds all numbers of the dtype.
     """
     if isinstance(data, (int, np.integer)):
         word = _signed(int(data))
