@@ -8,8 +8,8 @@ from typing import Any
 def phases(library: Any, vectors: Any) -> Any:
     """The factors of the columns that make the first large entry of each positive.
 
-    An entry is large if it is at least half as large as the largest, so that rounding errors hardly ever decide which
-    one is first.
+    An entry is large if it is at least half as large as the largest.  So rounding errors hardly ever decide which one
+    is first.
 
     Args:
         library: a module with NumPy's functions: numpy, torch, jax.numpy, tensorflow.experimental.numpy.

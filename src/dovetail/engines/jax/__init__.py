@@ -1,8 +1,7 @@
 """The JAX engine: XLA, one jitted executable for a whole program.
 
-Dovetail has 64-bit types, which JAX has only under `enable_x64`; so the rules run under that setting, and the setting
-of the user's own JAX code stays as it is.  `tables` holds the rules; each family of ops fills them in a module of its
-own.
+Dovetail has 64-bit types, which JAX has only under `enable_x64`.  So the rules run under that setting; the setting of
+the user's own JAX code stays as it is.  `tables` holds the rules; each family of ops fills them in a module of its own.
 """
 
 # Importing the families fills the table of rules.

@@ -69,8 +69,8 @@ class Dimensions(Operators):
 def shape_of(x: Any) -> Any:
     """The shape of a jax array or tracer as an integer array: one of NumPy, or `Dimensions`.
 
-    A value that JAX traces has no number, not even a constant has one.  But the numbers of shapes are known, and
-    further shapes follow from them.
+    A value that JAX traces has no number, even if it is a constant.  But the numbers of shapes are known, and further
+    shapes follow from them.
     """
     symbolic = any(isinstance(dim, Dimension) for dim in x.shape)
     return Dimensions(x.shape) if symbolic else np.array(x.shape, np.int32)

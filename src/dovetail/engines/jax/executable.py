@@ -15,8 +15,8 @@ from dovetail.core.engine import Segment
 from dovetail.core.memory import BLOCK
 from dovetail.engines.jax.devices import named, told
 
-# XLA keeps the intermediate results of a program in one block.  A thread of its own takes and frees the block in each
-# call.  glibc would not keep a large block, so this option divides it.
+# XLA keeps the intermediate results of a program in one block.  An XLA thread takes and frees the block in each call.
+# glibc would not keep a large block, so this option divides it.
 OPTIONS_OF_PROCESSORS = {"xla_multiheap_size_constraint_per_heap": BLOCK}
 
 

@@ -18,7 +18,7 @@ from dovetail.engines.torch.tables import of_floats, or_numpy, rules
 
 
 def _reduce(reduce: Rule, start: Callable[[DType], Any] | None = None) -> Rule:
-    """The rule of a torch function that cannot reduce no axes and, if `start` is given, no axis of length 0."""
+    """The rule of a torch function that takes no empty list of axes and, if `start` is given, no axis of length 0."""
 
     def rule(x: Any, axis: Any, keepdims: bool) -> Any:
         if type(axis) is int and x.numel():

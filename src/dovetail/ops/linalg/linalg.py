@@ -82,8 +82,8 @@ def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> 
 
     Args:
         x: floats.
-        ord: for vectors any number: p of the p-norm, with inf and -inf for the largest and smallest absolute value, 0
-            for the number of elements that are not zero.  For matrices "fro" (Frobenius), "nuc" (sum of the singular
+        ord: for vectors any number: p of the p-norm.  inf and -inf give the largest and smallest absolute value, 0
+            gives the number of elements that are not zero.  For matrices "fro" (Frobenius), "nuc" (sum of the singular
             values), 2 and -2 (the largest and smallest of them).  Also 1 and -1 (the largest and smallest column sum),
             inf and -inf (row sums).  None: the square root of the sum of all squares.
         axis: an axis for vectors, two for matrices; None for all axes of x, which are one or two unless `ord` is None.

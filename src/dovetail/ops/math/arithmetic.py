@@ -188,7 +188,7 @@ def power(x: Number, y: Number) -> Tensor:
     """Power `x ** y`, with broadcasting.
 
     Returns:
-        A tensor of the promoted dtype: `0 ** 0` is 1; a negative base with a fractional exponent gives NaN; with a
+        A tensor of the promoted dtype: `0 ** 0` is 1.  A negative base with a fractional exponent gives NaN.  With a
         negative exponent, the reciprocal of an integer is truncated to an integer.
 
     Source: `numpy.power`.

@@ -304,7 +304,8 @@ def nan_to_num(x: Number, nan: float = 0.0, posinf: float | None = None, neginf:
     Args:
         x: numbers.
         nan: the number that replaces NaN.
-        posinf, neginf: the numbers that replace infinity and minus infinity; the largest and lowest ones by default.
+        posinf, neginf: the numbers that replace infinity and minus infinity; by default the largest and lowest finite
+            ones.
 
     Source: `numpy.nan_to_num`.
 

@@ -357,6 +357,6 @@ def _(op: Any, g: Any) -> Any:
 
 
 def _tanh_of_softplus(e: Any) -> Any:
-    """The tanh of softplus, given e = exp(x): it is n / (n + 2) with n = e (e + 2), which is 1 from e = exp(20) on."""
+    """The tanh of softplus, given e = exp(x): n / (n + 2) with n = e (e + 2), which is 1 from e = exp(20) on."""
     n = e * (e + 2)
     return n / (n + 2)

@@ -146,7 +146,7 @@ def dropout(key: Any, x: Any, rate: Annotated[Any, Domain(0, 1, without_high=Tru
         key: a key, a seed or a Generator.
         x: floats.
         rate: the chance of an element to become zero, in [0, 1).
-        noise_shape: the shape of the choices, which broadcasts to the shape of `x`; if it has as many axes, None means
+        noise_shape: the shape of the choices, which broadcasts to the shape of `x`.  If it has as many axes, None means
             the size of the axis of `x`.
 
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).

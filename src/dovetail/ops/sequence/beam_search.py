@@ -215,7 +215,7 @@ def _lost(was: Any, stays: Any, extended: Any, parent: Any, last: Any) -> Any:
     """Whether each beam is lost before its turn comes, and so not extended.
 
     TensorFlow extends the beams in turn, best first, class by class, and keeps the best results so far.  If a beam is
-    no longer among these when its parent comes to the class that makes it, it is lost, and not extended in its turn.
+    no longer among these when its parent comes to its class, it is lost, and not extended in its turn.
     A beam that was no better than all kept results does not come to its classes at all.
 
     Args:
@@ -286,7 +286,7 @@ def _extended(beams: _Beams, is_new: Any, label: Any, total: Any) -> _Beams:
     times = dims_of(beams.labels)[2]
     is_end = equal(iota((times,), "int32"), expand_dims(beams.count, 2))
     labels = where(logical_and(is_end, expand_dims(is_new, 2)), expand_dims(label, 2), beams.labels)
-    # Beam i begins with the labels of a new beam j if it began with all labels of j but the last, and has it there.
+    # Beam i begins with the labels of a new beam j if it began with all labels of j except the last, and has it there.
     there = _elements(labels, minimum(beams.count, times - 1))
     begins = logical_or(logical_not(expand_dims(is_new, 1)), equal(there, expand_dims(label, 1)))
     alive = greater(total, IMPOSSIBLE)

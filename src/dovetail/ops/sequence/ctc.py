@@ -83,7 +83,7 @@ def ctc_loss(
         mask_index: the number of the blank class; -1 for the last one.
 
     Returns:
-        A number for each sample, (batch,): infinity, with a gradient of zero, if the time is too short for the
+        A number for each sample, (batch,).  It is infinity, with a gradient of zero, if the time is too short for the
         labels and the blanks between equal ones.
 
     Raises:

@@ -339,7 +339,7 @@ def tensor_scatter_mul(x: Number, indices: Index, updates: Number) -> Tensor:
 
 @tensor_scatter_mul.gradient
 def _(op: Any, g: Any) -> Any:
-    """Each number's factor is the product of the others: divided by the number, or without it if it is zero."""
+    """Give each number the product of the others: divide by the number, or leave it out if it is zero."""
     x, indices, updates = op.inputs
     zero = compare.equal(updates, 0)
     ones = compare.where(zero, 1, updates)
