@@ -1,3 +1,3 @@
 """The `dovetail` command."""
 
-INTERRUPTED = 130  # what shells report for a program that Ctrl-C ended
+INTERRUPTED = 130  # the exit status that shells report after Ctrl-C

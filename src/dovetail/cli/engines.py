@@ -1,4 +1,4 @@
-"""`dovetail engines`: what is installed, versions, devices, and how to install what is not."""
+"""`dovetail engines`: the engines, with their versions and devices, or how to install them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ With "auto" each function and model runs on the engine that is measured to be th
 
 
 def report() -> str:
-    """The table of engines, as text.  An engine whose library is broken gets a line that says so."""
+    """The table of engines, as text.  The line of a broken library shows its error."""
     rows = [["engine", "version", "devices", "state"], *map(_row, known_engines())]
     chosen = os.environ.get("DOVETAIL_ENGINE")
     why = "from DOVETAIL_ENGINE" if chosen else "DOVETAIL_ENGINE is not set"
@@ -28,7 +28,7 @@ def _row(name: str) -> list[str]:
     try:
         engine = get_engine(name)
         return [name, engine.version(), ", ".join(engine.devices()), "ready"]
-    except Exception as error:  # whatever a broken library raises is what the user has to know
+    except Exception as error:  # a broken library may raise anything, and the user has to see it
         return [name, "-", "-", f"broken: {type(error).__name__}: {_first_line(error)}"]
 
 

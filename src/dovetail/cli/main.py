@@ -1,4 +1,4 @@
-"""The `dovetail` command: its arguments, and which module does what is asked.
+"""The `dovetail` command: its arguments, and the module that runs each subcommand.
 
 Each subcommand's module is imported when it runs, so `dovetail --help` needs no engine.
 """
@@ -124,7 +124,7 @@ The exit status is 0 if all works, 1 if something does not, 2 if a path is wrong
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's arguments."""
+    """The parser of the command line."""
     top = argparse.ArgumentParser(
         prog="dovetail",
         description="Dovetail: one graph, every engine.  Write a program once; any of four libraries runs it.",
@@ -209,7 +209,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_audit(commands: Any, name: str, purpose: str, description: str, examples: str) -> None:
-    """The arguments of a command that reads programs."""
+    """Add an audit command, with its arguments."""
     audit = commands.add_parser(
         name,
         help=purpose,
@@ -229,7 +229,7 @@ def _add_audit(commands: Any, name: str, purpose: str, description: str, example
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; the exit status."""
+    """Run the command and return the exit status."""
     options = parser().parse_args(arguments)
     try:
         if options.command != "run":
@@ -241,12 +241,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (EngineNotInstalled, UnknownEngine, OSError) as error:
         print(f"dovetail: {error}", file=sys.stderr)
         return 1
-    program()  # what it raises is its own
+    program()  # outside the try: the script's own errors pass through
     return 0
 
 
 def _program(options: argparse.Namespace) -> Callable[[], None]:
-    """What runs a script, once its engine is current.
+    """Make the engine current and return a function that runs the script.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -296,7 +296,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _number(least: int) -> Callable[[str], int]:
-    """The type of an argument that is a whole number, at least `least`."""
+    """The argparse type of a whole number that is at least `least`."""
 
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < least:

@@ -1,4 +1,4 @@
-"""`dovetail plan`: what was measured where engines are chosen, and is kept."""
+"""`dovetail plan`: the measurements on disk, by which engines are chosen."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dovetail.plan import records
 from dovetail.plan.records import Kept
 from dovetail.plan.report import Row
 
-SHORTEST = 8  # digits of a key that are shown, and are enough to name an entry
+SHORTEST = 8  # the digits shown of a key, enough to name an entry
 
 
 def run(action: str, key: str | None) -> int:
-    """Lists, shows or forgets what is kept; the exit status."""
+    """List, show or forget the measurements, and return the exit status."""
     if action == "clear" and (count := records.clear(key or "")):
         print(f"forgot {count} of {records.folder()}")
         return 0
@@ -44,7 +44,7 @@ def _listed(found: list[Kept]) -> str:
 
 
 def _shown(kept: Kept) -> str:
-    """The report of the latest process, with the times of all that were measured."""
+    """The latest process's report, extended by the times of every strategy that was measured."""
     rows = {row.strategy: row for row in kept.report.rows}
     for strategy, each in kept.times.items():
         rows[strategy] = rows.get(strategy, Row(strategy))._replace(measured=each.median, calls=each.calls)
@@ -54,5 +54,5 @@ def _shown(kept: Kept) -> str:
 
 
 def _printable(text: str) -> str:
-    """Text of a file that anybody may have written, without what terminals take for commands."""
+    """Text without control characters: anybody may have written the file, and terminals obey them."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dovetail.core.engine_registry import set_engine
 
-KERAS_BACKEND = "keras_dovetail"  # stands on Dovetail, so it is imported by name
+KERAS_BACKEND = "keras_dovetail"  # it depends on Dovetail, so Dovetail imports it by name only
 DEMO = {  # the libraries that the demo imports → their names for pip
     "keras": "keras==3.15.1",
     "matplotlib": "matplotlib",
@@ -23,14 +23,14 @@ DEMO = {  # the libraries that the demo imports → their names for pip
 
 
 def choose(engine: str | None) -> None:
-    """Makes an engine current, in the processes that a script starts too; None: the default stays."""
+    """Make an engine current, also in processes that the script starts; None keeps the default."""
     if engine is not None:
         set_engine(engine)
         os.environ["DOVETAIL_ENGINE"] = engine
 
 
 def run(script: Path, arguments: Sequence[str]) -> None:
-    """Runs a script as Python does, after what makes Keras run on Dovetail.
+    """Make Keras run on Dovetail, then run a script as Python does.
 
     Args:
         script: a Python file.
@@ -43,7 +43,7 @@ def run(script: Path, arguments: Sequence[str]) -> None:
 
 
 def demo() -> Callable[..., int]:
-    """What `dovetail demo` runs.
+    """The function that `dovetail demo` runs.
 
     Raises:
         ImportError: a library that it needs is not installed, or the installed Keras does not run on Dovetail.

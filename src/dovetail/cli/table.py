@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as text, the first one as the heading, columns as wide as they need to be.
+    """Rows as text: the first row is the heading, and each column is as wide as its longest cell.
 
     Example:
         >>> print(table([["engine", "step"], ["numpy", "9.1 ms"]]))

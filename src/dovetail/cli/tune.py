@@ -1,4 +1,4 @@
-"""`dovetail tune`: how quick each engine is on this machine, measured and kept, so first predictions are better."""
+"""`dovetail tune`: measure how fast each engine is on this machine, so that first predictions are better."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STARTS = {"a_call": "a call, µs", "an_op": "an op, µs", "load": "import, s", "
 
 
 def run(engines: Sequence[str] | None, as_json: bool) -> int:
-    """Measures engines; the exit status."""
+    """Measure engines, keep the result and return the exit status."""
     calibration.recall()
     found = {name: measured for name in engines or list_engines() if (measured := _measured(name)) is not None}
     calibration.keep()
@@ -31,7 +31,7 @@ def run(engines: Sequence[str] | None, as_json: bool) -> int:
 
 
 def _measured(name: str) -> Rates | None:
-    """The rates of an engine; None if it cannot be used."""
+    """The measured rates of an engine; None if it cannot be used."""
     for number, family in enumerate(probes.PROBES, 1):
         if sys.stderr.isatty():
             print(f"\r{name}: {family} ({number} of {len(probes.PROBES)})".ljust(60), end="", file=sys.stderr)

@@ -13,7 +13,7 @@ from dovetail.cli.k_audit.verdict import FAILS, judge, known_names, tested_engin
 
 
 def run(paths: Sequence[Path], engines: Sequence[str] | None, as_json: bool, verbose: bool) -> int:
-    """Prints the report; the exit status: 1 if anything does not work, 2 if there is nothing to read at a path.
+    """Print the report and return the exit status: 1 if anything does not work, 2 if a path has nothing to read.
 
     Args:
         paths: files and folders.

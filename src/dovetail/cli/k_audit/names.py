@@ -1,4 +1,4 @@
-"""Which dotted names are K's, and what the names of a project mean across its files."""
+"""The dotted names that belong to K, and the meaning of a project's names across its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_K = re.compile(  # K, or something in it, of any Keras
 
 
 def k_name(path: str) -> str | None:
-    """The function of K that a dotted name stands for; "" for K itself, None for what is not K's.
+    """The function of K that a dotted name means; "" for K itself, None for other names.
 
     Example:
         >>> k_name("tensorflow.keras.backend.square"), k_name("keras.backend.tensorflow_backend.set_session")
@@ -32,11 +32,11 @@ def k_name(path: str) -> str | None:
 
 
 class Project:
-    """The files of a project and what is bound in them.
+    """The files of a project, and the names bound in them.
 
     Attributes:
         known: the names of functions that K has or had.
-        binders: path → what is bound in that file.
+        binders: path → the names bound in that file.
     """
 
     def __init__(self, sources: Iterable[Source], known: Collection[str]):
@@ -44,7 +44,7 @@ class Project:
         self.binders: dict[str, Binder] = {}
         self._modules: dict[str, Binder] = {}
         self._told: dict[tuple[Scope, str], str | None] = {}
-        self._open: list[tuple[Scope, str]] = []  # the name that is asked for, and those that were asked for it
+        self._open: list[tuple[Scope, str]] = []  # the name that was asked for, then the names on the way to it
         for source in sources:
             binder = self.binders[source.path] = Binder(source.package)
             for _, tree in source.parts:
@@ -52,7 +52,7 @@ class Project:
             self._modules.update(dict.fromkeys(source.modules, binder))
 
     def resolve(self, node: ast.expr, scope: Scope, binder: Binder) -> str | None:
-        """The dotted name of what an expression gives; None if that cannot be told."""
+        """The dotted name of an expression's value; None if it is unknown."""
         match node:
             case ast.Name(name):
                 return self._lookup(name, scope, binder)
@@ -77,19 +77,19 @@ class Project:
         return self._through(f"{base}.{name}") if base else None
 
     def _assigned(self, node: ast.Attribute, binder: Binder) -> str | None:
-        """What `self.K` means after `self.K = K`."""
+        """The meaning of `self.K` after `self.K = K`."""
         if node.attr not in binder.attributes or not isinstance(node.ctx, ast.Load):
             return None
         path = self.resolve(*binder.attributes[node.attr], binder)
         return path if path and k_name(path) == "" else None
 
     def _lookup(self, name: str, scope: Scope, binder: Binder) -> str | None:
-        """What a name means in a scope."""
+        """The meaning of a name in a scope."""
         owner = scope.owner(name)
         asked = (owner or binder.file, name)
         if asked in self._told:
             return self._told[asked]
-        self._told[asked] = None  # for a name that is defined by itself, x = x.y, and files that import each other
+        self._told[asked] = None  # ends the recursion of x = x.y and of files that import each other
         self._open.append(asked)
         if owner is None:
             found = self._from_star(name, binder)
@@ -97,7 +97,7 @@ class Project:
             found = _common([self._meaning(bound, binder) for bound in owner.names[name]])
         self._told[asked] = found
         if asked is self._open[0]:
-            if found:  # then names that went round to it, and were told of nothing, may have a meaning as well
+            if found:  # names that met this one half-resolved may have a meaning after all
                 for other in self._open:
                     if self._told[other] is None:
                         del self._told[other]
@@ -110,7 +110,7 @@ class Project:
         return self._through(bound) if isinstance(bound, str) else self.resolve(*bound, binder)
 
     def _from_star(self, name: str, binder: Binder) -> str | None:
-        """What a name means that only `from module import *` can have brought."""
+        """The meaning of a name that only `from module import *` can have bound."""
         for module in binder.stars:
             path = self._through(f"{module}.{name}")
             is_there = name in self.known if k_name(module) == "" else k_name(path) is not None
@@ -119,7 +119,7 @@ class Project:
         return None
 
     def _through(self, path: str) -> str:
-        """A dotted name, through the project's own files: `utils.K` is `keras.backend` if utils.py imports it as K."""
+        """Follow a dotted name through the project's files: `utils.K` is `keras.backend` if utils.py imports it so."""
         parts = path.split(".")
         for count in range(len(parts) - 1, 0, -1):
             binder = self._modules.get(".".join(parts[:count]))
@@ -130,7 +130,7 @@ class Project:
 
 
 def _common(meanings: list[str | None]) -> str | None:
-    """What a name means that was bound several times: K, if K is among it; a function of K, if it is always that."""
+    """The meaning of a name with several: K, if one of them is; a function of K, if all are that function."""
     of_k = [path for path in meanings if path is not None and k_name(path) is not None]
     whole = next((path for path in of_k if k_name(path) == ""), None)
     if whole or not of_k:

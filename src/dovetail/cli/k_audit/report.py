@@ -1,4 +1,4 @@
-"""What an audit says, as text and as JSON."""
+"""The report of an audit, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dovetail.cli.k_audit.uses import Found, Use
 from dovetail.cli.k_audit.verdict import DIFFERS, FAILS, STATES, UNTESTED, WORKS, Verdict
 from dovetail.cli.table import table
 
-SHOWN = 3  # places of one kind, without --verbose
+SHOWN = 3  # the most places to list of one kind, without --verbose
 SAID = {
     WORKS: ("works", "work"),
     DIFFERS: ("works with a difference", "work with a difference"),
@@ -30,13 +30,13 @@ ASSUMED = "Nothing shows that this K is Keras', but it is counted: {}"
 
 
 class Report:
-    """All that was found, and what becomes of it.
+    """The uses that an audit found, with their verdicts.
 
     Args:
-        sources, unread: what was read, and what could not be.
+        sources, unread: the files that were read, and the files and cells that could not be.
         found: the uses.
-        verdicts: name → what becomes of it.
-        subject: what the names are those of, as programs call it.
+        verdicts: the verdict on each name.
+        subject: the module that the names belong to, as programs call it.
         next_step: how to bring the program over.
     """
 
@@ -56,13 +56,13 @@ class Report:
             self.uses[use.name].append(use)
 
     def in_state(self, state: str) -> list[str]:
-        """The functions that fare so on the engine where they fare worst."""
+        """The functions whose worst state on any engine is this one."""
         return sorted(name for name, verdict in self.verdicts.items() if verdict.worst == state)
 
     def summary(self) -> str:
         """The first line.
 
-        An example: `42 uses of 17 functions in 5 files: 16 work, 1 works with a difference, 0 do not.`
+        For example: `42 uses of 17 functions in 5 files: 16 work, 1 works with a difference, 0 do not.`
         """
         files = len({use.place.path for use in self.found.uses})
         if not files:
@@ -118,7 +118,7 @@ class Report:
         return "\n".join([f"not read: {_count(len(lines), 'file or cell', 'files or cells')}", *lines]) if lines else ""
 
     def as_json(self) -> str:
-        """The same for programs; every place is there."""
+        """The report for programs to read, with every place."""
         functions = [
             {
                 "name": name,

@@ -1,6 +1,6 @@
-"""What names mean: for each scope of a file, what its names were bound to, as dotted names where that can be told.
+"""The meaning of names: the values bound to each name in each scope of a file, as dotted names if possible.
 
-Nothing is executed, so this knows no order: a name means whatever is bound to it anywhere in its scope.
+Nothing is executed, so order does not count: a name means every value that is bound to it anywhere in its scope.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Scope:
     """One scope.
 
     Attributes:
-        parent: the scope around it; None for that of a file.
-        is_class: its names are not seen by the functions in it.
-        names: name → all that it was bound to.
+        parent: the scope around it; None for a file's scope.
+        is_class: whether it is a class's scope, whose names the functions in it do not see.
+        names: name → all values that were bound to it.
         outer: names that were declared global or nonlocal.
     """
 
@@ -36,7 +36,7 @@ class Scope:
     outer: set[str] = field(default_factory=set)
 
     def bind(self, name: str, value: Bound = None) -> None:
-        """Adds one meaning of a name."""
+        """Add one meaning of a name."""
         scope = self
         while name in scope.outer and scope.parent is not None:
             scope = scope.parent
@@ -51,7 +51,7 @@ class Scope:
 
 
 class Binder(ast.NodeVisitor):
-    """Fills the scope of a file, and those inside it.
+    """A visitor that fills the scope of a file and the scopes inside it.
 
     Attributes:
         file: the scope of the file.
@@ -83,7 +83,7 @@ class Binder(ast.NodeVisitor):
                 self.scope.bind(alias.asname or alias.name, path)
 
     def imported(self, node: ast.ImportFrom) -> list[str]:
-        """The dotted name of each thing that is imported; that of the module for all of it."""
+        """The dotted name of each imported thing; the module's name for `*`."""
         parts = self.package.split(".")[: 1 - node.level or None] if node.level and self.package else []
         module = ".".join([*parts, *([node.module] if node.module else [])])
         return [module if alias.name == "*" else f"{module}.{alias.name}" for alias in node.names]
@@ -156,7 +156,7 @@ class Binder(ast.NodeVisitor):
         self.scope = around
 
     def _parameters(self, arguments: ast.arguments, around: Scope) -> None:
-        """A parameter means its default value, if it has one: `def loss(x, K=K)`."""
+        """Bind each parameter to its default value, if it has one: `def loss(x, K=K)`."""
         ordered = [*arguments.posonlyargs, *arguments.args]
         without = [None] * (len(ordered) - len(arguments.defaults))
         parameters = [*ordered, *arguments.kwonlyargs]
@@ -185,7 +185,7 @@ def outside(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def inside(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts that are evaluated in its own scope."""
+    """The parts of a function, class or comprehension that are evaluated in its own scope."""
     if isinstance(node, ast.Lambda):
         yield node.body
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

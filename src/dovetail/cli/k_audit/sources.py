@@ -1,4 +1,4 @@
-"""What an audit reads: Python files and the code cells of notebooks, parsed and never executed."""
+"""The sources of an audit: Python files and the code cells of notebooks, parsed and never executed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRITTEN_IN_PYTHON_2 = re.compile(
 
 @dataclass(frozen=True)
 class Place:
-    """Where something is: a line of a file, or of a cell of a notebook; both count from 1."""
+    """A line of a file, or of a cell of a notebook; both count from 1."""
 
     path: str
     line: int
@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Source:
-    """One file: its path, the dotted names it can be imported by, its text, and its trees, one for each cell."""
+    """One file: its path, its dotted names for imports, its text, and one syntax tree for each cell."""
 
     path: str
     modules: tuple[str, ...]
@@ -51,14 +51,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Unread:
-    """A file, or a cell, that is no Python of today, and why."""
+    """A file or a cell that is not Python 3, and the reason."""
 
     place: Place
     why: str
 
 
 def read(paths: Iterable[Path]) -> tuple[list[Source], list[Unread]]:
-    """All sources at or below the paths, and what of them could not be read.
+    """Read all sources at or below the paths; return them, and the files and cells that could not be read.
 
     Raises:
         FileNotFoundError: a path does not exist, or a folder has no Python in it.
@@ -102,7 +102,7 @@ def _is_the_users(folder: Path) -> bool:
 
 
 def _module_names(path: Path, root: Path) -> Iterator[str]:
-    """The names under which other files may import this one: in its package, and from the folder that is audited."""
+    """The names by which other files may import this one: in its package, and from the audited folder."""
     module = path.parent if path.name == "__init__.py" else path.with_suffix("")
     package = path.resolve().parent
     while (package / "__init__.py").exists():
@@ -116,7 +116,7 @@ def _module_names(path: Path, root: Path) -> Iterator[str]:
 
 
 def _cells(path: Path) -> tuple[list[tuple[int | None, bytes]], list[Unread]]:
-    """The pieces of code in a file, each with the number of its cell; and what is no notebook though it should be."""
+    """The pieces of code in a file, each with the number of its cell; and the file, if it is a damaged notebook."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -136,7 +136,7 @@ def _cells(path: Path) -> tuple[list[tuple[int | None, bytes]], list[Unread]]:
 
 
 def _code(cell: dict) -> str:
-    """A cell's Python: nothing if it is in another language, and no magics on its first line."""
+    """A cell's Python without a magic on its first line; empty if the cell is in another language."""
     source = cell.get("source", cell.get("input", ""))
     text = source if isinstance(source, str) else "".join(source)
     if text.lstrip().startswith("%%"):
@@ -149,7 +149,7 @@ def _code(cell: dict) -> str:
 
 
 def _parse(code: bytes) -> ast.Module:
-    with warnings.catch_warnings():  # of strings like "\d": they are not the auditor's
+    with warnings.catch_warnings():  # strings like "\d" warn, but not about the audit
         warnings.simplefilter("ignore")
         try:
             return ast.parse(code)
@@ -160,7 +160,7 @@ def _parse(code: bytes) -> ast.Module:
             try:
                 return ast.parse(without)
             except SyntaxError:
-                pass  # the first error is the one to tell
+                pass  # report the first error, about the code as it is
             raise
 
 

@@ -1,4 +1,4 @@
-"""Where a program uses K: under any name, from any Keras, in any of the ways to import it."""
+"""The places where a program uses K: under any name, from any Keras, imported in any way."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dovetail.cli.k_audit.names import Project, k_name
 from dovetail.cli.k_audit.scopes import SCOPES, Scope, inside, outside
 from dovetail.cli.k_audit.sources import Place, Source
 
-SESSIONS = {  # what only TensorFlow 1's graphs and sessions need
+SESSIONS = {  # names that only TensorFlow 1's graphs and sessions need
     *("ConfigProto", "GPUOptions", "Graph", "InteractiveSession", "Session", "placeholder"),
     *("get_default_graph", "get_default_session", "reset_default_graph"),
     *("global_variables_initializer", "initialize_all_variables", "variables_initializer"),
     *("disable_eager_execution", "disable_v2_behavior"),
 }
-DEEP = 30_000  # frames: some for each level of what Python parses, which is 6,000 at most
+DEEP = 30_000  # frames: Python parses at most 6,000 levels, and each level takes several frames
 TAKES_A_NAME = ("getattr", "setattr", "hasattr", "delattr", "object")  # the last is unittest.mock's patch.object
 
 
@@ -28,11 +28,11 @@ class Use:
     """One place where a program uses a function of K.
 
     Attributes:
-        name: the function's.
-        place: where.
-        how: "used"; "imported", where nothing uses it after that; "replaced", where the program puts something else in
-            its place; "assumed", where nothing shows that this K is Keras'.
-        arguments: of a call, how many are given by position, and the names of the others; None if that is not seen.
+        name: the function's name.
+        place: the line.
+        how: "used"; "imported", if nothing uses it after that; "replaced", if the program assigns something else to the
+            name; "assumed", if nothing shows that this K is Keras'.
+        arguments: the number of a call's positional arguments, and the names of the others; None if unknown.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Use:
 
 @dataclass
 class Found:
-    """What a program does with K.
+    """The uses of K in a program.
 
     Attributes:
-        uses: of functions.
-        handed_on: where K as a whole is an argument or a result, so that its uses there are not seen.
-        dynamic: where the name of the function is known only when the program runs: `getattr(K, name)`.
-        past: where TensorFlow's sessions and graphs are used past K.
+        uses: the uses of functions.
+        handed_on: the places where K as a whole is an argument or a result, so that the audit cannot see its uses.
+        dynamic: the places where only a run can tell the function's name: `getattr(K, name)`.
+        past: the places that use TensorFlow's sessions and graphs directly, without K.
     """
 
     uses: list[Use] = field(default_factory=list)
@@ -59,10 +59,10 @@ class Found:
 
 
 def find(sources: Iterable[Source], known: Collection[str]) -> Found:
-    """What some sources, which import each other, do with K.
+    """Find the uses of K in sources that may import each other.
 
     Args:
-        sources: what was read.
+        sources: the files that were read.
         known: the names of functions that K has, or had in some Keras.
     """
     sources, found = list(sources), Found()
@@ -75,7 +75,7 @@ def find(sources: Iterable[Source], known: Collection[str]) -> Found:
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Lets sums of a thousand terms be walked, which are as deep."""
+    """Raise the recursion limit: the tree of a sum of a thousand terms is a thousand levels deep."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(DEEP)
     try:
@@ -85,7 +85,7 @@ def deep_recursion() -> Iterator[None]:
 
 
 class Walker(ast.NodeVisitor):
-    """Goes through one file, and knows in which scope it is."""
+    """A visitor of one file that keeps the current scope."""
 
     def __init__(self, source: Source, project: Project):
         self.source, self.project = source, project
@@ -94,7 +94,7 @@ class Walker(ast.NodeVisitor):
         self.cell: int | None = None
 
     def walk(self) -> None:
-        """Visits all cells of a notebook, or the file."""
+        """Visit all cells of a notebook, or the file."""
         for cell, tree in self.source.parts:
             self.cell = cell
             self.visit(tree)
@@ -127,14 +127,14 @@ class Walker(ast.NodeVisitor):
 
 
 class _Finder(Walker):
-    """Finds what a file does with K."""
+    """A visitor that collects the uses of K in one file."""
 
     def __init__(self, source: Source, project: Project, found: Found):
         super().__init__(source, project)
         self.found = found
         self.is_of_keras = "keras" in source.text.lower()
         self.imported: list[Use] = []
-        self.calls: dict[ast.expr, ast.Call] = {}  # what is called → the call
+        self.calls: dict[ast.expr, ast.Call] = {}  # called expression → the call
 
     def run(self) -> None:
         before = len(self.found.uses)
@@ -143,7 +143,7 @@ class _Finder(Walker):
         self.found.uses += [use for use in self.imported if not used[use.name]]
 
     def use(self, path: str, node: ast.expr, how: str = "used") -> None:
-        """Notes what a dotted name of K says."""
+        """Record a use of K or of one of its functions, by its dotted name."""
         name = k_name(path)
         if not name:
             self.found.handed_on.append(self.place(node))
@@ -151,7 +151,7 @@ class _Finder(Walker):
             self.found.uses.append(Use(name, self.place(node), how, self.arguments(node)))
 
     def arguments(self, node: ast.expr) -> tuple[int, tuple[str, ...]] | None:
-        """What a function is called with, if `node` is called."""
+        """The arguments of the call, if `node` is called."""
         call = self.calls.get(node)
         if call is None or any(isinstance(argument, ast.Starred) for argument in call.args):
             return None
@@ -189,17 +189,17 @@ class _Finder(Walker):
         return is_past
 
     def _is_chain_of_k(self, node: ast.Attribute) -> bool:
-        """Whether this is K's own `__dict__`, `__name__` or the like."""
+        """Whether this is an attribute of K itself, such as `__dict__` or `__name__`."""
         path = self.resolve(node.value)
         return path is not None and k_name(path) == ""
 
     def _may_be_k(self, node: ast.expr) -> bool:
-        """Whether a name is called as K is, in a file that speaks of Keras, and nothing shows that it is another."""
+        """Whether a name looks like K's, in a file that mentions Keras, and nothing shows that it is not."""
         if not isinstance(node, ast.Name) or not self.is_of_keras:
             return False
         owner = self.scope.owner(node.id)
         meanings = owner.names[node.id] if owner is not None else []
-        if node.id == "K":  # what is computed and called K is an array, mostly
+        if node.id == "K":  # a computed value named K is mostly an array
             return all(isinstance(meaning, str) for meaning in meanings)
         return node.id == "backend" and self.resolve(node) is None
 
@@ -221,7 +221,7 @@ class _Finder(Walker):
         return False
 
     def visit_Call(self, node: ast.Call) -> None:
-        """Calls, and among them those that name what they want of K: getattr, setattr, and what tests patch with."""
+        """Visit a call; getattr, setattr and the patches of tests name a function of K as a string."""
         self.calls[node.func] = node
         function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         owner = self.resolve(node.args[0]) if node.args and function in TAKES_A_NAME else None
@@ -243,7 +243,7 @@ class _Finder(Walker):
         self.visit_all(node.keywords)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """`K = keras.backend` hands nothing on: the names are followed."""
+        """Visit an assignment; `K = keras.backend` hands nothing on, since the audit follows names."""
         self.visit_all(node.targets)
         path = self.resolve(node.value)
         if path is None or k_name(path) != "":

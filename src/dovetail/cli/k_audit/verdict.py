@@ -1,4 +1,4 @@
-"""What becomes of each function that a program uses, engine by engine: what the parity suite found, what K says."""
+"""The verdict on each function that a program uses, per engine, from the parity suite and K's docstrings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dovetail.backend.table import FUNCTIONS
 from dovetail.cli.k_audit.uses import Use
 
 OF_KERAS_3 = ("is_float_dtype", "is_int_dtype", "result_type", "standardize_dtype")  # in keras.backend, but not K's
-NAMES_OF_TENSORFLOW = "tf"  # a module, of which `dovetail tf-audit` knows more
+NAMES_OF_TENSORFLOW = "tf"  # a module, which `dovetail tf-audit` reports on
 WORKS, DIFFERS, FAILS, UNTESTED = STATES = ("works", "differs", "fails", "untested")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of one function.
+    """The verdict on one function.
 
     Attributes:
         states: engine → one of `STATES`.
@@ -42,7 +42,7 @@ class Verdict:
 
 @functools.cache
 def support() -> dict[str, Any]:
-    """What docs/k_support.py counted when the parity suite ran."""
+    """The counts that docs/k_support.py wrote when the parity suite ran."""
     return json.loads(files("dovetail.backend").joinpath("support.json").read_text())
 
 
@@ -54,16 +54,16 @@ def tested_engines() -> list[str]:
 
 
 def known_names() -> set[str]:
-    """The functions that K has, and those that it had in some Keras."""
+    """The functions that K has, or had in some Keras."""
     return {*support()["functions"], NAMES_OF_TENSORFLOW}
 
 
 def judge(uses: Iterable[Use], engines: Sequence[str]) -> dict[str, Verdict]:
-    """Function → what becomes of it.
+    """The verdict on each function.
 
     Args:
-        uses: of all functions.
-        engines: where.
+        uses: the uses of all functions.
+        engines: the engines to judge for.
     """
     own, by_name = set(), defaultdict(list)
     for use in uses:
@@ -90,7 +90,7 @@ def _judge(name: str, uses: Iterable[Use], engines: Sequence[str], own: bool) ->
 
 
 def _misfits(name: str, uses: Iterable[Use]) -> list[str]:
-    """The calls that the function does not take, as those with Keras 1's names of parameters."""
+    """The calls that the function does not accept, such as calls with Keras 1's parameter names."""
     signature, found = inspect.signature(FUNCTIONS[name]), []
     for use in uses:
         if use.arguments is not None:

@@ -1,6 +1,6 @@
 """`dovetail tf-audit`: which of TensorFlow's names a program uses, where, and whether each works on Dovetail's engines.
 
-What reads programs and resolves their names is `dovetail.cli.k_audit`'s.
+`dovetail.cli.k_audit` reads the programs and resolves their names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ To bring the program over, change its imports: `import tensorflow as tf` to `imp
 
 
 def run(paths: Sequence[Path], engines: Sequence[str] | None, as_json: bool, verbose: bool) -> int:
-    """Prints the report; the exit status: 1 if anything does not work, 2 if there is nothing to read at a path.
+    """Print the report and return the exit status: 1 if anything does not work, 2 if a path has nothing to read.
 
     Args:
         paths: files and folders.

@@ -1,4 +1,4 @@
-"""Where a program uses TensorFlow's names: under any name that the module has there."""
+"""The places where a program uses TensorFlow's names, whatever the program calls the module."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OF_TENSORFLOW = re.compile(r"tensorflow(?:\.(?:compat\.v[12]|_api\.v[12]))*(?:\.
 
 
 def tf_name(path: str) -> str | None:
-    """What a dotted name is called in TensorFlow; "" for the whole, None for what is not TensorFlow's.
+    """The name inside TensorFlow of a dotted path; "" for TensorFlow itself, None for other paths.
 
-    The functions of K are for `dovetail k-audit`.
+    K's functions also give None: `dovetail k-audit` reports them.
 
     Example:
         >>> tf_name("tensorflow.nn.relu"), tf_name("tensorflow.compat.v1.placeholder"), tf_name("numpy.abs")
@@ -27,10 +27,10 @@ def tf_name(path: str) -> str | None:
 
 
 def find(sources: Iterable[Source]) -> Found:
-    """What some sources, which import each other, do with TensorFlow.
+    """Find the uses of TensorFlow in sources that may import each other.
 
     Args:
-        sources: what was read.
+        sources: the files that were read.
     """
     sources, found = list(sources), Found()
     with deep_recursion():
@@ -44,7 +44,7 @@ def find(sources: Iterable[Source]) -> Found:
 
 
 class _Finder(Walker):
-    """Finds what a file does with TensorFlow."""
+    """A visitor that collects the uses of TensorFlow in one file."""
 
     def __init__(self, source: Source, project: Project, found: Found):
         super().__init__(source, project)
@@ -66,7 +66,7 @@ class _Finder(Walker):
             self.generic_visit(node)
 
     def _use(self, node: ast.expr) -> bool:
-        """Notes a use of one of TensorFlow's names; whether it is one, or K's."""
+        """Record a use of one of TensorFlow's names; return whether the name is TensorFlow's or K's."""
         path = self.resolve(node)
         if path is None:
             return False

@@ -1,4 +1,4 @@
-"""What becomes of each of TensorFlow's names that a program uses, engine by engine."""
+"""The verdict on each TensorFlow name that a program uses: whether it works, per engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dovetail.compat import tensorflow as tf
 
 @functools.cache
 def support() -> dict[str, Any]:
-    """What docs/tf_names.py counted when the cases ran."""
+    """The counts that docs/tf_names.py wrote when the cases ran."""
     return json.loads(files("dovetail.compat.tensorflow").joinpath("support.json").read_text())
 
 
@@ -25,11 +25,11 @@ def tested_engines() -> list[str]:
 
 
 def judge(uses: Iterable[Use], engines: Sequence[str]) -> dict[str, Verdict]:
-    """Name → what becomes of it.
+    """The verdict on each name.
 
     Args:
-        uses: of all names.
-        engines: where.
+        uses: the uses of all names.
+        engines: the engines to judge for.
     """
     return {name: _judge(name, engines) for name in sorted({use.name for use in uses})}
 
@@ -38,7 +38,7 @@ def _judge(name: str, engines: Sequence[str]) -> Verdict:
     place: Any = tf.compat.v1
     for part in name.split("."):
         if not hasattr(type(place), "__path__") and not _is_module(place):
-            break  # a method or an attribute of what is offered, as tf.Variable.assign
+            break  # a method or an attribute of a name that is there, such as tf.Variable.assign
         try:
             place = getattr(place, part)
         except AttributeError as error:
