@@ -1,8 +1,8 @@
-"""Modules of Dovetail's that come along when another library is imported, so that `import dovetail` imports neither.
+"""Modules of Dovetail that are imported right after another library, so that `import dovetail` imports neither.
 
-A saved model names Dovetail's Keras operations, and Keras finds only what is registered with it; and TensorFlow
-rewrites the code of whatever a `tf.function` calls, but for what it was told of, and takes tensors of the types that it
-was told of.  So both are told as soon as they and Dovetail are there, in whatever order they came.
+A saved model names Dovetail's Keras operations, and Keras finds only registered ones. TensorFlow rewrites the code of
+all functions that a `tf.function` calls, except excluded ones, and accepts tensors of registered types only. So the
+companions register Dovetail with both libraries, in whatever order the user imports them.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from types import ModuleType
 from typing import Any
 
 COMPANIONS = {"keras": "dovetail.interop.keras.stock", "tensorflow": "dovetail.interop.tensorflow"}  # library → module
-WANTED: dict[str, Callable[[Any], bool]] = {  # of older versions, and of Keras on Dovetail itself, nothing is said
+WANTED: dict[str, Callable[[Any], bool]] = {  # older versions, and Keras on Dovetail itself, get no companion
     "keras": lambda keras: hasattr(keras, "Operation") and keras.config.backend() != "dovetail",
     "tensorflow": lambda tensorflow: hasattr(tensorflow, "function"),
 }
 
 
 class _Finder(MetaPathFinder):
-    """Finds what the other finders find; the modules it is for are followed by their companions."""
+    """A finder that delegates to the other finders, and imports a library's companion after the library."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -49,7 +49,7 @@ def _follow(name: str) -> None:
 
 
 def install() -> None:
-    """Makes companions follow the libraries that are imported from now on, and those that were already."""
+    """Import the companions of libraries that are already there, and of others when they are imported."""
     sys.meta_path.insert(0, _Finder())
     for name in COMPANIONS:
         if name in sys.modules:

@@ -1,7 +1,7 @@
 """DLPack: tensors that share memory with other libraries.
 
 Tensors and variables speak DLPack themselves (`torch.from_dlpack(tensor)`), and `ops.convert` takes any object that
-does; these functions are for capsules and for saying it in so many words.
+does. These functions are for capsules, and for programs that want to be explicit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CPU = (1, 0)
 
 
 class _Capsule:
-    """A bare capsule, as an object that speaks DLPack; its memory is taken to be on the CPU."""
+    """A bare capsule, as an object that speaks DLPack; its memory is assumed to be on the CPU."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -31,9 +31,9 @@ class _Capsule:
 
 
 def to_dlpack(x: Any) -> Any:
-    """A capsule with the memory of a tensor or variable, for a library to take once.
+    """A capsule with the memory of a tensor or variable, which a library can take once.
 
-    What takes it must not write to it: tensors are values.
+    The library must not write to the memory: tensors are values.
 
     Source: `tf.experimental.dlpack.to_dlpack`.
     """
@@ -41,13 +41,13 @@ def to_dlpack(x: Any) -> Any:
 
 
 def from_dlpack(source: Any, engine: str | None = None) -> Tensor:
-    """A Tensor of what speaks DLPack, in the same memory where the engine can hold it, else a copy.
+    """A Tensor of an object that speaks DLPack: in the same memory if the engine can hold it, else a copy.
 
-    What the source's owner writes to it later shows in the Tensor; `ops.convert` makes a copy of NumPy arrays.
+    Later writes by the source's owner show in the Tensor; `ops.convert` copies NumPy arrays instead.
 
     Args:
         source: an object with `__dlpack__`, or a capsule on the CPU.
-        engine: where to hold it; the current engine if not given.
+        engine: the engine of the Tensor; the current engine if not given.
 
     Raises:
         TypeError: the source does not speak DLPack.

@@ -1,6 +1,6 @@
-"""The graphs of models of Keras that runs on Dovetail: to look at, to edit, and to predict by.
+"""The graphs of Keras models, if Keras runs on Dovetail: to look at, to edit, and to predict with.
 
-Keras is not imported here: a model says itself what it takes, and how it is called.
+This module does not import Keras: it asks the model for its inputs and calls the model's own steps.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from dovetail.plan.function import Function, function
 
 
 def graph_of(model: Any, x: Any = None, y: Any = None, *, training: bool = False) -> Graph:
-    """The graph of what a model computes.
+    """The graph of a model's computation.
 
     Args:
-        model: a model of Keras, which runs on Dovetail.
-        x: what the model is called with: arrays, tensors or specs in the model's structure; without it what the model
-            says of its inputs, with unknown batch sizes.
-        y: of a training graph the targets, as `x`; without it they look like what the model gives.
-        training: False for what `predict` computes of a batch; True for a step of `fit` (the loss, gradients, what the
-            optimizer makes of the weights, metrics), for which the model must be compiled.
+        model: a Keras model; Keras runs on Dovetail.
+        x: the model's inputs: arrays, tensors or specs in the model's structure; by default the specs that the model
+            declares, with unknown batch sizes.
+        y: the targets of a training graph, as `x`; by default they have the specs of the model's outputs.
+        training: False for the computation of `predict` on a batch; True for a step of `fit` (the loss, gradients, the
+            optimizer's new weights, metrics), for which the model must be compiled.
 
     Returns:
         A graph whose inputs are the tensors of `x`, and of `y`, and which reads and assigns the model's variables.  It
         is a copy: `dt.function(graph)` runs it, and `predict_by(model, graph)` makes `model.predict` run it.
 
     Raises:
-        ValueError: the inputs are not known; or the training graph is asked of a model that is not compiled.
+        ValueError: the inputs are not known; or the model is not compiled, and `training` is True.
         TypeError: the model's Keras does not run on Dovetail.
 
     Example:
@@ -57,14 +57,14 @@ def graph_of(model: Any, x: Any = None, y: Any = None, *, training: bool = False
 
 
 def predict_by(model: Any, graph: Graph) -> None:
-    """Makes a model's `predict` run a graph; `model.make_predict_function(force=True)` makes it run the model's own.
+    """Make a model's `predict` run a graph; `model.make_predict_function(force=True)` restores the model's own.
 
     Args:
-        model: a model of Keras, which runs on Dovetail.
-        graph: one that `graph_of` gave, edited or not; it may be edited on.  Its inputs are those of the model.
+        model: a Keras model; Keras runs on Dovetail.
+        graph: a graph from `graph_of`, edited or not, with the model's inputs. Later edits are allowed.
 
     Raises:
-        ValueError: it has another number of inputs.
+        ValueError: the graph and the model have different numbers of inputs.
     """
     wanted = len(flatten(_inputs(model))[0]) if getattr(model, "inputs", None) else len(graph.inputs)
     if wanted != len(graph.inputs):
@@ -89,10 +89,10 @@ def _traced(step: Callable[..., Any], *args: Any) -> Graph:
 
 
 def _inputs(model: Any) -> Any:
-    """What a model says of its inputs, in its structure."""
+    """The inputs that a model declares, in its structure."""
     try:
         return model.input
-    except (AttributeError, ValueError):  # of a Sequential, which lists them, or of one that is called to be built
+    except (AttributeError, ValueError):  # a Sequential has only `inputs`; a model built by a call may have neither
         found = getattr(model, "inputs", None)
     if not found:
         raise op_error(ValueError, "graph_of", "the model does not say what its inputs are: give x, arrays or specs.")
@@ -100,7 +100,7 @@ def _inputs(model: Any) -> Any:
 
 
 def _specs(values: Any) -> Any:
-    """Specs in the place of arrays, tensors and what else has a shape and a dtype."""
+    """The specs of arrays, tensors and other values that have a shape and a dtype, in their structure."""
     leaves, structure = flatten(values)
     arrays = [leaf if hasattr(leaf, "dtype") else np.asarray(leaf) for leaf in leaves]
     return unflatten(structure, [spec(tuple(a.shape), str(a.dtype)) for a in arrays])

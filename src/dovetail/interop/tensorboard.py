@@ -1,7 +1,7 @@
-"""What TensorBoard shows of a graph: TensorFlow's `GraphDef`, with each operation's shapes, device and attributes.
+"""Graphs for TensorBoard: TensorFlow's `GraphDef`, with each operation's shapes, device and attributes.
 
-It is there to be looked at: operations and attributes have Dovetail's names, by which TensorFlow would not run them.
-TensorFlow, whose protocol buffers these are, is imported when a graph is written.
+It is only to look at: operations and attributes have Dovetail's names, so TensorFlow could not run them. Writing a
+graph imports TensorFlow, for its protocol buffers.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dovetail.core.variable import Variable
 from dovetail.graph.ir import Graph
 from dovetail.graph.operation import Operation
 
-LARGEST = 1024  # elements of a constant that is written as a whole; of larger ones TensorBoard shows nothing either
+LARGEST = 1024  # the most elements of a constant to write; TensorBoard does not show larger constants either
 
 
 def graph_proto(graph: Graph) -> Any:
     """A graph as TensorFlow's `GraphDef`.
 
     Args:
-        graph: the bodies of its loops and branches become functions, and its variables operations of their own.
+        graph: the graph; the bodies of its loops and branches become functions, and its variables become operations.
 
     Returns:
         A `tf.compat.v1.GraphDef`.
@@ -40,10 +40,10 @@ def graph_proto(graph: Graph) -> Any:
 
 
 class _Writer:
-    """Fills a definition.
+    """A writer that fills a definition.
 
     Args:
-        proto: to whose library the bodies go.
+        proto: the definition whose library gets the bodies.
     """
 
     def __init__(self, proto: Any) -> None:
@@ -58,14 +58,14 @@ class _Writer:
         }
 
     def write(self, graph: Graph, nodes: Any, without: Iterable[Operation] = ()) -> None:
-        """Adds the operations of a graph, and before them the variables that they use."""
+        """Add the variables that a graph uses, then its operations."""
         left_out, names = set(without), self.add_variables(graph, nodes)
         for op in graph:
             if op not in left_out:
                 self.add(op, nodes.add(), names)
 
     def add_variables(self, graph: Graph, nodes: Any) -> dict[Variable, str]:
-        """Adds the variables of a graph as operations; what each is called."""
+        """Add the variables of a graph as operations, and return the name of each."""
         names: dict[Variable, str] = {}
         taken = {op.name for op in graph}
         for variable in dict.fromkeys(value for op in graph for value in op.attrs.values() if _is_state(value)):
@@ -93,7 +93,7 @@ class _Writer:
                 self.set(node.attr[name], value)
 
     def body(self, graph: Graph, name: str) -> str:
-        """Adds a body as a function; its name."""
+        """Add a body as a function, and return its name."""
         function = self.library.function.add()
         signature = function.signature
         signature.name = name
@@ -106,7 +106,7 @@ class _Writer:
         return name
 
     def set(self, attr: Any, value: Any) -> None:
-        """Gives an attribute a value: a number, a dtype, an array, numbers, a shape with gaps; of all else, words."""
+        """Set an attribute to a number, a dtype, an array, numbers or a shape with gaps; other values become text."""
         value = value.item() if isinstance(value, np.generic) else value
         put = self.set_by_type.get(type(value))
         if put is not None:

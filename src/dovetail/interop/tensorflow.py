@@ -1,7 +1,7 @@
-"""What TensorFlow is told of Dovetail.
+"""The registration of Dovetail with TensorFlow.
 
-AutoGraph is to leave Dovetail's code as it is, which works in `tf.function` unchanged.  And TensorFlow's functions take
-tensors and variables: those on the tensorflow engine as they are, so that TensorFlow's own tapes follow them.
+AutoGraph must leave Dovetail's code as it is, since that works in `tf.function` unchanged. TensorFlow's functions take
+tensors and variables. On the tensorflow engine they take the native values, so that TensorFlow's own tapes follow them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dovetail.ops.numpy_calls import warn_of_loss
 
 config.CONVERSION_RULES = (config.DoNotConvert("dovetail"), *config.CONVERSION_RULES)
 
-# Functions that convert, which is the user's wish; and functions around each function of TensorFlow's.
+# Functions that convert because the user asks for it; and the wrappers around each TensorFlow function.
 _CONVERSIONS = frozenset(["convert_to_tensor", "convert_to_tensor_v2_with_dispatch", "constant"])
 _WRAPPERS = frozenset(["error_handler", "op_dispatch_handler", "wrapper", "wrapped", "new_func", "binary_op_wrapper"])
 
@@ -37,16 +37,16 @@ def _convert(value: Any, dtype: Any = None, name: str | None = None, as_ref: boo
 
 
 def _called() -> str:
-    """The function of TensorFlow's that the user called."""
+    """The name of the TensorFlow function that the user called."""
     frame, name = sys._getframe(1), "convert_to_tensor"
     while frame.f_back is not None and not is_of_user(frame):
         if frame.f_code.co_name not in _WRAPPERS and not is_inside(frame.f_code):
             name = frame.f_code.co_name
         frame = frame.f_back
-    return name.removeprefix("_").removesuffix("_dispatch_factory")  # the names of operators have them
+    return name.removeprefix("_").removesuffix("_dispatch_factory")  # operators' names have these affixes
 
 
-# Behind what `interop.keras` registers for variables (100), before what TensorFlow does with any object (200).
+# After the conversion that `interop.keras` registers for variables (100), before TensorFlow's for any object (200).
 tf.register_tensor_conversion_function((Tensor, Variable, GraphTensor), _convert, priority=150)
-# Loops of TensorFlow ask for the kinds of values first, and would hide why a tensor of a graph has none.
+# TensorFlow's loops ask for a value's type spec first. Without this, they would hide the error of a graph's tensor.
 register_type_spec_from_value_converter(GraphTensor, lambda tensor: tensor.__array__())

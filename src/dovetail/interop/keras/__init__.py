@@ -1,8 +1,8 @@
-"""Ops, and so K, in functional models of Keras 3, on its own backends or on Dovetail.
+"""Ops, and therefore K, in functional models of Keras 3, on its own backends or on Dovetail.
 
-An op that is given a KerasTensor becomes a Keras operation of the model, which runs the op on the values that Keras
-computes with.  Models with such operations are saved, loaded and cloned like any other.  `stock` says what holds for
-Keras' own backends, and `keras_dovetail.kinds` what holds where Keras runs on Dovetail.
+An op that gets a KerasTensor becomes a Keras operation of the model, which runs the op on Keras' values. Models with
+such operations are saved, loaded and cloned like any other. `stock` has the parts for Keras' own backends, and
+`keras_dovetail.kinds` the parts for Keras on Dovetail.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NumPy arrays as the tensors of Keras' NumPy backend: in a layer that runs, ops that are given arrays give arrays."""
+"""NumPy arrays as the tensors of Keras' NumPy backend: in a running layer, ops on arrays return arrays."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dovetail.core.tensor import Tensor
 
 
 def _array(result: Any) -> Any:
-    """A result as Keras takes it."""
+    """A result in the form that Keras takes: an array, while a layer runs."""
     return result._engine.to_numpy(result._value) if type(result) is Tensor and running_layer() is not None else result
 
 
 def register() -> None:
-    """From now on ops do so, if Keras computes with NumPy."""
+    """Make ops return arrays in running layers, if Keras computes with NumPy."""
     if keras.backend.backend() == "numpy":
         provided.array_result = _array

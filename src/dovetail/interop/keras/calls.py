@@ -26,11 +26,11 @@ from dovetail.interop.keras.tensors import stand_in, tensor_like
 
 @keras.saving.register_keras_serializable("dovetail")
 class OpCall(keras.Operation):
-    """An op in a functional model; it is called with the op's arguments in the order of its parameters.
+    """An op in a functional model; Keras calls it with the op's arguments in the order of its parameters.
 
     Args:
-        op: the name of the op, as it is in `ops.OPS`.
-        name: that of the operation in the model.
+        op: the op's name in `ops.OPS`.
+        name: the operation's name in the model.
     """
 
     def __init__(self, op: str, name: str | None = None) -> None:
@@ -41,28 +41,28 @@ class OpCall(keras.Operation):
         self.op = op
 
     def call(self, *args: Any) -> Any:
-        """Computes the op on values that Keras computes with."""
+        """Compute the op on Keras' values."""
         found = OPS[self.op](*args)
-        if self.op in logits.ACTIVATIONS:  # a loss of K's may get what the model gives
+        if self.op in logits.ACTIVATIONS:  # one of K's losses may get the model's output
             logits.remember(found, args[0])
         result = computing.current().result
         return tuple(map(result, found)) if isinstance(found, tuple) else result(found)
 
     def compute_output_spec(self, *args: Any) -> Any:
-        """What the op gives, from what is known of its arguments."""
+        """Infer the op's results from the specs of its arguments."""
         return infer(OPS[self.op], list(args))
 
 
 def apply(op: Op, values: list[Any], name: str | None = None) -> Any:
-    """Adds a call to the functional model that its KerasTensors belong to."""
+    """Add a call to the functional model that its KerasTensors belong to."""
     like = next(v for v in keras.tree.flatten(values) if isinstance(v, keras.KerasTensor))
     values = [_kept(op, v, like) for v in with_fresh_key(op, values)]
-    infer(op, values)  # here, where an error finds the user's line, which Keras' calls would hide
+    infer(op, values)  # raises errors here, since Keras' calls would hide the user's line
     return OpCall(op.name, name and name.replace("/", "_"))(*values)
 
 
 def infer(op: Op, values: list[Any]) -> Any:
-    """The results of a call as KerasTensors that belong to no model yet, inferred as in a graph."""
+    """Infer the results of a call, as in a graph: KerasTensors that belong to no model yet."""
     graph = Graph(op.name)
     with record_on(()), graph.as_default():
         found = op(*[_in_graph(v, graph) for v in values])
@@ -70,24 +70,24 @@ def infer(op: Op, values: list[Any]) -> Any:
 
 
 def _in_graph(value: Any, graph: Graph) -> Any:
-    """An argument as inference takes it."""
+    """An argument in the form that inference takes."""
     if isinstance(value, (list, tuple)):
         return [_in_graph(v, graph) for v in value]
     if isinstance(value, keras.KerasTensor):
         return stand_in(value, graph)
     value = unwrapped(value)
     engine = kind_of(value).autodiff(value)
-    if engine is not None:  # it may be a tracer
+    if engine is not None:  # the value may be a tracer
         return graph.placeholder(TensorSpec(engine.shape(value), engine.dtype(value)))
     return value
 
 
 @keras.saving.register_keras_serializable("dovetail")
 class Weight(keras.layers.Layer):
-    """Gives the value of a Keras variable that is an argument of an op; so the variable is a weight of the model.
+    """A layer that gives the value of a Keras variable to an op, so that the variable is a weight of the model.
 
     Args:
-        variable: the variable; in a model that is loaded another one, of the value that was saved.
+        variable: the variable; a loaded model has a new one with the saved value.
     """
 
     def __init__(self, variable: keras.Variable, **options: Any) -> None:
@@ -120,7 +120,7 @@ class Weight(keras.layers.Layer):
 
 
 def _kept(op: Op, value: Any, like: keras.KerasTensor) -> Any:
-    """An argument as the operation keeps it, and models save it; `like` is any tensor of the model."""
+    """An argument in the form that the operation keeps and models save; `like` is any tensor of the model."""
     if isinstance(value, (list, tuple)):
         return tuple(_kept(op, v, like) for v in value)
     if isinstance(value, keras.Variable):
@@ -130,7 +130,7 @@ def _kept(op: Op, value: Any, like: keras.KerasTensor) -> Any:
         raise op_error(TypeError, op.name, problem)
     if isinstance(value, Variable) and value.trainable:
         _warn_of(value)
-    # Keras writes arrays as text, and forgets the dtype of scalars.
+    # Keras writes arrays as text, and loses the dtype of scalars.
     return Tensor(value.copy(), get_engine("numpy")) if isinstance(value, (np.ndarray, np.generic)) else value
 
 

@@ -1,4 +1,4 @@
-"""What Keras computes with, as far as operations in functional models must know it."""
+"""The interface to Keras' own values, for operations in functional models."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 
 
 class Computing:
-    """The values that Keras computes with."""
+    """Operations on the values that Keras computes with."""
 
     def result(self, value: Any) -> Any:
-        """A result of an op as Keras takes it."""
+        """A result of an op in the form that Keras takes."""
         raise NotImplementedError
 
     def control_rule(self, op: str, values: Sequence[Any]) -> Callable[..., Any]:
-        """What runs a branch or a loop.
+        """The function that runs a branch or a loop.
 
         Args:
             op: "If", "While" or "Scan".
-            values: what it is given.
+            values: its tensors.
         """
         raise NotImplementedError
 
     def carries_states(self, values: Sequence[Any]) -> bool:
-        """Whether variables that a branch or a loop assigns must be among what it carries."""
+        """Whether a branch or a loop must carry the values of variables that it assigns."""
         raise NotImplementedError
 
     def gradients(self, loss: Callable[..., Any], sources: Sequence[Any]) -> Sequence[Any]:
-        """The gradients of a scalar function by all of its arguments; None for those that it does not depend on."""
+        """The gradients of a scalar function by all of its arguments; None for arguments that it does not depend on."""
         raise NotImplementedError
 
 
@@ -35,10 +35,10 @@ _used: list[Computing] = []
 
 
 def use(computing: Computing) -> None:
-    """Says what Keras computes with."""
+    """Set the interface to Keras' values."""
     _used[:] = [computing]
 
 
 def current() -> Computing:
-    """What Keras computes with."""
+    """The interface to Keras' values."""
     return _used[0]

@@ -1,7 +1,7 @@
-"""Control flow in a functional model: functions become parts of it, and a layer that holds them runs them.
+"""Control flow in a functional model: functions become parts of it, and a layer holds and runs them.
 
-A function is called once, on symbolic tensors.  What it takes from around it becomes further inputs of its part, so
-the layer is saved, loaded and cloned with all that the function does; no Python code goes into a file.
+Dovetail calls a function once, on symbolic tensors. The function's captures become further inputs of its part. So Keras
+saves, loads and clones the layer with the function's whole computation; no Python code goes into a file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dovetail.ops.control.subgraphs import settled_body
 
 
 class KerasControl(Control):
-    """Adds a layer to the functional model."""
+    """Control flow that adds a layer to the functional model."""
 
     def cond(self, condition: Any, then_branch: Callable[[], Values], else_branch: Callable[[], Values]) -> Values:
         bodies = {"then_branch": Body([], then_branch), "else_branch": Body([], else_branch)}
@@ -70,7 +70,7 @@ class Body:
 
     Attributes:
         inputs: KerasTensors, one for each spec.
-        outputs: what it gave: KerasTensors, or values that are known now.
+        outputs: its results: KerasTensors, or values that are known now.
     """
 
     def __init__(self, specs: Sequence[TensorSpec], function: Callable[..., Values]) -> None:
@@ -79,41 +79,41 @@ class Body:
         self.outputs = list(function(*self.inputs))
 
     def cast_outputs(self, dtypes: Sequence[DType]) -> None:
-        """Gives the first outputs these dtypes."""
+        """Cast the first outputs to these dtypes."""
         pairs = zip(self.outputs, dtypes, strict=False)
         self.outputs[: len(dtypes)] = [v if _dtype_of(v) == dtype else cast(v, dtype) for v, dtype in pairs]
 
     def cut(self) -> tuple[list[Any], list[Any]]:
-        """Its nodes, and what it takes from around it: tensors that were there before it was called, and values."""
+        """Its nodes and its captures: tensors that are older than its call, and values."""
         own = set(map(id, self.inputs))
         nodes, taken = cut(self.outputs, lambda tensor: id(tensor) in own or _age(tensor) < self._start)
         return nodes, [v for v in taken if id(v) not in own]
 
     def part(self, taken: Sequence[Any]) -> Part:
-        """What it does with its inputs, then with what is taken from around it."""
+        """Its computation as a part, whose inputs are its own inputs, then the captures."""
         return Part.of(self.cut()[0], [*self.inputs, *taken], self.outputs)
 
 
 def promote_outputs(bodies: Sequence[Body]) -> None:
-    """Gives the outputs of two bodies the same dtypes."""
+    """Cast the outputs of two bodies to common dtypes."""
     dtypes = [promote([_dtype_of(a), _dtype_of(b)]) for a, b in zip(*(body.outputs for body in bodies), strict=True)]
     for body in bodies:
         body.cast_outputs(dtypes)
 
 
 def taken_by(bodies: Iterable[Body]) -> list[Any]:
-    """What bodies take from around them, each value once."""
+    """The captures of bodies, each value once."""
     return list({id(v): v for body in bodies for v in body.cut()[1]}.values())
 
 
 def _age(tensor: keras.KerasTensor) -> float:
-    """The number that Keras gave a tensor when it made it; inputs with a name of their own were there before."""
+    """The number that Keras gave a new tensor; -1 for inputs with a name from the user, which are older."""
     numbered = re.fullmatch(r"keras_tensor(?:_(\d+))?", tensor.name)
     return int(numbered[1] or 0) if numbered else -1
 
 
 def _loop_body(op: str, init: Values, slices: list[TensorSpec], step: Callable[..., Values]) -> tuple[list[Any], Body]:
-    """The first values of what a loop carries, and its body, called until dtypes and shapes stay as they are."""
+    """The first values that a loop carries, and its body, traced again until dtypes and shapes stay the same."""
 
     def make(specs: list[TensorSpec]) -> tuple[Body, list[TensorSpec]]:
         body = Body([*specs, *slices], step)
@@ -133,13 +133,13 @@ def _dtype_of(value: Any) -> DType:
 
 
 def _call(op: str, given: dict[str, list[Any]], bodies: dict[str, Body], settings: dict[str, Any]) -> list[Any]:
-    """Adds the layer that runs an op of `ops.subgraphs`.
+    """Add the layer that runs an op of `ops.subgraphs`.
 
     Args:
-        op: its name.
-        given: its tensor parameters, but for the last: the one for what the bodies take from around them.
+        op: the op's name.
+        given: its tensor parameters, except the last, which takes the captures of the bodies.
         bodies: its parameters that are functions.
-        settings: the others.
+        settings: its other parameters.
     """
     taken = taken_by(bodies.values())
     counts = {name: len(values) for name, values in given.items()}
@@ -148,13 +148,13 @@ def _call(op: str, given: dict[str, list[Any]], bodies: dict[str, Body], setting
     layer = ControlFlow(parts, op, counts, settings)
     try:
         layer.compute_output_spec(values)
-    except (ValueError, TypeError) as error:  # told here, where the user's line can be found
+    except (ValueError, TypeError) as error:  # raised here, where the user's line can be found
         raise op_error(type(error), op, str(error)) from None
     return list(layer(values))
 
 
 def symbolic_or_native(value: Any) -> Any:
-    """What Keras allows in a list of tensors."""
+    """A value in a form that Keras allows in a list of tensors."""
     if isinstance(value, keras.KerasTensor) or kind_of(value).autodiff(value) is not None:
         return value
     return keras.ops.convert_to_tensor(convert(value).numpy())
@@ -162,14 +162,14 @@ def symbolic_or_native(value: Any) -> Any:
 
 @dataclass
 class _Typed:
-    """A tensor of which only the spec is known."""
+    """A tensor with a spec and nothing else."""
 
     spec: TensorSpec
 
 
 @dataclass
 class _Signature:
-    """A part as the type rules of the ops see their subgraphs."""
+    """A part in the form that the ops' type rules expect of subgraphs."""
 
     inputs: list[_Typed]
     outputs: list[_Typed]
@@ -180,13 +180,13 @@ class _Signature:
 
 
 def _with_states(states: list[Any], asks: bool, part: Part, training: bool | None) -> Callable[..., list[Any]]:
-    """A part as a function of some variables' values, and its inputs, that gives their next values, and its outputs.
+    """A part as a function: variables' values and its inputs → the variables' next values and its outputs.
 
     Args:
         states: the variables.
-        asks: whether it only asks whether a loop goes on, and gives no next values.
+        asks: whether it is a loop's condition, which gives no next values.
         part: the part.
-        training: as for its layers.
+        training: the argument for its layers.
     """
     if not states:
         return functools.partial(part, training=training)
@@ -205,9 +205,9 @@ class ControlFlow(LayerOfParts):
     """A branch or a loop.
 
     Args:
-        parts: its functions, by the names of the op's parameters.
+        parts: parameter name → part, for the op's parameters that are functions.
         op: "If", "While" or "Scan".
-        counts: how many tensors each tensor parameter but the last is given.
+        counts: parameter name → number of tensors, for each tensor parameter except the last.
         settings: the op's other parameters.
     """
 
@@ -218,11 +218,11 @@ class ControlFlow(LayerOfParts):
         self.op, self.counts, self.settings = op, counts, settings
 
     def call(self, values: list[Any], training: bool | None = None) -> list[Any]:
-        """Runs it.
+        """Run the branch or loop.
 
         Args:
             values: the op's tensors, in the order of its parameters.
-            training: as for the layers in the parts.
+            training: the argument for the layers in the parts.
         """
         keras_values = computing.current()
         states = self.non_trainable_variables if keras_values.carries_states(values) else []
@@ -243,7 +243,7 @@ class ControlFlow(LayerOfParts):
         return [KerasTensor(spec) for spec in found]
 
     def _arguments(self, values: list[Any], body: Callable[[str, Part], Any]) -> Iterator[Any]:
-        """The arguments of the op's rules, with what is made of the parts and their names."""
+        """The arguments of the op's rules; `body` converts each part, given its name."""
         rest = list(values)
         last = OPS[self.op].tensor_positions[-1][0]
         for index, param in enumerate(OPS[self.op].params):

@@ -1,4 +1,4 @@
-"""Functions and gradients cut out of functional models, as K has them: `K.function` and `K.gradients`."""
+"""Functions and gradients cut out of functional models, for `K.function` and `K.gradients`."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from dovetail.ops import sum as total
 
 
 def function(inputs: Sequence[keras.KerasTensor], outputs: Sequence[keras.KerasTensor]) -> Callable[..., list[Any]]:
-    """What a functional model computes between some of its tensors, as a function of arrays.
+    """The computation between some tensors of a functional model, as a function of arrays.
 
     Args:
         inputs: any tensors of the model, also inner ones.
         outputs: tensors that can be computed from them.
 
     Returns:
-        (arrays, training=None) → a list of arrays; `training` is what layers like Dropout are told.
+        (arrays, training=None) → a list of arrays; layers like Dropout get `training`.
 
     Raises:
-        ValueError: there are no inputs, or outputs need other inputs as well; the message names them.
+        ValueError: there are no inputs, or outputs need other inputs as well; the message names those.
 
     Source: `tf.keras.backend.function`.
     """
@@ -51,7 +51,7 @@ def function(inputs: Sequence[keras.KerasTensor], outputs: Sequence[keras.KerasT
         tensors = [keras.ops.convert_to_tensor(a, str(as_dtype(t.dtype))) for a, t in zip(arrays, inputs, strict=True)]
         if training:
             return keras.tree.flatten(model(tensors, training=True))
-        return keras.tree.flatten(model.predict_on_batch(tensors))  # which Keras compiles
+        return keras.tree.flatten(model.predict_on_batch(tensors))  # Keras compiles this
 
     return run
 
@@ -60,10 +60,10 @@ def function(inputs: Sequence[keras.KerasTensor], outputs: Sequence[keras.KerasT
 
 
 def gradients(ys: Any, xs: Any) -> list[keras.KerasTensor | None]:
-    """The gradients of tensors of a functional model, as more tensors of it; they have gradients in turn.
+    """The gradients of tensors of a functional model, as new tensors of it, which have gradients in turn.
 
     Args:
-        ys: a tensor, or a list of them, of which the sum counts.
+        ys: a tensor, or a list of tensors whose sum is differentiated.
         xs: a tensor or a weight of a layer, or a list of them, also inner ones.
 
     Returns:
@@ -83,7 +83,7 @@ def gradients(ys: Any, xs: Any) -> list[keras.KerasTensor | None]:
     weights = {id(x): x for x in sources if isinstance(x, keras.Variable) and as_dtype(x.dtype).is_floating}
     tensors = [x for x in sources if isinstance(x, keras.KerasTensor)]
     floats = {id(x): x for x in tensors if as_dtype(x.dtype).is_floating}
-    # A part ends at its inputs, so a tensor that depends on other ones asked for is the input of another part.
+    # A part ends at its inputs, so a source that depends on other sources is the input of another part.
     inner = [x for x in floats.values() if id(x) in _dependent([x], floats.keys() - {id(x)})]
     first = [x for x in floats.values() if not any(x is other for other in inner)]
     found: dict[int, keras.KerasTensor] = {}
@@ -96,11 +96,11 @@ def _gradients(ys: Sequence[keras.KerasTensor], xs: set[int]) -> dict[int, keras
     """The gradients with respect to tensors that do not depend on each other, or to weights.
 
     Args:
-        ys: the sum of them counts.
+        ys: the tensors whose sum is differentiated.
         xs: the ids of the tensors or weights.
 
     Returns:
-        Those that there are, by these ids.
+        The gradients that exist, by these ids.
     """
     dependent = _dependent(ys, xs)
     ys = [y for y in ys if id(y) in dependent]
@@ -116,10 +116,10 @@ def _gradients(ys: Sequence[keras.KerasTensor], xs: set[int]) -> dict[int, keras
 
 
 def _dependent(ys: Sequence[keras.KerasTensor], xs: set[int]) -> set[int]:
-    """The tensors, by their ids, on the ways from some tensors or weights to others."""
+    """The ids of the tensors on the paths from the tensors or weights `xs` to `ys`."""
     found = set(xs)
     for node in cut(ys, lambda tensor: id(tensor) in xs)[0]:
-        # The way to a random key says when it is drawn, not what it is; and the numbers stay those of the model.
+        # The input of a random key only orders the draw. Outside the part, the key keeps the model's random numbers.
         before = [] if isinstance(node.operation, RandomKey) else node.input_tensors
         if any(id(x) in found for x in (*before, *getattr(node.operation, "variables", ()))):
             found.update(map(id, node.outputs))
@@ -134,12 +134,12 @@ def _weights_of(part: Part) -> list[keras.Variable]:
 
 @keras.saving.register_keras_serializable("dovetail")
 class Gradients(LayerOfParts):
-    """The gradients of the sum of what a part gives, as Keras' backend differentiates.
+    """The gradients of the sum of a part's outputs, by the differentiation of Keras' backend.
 
     Args:
-        parts: the one, named "ys".
-        count: how many of its inputs, the first ones, to differentiate with respect to.
-        weights: which of the weights of its layers to differentiate with respect to, too, by their positions.
+        parts: one part, named "ys".
+        count: the number of its first inputs to differentiate with respect to.
+        weights: the positions of the weights of its layers to differentiate with respect to, as well.
     """
 
     def __init__(self, parts: dict[str, Part], count: int, weights: Sequence[int] = (), **options: Any) -> None:
@@ -152,7 +152,7 @@ class Gradients(LayerOfParts):
         return [weights[i] for i in self.weight_positions]
 
     def call(self, values: list[Any], training: bool | None = None) -> list[Any]:
-        """The gradients where the part's inputs have these values."""
+        """The gradients at these values of the part's inputs."""
         others, weights = values[self.count :], self.by_weights()
 
         def loss(*sources: Any) -> Any:

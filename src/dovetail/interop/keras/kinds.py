@@ -1,4 +1,4 @@
-"""The kind of KerasTensors, which calls add to a functional model."""
+"""The kind of KerasTensors: calls on them add operations to a functional model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dovetail.interop.keras.control_layers import KerasControl
 
 
 class OfKeras(ValueKind):
-    """What a stock Keras computes and differentiates."""
+    """Values that a stock Keras computes and differentiates."""
 
     def untaped(self, value: Any) -> str | None:
         kind = type(value).__name__

@@ -18,24 +18,24 @@ from dovetail.interop.keras.tensors import spec_of
 
 
 def node_of(tensor: keras.KerasTensor) -> Any:
-    """The call of an operation that a tensor comes from; None for one that no operation made."""
+    """The call of the operation that made a tensor; None if no operation made it."""
     operation, index, _ = getattr(tensor, "_keras_history", (None, 0, 0))
     return None if operation is None else operation._inbound_nodes[index]
 
 
 def cut(outputs: Iterable[Any], is_outside: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
-    """What outputs are computed from.
+    """Find the nodes and the outside values that outputs are computed from.
 
     Args:
-        outputs: KerasTensors, or other values, which are outside.
-        is_outside: whether a tensor is given to the part, not computed in it.
+        outputs: KerasTensors, or other values, which count as outside.
+        is_outside: whether a tensor is an input of the part, not computed in it.
 
     Returns:
         The nodes inside in the order of computation, and the values that they and the outputs take from outside.
     """
 
     def inside(value: Any) -> Any:
-        """The node that computes a value in the part; None for one from outside."""
+        """The node that computes a value in the part; None for a value from outside."""
         node = node_of(value) if isinstance(value, keras.KerasTensor) and not is_outside(value) else None
         return None if node is None or node.is_input else node
 
@@ -51,11 +51,11 @@ def cut(outputs: Iterable[Any], is_outside: Callable[[Any], bool]) -> tuple[list
 def model_of(
     nodes: Iterable[Any], sources: Sequence[Any], inputs: Sequence[keras.KerasTensor], outputs: Iterable[Any]
 ) -> keras.Model:
-    """A model that does what nodes do.
+    """A model that computes the same as some nodes.
 
     Args:
-        nodes: in the order of computation; their operations are called once more.
-        sources: what the nodes and outputs take from outside.
+        nodes: the nodes in the order of computation; this calls their operations once more.
+        sources: the values that the nodes and outputs take from outside.
         inputs: tensors that `keras.Input` made, one for each source.
         outputs: KerasTensors of the nodes, or sources.
     """
@@ -69,12 +69,12 @@ def model_of(
 
 @contextmanager
 def with_values(variables: Sequence[Any], values: Sequence[Any]) -> Iterator[Any]:
-    """Keras variables have these values inside the `with` block, and are assigned in its scope alone."""
+    """Give Keras variables these values inside the `with` block; assignments there stay in the block's scope."""
     if not variables:
         yield None
         return
     with keras.StatelessScope(list(zip(variables, values, strict=True))) as scope:
-        if scope.original_scope is not None:  # what the model is called with, its weights among it
+        if scope.original_scope is not None:  # keep the outer scope's values, such as the model's weights
             scope.state_mapping = {**scope.original_scope.state_mapping, **scope.state_mapping}
         yield scope
 
@@ -85,7 +85,7 @@ def with_values(variables: Sequence[Any], values: Sequence[Any]) -> Iterator[Any
 @keras.saving.register_keras_serializable("dovetail")
 @dataclass(frozen=True)
 class Slot:
-    """Where an argument is found among the values that there are when a part runs."""
+    """The position of an argument among the values of a running part."""
 
     index: int
 
@@ -99,16 +99,16 @@ class Slot:
 
 @keras.saving.register_keras_serializable("dovetail")
 class Part:
-    """What a functional model computes from some tensors, as a function.
+    """The computation of a functional model from some tensors, as a function.
 
-    It is no `keras.Model`, which would add calls to its layers: Keras counts those to find its way in a saved model,
-    and so could not load one that has a layer both inside and outside of a part.
+    It is no `keras.Model`, which would add calls to its layers. Keras counts calls to identify them in a saved model,
+    so it could not load a model that has a layer both inside and outside of a part.
 
     Args:
-        steps: operations with their arguments, in the order of computation, Slots in place of tensors; each operation's
-            results get the next Slots, the first of which are those of the inputs.
-        outputs: Slots.
-        specs: what is known of the inputs, and of the outputs.
+        steps: operations with their arguments, in the order of computation, with Slots instead of tensors; the inputs
+            have the first Slots, and each operation's results get the next ones.
+        outputs: the Slots of the outputs.
+        specs: the specs of the inputs, and of the outputs.
     """
 
     def __init__(
@@ -122,11 +122,11 @@ class Part:
 
     @classmethod
     def of(cls, nodes: Iterable[Any], sources: Sequence[Any], outputs: Sequence[Any]) -> Part:
-        """A part that does what nodes do.
+        """A part that computes the same as some nodes.
 
         Args:
-            nodes: in the order of computation.
-            sources: what the nodes and outputs take from outside: KerasTensors, or values that are known.
+            nodes: the nodes in the order of computation.
+            sources: the values that the nodes and outputs take from outside: KerasTensors, or values that are known.
             outputs: KerasTensors of the nodes, or sources.
         """
         slots = {id(source): Slot(index) for index, source in enumerate(sources)}
@@ -145,7 +145,7 @@ class Part:
         return list(dict.fromkeys(operation for operation, _, _ in self.steps))
 
     def __call__(self, *inputs: Any, training: bool | None = None) -> list[Any]:
-        """The outputs; `training` is what layers like Dropout are told, if it is not None."""
+        """Compute the outputs; layers like Dropout get `training`, if it is not None."""
         values = list(inputs)
 
         def filled(argument: Any) -> Any:
@@ -153,7 +153,7 @@ class Part:
 
         for operation, args, kwargs in self.steps:
             args, kwargs = keras.tree.map_structure(filled, (args, kwargs))
-            if training is not None and "training" in kwargs:  # Keras puts there what it is told in symbolic calls
+            if training is not None and "training" in kwargs:  # it holds the value of the symbolic call
                 kwargs["training"] = training
             values += keras.tree.flatten(operation(*args, **kwargs))
         return [values[slot.index] for slot in self.outputs]
@@ -162,7 +162,7 @@ class Part:
         operations = self.operations
         save = keras.saving.serialize_keras_object
         return {
-            # By this number Keras knows a layer again that is in a file several times; it would come late here.
+            # Keras recognizes a layer that is in a file several times by this number, which it would add too late here.
             "operations": [{**save(operation), "shared_object_id": id(operation)} for operation in operations],
             "steps": [
                 [operations.index(operation), save(args), save(kwargs)] for operation, args, kwargs in self.steps
@@ -186,10 +186,10 @@ class Part:
 
 
 class LayerOfParts(keras.layers.Layer):
-    """A layer that runs parts; their layers are its own.
+    """A layer that runs parts, and has the parts' layers as its own.
 
     Args:
-        parts: by their names.
+        parts: name → part.
     """
 
     def __init__(self, parts: dict[str, Part], **options: Any) -> None:

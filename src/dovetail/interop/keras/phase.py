@@ -1,4 +1,4 @@
-"""The learning phase in a functional model: a layer picks what to compute by what it is told when the model runs."""
+"""The learning phase in a functional model: a layer picks one of two parts by its `training` argument in each run."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from dovetail.ops.control.subgraphs import join_specs
 
 @register_context
 def _told_to_layer() -> int | None:
-    """Whether the layer that is running was told to train, as far as it is a number."""
+    """The `training` argument of the running layer, as 0 or 1; None if it is not a Python number."""
     layer = running_layer()
     told = layer and layer.training
     return int(told) if isinstance(told, int) else None
 
 
 def in_train_phase(x: Any, alt: Any) -> Any:
-    """One value where a functional model trains, another one else.
+    """One value while a functional model trains, another one otherwise.
 
     Args:
         x: the value in training: a tensor, or a structure of tensors, or a function that gives it.
-        alt: the value else, of the same structure and ranks.
+        alt: the value otherwise, of the same structure and ranks.
 
     Returns:
-        KerasTensors; `alt` as it is, if neither is of a functional model.
+        KerasTensors; `alt` as it is, if neither value is of a functional model.
 
     Raises:
         ValueError: the structures or ranks differ.
@@ -47,12 +47,12 @@ def in_train_phase(x: Any, alt: Any) -> Any:
     promote_outputs([training, testing])
     taken = taken_by([training, testing])
     layer = InTrainPhase({"training": training.part(taken), "testing": testing.part(taken)})
-    layer.compute_output_spec([])  # what is wrong is told here; Keras' call would hide the user's line
+    layer.compute_output_spec([])  # raises errors here; Keras' call would hide the user's line
     return unflatten(structure, layer([symbolic_or_native(v) for v in taken]))
 
 
 def _body(value: Any) -> tuple[Body, Any]:
-    """What gives a value, which may be a function, and the value's structure."""
+    """A body that gives a value, or the result of a function; and the value's structure."""
     structures = []
 
     def leaves() -> list[Any]:
@@ -65,14 +65,14 @@ def _body(value: Any) -> tuple[Body, Any]:
 
 @keras.saving.register_keras_serializable("dovetail")
 class InTrainPhase(LayerOfParts):
-    """One of two parts, "training" and "testing"; only the one that is picked is computed."""
+    """One of two parts, "training" and "testing"; the layer computes only the picked one."""
 
     def call(self, values: list[Any], training: bool | None = None) -> list[Any]:
-        """Runs the one.
+        """Run the picked part.
 
         Args:
-            values: what both take.
-            training: which one.
+            values: the inputs of both parts.
+            training: whether to pick the part "training".
         """
         return self.parts["training" if training else "testing"](*values, training=training)
 

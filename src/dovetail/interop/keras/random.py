@@ -1,4 +1,4 @@
-"""Random numbers in a functional model: other ones in each call, as from Keras' own layers."""
+"""Random numbers in a functional model: different ones in each call, as from Keras' own layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail.core.op import Op
 
 @keras.saving.register_keras_serializable("dovetail")
 class RandomKey(keras.layers.Layer):
-    """Gives a key that is another one in each call; what it has given is part of the model's state.
+    """A layer that gives a different key in each call; its generator's seed is part of the model's state.
 
     Args:
         seed: an integer of 31 bits.
@@ -46,10 +46,10 @@ class RandomKey(keras.layers.Layer):
 
 
 def key_of_step(next_key: Callable[[], np.ndarray]) -> Any:
-    """A key that is another one in each run of a step that Keras compiles with JAX; None where it compiles none.
+    """A key that differs in each run of a step that Keras compiles with JAX; None outside such a step.
 
     Args:
-        next_key: what the step calls for the key each time it runs.
+        next_key: a function that returns the key; the step calls it in each run.
     """
     if keras.backend.backend() != "jax" or global_state.get_global_attribute("stateless_scope") is None:
         return None
@@ -60,17 +60,17 @@ def key_of_step(next_key: Callable[[], np.ndarray]) -> Any:
 
 
 def fresh_key(seed: int, like: Any) -> Any:
-    """A key that is another one in each call of the model.
+    """A key that differs in each call of the model.
 
     Args:
-        seed: where the sequence of keys starts; its lower 31 bits count.
+        seed: the start of the sequence of keys; only its lower 31 bits count.
         like: any tensor of the model.
     """
     return RandomKey(seed & 0x7FFFFFFF)(like)
 
 
 def with_fresh_key(op: Op, values: list[Any]) -> list[Any]:
-    """The arguments of a call, with a key that is new in each run in place of one that is known now."""
+    """The arguments of a call, with a key that differs in each run instead of a constant key."""
     position = next((i for i, param in enumerate(op.params) if param.name == "key"), None)
     if position is None or isinstance(values[position], keras.KerasTensor):
         return values

@@ -1,4 +1,4 @@
-"""How Keras saves Tensors and Variables that are arguments in a functional model: with all their bits."""
+"""The serialization of Tensors and Variables that are arguments in a functional model: Keras saves all their bits."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def _variable_from_config(cls: type[Variable], config: dict[str, Any]) -> Variab
 
 
 def register() -> None:
-    """Gives tensors and variables the methods that Keras looks for in what it saves, and registers them with it."""
+    """Give tensors and variables the methods that Keras calls to save a value, and register the types with Keras."""
     for kind, get_config, from_config in (
         (Tensor, _config_of_tensor, _tensor_from_config),
         (Variable, _config_of_variable, _variable_from_config),
     ):
-        setattr(kind, "get_config", get_config)  # noqa: B010  # types have it once Keras is there
+        setattr(kind, "get_config", get_config)  # noqa: B010  # only after Keras is imported
         setattr(kind, "from_config", classmethod(from_config))  # noqa: B010
         keras.saving.register_keras_serializable("dovetail")(kind)

@@ -1,4 +1,4 @@
-"""What is registered beside a stock Keras 3, which computes with another library: its tensors, variables and arrays."""
+"""The registration of a stock Keras 3's tensors, variables and arrays; this Keras computes with another library."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from dovetail.interop.keras.kinds import OfKeras, Symbolic
 
 
 class _Variable(OfKeras, Wrapper):
-    """Untaped, as all that is Keras'."""
+    """Keras variables, which tapes do not follow."""
 
 
 class _Computing(computing.Computing):
-    """With the values of a library, by the rules of the engine that is for it."""
+    """Operations on a library's values, by the rules of that library's engine."""
 
     def result(self, value: Any) -> Any:
-        """NumPy arrays, which may be shapes or of Keras' own NumPy backend, for Tensors."""
+        """A Tensor as a NumPy array, which may be a shape or a value of Keras' NumPy backend; others unchanged."""
         return np.asarray(value) if type(value) is Tensor else value
 
     def control_rule(self, op: str, values: Sequence[Any]) -> Callable[..., Any]:
         return _engine_of(values).native.rules[op]
 
     def carries_states(self, values: Sequence[Any]) -> bool:
-        """With jax, which cannot assign what a function changes that it traces, such as seeds."""
+        """True for jax: a function that JAX traces cannot assign variables, such as seeds."""
         return _engine_of(values).name == "jax"
 
     def gradients(self, loss: Callable[..., Any], sources: Sequence[Any]) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""What Dovetail makes of KerasTensors: tensors with its own operators, which know what they can of shapes."""
+"""Dovetail's KerasTensors: they have Dovetail's operators and keep shape values."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dovetail.ops import convert
 class KerasTensor(Operators, keras.KerasTensor):
     """The result of a Dovetail op in a functional model.
 
-    Its operators are Dovetail ops; equality is that of objects, since Keras keeps tensors in sets.
+    Its operators are Dovetail ops; equality is object identity, since Keras keeps tensors in sets.
 
     Attributes:
-        known_ints: of an integer tensor that may be a shape, the elements that are known now, None for the others; None
-            if nothing is known.
+        known_ints: for an integer tensor that may be a shape, the elements that are known now, None for the others;
+            None if nothing is known.
     """
 
     def __init__(self, spec: TensorSpec, known_ints: Ints = None) -> None:
@@ -40,7 +40,7 @@ class KerasTensor(Operators, keras.KerasTensor):
 
 
 def spec_of(value: Any) -> TensorSpec:
-    """What is known of a value; not whether it is sparse, which Keras says of any product with a number."""
+    """The spec of a value; it omits sparseness, which Keras claims of any product with a number."""
     if isinstance(value, keras.KerasTensor):
         return TensorSpec(tuple(value.shape), as_dtype(value.dtype))
     return TensorSpec(tuple(convert(value).shape), promote([dtype_of(value)]))
@@ -52,10 +52,10 @@ def input_like(spec: TensorSpec) -> keras.KerasTensor:
 
 
 def tensor_like(found: GraphTensor) -> KerasTensor:
-    """A KerasTensor of which is known what is known of a graph Tensor.
+    """A KerasTensor with the spec and the shape value of a graph Tensor.
 
     Raises:
-        ValueError: its rank is not known, which Keras does not have.
+        ValueError: its rank is not known; Keras needs all ranks.
     """
     if found.shape is None:
         raise op_error(
@@ -65,5 +65,5 @@ def tensor_like(found: GraphTensor) -> KerasTensor:
 
 
 def stand_in(value: keras.KerasTensor, graph: Graph) -> Any:
-    """A tensor of the graph of which is known what is known of a KerasTensor."""
+    """A placeholder of the graph with the spec and the shape value of a KerasTensor."""
     return graph.placeholder(spec_of(value), known=getattr(value, "known_ints", None))

@@ -1,4 +1,4 @@
-"""Variables of Dovetail in what Keras compiles: they are read when it runs, as `K.set_value` in a callback expects.
+"""Dovetail's variables in programs that Keras compiles: each run reads them, as `K.set_value` in a callback expects.
 
 Loss functions weigh their terms with variables that callbacks change from epoch to epoch.  While JAX or TensorFlow
 traces a training step, the value of such a variable would become a constant of it.
@@ -16,7 +16,7 @@ from dovetail.core.variable import STATE, Variable
 
 
 def _of_jax(variable: Variable) -> Any:
-    """What calls back for the value."""
+    """A JAX value that calls back for the variable's value in each run."""
     import jax
 
     dtype = jax.dtypes.canonicalize_dtype(variable.dtype.numpy)
@@ -25,7 +25,7 @@ def _of_jax(variable: Variable) -> Any:
 
 
 def _of_tensorflow(variable: Variable) -> Any:
-    """The value of a variable of TensorFlow's that is given each value of this one."""
+    """The value of a TensorFlow variable that follows each assignment to this one."""
     import tensorflow as tf
 
     def make(value: np.ndarray) -> Any:
@@ -36,7 +36,7 @@ def _of_tensorflow(variable: Variable) -> Any:
 
 
 def register() -> None:
-    """From now on Dovetail's ops, and the operators of JAX's and TensorFlow's tensors, take variables so."""
+    """Make Dovetail's ops, and the operators of JAX's and TensorFlow's tensors, read variables this way."""
     provided.reads.update({"jax": _of_jax, "tensorflow": _of_tensorflow})
     if keras.backend.backend() == "tensorflow":
         _teach_tensorflow()
