@@ -1,7 +1,7 @@
 """Modules of Dovetail that are imported right after another library, so that `import dovetail` imports neither.
 
-A saved model names Dovetail's Keras operations, and Keras finds only registered ones. TensorFlow rewrites the code of
-all functions that a `tf.function` calls, except excluded ones, and accepts tensors of registered types only. So the
+A saved model names Dovetail's Keras operations, and Keras finds only registered ones.  TensorFlow rewrites the code of
+all functions that a `tf.function` calls, except excluded ones, and accepts tensors of registered types only.  So the
 companions register Dovetail with both libraries, in whatever order the user imports them.
 """
 

@@ -1,7 +1,7 @@
 """DLPack: tensors that share memory with other libraries.
 
 Tensors and variables speak DLPack themselves (`torch.from_dlpack(tensor)`), and `ops.convert` takes any object that
-does. These functions are for capsules, and for programs that want to be explicit.
+does.  These functions are for capsules, and for programs that want to be explicit.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def predict_by(model: Any, graph: Graph) -> None:
 
     Args:
         model: a Keras model; Keras runs on Dovetail.
-        graph: a graph from `graph_of`, edited or not, with the model's inputs. Later edits are allowed.
+        graph: a graph from `graph_of`, edited or not, with the model's inputs.  Later edits are allowed.
 
     Raises:
         ValueError: the graph and the model have different numbers of inputs.

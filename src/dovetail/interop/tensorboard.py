@@ -1,6 +1,6 @@
 """Graphs for TensorBoard: TensorFlow's `GraphDef`, with each operation's shapes, device and attributes.
 
-It is only to look at: operations and attributes have Dovetail's names, so TensorFlow could not run them. Writing a
+It is only to look at: operations and attributes have Dovetail's names, so TensorFlow could not run them.  Writing a
 graph imports TensorFlow, for its protocol buffers.
 """
 

@@ -1,7 +1,8 @@
 """The registration of Dovetail with TensorFlow.
 
-AutoGraph must leave Dovetail's code as it is, since that works in `tf.function` unchanged. TensorFlow's functions take
-tensors and variables. On the tensorflow engine they take the native values, so that TensorFlow's own tapes follow them.
+AutoGraph must leave Dovetail's code as it is, since that works in `tf.function` unchanged.  TensorFlow's functions take
+tensors and variables.  On the tensorflow engine they take the native values, so that TensorFlow's own tapes follow
+them.
 """
 
 from __future__ import annotations
@@ -48,5 +49,5 @@ def _called() -> str:
 
 # After the conversion that `interop.keras` registers for variables (100), before TensorFlow's for any object (200).
 tf.register_tensor_conversion_function((Tensor, Variable, GraphTensor), _convert, priority=150)
-# TensorFlow's loops ask for a value's type spec first. Without this, they would hide the error of a graph's tensor.
+# TensorFlow's loops ask for a value's type spec first.  Without this, they would hide the error of a graph's tensor.
 register_type_spec_from_value_converter(GraphTensor, lambda tensor: tensor.__array__())

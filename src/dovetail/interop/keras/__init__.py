@@ -1,7 +1,7 @@
 """Ops, and therefore K, in functional models of Keras 3, on its own backends or on Dovetail.
 
-An op that gets a KerasTensor becomes a Keras operation of the model, which runs the op on Keras' values. Models with
-such operations are saved, loaded and cloned like any other. `stock` has the parts for Keras' own backends, and
+An op that gets a KerasTensor becomes a Keras operation of the model, which runs the op on Keras' values.  Models with
+such operations are saved, loaded and cloned like any other.  `stock` has the parts for Keras' own backends, and
 `keras_dovetail.kinds` the parts for Keras on Dovetail.
 """
 

@@ -1,7 +1,7 @@
 """Control flow in a functional model: functions become parts of it, and a layer holds and runs them.
 
-Dovetail calls a function once, on symbolic tensors. The function's captures become further inputs of its part. So Keras
-saves, loads and clones the layer with the function's whole computation; no Python code goes into a file.
+Dovetail calls a function once, on symbolic tensors.  The function's captures become further inputs of its part.  So
+Keras saves, loads and clones the layer with the function's whole computation; no Python code goes into a file.
 """
 
 from __future__ import annotations

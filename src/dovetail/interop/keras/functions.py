@@ -119,7 +119,7 @@ def _dependent(ys: Sequence[keras.KerasTensor], xs: set[int]) -> set[int]:
     """The ids of the tensors on the paths from the tensors or weights `xs` to `ys`."""
     found = set(xs)
     for node in cut(ys, lambda tensor: id(tensor) in xs)[0]:
-        # The input of a random key only orders the draw. Outside the part, the key keeps the model's random numbers.
+        # The input of a random key only orders the draw.  Outside the part, the key keeps the model's random numbers.
         before = [] if isinstance(node.operation, RandomKey) else node.input_tensors
         if any(id(x) in found for x in (*before, *getattr(node.operation, "variables", ()))):
             found.update(map(id, node.outputs))

@@ -101,7 +101,7 @@ class Slot:
 class Part:
     """The computation of a functional model from some tensors, as a function.
 
-    It is no `keras.Model`, which would add calls to its layers. Keras counts calls to identify them in a saved model,
+    It is no `keras.Model`, which would add calls to its layers.  Keras counts calls to identify them in a saved model,
     so it could not load a model that has a layer both inside and outside of a part.
 
     Args:
