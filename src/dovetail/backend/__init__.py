@@ -2,11 +2,11 @@
 
     from dovetail import backend as K
 
-The functions are thin, over `dovetail.ops`, with the semantics that `keras.backend` had.  They compute eagerly, are
-recorded inside `dovetail.function` and on placeholders, and take engines' own values and Keras tensors.
+The functions are thin layers over `dovetail.ops`, with the semantics of the old `keras.backend`.  They compute eagerly,
+and are recorded inside `dovetail.function` and on placeholders.  They take engines' own values and Keras tensors.
 
-This is one mutable module, as it was in Keras: programs may put another function in the place of `K.update`, say.  So
-K's functions find each other here, when they are called (`K.update(...)`), never by an import of their own.
+This is one mutable module, as it was in Keras: programs may replace a function, such as `K.update`.  So K's functions
+look each other up here in each call (`K.update(...)`), and never import each other.
 """
 
 from dovetail.backend import experimental as experimental
@@ -22,7 +22,7 @@ from dovetail.backend.differentiation import *
 from dovetail.backend.images import *
 from dovetail.backend.joining import *
 from dovetail.backend.legacy import *
-from dovetail.backend.legacy import absent as __getattr__  # noqa: F401  # asked for the names that K lacks
+from dovetail.backend.legacy import absent as __getattr__  # noqa: F401  # called for names that K lacks
 from dovetail.backend.local import *
 from dovetail.backend.losses import *
 from dovetail.backend.naming import *

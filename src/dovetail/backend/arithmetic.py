@@ -144,7 +144,7 @@ def log(x: TensorLike) -> Any:
 
 @k_function
 def round(x: TensorLike) -> Any:
-    """The nearest whole number, elementwise; of two equally near, the even one.
+    """The nearest whole number, elementwise; the even one of two equally near ones.
 
     Args:
         x: numbers of any shape.
@@ -260,14 +260,14 @@ def pow(x: TensorLike, a: TensorLike) -> Any:
 
 @k_function
 def clip(x: TensorLike, min_value: TensorLike, max_value: TensorLike) -> Any:
-    """The values, those below the minimum raised to it and those above the maximum lowered to it.
+    """The values, limited to the range from a minimum to a maximum.
 
     Args:
         x: numbers of any shape.
         min_value, max_value: the bounds, numbers or tensors that broadcast to the shape of `x`; None for no bound.
 
     Returns:
-        A tensor of the shape and dtype of `x`; all of it is `min_value` if the maximum is less.
+        A tensor of the shape and dtype of `x`; all elements are `min_value` if the maximum is less.
 
     Raises:
         ValueError: the shapes do not broadcast.

@@ -1,4 +1,4 @@
-"""Settings: the float type, the fuzz factor, the image layout, and what K says it runs on."""
+"""Settings: the float type, the fuzz factor, the image layout, and the name of the backend."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _reported: str | None = None
 
 @k_function
 def backend() -> str:
-    """The name of what computes: the engine, or, inside a stock Keras 3, Keras' backend.
+    """The name of the library that computes: the engine, or, inside a stock Keras 3, Keras' backend.
 
-    It is inside of Keras while a layer of Keras runs; and wherever else, once Keras 3 has been imported, the program
-    has chosen no engine (by `dovetail.engine`, `dovetail.set_engine` or $DOVETAIL_ENGINE), as in losses.  What
-    `set_backend_name` was told goes before.
+    A call is inside Keras while a layer of Keras runs.  It is also inside, as in losses, if Keras 3 is imported and the
+    program has chosen no engine (by `dovetail.engine`, `dovetail.set_engine` or $DOVETAIL_ENGINE).  A name from
+    `set_backend_name` comes first.
 
     Source: `tf.keras.backend.backend`.
 
@@ -50,10 +50,10 @@ def backend() -> str:
 
 @k_function
 def set_backend_name(name: str | None) -> None:
-    """Says what `backend` returns, for programs that only go on where it is "tensorflow" or "theano".
+    """Set the name that `backend` returns, for programs that run only if it is "tensorflow" or "theano".
 
     Args:
-        name: what to return; None for the name of what computes.
+        name: the name to return; None for the name of the library that computes.
 
     Source: Dovetail's own.
 
@@ -88,7 +88,7 @@ def epsilon() -> float:
 
 @k_function
 def set_epsilon(value: float) -> None:
-    """Sets the fuzz factor.
+    """Set the fuzz factor.
 
     Args:
         value: a small positive number.
@@ -108,7 +108,7 @@ def set_epsilon(value: float) -> None:
 
 @k_function
 def floatx() -> str:
-    """The float type that tensors have when nothing else says which.
+    """The default float type, for tensors without another dtype.
 
     Source: `tf.keras.backend.floatx`.
 
@@ -123,7 +123,7 @@ def floatx() -> str:
 
 @k_function
 def set_floatx(value: str) -> None:
-    """Sets the default float type.
+    """Set the default float type.
 
     Args:
         value: "float16", "bfloat16", "float32" or "float64".
@@ -148,7 +148,7 @@ def set_floatx(value: str) -> None:
 
 @k_function
 def image_data_format() -> str:
-    """The layout that images have when nothing else says which: "channels_last" or "channels_first".
+    """The default layout of images: "channels_last" or "channels_first".
 
     Source: `tf.keras.backend.image_data_format`.
 
@@ -163,7 +163,7 @@ def image_data_format() -> str:
 
 @k_function
 def set_image_data_format(data_format: str) -> None:
-    """Sets the default layout of images.
+    """Set the default layout of images.
 
     Args:
         data_format: "channels_last" or "channels_first".
@@ -186,7 +186,7 @@ def set_image_data_format(data_format: str) -> None:
 
 @k_function
 def normalize_data_format(value: str | None) -> str:
-    """A layout of images: the one given, or the default.
+    """A layout of images: the given one, or the default.
 
     Args:
         value: "channels_last", "channels_first", or None for the default; upper and lower case are the same.

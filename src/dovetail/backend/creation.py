@@ -1,4 +1,4 @@
-"""Making values: variables, constants, and tensors filled with one number or counted."""
+"""New values: variables, constants, tensors filled with one number, and ranges."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def variable(
         value: the first value, of any shape: a number, nested lists, an array, a tensor or another variable; or a
             sparse matrix of SciPy.
         dtype: its type; `floatx` if not given, also for integers.
-        name: how graphs and messages call it.
+        name: its name in graphs and messages.
         constraint: a function that optimizers apply to the value after they change it; kept as an attribute.
 
     Returns:
-        A Variable of the shape of `value`; of a sparse matrix a `SparseTensor` of its own dtype, which does not change.
+        A Variable of the shape of `value`; for a sparse matrix an immutable `SparseTensor` of the matrix's dtype.
 
     Raises:
         TypeError: the value has no type that can be cast to `dtype`.
-        ValueError: the value is that of a graph tensor, which nothing has computed yet.
+        ValueError: the value is a graph tensor, which has no value before its graph runs.
 
     Source: `tf.keras.backend.variable`.
 
@@ -87,8 +87,8 @@ def constant(
     Args:
         value: a number, nested lists, or an array.
         dtype: the type of the result; `floatx` if not given, also for integers.
-        shape: the shape of the result: `value` has as many elements, or one, which is repeated.
-        name: accepted for the sake of old programs; a constant has no name before a graph uses it.
+        shape: the shape of the result; `value` has as many elements, or one, which is repeated.
+        name: accepted for old programs; a constant has no name before a graph uses it.
 
     Returns:
         A tensor.
@@ -134,10 +134,10 @@ def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
     Args:
         shape: its shape; dimensions may be tensors.
         dtype: its type; `floatx` if not given.
-        name: how graphs and messages call it.
+        name: its name in graphs and messages.
 
     Returns:
-        A Variable; a tensor while a function is traced, and where a dimension is 0 or known only when a program runs.
+        A Variable; a tensor while a function is traced, or if a dimension is 0 or known only when a program runs.
 
     Raises:
         TypeError: `dtype` is no dtype, or the shape has no integers.
@@ -162,10 +162,10 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Any:
     Args:
         shape: its shape; dimensions may be tensors.
         dtype: its type; `floatx` if not given.
-        name: how graphs and messages call it.
+        name: its name in graphs and messages.
 
     Returns:
-        A Variable; a tensor while a function is traced, and where a dimension is 0 or known only when a program runs.
+        A Variable; a tensor while a function is traced, or if a dimension is 0 or known only when a program runs.
 
     Raises:
         TypeError: `dtype` is no dtype, or the shape has no integers.
@@ -187,7 +187,7 @@ def _filled(function: str, shape: Any, value: int, dtype: Any, name: str | None)
     dtype = as_dtype(dtype or K.floatx())
     try:
         dims = tuple(map(index, [shape] if isinstance(shape, int) else shape))
-    except TypeError:  # a program is traced, and a dimension known only when it runs
+    except TypeError:  # in a trace, a dimension may be known only when the program runs
         return ops.full(shape, value, dtype, name=name)
     if 0 in dims or of_trace() is not None:
         return ops.full(dims, value, dtype, name=name)
@@ -201,7 +201,7 @@ def eye(size: int, dtype: Any = None, name: str | None = None) -> Any:
     Args:
         size: the number of rows, and of columns.
         dtype: its type; `floatx` if not given.
-        name: how graphs and messages call it.
+        name: its name in graphs and messages.
 
     Returns:
         A Variable of shape (size, size); a tensor while a function is traced.
@@ -227,8 +227,8 @@ def zeros_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Any
 
     Args:
         x: a tensor or variable of any shape and dtype.
-        dtype: the type of the result; that of `x` if not given.
-        name: how a graph calls the result.
+        dtype: the type of the result; the type of `x` if not given.
+        name: the name of the result in a graph.
 
     Returns:
         A tensor of the shape of `x`.
@@ -250,8 +250,8 @@ def ones_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
 
     Args:
         x: a tensor or variable of any shape and dtype.
-        dtype: the type of the result; that of `x` if not given.
-        name: how a graph calls the result.
+        dtype: the type of the result; the type of `x` if not given.
+        name: the name of the result in a graph.
 
     Returns:
         A tensor of the shape of `x`.
@@ -269,13 +269,14 @@ def ones_like(x: TensorLike, dtype: Any = None, name: str | None = None) -> Any:
 
 @k_function
 def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = 1, dtype: Any = "int32") -> Any:
-    """Evenly spaced numbers `start + i * step`, up to but without `stop`.
+    """Evenly spaced numbers `start + i * step`, up to `stop`, which is not included.
 
     Args:
-        start: the first number; given alone it is `stop`, and the numbers begin at 0.  Scalar tensors will do.
-        stop: where to end.
+        start: the first number; given alone it is `stop`, and the numbers begin at 0.  Like the others, it may be a
+            scalar tensor.
+        stop: the end.
         step: the distance; it may be negative, not 0.
-        dtype: the type of the result; with "int32" floats among the arguments make floats of it.
+        dtype: the type of the result; with "int32", float arguments still give floats.
 
     Returns:
         A tensor of rank 1.
@@ -286,7 +287,7 @@ def arange(start: TensorLike, stop: TensorLike = None, step: TensorLike = 1, dty
     Source: `tf.keras.backend.arange`.
 
     Differs: there are no numbers between a start and a stop that lies the other way, as in NumPy; tf.keras refuses
-        that, but for a negative stop alone.
+    that, except for a negative stop alone.
 
     Modern: `keras.ops.arange(start, stop, step)`, `np.arange(start, stop, step)`.
 
@@ -330,10 +331,10 @@ def cast_to_floatx(x: TensorLike) -> Any:
     """The values in the default float type.
 
     Args:
-        x: a tensor or variable, or an array or what makes one.
+        x: a tensor or variable, an array, or a value that converts to one.
 
     Returns:
-        A tensor for a tensor or variable, a NumPy array for all else.
+        A tensor for a tensor or variable, a NumPy array for other values.
 
     Source: `tf.keras.backend.cast_to_floatx`.
 
@@ -357,7 +358,7 @@ def identity(x: TensorLike, name: str | None = None) -> Any:
 
     Args:
         x: a tensor or variable.
-        name: how a graph calls the result.
+        name: the name of the result in a graph.
 
     Returns:
         A tensor of the shape and dtype of `x`.

@@ -23,10 +23,10 @@ __all__ = ["ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse"]
 
 @k_function
 def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> Any:
-    """The labels that count, as a sparse tensor.
+    """The labels within the length of each sample, as a sparse tensor.
 
     Args:
-        labels: the labels, (batch, labels), of any dtype; what stands beyond the length of a sample does not count.
+        labels: the labels, (batch, labels), of any dtype; elements beyond the length of a sample do not count.
         label_lengths: how many labels each sample has, integers of shape (batch,).
 
     Returns:
@@ -59,7 +59,7 @@ def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> 
 
 
 def _within(lengths: Any, count: Any) -> Any:
-    """Whether each of so many places is within the length of each sample, (batch, count)."""
+    """Whether each of `count` positions is within the length of each sample, (batch, count)."""
     return ops.less(ops.expand_dims(ops.arange(count), 0), ops.expand_dims(lengths, 1))
 
 
@@ -68,14 +68,14 @@ def ctc_batch_cost(y_true: TensorLike, y_pred: TensorLike, input_length: TensorL
     """Minus the logarithm of the probability of labels, over all ways to align them with predictions in time.
 
     Args:
-        y_true: the labels, (batch, labels), numbers of any dtype; what stands beyond the length of a sample does not
-            count, nor do blanks at the end.
+        y_true: the labels, (batch, labels), numbers of any dtype; elements beyond the length of a sample do not count,
+            nor do blanks at the end.
         y_pred: the predicted probabilities, (batch, time, classes), the blank last.
         input_length: how many times each sample has, (batch, 1).
         label_length: how many labels each sample has, (batch, 1).
 
     Returns:
-        A number for each sample, (batch, 1), of the dtype of `y_pred`: infinity where there is no time for the blanks
+        A number for each sample, (batch, 1), of the dtype of `y_pred`: infinity if there is no time for the blanks
         between equal labels.
 
     Raises:
@@ -85,7 +85,7 @@ def ctc_batch_cost(y_true: TensorLike, y_pred: TensorLike, input_length: TensorL
     Source: `tf.keras.backend.ctc_batch_cost`.
 
     Differs: values that are not known before a program runs are not checked: fewer times than labels cost infinity.
-    Where the cost is infinity its gradient is zero; that of tf.keras is the softmax.
+    If the cost is infinity, its gradient is zero; tf.keras gives the softmax.
 
     Modern: `keras.ops.ctc_loss(y_true, log(y_pred), label_length, input_length, mask_index)`, `keras.losses.CTC`.
 
@@ -153,12 +153,12 @@ def ctc_decode(
     beam_width: int = 100,
     top_paths: int = 1,
 ) -> Any:
-    """The labels that predictions stand for: of the best class at each time, or the most probable over all paths.
+    """The labels that predictions decode to: the best class at each time, or the most probable labels over all paths.
 
     Args:
         y_pred: the predicted probabilities, (batch, time, classes), the blank last.
         input_length: how many times each sample has, (batch,).
-        greedy: whether to take the best class at each time; else a beam search is made.
+        greedy: whether to take the best class at each time; otherwise a beam search runs.
         beam_width: how many different labels the beam search follows from one time to the next.
         top_paths: how many decodings the beam search returns, at most `beam_width`.
 
@@ -169,8 +169,8 @@ def ctc_decode(
         the decodings' probabilities, (batch, top_paths).
 
     Raises:
-        ValueError: the shapes do not fit, a sample has more times than there are, or is so short that it stands for
-            fewer than `top_paths` decodings, or `top_paths` is above `beam_width`.
+        ValueError: the shapes do not fit; a sample has more times than there are, or too few for `top_paths` decodings;
+            or `top_paths` is above `beam_width`.
 
     Source: `tf.keras.backend.ctc_decode`.
 

@@ -25,23 +25,23 @@ __all__ = ["gradients", "stop_gradient"]
 
 @k_function
 def gradients(loss: TensorLike, variables: Any) -> list[Any]:
-    """The gradients of a tensor, as more tensors of its graph, which have gradients in turn.
+    """The gradients of a tensor, as new tensors of its graph, which have gradients in turn.
 
-    It works where a record is kept of how a tensor was computed: in the default graph, which the first K.placeholder
-    opens; inside `dovetail.function`; on KerasTensors, also by the weights of Keras' layers; on torch's tensors that
-    require a gradient, but not inside `torch.no_grad`, as in Keras' evaluate and predict; on TensorFlow's inside
-    `tf.function`.
+    It needs a record of how a tensor was computed.  The default graph keeps one, which the first K.placeholder opens,
+    and so does `dovetail.function`.  KerasTensors have one, also of the weights of Keras' layers.  Torch's tensors have
+    one if they require a gradient, but not inside `torch.no_grad`, which Keras' evaluate and predict use.  TensorFlow's
+    tensors have one inside `tf.function`.
 
     Args:
-        loss: a tensor, or a list of which the sum counts.
+        loss: a tensor, or a list of tensors, whose sum is differentiated.
         variables: a variable or tensor of the same graph, or a list of them.
 
     Returns:
-        A list with a gradient for each variable, of its shape and dtype; None where the loss does not depend on it.
+        A list with a gradient for each variable, of its shape and dtype; None if the loss does not depend on it.
 
     Raises:
         RuntimeError: the loss has been computed, and no record was kept.
-        NotImplementedError: the loss is JAX's, or TensorFlow's outside of `tf.function`, and they keep no record.
+        NotImplementedError: the loss is JAX's, or TensorFlow's outside of `tf.function`: these keep no record.
 
     Source: `tf.keras.backend.gradients`.
 
@@ -74,7 +74,7 @@ def gradients(loss: TensorLike, variables: Any) -> list[Any]:
 
 
 def _in_graph(graph: Graph, losses: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
-    """The gradients, None where a source is not of the graph or of an integer dtype."""
+    """The gradients; None for a source that is not of the graph, or is of an integer dtype."""
     points = [_in(graph, x) for x in sources]
     found = iter(graph_gradients.gradients(list(losses), [p for p in points if p is not None]))
     return [None if p is None else next(found) for p in points]
@@ -82,7 +82,7 @@ def _in_graph(graph: Graph, losses: Sequence[Any], sources: Sequence[Any]) -> li
 
 def _in(graph: Graph, x: Any) -> Any:
     x = kind_of(x).followed(x)
-    if type(x) is Tensor:  # what has been computed is a constant of the graph
+    if type(x) is Tensor:  # an eager value is a constant of the graph
         x = graph.closures.get(x)
     elif not isinstance(x, (GraphTensor, Variable)):
         x = kind_of(x).in_graph(x, graph)
@@ -105,7 +105,7 @@ def _of_native(losses: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
 
 @k_function
 def stop_gradient(variables: TensorLike) -> Any:
-    """The same value, taken as a constant by gradients.
+    """The same value, which gradients treat as a constant.
 
     Args:
         variables: a tensor or variable, or a list of them.
@@ -115,7 +115,7 @@ def stop_gradient(variables: TensorLike) -> Any:
 
     Source: `tf.keras.backend.stop_gradient`.
 
-    Differs: for a list there is a list, which tf.keras gives as an iterator.
+    Differs: for a list there is a list; tf.keras gives an iterator.
 
     Modern: `keras.ops.stop_gradient(variables)`, `tf.stop_gradient(variables)`.
 

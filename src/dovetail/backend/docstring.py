@@ -1,4 +1,4 @@
-"""The docstring of a function of K in its parts, from which its page and what the audit says of it are made."""
+"""The parts of a K function's docstring, for its page and for the audit's notes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 SECTIONS = ("Args", "Returns", "Raises", "Source", "Differs", "Modern", "Example")
 HEADING = re.compile(rf"({'|'.join(SECTIONS)}):(?: |$)")
-REFUSED = "tf.keras refuses"  # ends a difference that takes nothing from programs which ran before
+REFUSED = "tf.keras refuses"  # marks a difference that no program that ran with tf.keras can notice
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ def read(function: Callable[..., Any]) -> Docstring:
     """The parts of a function's docstring.
 
     Raises:
-        ValueError: it has none.
+        ValueError: the function has no docstring.
 
     Example:
         >>> from dovetail import backend as K
         >>> doc = read(K.set_floatx)
         >>> doc.summary
-        'Sets the default float type.'
+        'Set the default float type.'
         >>> doc.differences
         ['"bfloat16" is accepted, as in Keras 3; tf.keras refuses it.']
     """
@@ -58,7 +58,7 @@ def read(function: Callable[..., Any]) -> Docstring:
         if heading is not None:
             current = heading[1]
             parts.setdefault(current, []).append(line[heading.end() :])
-        elif current and not before and line and not line.startswith(" "):  # a paragraph after a section is none of it
+        elif current and not before and line and not line.startswith(" "):  # a paragraph after a section is outside it
             current = ""
             parts[""].append(line)
         else:
@@ -70,7 +70,7 @@ def read(function: Callable[..., Any]) -> Docstring:
 
 
 def says(difference: str, reason: str) -> bool:
-    """Whether a difference is what a parity case gives as its reason, which may be a part of it."""
+    """Whether a difference contains the reason of a parity case."""
     return bool(reason) and " ".join(reason.split()).rstrip(".").lower() in difference.lower()
 
 

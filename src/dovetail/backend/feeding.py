@@ -1,7 +1,8 @@
-"""Feeding: sparse placeholders, and what the inputs of programs are given.
+"""Feeds: sparse placeholders, and the values of the inputs of programs.
 
-A sparse placeholder is three of a program: where the elements stand, the elements, and an array without elements whose
-shape says that of the whole.  So its shape is known wherever shapes are, also to engines that compile anew for each.
+A sparse placeholder becomes three placeholders of a program: the positions, the elements, and an array without
+elements.  The shape of that array contains the shape of the whole tensor.  So the shape is known wherever shapes are,
+also to engines that compile once for each shape.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from dovetail.core.spec import spec
 from dovetail.graph.ir import Graph
 from dovetail.ops.shapes.shape import dims_of
 
-EXTENT = "_sparse_extent"  # the attribute of a sparse placeholder's values that is the extent of the whole
+EXTENT = "_sparse_extent"  # the attribute of a sparse placeholder's values that holds its extent
 
 
 class Fed(NamedTuple):
-    """A sparse placeholder among the inputs of a program, or what it is given.
+    """A sparse placeholder among the inputs of a program, or the value for it.
 
     Attributes:
-        indices, values: its own.
-        extent: what has no elements, of the shape of the whole with an axis of size 0 behind.
+        indices, values: the positions and the elements.
+        extent: an array without elements: its shape is the shape of the whole tensor, then an axis of size 0.
     """
 
     indices: Any
@@ -40,7 +41,7 @@ def sparse_placeholder(graph: Graph, shape: Sequence[int | None] | None, dtype: 
     """A sparse input of a default graph.
 
     Raises:
-        ValueError: not even the rank is known.
+        ValueError: the rank is not known.
     """
     if shape is None:
         problem = (
@@ -57,7 +58,7 @@ def sparse_placeholder(graph: Graph, shape: Sequence[int | None] | None, dtype: 
 
 
 def sources(inputs: Any) -> Any:
-    """A structure of inputs, with what stands for its sparse placeholders.
+    """A structure of inputs, with a `Fed` for each sparse placeholder.
 
     Raises:
         TypeError: a sparse tensor is no placeholder.
@@ -73,7 +74,7 @@ def _source(placeholder: SparseTensor) -> Fed:
 
 
 def given(inputs: Any, values: Any) -> Any:
-    """The values for a structure of inputs, where matrices of SciPy and sparse tensors are given for sparse ones.
+    """The values for a structure of inputs; sparse inputs take SciPy matrices and sparse tensors.
 
     Raises:
         TypeError: a value is sparse and the input is not, or the other way round.
@@ -116,7 +117,7 @@ def _text(value: Any) -> str:
 
 
 def map_sparse(function: Callable[[SparseTensor], Any], value: Any) -> Any:
-    """A structure of lists, tuples and dicts, with what a function makes of the sparse tensors in it."""
+    """Apply a function to the sparse tensors in a structure of lists, tuples and dicts."""
     if type(value) is SparseTensor:
         return function(value)
     if type(value) in (list, tuple):

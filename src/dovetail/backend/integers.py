@@ -1,4 +1,4 @@
-"""Integers in functions whose ops know floats alone."""
+"""Integers for functions whose ops take only floats."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dovetail.core.value_kinds import dtype_of
 
 
 def in_integers(compute: Callable[..., Any], *tensors: Any) -> Any:
-    """What is computed of tensors; where all are of integers, so is the result, as it is of TensorFlow's kernels.
+    """Compute a function of tensors; from integers the result is integers, as in TensorFlow's kernels.
 
-    It is right as long as no number has more than the 53 bits of a float64.
+    The result is right as long as no number has more than the 53 bits of a float64.
     """
     dtype = promote(map(dtype_of, tensors))
     if not dtype.is_integer:

@@ -28,7 +28,7 @@ __all__ = [
 
 @k_function
 def concatenate(tensors: Any, axis: int = -1) -> Any:
-    """Tensors joined along an axis they have.
+    """Tensors joined along an existing axis.
 
     Args:
         tensors: tensors whose shapes are equal except along the axis.
@@ -43,7 +43,7 @@ def concatenate(tensors: Any, axis: int = -1) -> Any:
     Source: `tf.keras.backend.concatenate`.
 
     Differs: tensors of two dtypes are promoted; tf.keras refuses them.
-    Differs: a negative axis is counted from the last once; tf.keras goes round and round.
+    Differs: a negative axis is counted from the last once; tf.keras wraps it around any number of times.
 
     Modern: `keras.ops.concatenate(tensors, axis)`, `np.concatenate(tensors, axis)`.
 
@@ -62,8 +62,8 @@ def stack(x: Any, axis: int = 0) -> Any:
     """Tensors of one shape joined along a new axis.
 
     Args:
-        x: the tensors; a tensor counts as those along its first axis.
-        axis: where the new axis stands in the result.
+        x: the tensors; a single tensor counts as the list of its slices along the first axis.
+        axis: the position of the new axis in the result.
 
     Returns:
         A tensor of one more axis.
@@ -90,7 +90,7 @@ def stack(x: Any, axis: int = 0) -> Any:
 
 @k_function
 def repeat_elements(x: TensorLike, rep: int, axis: int) -> Any:
-    """Each element along an axis several times in a row.
+    """Each element along an axis, repeated several times in a row.
 
     Args:
         x: a tensor of rank 1 or more.
@@ -116,7 +116,7 @@ def repeat_elements(x: TensorLike, rep: int, axis: int) -> Any:
 
 @k_function
 def repeat(x: TensorLike, n: Any) -> Any:
-    """A matrix several times over: each sample becomes a sequence of `n` equal steps.
+    """A matrix repeated `n` times: each sample becomes a sequence of `n` equal steps.
 
     Args:
         x: a tensor of shape (samples, features).
@@ -188,8 +188,7 @@ def gather(reference: TensorLike, indices: TensorLike) -> Any:
         indices: integers of any shape.
 
     Returns:
-        A tensor of the dtype of `reference`, in which the axes of `indices` stand in the place of its first axis; of a
-        sparse tensor, too, it is dense.
+        A dense tensor of the dtype of `reference`, also for a sparse one; the axes of `indices` replace the first axis.
 
     Raises:
         TypeError: the indices are no integers.
@@ -238,7 +237,7 @@ def one_hot(indices: TensorLike, num_classes: Any) -> Any:
 
 @k_function
 def slice(x: TensorLike, start: Any, size: Any) -> Any:
-    """The block of a size that starts at a position.
+    """The block of a tensor that has a given start and size.
 
     Args:
         x: any tensor.
@@ -249,8 +248,8 @@ def slice(x: TensorLike, start: Any, size: Any) -> Any:
         A tensor of the rank and dtype of `x`.
 
     Raises:
-        ValueError: there is not a start and a size for each axis, or the block does not lie inside `x` (one that starts
-            where only a run of the program knows is moved until it does).
+        ValueError: an axis lacks a start or a size, or the block does not lie inside `x`.  A block whose start is known
+            only when a program runs is moved inside instead.
 
     Source: `keras.backend.slice` of Keras 2.3.
 
@@ -271,7 +270,7 @@ def slice(x: TensorLike, start: Any, size: Any) -> Any:
             problem = f"{count} elements from {first} on do not lie inside axis {axis}, which has the size {dim}."
             raise k_error(ValueError, "slice", problem)
     if _are_known(sizes) and -1 not in sizes and not _are_known(starts):
-        return ops.slice(x, starts, sizes)  # its shape is known, which JAX needs
+        return ops.slice(x, starts, sizes)  # here the shape is known, which JAX needs
     pairs = zip(starts, sizes, strict=True)
     ends = [None if isinstance(count, int) and count == -1 else first + count for first, count in pairs]
     return ops.getitem(x, tuple(map(builtins.slice, starts, ends)))
@@ -282,7 +281,7 @@ def _are_known(numbers: list[Any]) -> bool:
 
 
 def _numbers(given: Any, rank: int) -> list[Any]:
-    """A number for each axis: an int where it is known, else a scalar tensor."""
+    """A number for each axis: an int if it is known, else a scalar tensor."""
     return [_known(n) for n in (given if isinstance(given, (list, tuple)) else [given[i] for i in range(rank)])]
 
 

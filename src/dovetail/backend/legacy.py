@@ -1,7 +1,7 @@
-"""Names of Keras 1 that later versions of K renamed: each is its new function, in the words of then.
+"""Keras 1's names for functions that later versions renamed: each calls the new function, with the old parameters.
 
-A `dim_ordering` is "tf" (channels last), "th" (channels first), or "default" for what `image_dim_ordering` says; a
-`border_mode` is what is called padding now.
+A `dim_ordering` is "tf" (channels last), "th" (channels first), or "default" for the value of `image_dim_ordering`.  A
+`border_mode` is now called padding.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ ABSENT = {  # names of old versions that K does not have → why
 
 
 def absent(name: str) -> ModuleType:
-    """`tf`, TensorFlow's names on Dovetail; of any other name, why K does not have it, and what to write instead.
+    """Return `tf`, TensorFlow's names on Dovetail; for any other name, raise an error that says what to write instead.
 
     Raises:
         AttributeError: K does not have the name.
     """
     if name == "tf":
-        return import_module("dovetail.compat.tensorflow")  # when it is first used
+        return import_module("dovetail.compat.tensorflow")  # imported on first use
     why = f": {ABSENT[name]}" if name in ABSENT else ""
     raise AttributeError(f"module 'dovetail.backend' has no attribute {name!r}{why}", name=name, obj=K)
 
@@ -105,7 +105,7 @@ def image_dim_ordering() -> str:
 
 @k_function
 def set_image_dim_ordering(dim_ordering: str) -> None:
-    """Sets the default layout of images.
+    """Set the default layout of images.
 
     Args:
         dim_ordering: "tf" for "channels_last", "th" for "channels_first".
@@ -130,7 +130,7 @@ def set_image_dim_ordering(dim_ordering: str) -> None:
 
 @k_function
 def get_variable_shape(x: TensorLike) -> Any:
-    """The shape of a variable; `int_shape`.
+    """The shape of a variable; the same as `int_shape`.
 
     Args:
         x: a variable or tensor.
@@ -155,7 +155,7 @@ def normalize_axis(axis: Any, ndim: int) -> Any:
         ndim: how many axes there are.
 
     Returns:
-        What was given, with numbers of 0 or more in it.
+        The axis, or the list or tuple of axes, with numbers of 0 or more.
 
     Raises:
         ValueError: there is no such axis.
@@ -181,7 +181,7 @@ def normalize_axis(axis: Any, ndim: int) -> Any:
 
 @k_function
 def lesser(x: TensorLike, y: TensorLike) -> Any:
-    """Whether `x < y`, elementwise; `less`.
+    """Whether `x < y`, elementwise; the same as `less`.
 
     Args:
         x, y: numbers whose shapes broadcast.
@@ -199,7 +199,7 @@ def lesser(x: TensorLike, y: TensorLike) -> Any:
 
 @k_function
 def lesser_equal(x: TensorLike, y: TensorLike) -> Any:
-    """Whether `x <= y`, elementwise; `less_equal`.
+    """Whether `x <= y`, elementwise; the same as `less_equal`.
 
     Args:
         x, y: numbers whose shapes broadcast.
@@ -217,7 +217,7 @@ def lesser_equal(x: TensorLike, y: TensorLike) -> Any:
 
 @k_function
 def pack(x: Any) -> Any:
-    """Tensors of one shape joined along a new first axis; `stack`.
+    """Tensors of one shape joined along a new first axis; the same as `stack`.
 
     Args:
         x: a list of tensors of one shape.
@@ -238,7 +238,7 @@ def pack(x: Any) -> Any:
 
 @k_function
 def asymmetric_temporal_padding(x: TensorLike, left_pad: int = 1, right_pad: int = 1) -> Any:
-    """Zeros before and after each sequence; `temporal_padding`.
+    """Zeros before and after each sequence; the same as `temporal_padding`.
 
     Args:
         x: a tensor of shape (batch, time, features).
@@ -264,7 +264,7 @@ def asymmetric_spatial_2d_padding(
     right_pad: int = 1,
     dim_ordering: str = "default",
 ) -> Any:
-    """Zeros around each image; `spatial_2d_padding`.
+    """Zeros around each image; the same as `spatial_2d_padding`.
 
     Args:
         x: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for "th".
@@ -296,7 +296,7 @@ def atrous_conv2d(
     image_shape: Any = None,
     filter_shape: Any = None,
 ) -> Any:
-    """Convolution of images with a kernel that has holes; `conv2d` with a dilation rate.
+    """Convolution of images with a kernel that has holes; the same as `conv2d` with a dilation rate.
 
     Args:
         x: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for "th".
@@ -354,6 +354,6 @@ def deconv2d(
 
 
 def _channels_last(kernel: Any, data_format: str | None) -> Any:
-    """A kernel as `conv2d` takes it: (rows, columns, channels, filters)."""
+    """A kernel in the layout of `conv2d`: (rows, columns, channels, filters)."""
     first = (data_format or K.image_data_format()) == "channels_first"
     return K.permute_dimensions(kernel, (2, 3, 1, 0)) if first else kernel

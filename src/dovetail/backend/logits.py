@@ -1,7 +1,8 @@
-"""Which scores ("logits") the output of a sigmoid or softmax was computed from.
+"""The scores ("logits") that the output of a sigmoid or softmax was computed from.
 
-Cross-entropies use them in the place of the probabilities, which are 0 or 1 where the scores are large.  In a graph the
-operation that made a tensor tells.  Values without such an operation are remembered here for as long as they live.
+Cross-entropies use them instead of the probabilities, which are 0 or 1 for large scores.  In a graph, the operation
+that made a tensor leads to its scores.  For values without such an operation, this module remembers the scores as long
+as the values live.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ ACTIVATIONS = ("Sigmoid", "Softmax")
 
 
 class _Entry(weakref.ref):
-    """A weak reference to an output, with what is remembered of it.
+    """A weak reference to an output, with its scores.
 
     Attributes:
-        key: its identity.
-        logits: what it was computed from.
-        versions: how often it and the logits had been changed in place.
+        key: the output's id.
+        logits: the scores that it was computed from.
+        versions: how often the output and the scores had been changed in place.
     """
 
     __slots__ = ("key", "logits", "versions")
@@ -41,11 +42,11 @@ def _forget(entry: Any) -> None:
 
 
 def remember(output: Any, x: Any) -> None:
-    """Notes that an activation gave `output` for `x`."""
+    """Remember that an activation gave `output` for `x`."""
     if type(output) is not Tensor:
         if kind_of(output).origin(output) is not None:
             return
-        if hasattr(output, "graph") or hasattr(output, "_keras_history"):  # they hold each other: gc must see it
+        if hasattr(output, "graph") or hasattr(output, "_keras_history"):  # a cycle, which gc must see
             output._keras_logits = x
             return
     if type(x) is not Tensor and kind_of(x).is_mutable:
@@ -56,7 +57,7 @@ def remember(output: Any, x: Any) -> None:
 
 
 def pass_on(x: Any, output: Any) -> None:
-    """Notes that `output` has the value of `x`."""
+    """Remember that `output` has the value of `x`, and so the same scores."""
     found = recall(x)
     if found is not None:
         remember(output, found)
@@ -69,17 +70,17 @@ def recall(output: Any) -> Any:
         return entry.logits
     operation = kind_of(output).origin(output)
     if operation is None:
-        return getattr(output, "_keras_logits", None)  # as Keras' own activations leave them
+        return getattr(output, "_keras_logits", None)  # set by Keras' own activations
     while operation.type == "Identity":
         operation = operation.inputs[0].op
     return operation.inputs[0] if operation.type in ACTIVATIONS else None
 
 
 def _version(value: Any) -> Any:
-    """How often a torch tensor was changed in place; None where values do not change."""
+    """How often a torch tensor was changed in place; None for values that do not change."""
     if type(value) is Tensor:
         return None
     try:
         return getattr(value, "_version", None)
-    except RuntimeError:  # torch does not count in inference mode: what equals nothing stands for a number unknown
+    except RuntimeError:  # torch does not count in inference mode; an object that equals nothing means "unknown"
         return object()

@@ -17,10 +17,10 @@ _uids: Counter[str] = Counter()
 
 @k_function
 def get_uid(prefix: str = "") -> int:
-    """A number that was not given for this prefix before, counting from 1.
+    """The next number for a prefix, counting from 1.
 
     Args:
-        prefix: what is numbered.
+        prefix: the kind of thing to number.
 
     Source: `tf.keras.backend.get_uid`.
 
@@ -37,7 +37,7 @@ def get_uid(prefix: str = "") -> int:
 
 @k_function
 def reset_uids() -> None:
-    """Starts the numbers of `get_uid` again.
+    """Restart the numbers of `get_uid`.
 
     Source: `tf.keras.backend.reset_uids`.
 
@@ -54,10 +54,10 @@ def reset_uids() -> None:
 
 @k_function
 def name_scope(name: str) -> AbstractContextManager[str]:
-    """Nodes that are recorded inside the `with` block have names that begin with `name/`.
+    """Begin the names of nodes that are recorded inside the `with` block with `name/`.
 
     Args:
-        name: what the names of the block's nodes begin with.
+        name: the prefix.
 
     Source: `tf.keras.backend.name_scope`.
 

@@ -31,9 +31,8 @@ def pool2d(
     Args:
         x: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for "channels_first".
         pool_size: the numbers of rows and columns of a window.
-        strides: by how much it moves along rows and columns; by 1, not by its size, if not given.
-        padding: "valid" (none), or "same" (the size of the images, divided by the strides); padding has no part in a
-            mean.
+        strides: by how much the window moves along rows and columns; by 1, not by its size, if not given.
+        padding: "valid" (none), or "same" (the size of the images, divided by the strides); means leave padding out.
         data_format: "channels_last" or "channels_first"; `image_data_format` if not given.
         pool_mode: "max" or "avg".
 
@@ -47,10 +46,10 @@ def pool2d(
     Source: `tf.keras.backend.pool2d`.
 
     Differs: the maximum of a window with a NaN is NaN, and the maximum of minus infinities is that; tf.keras leaves
-        NaN out, and is finite.
+        NaN out, and gives a finite number.
     Differs: means of integers are floats; tf.keras refuses them.
     Differs: sizes may be lists; tf.keras refuses them.
-    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
+    Differs: without elements, the result has the shape that it has with some; tf.keras gives the shape of `x`.
 
     Modern: `keras.ops.max_pool(x, pool_size, strides, padding)`, `keras.ops.average_pool`.
 
@@ -89,7 +88,7 @@ def pool3d(
 
     Differs: dtypes other than float32 are taken; tf.keras refuses them on the CPU.
     Differs: sizes may be lists; tf.keras refuses them.
-    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
+    Differs: without elements, the result has the shape that it has with some; tf.keras gives the shape of `x`.
 
     Modern: `keras.ops.max_pool(x, pool_size, strides, padding)`, `keras.ops.average_pool`.
 

@@ -13,15 +13,15 @@ __all__ = ["print_tensor"]
 
 @k_function
 def print_tensor(x: TensorLike, message: str = "", summarize: int | None = 3) -> Any:
-    """Prints a tensor each time that it is computed.
+    """Print a tensor each time that it is computed.
 
     Args:
         x: a tensor or variable.
-        message: what is printed in front of it.
-        summarize: how many elements are printed at the start and at the end of each axis: 3 if None, all if -1.
+        message: the text before it.
+        summarize: how many elements to print at the start and at the end of each axis: 3 if None, all if -1.
 
     Returns:
-        The same value.  In a graph that result is what prints, so it must be used in the place of `x`.
+        The same value.  In a graph only this result prints, so use it instead of `x`.
 
     Source: `tf.keras.backend.print_tensor`.
 

@@ -30,10 +30,11 @@ def dot(x: TensorLike, y: TensorLike) -> Any:
         y: numbers of shape (…, n, m); for a sparse `x`, (n, m).
 
     Returns:
-        A tensor whose axes are the other axes of `x`, then those of `y`: (…, …, m).
+        A tensor with the other axes of `x`, then the other axes of `y`: (…, …, m).
 
     Raises:
-        ValueError: both ranks are below 2, or that of `y` is, or the sizes of the two axes differ.
+        ValueError: a rank is below 2 (`x` may have the rank 1 if `y` has 3 or more), or the sizes of the two axes
+            differ.
 
     Source: `tf.keras.backend.dot`.
 
@@ -63,7 +64,7 @@ def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
     Args:
         x, y: numbers of shape (batch, …).
         axes: the axis of `x` and the axis of `y` over which products are summed; an int for both.  By default the last
-            of `x` and the last but one of `y`, or its last if it has only two.
+            axis of `x` and the last but one of `y`, or the last of `y` if it has only two.
 
     Returns:
         A tensor of shape (batch, other axes of `x`, other axes of `y`); (batch, 1) if there are none.
@@ -72,7 +73,7 @@ def batch_dot(x: TensorLike, y: TensorLike, axes: Any = None) -> Any:
         ValueError: a rank is below 2, the batches or the sizes of the two axes differ, or `axes` names the batch.
         IndexError: there is no such axis.
 
-    Source: `tf.keras.backend.batch_dot`; see `set_batch_dot_mode` for that of Keras before 2.2.5.
+    Source: `tf.keras.backend.batch_dot`; see `set_batch_dot_mode` for the behaviour of Keras before 2.2.5.
 
     Differs: tensors of two dtypes are promoted, and axes may be NumPy integers; tf.keras refuses both.
 
@@ -134,7 +135,7 @@ def _check_sizes(x: Any, y: Any, first: int, second: int) -> None:
 
 
 def _batch_matmul(x: Any, y: Any, first: int, second: int) -> Any:
-    """Matrix products, for which all axes but the last two are the batch; of a vector if one has an axis less."""
+    """Matrix products over the last two axes; an operand with one axis less is a batch of vectors."""
     ranks = K.ndim(x), K.ndim(y)
     rank = max(ranks)
     if min(ranks) < rank - 1 or min(first, second) < rank - 2:
@@ -147,13 +148,13 @@ def _batch_matmul(x: Any, y: Any, first: int, second: int) -> Any:
 
 @k_function
 def set_batch_dot_mode(mode: str) -> None:
-    """Says what `batch_dot` does with tensors of more than three axes.
+    """Set how `batch_dot` treats tensors of more than three axes.
 
     Args:
         mode: "batch", the default: the first axis is the batch, and all other axes of both are in the result.
-            "matmul", as in Keras before 2.2.5: all axes but the last two are the batch, as for `np.matmul`; of two
-            ranks, the lesser is that of a batch of vectors.  Programs of that time, capsule networks and attention
-            among them, rely on it.
+            With "matmul", as in Keras before 2.2.5, all axes but the last two are the batch, as for `np.matmul`.  If
+            the ranks differ, the operand of the lower rank is a batch of vectors.  Programs of that time, capsule
+            networks and attention among them, rely on it.
 
     Raises:
         ValueError: the mode is something else.

@@ -1,4 +1,4 @@
-"""Reductions: one value from all those along some axes.
+"""Reductions: one value from all values along some axes.
 
 They share their parameters: `axis` is an axis, several of them in a list, tuple or array, or None for all; `keepdims`
 says whether the reduced axes stay, with size 1.
@@ -31,7 +31,7 @@ __all__ = [
 
 @k_function
 def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """The largest over axes; minus infinity, or the lowest integer, over no elements.
+    """The largest value over axes; minus infinity, or the lowest integer, over no elements.
 
     Args:
         x: numbers of any shape, or a list of them.
@@ -57,7 +57,7 @@ def max(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
 @k_function
 def min(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """The smallest over axes; infinity, or the highest integer, over no elements.
+    """The smallest value over axes; infinity, or the highest integer, over no elements.
 
     Args:
         x: numbers of any shape, or a list of them.
@@ -234,7 +234,7 @@ def std(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
 @k_function
 def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Whether one or more are true (numbers: not 0); false over no elements.
+    """Whether one or more elements are true (numbers: not 0); false over no elements.
 
     Args:
         x: bools or numbers of any shape, or a list of them.
@@ -260,7 +260,7 @@ def any(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
 @k_function
 def all(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
-    """Whether all are true (numbers: not 0); true over no elements.
+    """Whether all elements are true (numbers: not 0); true over no elements.
 
     Args:
         x: bools or numbers of any shape, or a list of them.
@@ -312,7 +312,7 @@ def logsumexp(x: TensorLike, axis: Any = None, keepdims: bool = False) -> Any:
 
 @k_function
 def argmax(x: TensorLike, axis: int | None = -1) -> Any:
-    """The position of the largest along an axis; of equal ones the first.
+    """The position of the largest value along an axis; the first of equal ones.
 
     Args:
         x: numbers of rank 1 or more.
@@ -326,7 +326,7 @@ def argmax(x: TensorLike, axis: int | None = -1) -> Any:
 
     Source: `tf.keras.backend.argmax`.
 
-    Differs: NaN counts as the largest, as in NumPy; tf.keras passes it over, or not, by its place.
+    Differs: NaN counts as the largest, as in NumPy; tf.keras skips it or not, depending on its position.
 
     Modern: `keras.ops.argmax(x, axis)`, `np.argmax(x, axis)`.
 
@@ -339,7 +339,7 @@ def argmax(x: TensorLike, axis: int | None = -1) -> Any:
 
 @k_function
 def argmin(x: TensorLike, axis: int | None = -1) -> Any:
-    """The position of the smallest along an axis; of equal ones the first.
+    """The position of the smallest value along an axis; the first of equal ones.
 
     Args:
         x: numbers of rank 1 or more.
@@ -353,7 +353,7 @@ def argmin(x: TensorLike, axis: int | None = -1) -> Any:
 
     Source: `tf.keras.backend.argmin`.
 
-    Differs: NaN counts as the smallest, as in NumPy; tf.keras passes it over, or not, by its place.
+    Differs: NaN counts as the smallest, as in NumPy; tf.keras skips it or not, depending on its position.
 
     Modern: `keras.ops.argmin(x, axis)`, `np.argmin(x, axis)`.
 

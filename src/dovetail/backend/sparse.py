@@ -1,4 +1,4 @@
-"""Sparse tensors: the elements that are not zero, and where they stand."""
+"""Sparse tensors: the elements that are not zero, and their positions."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class _Parts(NamedTuple):
 
 
 class SparseTensor(_Parts):
-    """A tensor of which only some elements are kept, all others being 0.  It does not change.
+    """An immutable tensor that keeps only some elements; all others are 0.
 
-    It is a structure of tensors: what takes structures, as `dovetail.function` does, takes it.  `K.to_dense`, `K.dot`,
-    `K.concatenate`, `K.gather`, `K.sum`, `K.cast`, and of one tensor the functions that keep 0 (`K.abs`, `K.square`,
-    `K.sign`, `K.sin`, `K.tanh`, `K.identity`, `K.stop_gradient`) take it; `s * y` and `s / y` are sparse, for numbers
-    and tensors `y` that broadcast to its shape.
+    It is a structure of tensors, so functions that take structures take it, such as `dovetail.function`.  `K.to_dense`,
+    `K.dot`, `K.concatenate`, `K.gather`, `K.sum` and `K.cast` take it.  So do the functions of one tensor that keep 0:
+    `K.abs`, `K.square`, `K.sign`, `K.sin`, `K.tanh`, `K.identity` and `K.stop_gradient`.  For numbers and tensors `y`
+    that broadcast to its shape, `s * y` and `s / y` are sparse.
 
     Args:
-        indices: where the elements stand, int64 of shape (how many, rank), in row-major order.
-        values: the elements, (how many,).
-        dense_shape: the shape of the whole: ints, or an integer tensor of shape (rank,).
+        indices: the positions of the elements, int64 of shape (count, rank), in row-major order.
+        values: the elements, (count,).
+        dense_shape: the shape of the whole tensor: ints, or an integer tensor of shape (rank,).
 
     Attributes:
-        indices, values, dense_shape: as given; the shape as an int64 tensor.
-        dims: the dimensions of the whole, ints or scalar tensors.
+        indices, values, dense_shape: the arguments; the shape as an int64 tensor.
+        dims: the dimensions of the whole tensor, ints or scalar tensors.
 
     Raises:
         ValueError: the parts do not fit each other.
@@ -91,12 +91,12 @@ class SparseTensor(_Parts):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape of the whole, with None for dimensions that are not known."""
+        """The shape of the whole tensor, with None for dimensions that are not known."""
         return TensorShape(map(_known_dim, self.dims))
 
     @property
     def dtype(self) -> Any:
-        """That of the values."""
+        """The dtype of the values."""
         return dtype_of(self.values)
 
     @property
@@ -115,8 +115,8 @@ class SparseTensor(_Parts):
     get_shape, set_shape, _keras_shape = Operators.get_shape, Operators.set_shape, Operators.__dict__["_keras_shape"]
     _shape_with = Operators._shape_with
     __neg__, __abs__, __truediv__ = Operators.__neg__, Operators.__abs__, Operators.__truediv__
-    __mul__, __rmul__ = Operators.__mul__, Operators.__rmul__  # a tuple's would repeat it
-    __add__, __radd__ = Operators.__add__, Operators.__radd__  # a tuple's would join them; this says what to do
+    __mul__, __rmul__ = Operators.__mul__, Operators.__rmul__  # a tuple's operators would repeat it
+    __add__, __radd__ = Operators.__add__, Operators.__radd__  # a tuple's would join them; these raise a helpful error
 
     def __matmul__(self, y: Any) -> Any:
         return K.dot(self, y)
@@ -143,20 +143,20 @@ def _known_dim(dim: Any) -> int | None:
 
 
 def as_sparse(tensor: Any) -> SparseTensor:
-    """One of Dovetail's, or of another library, as one of Dovetail's."""
+    """Convert a sparse tensor of another library to Dovetail's; Dovetail's own stay as they are."""
     if type(tensor) is SparseTensor:
         return tensor
     return SparseTensor(tensor.indices, tensor.values, tensor.dense_shape)
 
 
 def values_of(tensor: Any) -> Any:
-    """The elements of a sparse tensor; any other value itself."""
+    """The elements of a sparse tensor; any other value unchanged."""
     return tensor.values if type(tensor) is SparseTensor else tensor
 
 
 @k_function
 def is_sparse(tensor: Any) -> bool:
-    """Whether a tensor is sparse: one of Dovetail's, or of TensorFlow's.
+    """Whether a tensor is sparse, Dovetail's or TensorFlow's.
 
     Args:
         tensor: anything.
@@ -175,7 +175,7 @@ def is_sparse(tensor: Any) -> bool:
 
 @k_function
 def to_dense(tensor: Any) -> Any:
-    """A sparse tensor with all its zeros; what is not sparse stays as it is.
+    """A sparse tensor as a dense one; other values stay as they are.
 
     Args:
         tensor: a tensor, sparse or not.
@@ -200,7 +200,7 @@ def to_dense(tensor: Any) -> Any:
 
 
 def from_scipy(matrix: Any) -> SparseTensor:
-    """A matrix of SciPy's, in its own dtype; elements that are given for one place are added."""
+    """Convert a SciPy matrix, in its own dtype; elements with equal positions are added up."""
     matrix = matrix.tocsr()
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -273,7 +273,7 @@ def _sum(x: SparseTensor, axis: Any, keepdims: bool) -> Any:
 
 
 def _gather(x: SparseTensor, positions: Any, axis: int) -> Any:
-    """Slices along the first axis, with their zeros; of the rest of the tensor only the elements are touched."""
+    """Dense slices along the first axis; the rest of the tensor stays sparse."""
     if axis != 0:
         raise op_error(
             ValueError, "GatherV2", "of a sparse tensor it takes slices of the first axis; give K.to_dense of it."
@@ -282,18 +282,18 @@ def _gather(x: SparseTensor, positions: Any, axis: int) -> Any:
     positions = shaped(positions)
     wanted = ops.reshape(
         ops.gather(ops.arange(rows), positions), (-1,)
-    )  # counted from the first; it says if one is out
+    )  # counted from the first; raises an error if one is out of range
     count = ops.shape(wanted)[0]
     place = ops.tensor_scatter_max(ops.full([rows], -1), ops.expand_dims(wanted, 1), ops.arange(count))
     target = ops.gather(place, x.indices[:, 0])
     is_wanted = ops.greater_equal(target, 0)
-    into = ops.cast(ops.expand_dims(ops.where(is_wanted, target, count), 1), "int64")  # one more for the others
+    into = ops.cast(ops.expand_dims(ops.where(is_wanted, target, count), 1), "int64")  # one more row, for the rest
     found = ops.scatter_nd(ops.concatenate([into, x.indices[:, 1:]], 1), x.values, [count + 1, *rest])
     return ops.reshape(ops.gather(found, ops.gather(place, wanted)), [*dims_of(positions), *rest])
 
 
 def _scaled(op: Op) -> Callable[[Any, Any], SparseTensor]:
-    """Elements multiplied with, or divided by, those of a dense tensor that broadcasts to the shape of a sparse one."""
+    """The function that multiplies or divides a sparse tensor by a dense one that broadcasts to its shape."""
 
     def apply(x: Any, y: Any) -> SparseTensor:
         if type(x) is not SparseTensor and op.name == "Mul":
@@ -318,13 +318,13 @@ def _scaled(op: Op) -> Callable[[Any, Any], SparseTensor]:
 
 
 def _reaches(shape: Sequence[int | None], whole: Sequence[int | None]) -> bool:
-    """Whether what has a shape broadcasts to another one."""
+    """Whether a shape broadcasts to another one."""
     pairs = zip(reversed(shape), reversed(whole), strict=False)
     return len(shape) <= len(whole) and all(a in (1, None, b) or b is None for a, b in pairs)
 
 
 def _of_elements(op: Op) -> Callable[..., SparseTensor]:
-    """An op of one tensor that gives 0 for 0."""
+    """The function that applies an op to a sparse tensor's elements; the op gives 0 for 0."""
     return lambda x, *static: x._replace(values=op(x.values, *static))
 
 

@@ -1,4 +1,4 @@
-"""What is known while Python runs: values, for checks that a graph cannot make, and whether Keras runs."""
+"""Facts that are known while Python runs: values, for checks that a graph cannot make, and whether Keras runs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def running_keras() -> Any:
 
 
 def running_layer() -> Any:
-    """What Keras 3 knows of the call of the layer that is running, such as `training`; None if none is."""
+    """Keras 3's context of the running layer's call, with attributes such as `training`; None if no layer runs."""
     state = sys.modules.get("keras.src.backend.common.global_state")
     return state and getattr(state.GLOBAL_STATE_TRACKER, "current_call_ctx", None)
 
 
 def asks_for_shapes() -> bool:
-    """Whether Keras 3 computes only to know the shapes and dtypes of what a layer or a loss gives."""
+    """Whether Keras 3 computes only to infer the shapes and dtypes of the results of a layer or a loss."""
     state = sys.modules.get("keras.src.backend.common.global_state")
     return state is not None and state.get_global_attribute("symbolic_scope") is not None
 
 
 def own(x: Any) -> Any:
-    """What a function of K returns of an argument: a copy of an engine's own array that could be written to."""
+    """An argument as a K function may return it: a copy, if it is an engine's own writable array; else itself."""
     return kind_of(x).owned(x)
