@@ -1,4 +1,4 @@
-"""Activations: the nonlinearities of neural networks, elementwise but for `softmax`."""
+"""Activations: the nonlinearities of neural networks, elementwise except `softmax`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 @k_function
 def relu(x: TensorLike, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:
-    """Rectified linear unit: `max(x, 0)`, or what its parameters make of it.
+    """Rectified linear unit: `max(x, 0)`, or a variant that its parameters select.
 
     Above the threshold the result is `x`, at most `max_value`; elsewhere it is `alpha * (x - threshold)`.
 
@@ -36,7 +36,7 @@ def relu(x: TensorLike, alpha: float = 0.0, max_value: float | None = None, thre
         threshold: where the result becomes `x` itself.
 
     Returns:
-        A tensor of the shape and dtype of `x`; of floats if a parameter is given, but for a `max_value` of 6.
+        A tensor of the shape and dtype of `x`; floats if a parameter is given, except for a `max_value` of 6.
 
     Source: `tf.keras.backend.relu`.
 
@@ -82,11 +82,11 @@ def elu(x: TensorLike, alpha: float = 1.0) -> Any:
 def softmax(x: TensorLike, axis: Any = -1) -> Any:
     """Scores as probabilities, which are positive and add up to 1: `exp(x) / sum(exp(x))`.
 
-    Cross-entropies that get the result use the scores it was computed from, so that large ones lose nothing.
+    Cross-entropies that get the result use the scores it was computed from, so that large scores lose no precision.
 
     Args:
         x: scores, a tensor of floats of rank 2 or more.
-        axis: the axis along which the probabilities add up to 1, or a list of axes, over which they do so together.
+        axis: the axis along which the probabilities add up to 1, or a list of axes, over all of which they add up to 1.
 
     Returns:
         A tensor of the shape and dtype of `x`.
@@ -97,7 +97,7 @@ def softmax(x: TensorLike, axis: Any = -1) -> Any:
     Source: `tf.keras.backend.softmax`.
 
     Differs: integers become floats, and nested lists a tensor; tf.keras refuses them.
-    Along an axis with NaN or infinity all probabilities are NaN, but on tensorflow; tf.keras makes some of them 0.
+    Along an axis with NaN or infinity all probabilities are NaN, except on tensorflow; tf.keras makes some of them 0.
 
     Modern: `keras.ops.softmax(x, axis)`.
 
@@ -164,7 +164,7 @@ def softsign(x: TensorLike) -> Any:
 def sigmoid(x: TensorLike) -> Any:
     """Logistic function, `1 / (1 + exp(-x))`.
 
-    Cross-entropies that get the result use the scores it was computed from, so that large ones lose nothing.
+    Cross-entropies that get the result use the scores it was computed from, so that large scores lose no precision.
 
     Args:
         x: scores, a tensor of floats of any shape.

@@ -1,4 +1,4 @@
-"""What several functions of K ask of their arguments."""
+"""Checks of arguments that several functions of K share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dovetail.backend.table import k_error
 
 
 def require_dimensions(function: str, shape: Any) -> None:
-    """Raises ValueError where None stands for a dimension of a new shape."""
+    """Raise ValueError if a dimension of a new shape is None."""
     if isinstance(shape, (list, tuple)) and any(dim is None for dim in shape):
         problem = f"no dimension of {tuple(shape)} may be None; one that only a run knows is in K.shape of a tensor."
         raise k_error(ValueError, function, problem)

@@ -25,21 +25,22 @@ def switch(
     then_expression: TensorLike | Callable[[], Any],
     else_expression: TensorLike | Callable[[], Any],
 ) -> Any:
-    """One of two values, by a scalar condition, or elementwise.
+    """One of two values, picked by a scalar condition, or elementwise.
 
     Args:
-        condition: numbers or bools; what is not 0 is true.  By a scalar, one value is picked, and of two functions only
-            that of the picked value is called (where a graph is built both are, and the picked one runs).  Of one axis,
-            it picks along the last axis of the values; of more, axes are added behind them, so that it picks slices.
-        then_expression, else_expression: tensors that broadcast, or functions without arguments that return them.  By
-            a scalar condition, of any shapes (of one rank where a graph is built, of one shape where JAX runs it), or
-            functions that return structures.
+        condition: numbers or bools; all numbers except 0 are true.  A scalar picks one value.  Of two functions, only
+            the picked one is called; in a graph both are called, and only the picked one runs.  A condition of one axis
+            picks along the last axis of the values.  One of more axes gets new axes at its end, so that it picks
+            slices.
+        then_expression, else_expression: tensors that broadcast, or functions without arguments that return them.  With
+            a scalar condition they may have any shapes (one rank in a graph, one shape if JAX runs it), or be functions
+            that return structures.
 
     Returns:
-        The picked tensor, or a tensor of what is picked.
+        The picked tensor, or a tensor of the picked elements.
 
     Raises:
-        TypeError: the condition is None or a string; or functions return different structures where a graph is built.
+        TypeError: the condition is None or a string; or functions return different structures in a graph.
         ValueError: the condition has more axes than the first value that is no number, or another shape than the values
             have there; or a rank is not known.
 
@@ -82,7 +83,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype:
         fn: the slices at one position, in the structure of `elems` → a tensor, or a structure of tensors.
         elems: a tensor of one axis or more, or a structure of tensors of the same length.
         name: a prefix of the names of the graph's nodes; "map" if not given.
-        dtype: the dtype of the result; a structure of dtypes where `fn` returns another structure than that of `elems`.
+        dtype: the dtype of the result; a structure of dtypes if `fn` returns another structure than `elems`.
 
     Returns:
         The results, stacked along a new first axis, in the structure of `dtype`, or else of `elems`.
@@ -126,12 +127,12 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, name: str | None = None, dtype:
 
 @k_function
 def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
-    """Combines the slices of tensors from the first to the last.
+    """Combine the slices of tensors from the first to the last.
 
     Args:
-        fn: (what is combined so far, the next slices in the structure of `elems`) → the combination.
+        fn: (the combination so far, the next slices in the structure of `elems`) → the new combination.
         elems: a tensor of one axis or more, or a structure of tensors of the same length.
-        initializer: what to start with, a tensor or a structure; the first slices if not given.
+        initializer: the first combination, a tensor or a structure; the first slices if not given.
         name: a prefix of the names of the graph's nodes; "foldl" if not given.
 
     Returns:
@@ -155,12 +156,12 @@ def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, na
 
 @k_function
 def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None) -> Any:
-    """Combines the slices of tensors from the last to the first.
+    """Combine the slices of tensors from the last to the first.
 
     Args:
-        fn: (what is combined so far, the slices before in the structure of `elems`) → the combination.
+        fn: (the combination so far, the slices before, in the structure of `elems`) → the new combination.
         elems: a tensor of one axis or more, or a structure of tensors of the same length.
-        initializer: what to start with, a tensor or a structure; the last slices if not given.
+        initializer: the first combination, a tensor or a structure; the last slices if not given.
         name: a prefix of the names of the graph's nodes; "foldr" if not given.
 
     Returns:
@@ -198,7 +199,7 @@ def _fold(function: str, op: Callable[..., Any], fn: Any, elems: Any, initialize
 
 
 def _check_slices(function: str, elems: Any, needed: bool = False) -> None:
-    """Refuses what cannot be sliced along a first axis, or has no slices where one is needed."""
+    """Raise an error for values without a first axis, or without slices if one is needed."""
     leaves, _ = flatten(elems)
     if not leaves:
         raise k_error(ValueError, function, f"elems must be a tensor or a structure of tensors, not {elems!r}.")

@@ -1,4 +1,4 @@
-"""Convolutions: plain, transposed, separable and depthwise; and the biases that are added to what they give."""
+"""Convolutions: plain, transposed, separable and depthwise; and biases to add to their results."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def conv1d(
 
     Differs: "causal" with "channels_first" pads the steps; tf.keras refuses it, since it pads the channels.
     Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
-    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
+    Differs: without elements, the result has the shape that it has with some; tf.keras gives the shape of `x`.
 
     Modern: `keras.ops.conv(x, kernel, strides, padding)`, `tf.nn.conv1d`.
 
@@ -84,8 +84,8 @@ def conv2d(
 
     Args:
         x: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for "channels_first".
-        kernel: (rows, columns, channels, filters); with fewer channels than the images, which must be a multiple, they
-            and the filters are split into groups.
+        kernel: (rows, columns, channels, filters).  If the images have a multiple of its channels, their channels and
+            the filters are split into groups.
         strides: by how much the kernel moves along rows and columns.
         padding: "valid" (none), or "same" (the size of the images, divided by the strides).
         data_format: "channels_last" or "channels_first"; `image_data_format` if not given.
@@ -100,7 +100,7 @@ def conv2d(
     Source: `tf.keras.backend.conv2d`.
 
     Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
-    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
+    Differs: without elements, the result has the shape that it has with some; tf.keras gives the shape of `x`.
 
     Modern: `keras.ops.conv(x, kernel, strides, padding)`, `tf.nn.conv2d`.
 
@@ -138,7 +138,7 @@ def conv3d(
 
     Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
     Differs: kernels of fewer channels are taken, as by `conv2d`; tf.keras refuses them.
-    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
+    Differs: without elements, the result has the shape that it has with some; tf.keras gives the shape of `x`.
 
     Modern: `keras.ops.conv(x, kernel, strides, padding)`, `tf.nn.conv3d`.
 
@@ -158,7 +158,7 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Any:
-    """Convolution of every channel of images with kernels of its own.
+    """Convolution of every channel of images with its own kernels.
 
     Args:
         x: images, as for `conv2d`.
@@ -169,13 +169,14 @@ def depthwise_conv2d(
         A tensor of the layout of `x`, with channels * multiplier channels.
 
     Raises:
-        ValueError: an option is unknown, the kernel has other channels than the images, or is larger than they are.
+        ValueError: an option is unknown, the kernel has another number of channels than the images, or is larger than
+            they are.
 
     Source: `tf.keras.backend.depthwise_conv2d`.
 
-    Differs: strides and dilation together are refused, as by `conv2d`; what tf.keras makes of them has wrong sizes.
+    Differs: strides and dilation together are refused, as by `conv2d`; tf.keras gives results of wrong sizes.
     Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
-    Differs: without elements, the result has the shape that it has with some; that of tf.keras has the shape of `x`.
+    Differs: without elements, the result has the shape that it has with some; tf.keras gives the shape of `x`.
 
     Modern: `keras.ops.depthwise_conv(x, depthwise_kernel, strides, padding)`, `tf.nn.depthwise_conv2d`.
 
@@ -255,7 +256,7 @@ def separable_conv2d(
 
     Source: `tf.keras.backend.separable_conv2d`.
 
-    Differs: strides and dilation together are refused, as by `conv2d`; what tf.keras makes of them has wrong sizes.
+    Differs: strides and dilation together are refused, as by `conv2d`; tf.keras gives results of wrong sizes.
     Differs: tensors of two dtypes are promoted, and integers of all sizes are taken; tf.keras refuses them.
     Differs: without elements, the result has the shape that it has with some; tf.keras has none on some processors.
 
@@ -285,13 +286,13 @@ def conv2d_transpose(
     data_format: str | None = None,
     dilation_rate: Any = (1, 1),
 ) -> Any:
-    """Transposed convolution: what a convolution does to gradients, so images become larger.
+    """Transposed convolution: the gradient of a convolution, which makes images larger.
 
     Args:
         x: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for "channels_first".
         kernel: (rows, columns, filters, channels).
         output_shape: the shape of the result, in the same layout: a list, which may hold tensors and None for the
-            batch, or a tensor.  Convolved with these options, something of this shape has the shape of `x`.
+            batch, or a tensor.  A convolution with these options must turn this shape into the shape of `x`.
         strides, padding, data_format: as for `conv2d`.
         dilation_rate: the distance between neighbouring elements of the kernel, the same along rows and columns; above
             1 only if `strides` are 1.
@@ -329,7 +330,7 @@ def conv3d_transpose(
     padding: str = "valid",
     data_format: str | None = None,
 ) -> Any:
-    """Transposed convolution: what a convolution does to gradients, so volumes become larger.
+    """Transposed convolution: the gradient of a convolution, which makes volumes larger.
 
     Args:
         x: volumes, as for `conv3d`.
@@ -359,12 +360,12 @@ def conv3d_transpose(
 
 @k_function
 def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) -> Any:
-    """A number added for each channel, or for each channel of each place.
+    """A bias added to each channel, or to each channel of each position.
 
     Args:
         x: numbers of shape (batch, …, channels), or (batch, channels, …) for "channels_first".
-        bias: (channels,), or a number for each element of a sample.  The latter is in the shape (…, channels), also for
-            "channels_first", for which its elements are taken, in the same order, as of the shape (channels, …).
+        bias: (channels,), or a number for each element of a sample, of shape (…, channels).  This is its shape also for
+            "channels_first", which takes its elements, in the same order, as if of shape (channels, …).
         data_format: "channels_last" or "channels_first"; `image_data_format` if not given.
 
     Returns:
@@ -394,7 +395,7 @@ def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) ->
     return ops.add(x, ops.reshape(bias, shape))
 
 
-# -- what they share --------------------------------------------------------------------------------------------------
+# -- shared helpers ---------------------------------------------------------------------------------------------------
 
 
 def _convolution(
@@ -451,7 +452,7 @@ def _window(
 
 
 def _each(function: str, name: str, value: Any, rank: int) -> tuple[int, ...]:
-    """A number for each spatial axis, from one for all of them or each."""
+    """A number for each spatial axis, from one number for all axes or one for each."""
     if isinstance(value, tuple) and len(value) == rank:
         return value
     numbers = tuple(map(index, value)) if hasattr(value, "__iter__") else (index(value),)

@@ -11,7 +11,7 @@ _enabled = False
 
 @k_function
 def is_tf_random_generator_enabled() -> bool:
-    """What `enable_tf_random_generator` and `disable_tf_random_generator` have said; nothing depends on it.
+    """The setting of `enable_tf_random_generator` and `disable_tf_random_generator`; nothing depends on it.
 
     Source: `tf.keras.backend.experimental.is_tf_random_generator_enabled`.
 
@@ -26,7 +26,7 @@ def is_tf_random_generator_enabled() -> bool:
 
 @k_function
 def enable_tf_random_generator() -> None:
-    """Says that `is_tf_random_generator_enabled`; nothing depends on it.
+    """Make `is_tf_random_generator_enabled` return True; nothing depends on it.
 
     Source: `tf.keras.backend.experimental.enable_tf_random_generator`.
 
@@ -44,7 +44,7 @@ def enable_tf_random_generator() -> None:
 
 @k_function
 def disable_tf_random_generator() -> None:
-    """Says that not `is_tf_random_generator_enabled`; nothing depends on it.
+    """Make `is_tf_random_generator_enabled` return False; nothing depends on it.
 
     Source: `tf.keras.backend.experimental.disable_tf_random_generator`.
 

@@ -1,4 +1,4 @@
-"""Locally connected layers: convolutions whose every window has a kernel of its own."""
+"""Locally connected layers: convolutions with a separate kernel for each window."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["local_conv1d", "local_conv2d"]
 def local_conv1d(
     inputs: TensorLike, kernel: TensorLike, kernel_size: Any, strides: Any, data_format: str | None = None
 ) -> Any:
-    """Convolution over time with a kernel of its own for each window.
+    """Convolution over time with a separate kernel for each window.
 
     Args:
         inputs: sequences of shape (batch, steps, channels), or (batch, channels, steps) for "channels_first".
-        kernel: (windows, size * channels, filters); how many windows there are must be known.  The elements of a window
-            are in the order of the layout: channels side by side, or steps for "channels_first".
+        kernel: (windows, size * channels, filters); the number of windows must be known.  The elements of a window are
+            in the order of the layout: channels side by side, or steps for "channels_first".
         kernel_size: how many steps a window has, in a tuple.
         strides: by how many steps it moves, in a tuple.
         data_format: "channels_last" or "channels_first"; `image_data_format` if not given.
@@ -31,7 +31,7 @@ def local_conv1d(
         A tensor of shape (batch, windows, filters), or (batch, filters, windows).
 
     Raises:
-        ValueError: the data format is unknown, there are not so many windows, or the kernel has another shape.
+        ValueError: the data format is unknown, the number of windows is wrong, or the kernel has another shape.
 
     Source: `tf.keras.backend.local_conv1d`.
 
@@ -59,7 +59,7 @@ def local_conv2d(
     output_shape: Any,
     data_format: str | None = None,
 ) -> Any:
-    """Convolution over images with a kernel of its own for each window.
+    """Convolution over images with a separate kernel for each window.
 
     Args:
         inputs: images of shape (batch, rows, columns, channels), or (batch, channels, rows, columns) for

@@ -1,7 +1,7 @@
 """Losses: cross-entropies, one number for each sample or element, and whether a class is among the k best.
 
-Probabilities are kept `K.epsilon()` away from 0 and 1.  Where they are the output of `K.sigmoid` or `K.softmax`, the
-scores that they were computed from are used in their place, which lose nothing however large they are.
+Probabilities are kept `K.epsilon()` away from 0 and 1.  If they are the output of `K.sigmoid` or `K.softmax`, the
+losses use the scores that they were computed from instead, which lose no precision however large they are.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 ]
 
 
-# -- what the losses have in common -----------------------------------------------------------------------------------
+# -- shared helpers ---------------------------------------------------------------------------------------------------
 
 
 def _floating(x: TensorLike, like: Any = None) -> Any:
-    """A tensor of floats; what is none becomes one of the dtype of `like`, or `floatx`."""
+    """A tensor of floats; other dtypes are cast to the dtype of `like`, or to `floatx`."""
     x = shaped(x)
     if as_dtype(K.dtype(x)).is_floating:
         return x
@@ -44,7 +44,7 @@ def _floating(x: TensorLike, like: Any = None) -> Any:
 
 
 def _scores(output: Any, from_logits: bool, function: str) -> tuple[Any, bool]:
-    """What to compute a loss from, and whether these are scores."""
+    """The values to compute a loss from, and whether they are scores."""
     found = logits.recall(output)
     if found is None:
         return output, from_logits
@@ -58,7 +58,7 @@ def _scores(output: Any, from_logits: bool, function: str) -> tuple[Any, bool]:
 
 
 def _warn(message: str) -> None:
-    """Warns of the user's line."""
+    """Warn at the user's line."""
     level, frame = 1, sys._getframe()
     while is_inside(frame.f_code) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
@@ -91,8 +91,8 @@ def categorical_crossentropy(target: TensorLike, output: TensorLike, from_logits
     Predicted probabilities are made to add up to 1, and kept `K.epsilon()` away from 0 and 1.
 
     Args:
-        target: the probabilities, floats in the shape of `output`; for one class that is right, a one among zeros.
-        output: predicted probabilities, floats; those of `K.softmax` are computed from its scores.
+        target: the probabilities, floats in the shape of `output`; if one class is right, a one among zeros.
+        output: predicted probabilities, floats; for an output of `K.softmax`, its scores are used.
         from_logits: whether `output` are scores.
         axis: the axis of the classes.
 
@@ -190,16 +190,16 @@ def sparse_categorical_crossentropy(
     Args:
         target: the numbers of the classes, from 0 on, of any dtype; in the shape of `output` without the axis, or any
             other with as many elements.
-        output: predicted probabilities, floats; those of `K.softmax` are computed from its scores.
+        output: predicted probabilities, floats; for an output of `K.softmax`, its scores are used.
         from_logits: whether `output` are scores.
-        axis: the axis of the classes; the last where the rank of `output` is not known.
+        axis: the axis of the classes; the last if the rank of `output` is not known.
         ignore_class: the number of a class whose samples cost nothing; it need not be one that is predicted.
 
     Returns:
         A number for each sample: floats in the shape of `output` without the axis.
 
     Raises:
-        ValueError: a number is none of a class, the numbers of samples differ, or there is no such axis.
+        ValueError: a number is no class, the numbers of samples differ, or there is no such axis.
 
     Source: `tf.keras.backend.sparse_categorical_crossentropy`.
 
@@ -238,7 +238,7 @@ def sparse_categorical_crossentropy(
 def _require_classes(target: Any, is_fine: Any, classes: Any) -> None:
     fine = known_value(is_fine)
     if fine is not None and not fine.all():
-        wrong = known_value(target)[~fine].flat[0]  # type: ignore[index]  # as known as what follows from it
+        wrong = known_value(target)[~fine].flat[0]  # type: ignore[index]  # known, since `fine` is
         problem = f"the target has the number {wrong}, but the classes are 0 to {classes - 1}; see ignore_class."
         raise k_error(ValueError, "sparse_categorical_crossentropy", problem)
 
@@ -254,7 +254,7 @@ def binary_crossentropy(target: TensorLike, output: TensorLike, from_logits: boo
 
     Args:
         target: the probabilities, floats that broadcast with `output`.
-        output: predicted probabilities, floats; those of `K.sigmoid` are computed from its scores.
+        output: predicted probabilities, floats; for an output of `K.sigmoid`, its scores are used.
         from_logits: whether `output` are scores.
 
     Returns:
@@ -285,7 +285,7 @@ def _binary(target: TensorLike, output: TensorLike, from_logits: bool) -> Any:
         return ops.sigmoid_cross_entropy_with_logits(target, output)
     p = _clipped(output)
     if_true = ops.multiply(target, ops.log(ops.add(p, K.epsilon())))
-    q = ops.maximum(ops.subtract(1, p), 0)  # it is above 0: so no compiler adds the 1 to epsilon, which would round it
+    q = ops.maximum(ops.subtract(1, p), 0)  # keeps compilers from adding the 1 to epsilon, which would round it
     if_false = ops.multiply(ops.subtract(1, target), ops.log(ops.add(q, K.epsilon())))
     return ops.negative(ops.add(if_true, if_false))
 
@@ -301,7 +301,7 @@ def binary_focal_crossentropy(
 ) -> Any:
     """Binary cross-entropy in which elements that are predicted well already count less.
 
-    The cross-entropy is multiplied by `(1 - p) ** gamma`, where p is the predicted probability of what is true.
+    The cross-entropy is multiplied by `(1 - p) ** gamma`, where p is the predicted probability of the truth.
 
     Args:
         target: the probabilities, floats that broadcast with `output`.
@@ -338,7 +338,7 @@ def binary_focal_crossentropy(
 
 
 def _between(target: Any, if_true: Any, if_false: Any) -> Any:
-    """One value or the other by the target, and what is between where the target is."""
+    """`if_true` for targets of 1, `if_false` for 0, and a mixture in between."""
     return ops.add(ops.multiply(target, if_true), ops.multiply(ops.subtract(1, target), if_false))
 
 
@@ -347,7 +347,7 @@ def _between(target: Any, if_true: Any, if_false: Any) -> Any:
 
 @k_function
 def in_top_k(predictions: TensorLike, targets: TensorLike, k: int) -> Any:
-    """Whether the score of the right class is among the k highest; those equal to the lowest of these are too.
+    """Whether the score of the right class is among the k highest; scores equal to the lowest of these count.
 
     Args:
         predictions: scores, floats of shape (batch, classes).
@@ -358,7 +358,7 @@ def in_top_k(predictions: TensorLike, targets: TensorLike, k: int) -> Any:
         Booleans of shape (batch,): False where the target is no class, or a score of the sample is not finite.
 
     Raises:
-        ValueError: the ranks are others, or the numbers of samples differ.
+        ValueError: the ranks are wrong, or the numbers of samples differ.
 
     Source: `tf.keras.backend.in_top_k`.
 

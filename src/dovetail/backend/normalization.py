@@ -24,17 +24,17 @@ def normalize_batch_in_training(
 
     Args:
         x: floats.
-        gamma, beta: what the normalized values are multiplied with and what is added then: a number for each element
-            of the axes that are not reduced; None for 1 and 0.
+        gamma, beta: the factor and the offset of the normalized values: a number for each element of the axes that are
+            not reduced; None for 1 and 0.
         reduction_axes: the axes over which mean and variance are taken.
         epsilon: added to the variance, so that it is not 0.
 
     Returns:
-        The normalized values, in the shape and dtype of `x`; the mean; the variance.  For images with channels last,
-        that is rank 4 and the axes [0, 1, 2], the variance is that of a sample: the squares are divided by n - 1.
+        The normalized values, in the shape and dtype of `x`; the mean; the variance.  For images with channels last
+        (rank 4 and the axes [0, 1, 2]), this is the sample variance: the sum of squares is divided by n - 1.
 
     Raises:
-        ValueError: `x` has no such axes, or `gamma` or `beta` another number of elements.
+        ValueError: `x` has no such axes, or `gamma` or `beta` have another number of elements.
 
     Source: `tf.keras.backend.normalize_batch_in_training`.
 
@@ -66,7 +66,7 @@ def normalize_batch_in_training(
 
 
 def _unbiasing(x: Any) -> Any:
-    """The factor n / (n - 1) for the variance of n numbers, those of each channel."""
+    """The factor n / (n - 1) for the variance of the n numbers of each channel."""
     count: Any = 1
     for dim in dims_of(x)[:-1]:
         count = dim * count
@@ -83,16 +83,16 @@ def batch_normalization(
     axis: int = -1,
     epsilon: float = 1e-3,
 ) -> Any:
-    """Normalization with a mean and a variance that are given.
+    """Normalization with a given mean and variance.
 
     The result is `(x - mean) / sqrt(var + epsilon) * gamma + beta`.
 
     Args:
         x: floats.
         mean, var: they broadcast with `x`; for `x` of rank 4, a number for each channel, in any shape.
-        beta, gamma: what is added at the end and what is multiplied with before, like `mean`; None for 0 and 1.
-        axis: where `x` has rank 4, 1 or -3 means that its channels are there, and all else that they are last; it does
-            not count otherwise.
+        beta, gamma: the offset and the factor, with shapes like `mean`; None for 0 and 1.
+        axis: for `x` of rank 4, 1 or -3 if its channels are there; any other value means that they are last.  For other
+            ranks it does not count.
         epsilon: added to the variance, so that it is not 0.
 
     Returns:

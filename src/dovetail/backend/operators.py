@@ -55,7 +55,7 @@ def subtract(x: TensorLike, y: TensorLike) -> Any:
 
 @k_function
 def multiply(x: TensorLike, y: TensorLike) -> Any:
-    """The product, elementwise; `x * y`.  `K.dot` is that of matrices.
+    """The product, elementwise; `x * y`.  `K.dot` multiplies matrices.
 
     Args:
         x, y: numbers whose shapes broadcast; promoted to a common dtype.
@@ -76,7 +76,7 @@ def multiply(x: TensorLike, y: TensorLike) -> Any:
 
 @k_function
 def divide(x: TensorLike, y: TensorLike) -> Any:
-    """The quotient, elementwise; `x / y`.  Of integers, too, it is a float.
+    """The quotient, elementwise; `x / y`, also of integers a float.
 
     Args:
         x, y: numbers whose shapes broadcast; promoted to a common dtype.

@@ -23,24 +23,24 @@ _phase: Setting[Any] = Setting(None)
 
 
 def forget_learning_phase() -> None:
-    """The learning phase is set to nothing."""
+    """Unset the learning phase."""
     _phase.set(None)
 
 
 @k_function
 def learning_phase() -> Any:
-    """Whether it is training: 1 in training, 0 else.
+    """Whether it is training: 1 in training, 0 otherwise.
 
-    It is what a running Keras layer was told, if a layer of Keras 3 is running; else what `K.set_learning_phase` said.
+    While a layer of Keras 3 runs, it is the layer's `training` argument; otherwise the value of `K.set_learning_phase`.
 
     Returns:
-        An int or bool, 0 if nothing has been said; then, while the default graph is open, a bool graph Tensor that may
-        be an input of `K.function`, and is False where it is not.  It is no KerasTensor, since those come of others: in
-        a functional model of Keras 3, `K.in_train_phase` follows the phase.
+        An int or bool; 0 if the phase is not set.  In that case, while the default graph is open, it is a bool graph
+        Tensor.  That may be an input of `K.function`, and is False if it is not.  It is no KerasTensor, since each of
+        those comes from others: in a functional model of Keras 3, `K.in_train_phase` follows the phase.
 
     Source: `tf.keras.backend.learning_phase`.
 
-    Differs: in a running Keras layer it is what the layer was told; in tf.keras only `in_train_phase` knows that.
+    Differs: in a running Keras layer it is the layer's `training`; in tf.keras only `in_train_phase` follows that.
 
     Modern: the `training` argument of `Layer.call`.
 
@@ -74,10 +74,10 @@ register_context(_phase.get)
 
 @k_function
 def set_learning_phase(value: Any) -> None:
-    """Says whether it is training, in this thread or task, until `K.clear_session`.
+    """Set whether it is training, in this thread or task, until `K.clear_session`.
 
     Args:
-        value: 1 in training, 0 else.
+        value: 1 in training, 0 otherwise.
 
     Raises:
         ValueError: it is neither 0 nor 1.
@@ -103,10 +103,10 @@ def _checked(name: str, value: Any) -> Any:
 
 @k_function
 def learning_phase_scope(value: Any) -> AbstractContextManager[None]:
-    """Says whether it is training inside of a `with` block.
+    """Set whether it is training, inside a `with` block.
 
     Args:
-        value: 1 in training, 0 else.
+        value: 1 in training, 0 otherwise.
 
     Raises:
         ValueError: it is neither 0 nor 1.
@@ -129,17 +129,17 @@ def learning_phase_scope(value: Any) -> AbstractContextManager[None]:
 def in_train_phase(
     x: TensorLike | Callable[[], Any], alt: TensorLike | Callable[[], Any], training: TensorLike | None = None
 ) -> Any:
-    """One value in training, another one else.
+    """One value in training, another one otherwise.
 
     Args:
         x: the value in training, or a function that gives it.
-        alt: the value else, or a function that gives it, of the same shape.
+        alt: the value otherwise, or a function that gives it, of the same shape.
         training: whether it is training: a bool, a number or a scalar tensor; `K.learning_phase` if not given.
 
     Returns:
-        `x` or `alt`, or what they give; only the one that is chosen is called.  On KerasTensors, where nothing has been
-        said of the phase, both are called, and a layer of the model picks the one or the other when it runs; of two
-        functions, that for testing has to give a KerasTensor.
+        `x` or `alt`, or their results; only the chosen function is called.  For KerasTensors, if the phase is not set,
+        both are called, and a layer of the model picks one of the results when it runs.  If both are functions, `alt`
+        has to give a KerasTensor.
 
     Source: `tf.keras.backend.in_train_phase`.
 
@@ -163,7 +163,7 @@ def in_train_phase(
 
 
 def _is_left_to_model(x: Any, alt: Any) -> bool:
-    """Whether nothing says now if it is training, and there may be a model of Keras 3 that will be told."""
+    """Whether the phase is not set now, and a model of Keras 3 may get it when it runs."""
     if _phase.get() is not None or _told_to_layer() is not None:
         return False
     if is_of_keras(x) or is_of_keras(alt):

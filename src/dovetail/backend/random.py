@@ -1,11 +1,11 @@
 """Random numbers.
 
-All take a seed, from which numbers come as `seeds` says: a seed starts a sequence, in which each draw goes on; without
-one, NumPy's global generator gives it, so after `np.random.seed(0)` a program draws the same numbers again.  They are
-the same on every engine, eagerly and compiled.
+All functions take a seed, which starts a sequence of draws; see `seeds`.  Without one, NumPy's global generator gives
+the seed, so after `np.random.seed(0)` a program draws the same numbers again.  The numbers are the same on every
+engine, eagerly and compiled.
 
-Programs that JAX itself traces, as under `jax.jit`, have no state to go on from: there an integer seed gives the same
-numbers in each run, and a seed must be given.
+Programs that JAX itself traces, as under `jax.jit`, keep no state between runs.  They must give a seed, and an integer
+seed gives the same numbers in each run.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def truncated_normal(
 
     Args:
         shape: ints, of which some may be tensors, or a tensor of ints.
-        mean, stddev: of the distribution before it is cut; tensors broadcast to the shape.
+        mean, stddev: mean and standard deviation before the cut; tensors broadcast to the shape.
         dtype: a float dtype; `floatx` if not given.
         seed: an integer that starts a sequence of draws; a key or `dovetail.Generator`; or a Keras SeedGenerator.
 
@@ -120,8 +120,8 @@ def random_uniform(
 
     Args:
         shape: ints, of which some may be tensors, or a tensor of ints.
-        minval, maxval: where the numbers lie; tensors broadcast to the shape.  Of integers, both are needed, as
-            integers; of floats, None as `maxval` is 1, and `minval` may be the larger one.
+        minval, maxval: the range of the numbers; tensors broadcast to the shape.  For integers, both are needed, as
+            integers.  For floats, None as `maxval` means 1, and `minval` may be the larger one.
         dtype: of floats or integers; `floatx` if not given.
         seed: an integer that starts a sequence of draws; a key or `dovetail.Generator`; or a Keras SeedGenerator.
 
@@ -129,7 +129,7 @@ def random_uniform(
         A tensor of the shape and dtype.
 
     Raises:
-        TypeError: integers are wanted between floats, or the seed is none of those.
+        TypeError: the dtype is of integers and a bound is a float, or the seed is none of those.
         ValueError: the dtype is of bools or complex numbers; a dimension is negative or not known; a parameter does not
             broadcast to the shape; or no integer is in the range.
 
@@ -247,16 +247,16 @@ def random_uniform_variable(
 
     Args:
         shape: ints.
-        low, high: where the numbers lie.
+        low, high: the range of the numbers.
         dtype: of floats or integers; `floatx` if not given.
-        name: how graphs and messages call it.
+        name: its name in graphs and messages.
         seed: an integer that starts a sequence of draws; a key or `dovetail.Generator`; or a Keras SeedGenerator.
 
     Returns:
-        A Variable, which has its value now, also where a graph is built.
+        A Variable, which has its value now, even while a graph is built.
 
     Raises:
-        TypeError: integers are wanted between floats, or the seed is none of those.
+        TypeError: the dtype is of integers and a bound is a float, or the seed is none of those.
         ValueError: the dtype is of bools or complex numbers, a dimension is negative or None, or no integer is in the
             range.
 
@@ -286,11 +286,11 @@ def random_normal_variable(
         shape: ints.
         mean, scale: mean and standard deviation.
         dtype: a float dtype; `floatx` if not given.
-        name: how graphs and messages call it.
+        name: its name in graphs and messages.
         seed: an integer that starts a sequence of draws; a key or `dovetail.Generator`; or a Keras SeedGenerator.
 
     Returns:
-        A Variable, which has its value now, also where a graph is built.
+        A Variable, which has its value now, even while a graph is built.
 
     Raises:
         TypeError: there is no such dtype, or the seed is none of those.
@@ -314,7 +314,7 @@ def random_normal_variable(
 
 
 def _variable_seed(seed: Any) -> Any:
-    """The seed that is given; if none is, the first key of one from NumPy, for variables of a larger range."""
+    """The given seed; without one, the first key of a seed from NumPy, whose range is larger for variables."""
     return first_key(numpy_seed(1_000_000_000)) if seed is None else seed
 
 
@@ -323,15 +323,15 @@ def _variable_seed(seed: Any) -> Any:
 
 @k_function
 def dropout(x: TensorLike, level: TensorLike, noise_shape: Any = None, seed: Any = None) -> Any:
-    """Zeros in the place of some elements, chosen at random; the others are scaled so that the expected sum stays.
+    """Zeros instead of some elements, chosen at random; the others are scaled so that the expected sum stays.
 
-    It is so whatever the learning phase: `K.in_train_phase(K.dropout(x, 0.5), x)` is what depends on it.
+    This does not depend on the learning phase; `K.in_train_phase(K.dropout(x, 0.5), x)` does.
 
     Args:
         x: floats of any shape.
         level: the chance of an element to become zero, in [0, 1), a number or a scalar tensor.
-        noise_shape: the shape of the choices, which broadcasts to that of `x`; if it has as many axes, None for one of
-            them stands for its size.
+        noise_shape: the shape of the choices, which broadcasts to the shape of `x`; if it has as many axes, None means
+            the size of that axis.
         seed: an integer that starts a sequence of draws; a key or `dovetail.Generator`; or a Keras SeedGenerator.
 
     Returns:
@@ -339,7 +339,7 @@ def dropout(x: TensorLike, level: TensorLike, noise_shape: Any = None, seed: Any
 
     Raises:
         TypeError: the seed is none of those.
-        ValueError: `x` has no floats, the level is not in the range, or `noise_shape` does not broadcast.
+        ValueError: `x` is not of floats, the level is not in the range, or `noise_shape` does not broadcast.
 
     Source: `tf.keras.backend.dropout`.
 
@@ -408,7 +408,7 @@ def _float(function: str, dtype: Any, error: type[Exception] = TypeError) -> DTy
 
 
 def _check_range(minval: Any, maxval: Any) -> None:
-    """Refuses what is no range of integers."""
+    """Raise an error unless both bounds are given, as integers."""
     if maxval is None:
         raise k_error(ValueError, "random_uniform", "for integers, maxval must be given.")
     for bound in (minval, maxval):

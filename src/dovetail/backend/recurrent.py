@@ -30,7 +30,7 @@ def rnn(
     zero_output_for_mask: bool = False,
     return_all_outputs: bool = True,
 ) -> tuple[Any, Any, Any]:
-    """Applies a function to each step of sequences, with states that go from step to step.
+    """Apply a function to each step of sequences, and pass states from step to step.
 
     At a masked step the states stay as they are, and the output is the one of the step before (zeros at first).
 
@@ -39,24 +39,24 @@ def rnn(
             and output are (batch, ...), or structures of such tensors.
         inputs: a tensor (batch, time, ...) of three axes or more, or a structure of them.
         initial_states: a list or tuple of the states at first, each (batch, ...), a number, or a structure of them.
-        go_backwards: from the last step to the first; the outputs stand in the order in which they were computed.
+        go_backwards: whether to go from the last step to the first; the outputs are in the order of computation.
         mask: (batch, time) or (batch, time, 1): which steps count.
-        constants: what else each step is given.
-        unroll: whether to repeat the step's operations for each time in place of a loop; the length must be known.
-        input_length: a tensor (batch,): how many steps count, if there is no mask and no `unroll`; an int says nothing.
-            With `go_backwards`, the longest counts as having all steps.
+        constants: further arguments of each step.
+        unroll: whether to repeat the step's operations for each time instead of a loop; the length must be known.
+        input_length: a tensor (batch,): how many steps count, if there is no mask and no `unroll`; an int has no
+            effect.  With `go_backwards`, the longest counts as having all steps.
         time_major: whether inputs, mask and outputs are (time, batch, ...).
-        zero_output_for_mask: the output of a masked step is zeros.
-        return_all_outputs: whether to return the outputs of all steps, not of the last one alone.
+        zero_output_for_mask: whether the output of a masked step is zeros.
+        return_all_outputs: whether to return the outputs of all steps, not only of the last one.
 
     Returns:
-        The last output; the outputs (batch, time, ...), of time length 1 if not all are asked for; a tuple of the last
-        states.
+        The last output; the outputs (batch, time, ...), of time length 1 without `return_all_outputs`; a tuple of the
+        last states.
 
     Raises:
         TypeError: `step_function` is not callable, or `initial_states` is not a list or tuple.
-        ValueError: inputs of less than three axes, no steps, a mask of another rank or length, `unroll` with a length
-            that is not known, or states that change their structure or (without `unroll`) their shape.
+        ValueError: inputs have fewer than three axes, or no steps; the mask has another rank or length; `unroll` is
+            True and the length is not known; or states change their structure or (without `unroll`) their shape.
 
     Source: `tf.keras.backend.rnn`.
 

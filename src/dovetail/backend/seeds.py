@@ -1,12 +1,12 @@
-"""Seeds: from what a program says of them to the keys that random numbers are made of.
+"""Seeds: the way from a program's seeds to the keys of its random numbers.
 
-A seed starts a sequence of keys, and each draw takes the next.  So a program draws the same numbers whenever it is
-started, on every engine, and others in each of its steps.  A draw that is recorded or traced takes the next key in each
-run, and in each step of a loop, from a sequence of the graph's own, which begins where that of eager draws began.  So
-it does in the steps that Keras 3 compiles with JAX, which ask Python for it.
+A seed starts a sequence of keys, and each draw takes the next key.  So a program draws the same numbers in each start,
+on every engine, and different numbers in each of its steps.  A draw that is recorded or traced takes the next key in
+each run, and in each step of a loop.  It takes the key from the graph's own sequence, which begins where the sequence
+of eager draws began.  The steps that Keras 3 compiles with JAX do the same: they ask Python for the key.
 
-A seed that K is not given is a number from NumPy's global generator, as in Keras 2, so `np.random.seed` makes programs
-repeat.  TensorFlow's functions take theirs from the operating system, and leave that generator as it is.
+Without a seed, K takes a number from NumPy's global generator, as Keras 2 did, so `np.random.seed` makes programs
+repeatable.  TensorFlow's functions take their seeds from the operating system, and leave that generator unchanged.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from dovetail.graph.ir import Graph
 from dovetail.graph.session_graph import SessionGraph
 from dovetail.ops.random.generator import Generator
 
-_SEQUENCES_LIMIT = 10_000  # the sequences that were drawn from longest ago are forgotten, and start again
+_SEQUENCES_LIMIT = 10_000  # beyond it, the sequences unused for longest are forgotten, and start again
 
-_draws: dict[Any, int] = {}  # engine, use, seed → how many keys have been given
+_draws: dict[Any, int] = {}  # engine, use, seed → number of keys that were given
 _lock = threading.Lock()
 _generators: WeakKeyDictionary[Graph, dict[Any, Generator]] = WeakKeyDictionary()
 
 
 def numpy_seed(high: int = 10_000_000) -> int:
-    """A seed from NumPy's global generator, of the range that Keras 2 took, so that the generator goes on as it did."""
+    """A seed from NumPy's global generator, in Keras 2's range, so that the generator advances as it did there."""
     return int(np.random.randint(high))  # noqa: NPY002  # the generator that users seed
 
 
 def system_seed() -> int:
-    """A seed of 62 bits from the operating system, another one in each process."""
+    """A seed of 62 bits from the operating system, a different one in each process."""
     return secrets.randbits(62)
 
 
@@ -57,13 +57,13 @@ def first_key(seed: int) -> Any:
 
 
 def numpy_key(seed: int, count: int) -> np.ndarray:
-    """A key of an integer's sequence, computed by NumPy, so also where another engine computes and asks for it."""
+    """A key of an integer's sequence, computed by NumPy even while another engine computes and asks for it."""
     with engine_context("numpy"):
         return np.asarray(ops.random.fold_in(seed, count))
 
 
 def restart() -> None:
-    """Starts all sequences of eager draws again."""
+    """Restart all sequences of eager draws."""
     with _lock:
         _draws.clear()
 
@@ -74,17 +74,17 @@ def next_key(
     """The random key for one call.
 
     Args:
-        function: that of K which is called.
+        function: the name of the K function that is called.
         seed: an integer, None, a key, a scalar integer tensor, a `dovetail.Generator`, or an object with a method
             `next` that gives two integers, like Keras' SeedGenerator.
-        dtype: of the numbers; sequences for other dtypes are other ones.
-        values: what the call is given: where one of them is, the key must be.
-        draw_seed: gives the seed where there is none.
+        dtype: the dtype of the numbers; each dtype has its own sequences.
+        values: the arguments of the call; the key must be on their engine or in their graph.
+        draw_seed: a function that gives a seed if there is none.
 
     Raises:
         TypeError: the seed is none of these.
-        ValueError: JAX traces the program, which is no step of Keras', so that a seed that was not given would be the
-            same in each run.
+        ValueError: JAX traces a program that is no step of Keras, and there is no seed, so each run would draw the same
+            numbers.
     """
     if hasattr(seed, "next_key"):
         return seed.next_key()
@@ -115,7 +115,7 @@ def next_key(
 
 
 def _graph_of(kind: ValueKind, like: Any) -> Graph | None:
-    """The outermost graph that a draw is recorded in, if it is not done now."""
+    """The outermost graph that records a draw; None if the draw is eager."""
     graph = trace.current_graph()
     if graph is None:
         graph = kind.drawing_graph(like)
@@ -123,21 +123,21 @@ def _graph_of(kind: ValueKind, like: Any) -> Graph | None:
 
 
 def _count(sequence: Any) -> int:
-    """How many eager draws there were from a sequence before this one."""
+    """Count an eager draw from a sequence, and return the number of draws before it."""
     with _lock:
         count = _draws.pop(sequence, 0)
-        _draws[sequence] = count + 1  # the last of the dict
+        _draws[sequence] = count + 1  # moves to the end of the dict
         if len(_draws) > _SEQUENCES_LIMIT:
             del _draws[next(iter(_draws))]
     return count
 
 
 def _next_of_graph(graph: Graph, number: int, use: Any, seed: Any) -> Any:
-    """The next key of a function that is being traced; where no seed was given, from a sequence of this draw alone."""
+    """The next key in a function that is being traced; without a seed, the draw has its own sequence."""
     generators = _generators.setdefault(graph, {})
     sequence = (use, number) if seed is not None else next(_anonymous)
     if sequence not in generators:
-        with not_building():  # it belongs to this trace, so it is not the program's
+        with not_building():  # the generator belongs to this trace, not to the program
             generators[sequence] = Generator(number)
     return generators[sequence].next_key()
 
@@ -149,16 +149,16 @@ def _key_of_trace(function: str, engine: Any, number: int, use: Any) -> Any:
     """A key in a program that an engine's library traces.
 
     Args:
-        function: that of K which is called.
+        function: the name of the K function that is called.
         engine: the engine.
         number: the seed.
-        use: what the sequence of the seed is for; None if no seed was given.
+        use: the use of the seed's sequence; None if no seed was given.
     """
     key = engine.fresh_key(number)
     if key is not None:
         return key
     if running_keras() is not None:
-        draws = itertools.count()  # of this call alone
+        draws = itertools.count()  # counts for this call alone
         key = interop_keras().key_of_step(
             lambda: numpy_key(number, next(draws) if use is None else _count((engine.name, use, number)))
         )
@@ -173,7 +173,7 @@ def _key_of_trace(function: str, engine: Any, number: int, use: Any) -> Any:
     return engine.native.asarray(first_key(number).numpy(), ALL["int32"])
 
 
-# -- what a seed is ---------------------------------------------------------------------------------------------------
+# -- kinds of seeds ---------------------------------------------------------------------------------------------------
 
 
 def _flat(values: Iterable[Any]) -> Iterable[Any]:
@@ -185,12 +185,12 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
 
 
 def _is_tensor(seed: Any) -> bool:
-    """Whether it is a tensor, or two words in an array."""
+    """Whether a seed is a tensor, or an array of two words."""
     return is_tensor(seed) or (isinstance(seed, np.ndarray) and seed.ndim > 0)
 
 
 def _number_of(words: Any) -> int:
-    """A number of two words that are known now."""
+    """The number that two known words make."""
     high, low = (int(word) & 0xFFFFFFFF for word in words)
     return high << 32 | low
 

@@ -1,4 +1,4 @@
-"""Running the default graph: functions that are cut out of it, and sessions."""
+"""Runs of the default graph: functions that are cut out of it, and sessions."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ __all__ = ["clear_session", "function", "get_session", "set_session"]
 def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any) -> Any:
     """A function that computes tensors of the default graph, or of a Keras model, from others.
 
-    It is compiled for the current engine when it is called, once for all shapes or once for each, as the engine needs.
+    Its calls compile it for the current engine, once for all shapes or once for each, as the engine needs.
 
     Args:
-        inputs: a structure of tensors whose values a call gives: placeholders, the learning phase, or any others.  Of a
-            Keras model, the learning phase is the `training` argument of its call.
+        inputs: a structure of tensors whose values a call gives: placeholders, the learning phase, or any others.  For
+            a Keras model, the learning phase is the `training` argument of its call.
         outputs: a structure of tensors, variables and constants.
-        updates: a list of what the function does to variables, and to weights of Keras' layers: what `K.update` and its
-            like return, and pairs of a variable and its new value.  All values are computed from what the variables
-            were before the call.
-        name: what its graph is called.
-        kwargs: options of TensorFlow's sessions; none is taken.
+        updates: a list of changes of variables, and of weights of Keras' layers: results of `K.update` and similar
+            functions, and pairs of a variable and its new value.  All new values are computed from the variables'
+            values before the call.
+        name: the name of its graph.
+        kwargs: options of TensorFlow's sessions; each of them raises an error.
 
     Returns:
         A function of a structure of numbers, arrays or Tensors, like `inputs`.  It returns NumPy arrays and scalars in
@@ -100,8 +100,8 @@ class GraphFunction:
     """A function of NumPy arrays that is cut out of the default graph; made by `K.function`.
 
     Attributes:
-        inputs, outputs, updates, name: as they were given.
-        graph: what it runs, with the assignments of the updates.
+        inputs, outputs, updates, name: the arguments of `K.function`.
+        graph: the graph that it runs, with the assignments of the updates.
     """
 
     def __init__(self, inputs: Any, outputs: Any, updates: Sequence[Any], name: str) -> None:
@@ -128,7 +128,7 @@ class GraphFunction:
         return self._program.graph
 
     def _follow_session(self) -> None:
-        """Lets it run on the variables of K's session, which may be another one than before."""
+        """Run on the variables of K's session from now on, if that has changed."""
         session = session_of(self._of)
         if session is not self._session:
             self._session = session
@@ -143,7 +143,7 @@ class GraphFunction:
         return unflatten(self._result, self._program([x for x, phase in values if not _is_phase_of_graph(x, phase)]))
 
     def _takes(self, values: Any) -> bool:
-        """Whether a list of one value is itself the inputs, and not the only one in a list."""
+        """Whether a list of one value is itself the value of the inputs, not a list around it."""
         if self._structure != LEAF or not self._program.inputs:
             return type(self.inputs) is not SparseTensor
         return fits(np.shape(values), self._program.inputs[0].shape)
@@ -153,17 +153,17 @@ class GraphFunction:
 
 
 def _source(x: Any, graph: SessionGraph) -> Any:
-    """What stands for an input in the graph, if it is Keras'."""
+    """The tensor of an input in the graph, also for Keras' values."""
     return x if isinstance(x, (GraphTensor, Variable)) else kind_of(x).in_graph(x, graph)
 
 
 class KerasUpdate(NamedTuple):
-    """What `K.update` and its like make of a Keras model's tensor.
+    """An update with a Keras model's tensor, as `K.update` and similar functions return it.
 
     Attributes:
-        variable: what is updated.
+        variable: the variable to update.
         value: a tensor of the model.
-        method: that of the variable which takes the value.
+        method: the name of the variable's method that takes the value.
     """
 
     variable: Any
@@ -178,7 +178,7 @@ class KerasFunction:
     """A function of NumPy arrays that is cut out of a Keras model; made by `K.function`.
 
     Attributes:
-        inputs, outputs, updates: as they were given.  An input that is no KerasTensor is the learning phase.
+        inputs, outputs, updates: the arguments of `K.function`.  An input that is no KerasTensor is the learning phase.
     """
 
     def __init__(self, inputs: Any, outputs: Any, updates: Sequence[Any]) -> None:
@@ -216,15 +216,15 @@ def _keras_update(update: Any) -> KerasUpdate:
 
 
 def _is_set_phase(x: Any) -> bool:
-    """Whether it is what `K.learning_phase` gives once it is set: a graph holds that for ever."""
+    """Whether `x` is a learning phase that was set, which a graph holds as a constant."""
     return isinstance(x, (bool, int)) and x in (0, 1)
 
 
 def _is_phase_of_graph(value: Any, phase: Any) -> bool:
-    """Whether a value is for a learning phase that the graph was built with.
+    """Whether a value is for the learning phase that was set when the graph was built.
 
     Raises:
-        ValueError: it is another one.
+        ValueError: the value is another phase.
     """
     if phase is not None and bool(value) != bool(phase):
         problem = f"the graph was built while the learning phase was set to {phase}, so it cannot be {value!r}"
@@ -251,7 +251,7 @@ def _values(structure: Structure, values: Any, inputs: Any) -> list[Any]:
 
 
 def _is_one(values: Any) -> bool:
-    """Whether the values of a call are a single one."""
+    """Whether the values of a call are a single value."""
     return not isinstance(values, (list, tuple, dict)) or isinstance(values, SparseTensor)
 
 
@@ -270,7 +270,7 @@ def _update(graph: SessionGraph, update: Any) -> GraphTensor:
 
 
 def _graph_of(values: Sequence[Any]) -> SessionGraph:
-    """The default graph that some of the values are in; if none is, this thread's, or one for the purpose."""
+    """The default graph of the values; if they have none, this thread's, or a new one."""
     found = next((v.graph for v in values if type(v) is GraphTensor), None)
     if found is None:
         return recording_graph() or SessionGraph()
@@ -311,7 +311,7 @@ class KSession(Session):
 
     @named("get_session().run")
     def run(self, fetches: Any, feed_dict: Any = None) -> Any:
-        """As `Session.run`; sparse placeholders may be fed matrices of SciPy and sparse tensors."""
+        """Run like `Session.run`; sparse placeholders also take SciPy matrices and sparse tensors."""
         inputs = list(feed_dict or ())
         keys, structure = flatten(feeding.sources(inputs))
         values = _values(structure, list((feed_dict or {}).values()), inputs)
@@ -319,7 +319,7 @@ class KSession(Session):
 
 
 def session_of(graph: SessionGraph) -> Session:
-    """The session with which K runs a default graph: the default one if it is of the graph, or the graph's own."""
+    """The session that runs a default graph for K: the default session if it is of the graph, or the graph's own."""
     default, own = default_session(), graph.session
     if default is not None and default.graph is graph:
         return default
@@ -350,10 +350,10 @@ def get_session() -> Any:
 
 @k_function
 def set_session(session: Any) -> None:
-    """Makes the graph of a session this thread's default graph.
+    """Make the graph of a session this thread's default graph.
 
     Args:
-        session: what `K.get_session` gave, in this thread or another.
+        session: a session from `K.get_session`, in this thread or another.
 
     Raises:
         TypeError: it is something else.
@@ -381,7 +381,7 @@ def set_session(session: Any) -> None:
 
 @k_function
 def clear_session() -> None:
-    """Closes this thread's default graph, forgets its learning phase, and starts names and random sequences again.
+    """Close this thread's default graph, forget its learning phase, and restart names and random sequences.
 
     Source: `tf.keras.backend.clear_session`.
 

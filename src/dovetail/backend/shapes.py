@@ -1,4 +1,4 @@
-"""Shapes: what is known of a tensor, and the same elements in another shape or order."""
+"""Shapes: a tensor's shape, size and dtype, and the same elements in another shape or order."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ __all__ = [
 ]
 
 
-# -- what is known ----------------------------------------------------------------------------------------------------
+# -- shape, size and dtype --------------------------------------------------------------------------------------------
 
 
 @k_function
 def shape(x: TensorLike) -> Any:
-    """The shape as a tensor, also where a dimension is known only when a program runs.
+    """The shape as a tensor, even if a dimension is known only when a program runs.
 
     Args:
         x: a tensor or variable.
@@ -66,7 +66,7 @@ def int_shape(x: TensorLike) -> Any:
     """The shape as far as it is known.
 
     Args:
-        x: a tensor or variable, or what makes one.
+        x: a tensor or variable, or a value that converts to one.
 
     Returns:
         A tuple of ints, with None for dimensions known only when a program runs; None if even the rank is not known.
@@ -88,7 +88,7 @@ def ndim(x: TensorLike) -> Any:
     """The number of axes.
 
     Args:
-        x: a tensor or variable, or what makes one.
+        x: a tensor or variable, or a value that converts to one.
 
     Returns:
         An int; None if it is not known.
@@ -110,7 +110,7 @@ def dtype(x: TensorLike) -> str:
     """The type of the elements, as a string.
 
     Args:
-        x: a tensor or variable, or what makes one.
+        x: a tensor or variable, or a value that converts to one.
 
     Source: `tf.keras.backend.dtype`.
 
@@ -158,7 +158,7 @@ def size(x: TensorLike, name: str | None = None) -> Any:
 
     Args:
         x: a tensor or variable.
-        name: how a graph calls the result.
+        name: the name of the result in a graph.
 
     Returns:
         An int32 tensor of rank 0.
@@ -257,7 +257,7 @@ def expand_dims(x: TensorLike, axis: int = -1) -> Any:
 
     Args:
         x: any tensor.
-        axis: where the new axis stands in the result.
+        axis: the position of the new axis in the result.
 
     Returns:
         A tensor of one more axis and the dtype of `x`.
@@ -282,7 +282,7 @@ def squeeze(x: TensorLike, axis: int) -> Any:
 
     Args:
         x: any tensor.
-        axis: the axis that goes.
+        axis: the axis to remove.
 
     Returns:
         A tensor of one axis less and the dtype of `x`.
@@ -303,7 +303,7 @@ def squeeze(x: TensorLike, axis: int) -> Any:
 
 @k_function
 def pattern_broadcast(x: TensorLike, broadcastable: Any) -> Any:
-    """The tensor itself, of which the program says which axes have the size 1 and broadcast.
+    """The tensor itself, after a check that the axes that should broadcast have the size 1.
 
     Args:
         x: any tensor.
@@ -315,9 +315,9 @@ def pattern_broadcast(x: TensorLike, broadcastable: Any) -> Any:
     Raises:
         ValueError: there are more or fewer axes, or one that should broadcast has another size.
 
-    Source: `keras.backend.pattern_broadcast` of Keras 2.3 on Theano; elsewhere nothing has to be said.
+    Source: `keras.backend.pattern_broadcast` of Keras 2.3 on Theano; other backends need no declaration.
 
-    Modern: none is needed; shapes say what broadcasts.
+    Modern: none is needed; axes of size 1 broadcast.
 
     Example:
         >>> K.pattern_broadcast(K.ones((2, 1)), (False, True)).shape
@@ -348,7 +348,7 @@ def permute_dimensions(x: TensorLike, pattern: Any) -> Any:
 
     Args:
         x: any tensor.
-        pattern: for each axis of the result, the axis of `x` that it is.
+        pattern: for each axis of the result, its axis in `x`.
 
     Returns:
         A tensor of the same rank and dtype.

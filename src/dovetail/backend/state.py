@@ -41,19 +41,19 @@ __all__ = [
 
 @k_function
 def update(x: Any, new_x: TensorLike) -> Any:
-    """Gives a variable a new value.
+    """Give a variable a new value.
 
-    While the default graph is open nothing happens yet: the result is a tensor of the new value, and `K.function` gives
-    the value to the variable each time it runs, if that tensor is among its `updates` or its outputs need it.  By a
-    tensor of a Keras model nothing happens yet either: the result is for the `updates` of `K.function`.
+    While the default graph is open, nothing happens yet: the result is a tensor of the new value.  A `K.function`
+    assigns the value in each run, if that tensor is among its `updates` or its outputs need it.  With a tensor of a
+    Keras model nothing happens yet either: the result is for the `updates` of `K.function`.
 
     Args:
         x: a variable.
         new_x: its new value, of the same shape; cast to the variable's dtype.
 
     Returns:
-        The variable; in the default graph the update, a graph Tensor; of a Keras model's tensor, what to do to which
-        variable.
+        The variable; in the default graph the update, a graph Tensor; for a Keras model's tensor, a description of the
+        update.
 
     Raises:
         TypeError: `x` is no variable.
@@ -80,11 +80,11 @@ def update(x: Any, new_x: TensorLike) -> Any:
 
 @k_function
 def update_add(x: Any, increment: TensorLike) -> Any:
-    """Adds to a variable; like `K.update`.
+    """Add to a variable; like `K.update`.
 
     Args:
         x: a variable.
-        increment: what is added, of a shape that broadcasts to the variable's.
+        increment: the values to add, of a shape that broadcasts to the variable's.
 
     Returns:
         The variable; in the default graph the update, a graph Tensor.
@@ -109,11 +109,11 @@ def update_add(x: Any, increment: TensorLike) -> Any:
 
 @k_function
 def update_sub(x: Any, decrement: TensorLike) -> Any:
-    """Subtracts from a variable; like `K.update`.
+    """Subtract from a variable; like `K.update`.
 
     Args:
         x: a variable.
-        decrement: what is subtracted, of a shape that broadcasts to the variable's.
+        decrement: the values to subtract, of a shape that broadcasts to the variable's.
 
     Returns:
         The variable; in the default graph the update, a graph Tensor.
@@ -160,7 +160,7 @@ def _require_variable(name: str, x: Any) -> None:
 
 @k_function
 def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> Any:
-    """Moves a variable towards a value: x ← x · momentum + value · (1 − momentum).
+    """Move a variable towards a value: x ← x · momentum + value · (1 − momentum).
 
     Args:
         x: a variable.
@@ -174,7 +174,7 @@ def moving_average_update(x: Any, value: TensorLike, momentum: TensorLike) -> An
         TypeError: `x` is no variable.
         ValueError: the shapes differ.
 
-    Source: `tf.keras.backend.moving_average_update`, as it is where TensorFlow 2 behaviour is on: without debiasing.
+    Source: `tf.keras.backend.moving_average_update`, as it is if TensorFlow 2 behaviour is on: without debiasing.
 
     Modern: `variable.assign(variable * momentum + value * (1 - momentum))`.
 
@@ -199,7 +199,7 @@ def get_value(x: Any) -> Any:
         x: a variable or tensor; a tensor of the default graph is computed, if it needs no placeholder.
 
     Returns:
-        A NumPy array, or a scalar where there are no axes; what is no tensor comes back as it is.
+        A NumPy array, or a scalar if there are no axes; a value that is no tensor comes back unchanged.
 
     Raises:
         ValueError: a tensor of the default graph needs a placeholder.
@@ -227,7 +227,7 @@ def get_value(x: Any) -> Any:
 
 @k_function
 def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
-    """The values of several variables or tensors; those of the default graph are computed in one run.
+    """The values of several variables or tensors; one run computes all tensors of the default graph.
 
     Args:
         tensors: variables and tensors.
@@ -270,7 +270,7 @@ def eval(x: Any) -> Any:
 
 @k_function
 def set_value(x: Any, value: Any) -> None:
-    """Gives a variable a value at once.
+    """Give a variable a value at once.
 
     Args:
         x: a variable.
@@ -302,7 +302,7 @@ def set_value(x: Any, value: Any) -> None:
 
 @k_function
 def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
-    """Gives several variables values at once.
+    """Give several variables values at once.
 
     Args:
         tuples: pairs of a variable and its value.
@@ -334,7 +334,7 @@ def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
 
 @k_function
 def manual_variable_initialization(value: bool) -> None:
-    """Accepted, and without effect: a variable has its first value from the start.
+    """Do nothing: a variable has its first value from the start.
 
     Args:
         value: True or False.
@@ -350,7 +350,7 @@ def manual_variable_initialization(value: bool) -> None:
 
 @k_function
 def v1_variable_initialization() -> None:
-    """Accepted, and without effect: a variable has its first value from the start.
+    """Do nothing: a variable has its first value from the start.
 
     Source: `keras.backend.v1_variable_initialization` of Keras 2.3.
 

@@ -1,8 +1,8 @@
-"""The default graph, which old programs build by and by: placeholders, and what is recorded of them.
+"""The default graph, which old programs build step by step: placeholders, and the operations on them.
 
-The first `K.placeholder` of a thread opens its default graph.  From there to `K.clear_session()` ops on K's variables
-are recorded in it, as ops on placeholders are, so that an expression of variables has the value that they will have
-when it is run; ops on eager Tensors, on arrays and on variables that K did not make are computed at once, as ever.
+The first `K.placeholder` of a thread opens its default graph.  From then until `K.clear_session()`, the graph records
+ops on K's variables, as it records ops on placeholders.  So an expression of variables uses the values that they have
+when it runs.  Ops on eager Tensors, on arrays and on variables that K did not make are still computed at once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def learning_phase_of(graph: SessionGraph) -> Any:
-    """Whether it is training, in a graph: False unless another value is fed."""
+    """The learning phase of a graph, whether it is training: False unless another value is fed."""
     phases = graph.get_collection_ref("keras_learning_phase")
     if not phases:
         with graph.as_default():
@@ -55,13 +55,13 @@ def learning_phase_of(graph: SessionGraph) -> Any:
 
 
 def recorded_update(graph: SessionGraph, variable: Variable, value: Any, op: Any = None) -> GraphTensor:
-    """A tensor of a variable's next value, which the programs that compute it give to the variable.
+    """Record an update, and return a tensor of the next value; programs that compute it assign it to the variable.
 
     Args:
-        graph: where it is recorded.
-        variable: is not changed now.
-        value: the next value, or what `op` makes it of.
-        op: takes the variable's value, and `value`; then several updates of one program add up.
+        graph: the graph that records it.
+        variable: the variable, which does not change now.
+        value: the next value, or the second argument of `op`.
+        op: a function of the variable's value and `value`; several such updates of one program add up.
     """
     if trace.current_graph() not in (None, graph):
         problem = "what is computed only in a branch or a loop cannot update a variable: use K.switch on the value"
@@ -73,18 +73,18 @@ def recorded_update(graph: SessionGraph, variable: Variable, value: Any, op: Any
 
 
 def in_default_graph(x: Any) -> bool:
-    """Whether it is a tensor of a default graph, of this thread's or another."""
+    """Whether `x` is a tensor of a default graph, this thread's or another."""
     x = values_of(x)
     return type(x) is GraphTensor and isinstance(x.graph, SessionGraph)
 
 
 def is_of_keras(x: Any) -> bool:
-    """Whether it is a tensor of a functional model of Keras 3."""
+    """Whether `x` is a tensor of a functional model of Keras 3."""
     return kind_of(x).is_of_model
 
 
 def interop_keras() -> Any:
-    """The module that knows Keras' models; it has come along with Keras, where there are tensors of these."""
+    """The module for Keras' models, which was imported together with Keras."""
     return sys.modules["dovetail.interop.keras"]
 
 
@@ -102,26 +102,26 @@ def placeholder(
 ) -> Any:
     """An input of the default graph; the first one opens that graph.
 
-    From then on expressions of K's variables are recorded, until `K.clear_session`; see `K.eager` for what is not to
-    be.
+    From then until `K.clear_session`, the graph records expressions of K's variables; `K.eager` makes exceptions.
 
     Args:
         shape: ints, with None for dimensions that are not known.
-        ndim: the number of axes, where `shape` is not given; if neither is, not even that is known.
+        ndim: the number of axes, if `shape` is not given; without both, the rank is unknown.
         dtype: its type; `floatx` if not given.
-        sparse: whether it is a `SparseTensor`, which is fed a matrix of SciPy or another one; its rank must be given.
+        sparse: whether it is a `SparseTensor`, for which SciPy matrices or other sparse tensors are fed; its rank must
+            be given.
         ragged: must be False.
-        name: what the graph calls it.
+        name: its name in the graph.
 
     Returns:
-        A graph Tensor, which has a value only where `K.function` or a session runs; for `sparse`, a `SparseTensor` of
+        A graph Tensor, which has a value only while `K.function` or a session runs; for `sparse`, a `SparseTensor` of
         graph Tensors.
 
     Raises:
-        ValueError: a dimension is negative; it is to be both sparse and ragged; it is to be sparse, and has no rank; a
+        ValueError: a dimension is negative; `sparse` and `ragged` are both True; `sparse` is True without a rank; or a
             `dovetail.function` is being traced.
         TypeError: there is no such dtype, or a dimension is no integer.
-        NotImplementedError: it is to be ragged.
+        NotImplementedError: `ragged` is True.
 
     Source: `tf.keras.backend.placeholder`.
 
@@ -166,12 +166,12 @@ def _dims(shape: Any) -> Any:
     return dims
 
 
-# -- what a value is --------------------------------------------------------------------------------------------------
+# -- kinds of values --------------------------------------------------------------------------------------------------
 
 
 @k_function
 def is_placeholder(x: Any) -> bool:
-    """Whether it was made by `K.placeholder`.
+    """Whether `K.placeholder` made `x`.
 
     Args:
         x: anything.
@@ -191,7 +191,7 @@ def is_placeholder(x: Any) -> bool:
 
 @k_function
 def is_symbolic(x: Any) -> bool:
-    """Whether it is a tensor that has no value yet: of a graph, of a Keras model, or of a function being traced.
+    """Whether `x` is a tensor without a value yet: of a graph, of a Keras model, or of a function being traced.
 
     Args:
         x: anything.
@@ -210,7 +210,7 @@ def is_symbolic(x: Any) -> bool:
 
 @k_function
 def is_tensor(x: Any) -> bool:
-    """Whether it is a tensor or a variable: Dovetail's, of an engine, or of Keras; NumPy arrays are none.
+    """Whether `x` is a tensor or a variable of Dovetail, an engine or Keras; NumPy arrays are not.
 
     Args:
         x: anything.
@@ -228,7 +228,7 @@ def is_tensor(x: Any) -> bool:
 
 @k_function
 def is_variable(x: Any) -> bool:
-    """Whether it is a variable: Dovetail's, Keras' or TensorFlow's.
+    """Whether `x` is a variable of Dovetail, Keras or TensorFlow.
 
     Args:
         x: anything.
@@ -246,13 +246,13 @@ def is_variable(x: Any) -> bool:
 
 @k_function
 def is_keras_tensor(x: Any) -> bool:
-    """Whether it is a tensor of a Keras model, or of the default graph.
+    """Whether `x` is a tensor of a Keras model, or of the default graph.
 
     Args:
         x: a tensor or variable.
 
     Raises:
-        ValueError: it is no tensor.
+        ValueError: `x` is no tensor.
 
     Source: `tf.keras.backend.is_keras_tensor`.
 
@@ -272,19 +272,19 @@ def is_keras_tensor(x: Any) -> bool:
     return kind_of(x).is_symbolic
 
 
-# -- where it is recorded ---------------------------------------------------------------------------------------------
+# -- recording --------------------------------------------------------------------------------------------------------
 
 
 @k_function
 def eager(func: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is computed at once, also while the default graph is open.
+    """A function that computes at once, even while the default graph is open.
 
     Args:
         func: a function of tensors.
 
     Source: `keras.backend.eager` of Keras 2.3.
 
-    Modern: none is needed; outside `tf.function` everything is.
+    Modern: none is needed; outside `tf.function` everything computes at once.
 
     Example:
         >>> x, w = K.placeholder((2,)), K.variable([1., 2.])
@@ -305,7 +305,7 @@ def eager(func: Callable[..., Any]) -> Callable[..., Any]:
 
 @k_function
 def symbolic(func: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that opens the default graph, if it is not open, before it begins, as `K.placeholder` does.
+    """A function that first opens the default graph, if that is not open, as `K.placeholder` does.
 
     Args:
         func: a function of tensors.
@@ -332,10 +332,10 @@ def symbolic(func: Callable[..., Any]) -> Callable[..., Any]:
 
 @k_function
 def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
-    """What is recorded inside the `with` block is computed after these tensors and updates, which are then needed, too.
+    """Compute tensors and updates before everything that the `with` block records, whenever any of that is computed.
 
     Args:
-        control_inputs: tensors and updates of the default graph; what has been computed already does not count.
+        control_inputs: tensors and updates of the default graph; values that are computed already do not count.
 
     Source: `keras.backend.control_dependencies` of Keras 2.3.
 

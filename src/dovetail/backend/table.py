@@ -5,8 +5,8 @@
         '''The square, elementwise.'''
         return ops.square(x)
 
-Errors that leave a function of the table begin with its name.  An axis or a position that is out of range, for which
-ops and engines raise IndexError, is a ValueError of K's, as it was in Keras.
+Errors that leave a function of the table begin with its name.  For an axis or a position that is out of range, ops and
+engines raise IndexError; K raises ValueError, as Keras did.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}  # name → function, in the order
 
 
 def k_function(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: adds a function to K."""
+    """Add a function to K; a decorator."""
     found = FUNCTIONS[function.__name__] = named(function.__name__)(function)
     return found
 
 
 def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: arguments are checked; errors that leave a function begin with this name, behind a `K.`."""
+    """Check arguments, and make errors that leave a function begin with `K.` and this name; a decorator."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        arguments = Arguments(function, words=False)  # the functions check words, as Keras did
+        arguments = Arguments(function, words=False)  # the functions check words themselves, as Keras did
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                arguments.held(args, kwargs)  # raises; the functions take what Keras' took, an int for a float too
+                arguments.held(args, kwargs)  # raises errors; the functions also take an int for a float, as Keras did
                 if provided.has_unknown_rank(args) or (kwargs and provided.has_unknown_rank(kwargs.values())):
                     return provided.with_unknown_rank(function, f"K.{name}", args, kwargs)
                 return function(*args, **kwargs)
             except CONVENTIONAL as error:
-                told = hasattr(error, "k_name")  # by a function of K's, which chose the type
+                told = hasattr(error, "k_name")  # an inner K function raised it, and chose the type
                 _name(error, name, lambda: arguments.describe(args, kwargs))
                 if isinstance(error, IndexError) and not told and hasattr(error, "k_name"):
                     raise as_value_error(error) from error.__cause__
@@ -61,7 +61,7 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def _name(error: Exception, name: str, given: Callable[[], str]) -> None:
-    """Makes an error begin with the function that was called: the outermost one of K's."""
+    """Make an error begin with the name of the K function that the user called, which is the outermost one."""
     inner = getattr(error, "k_name", None)
     if inner is None:
         tell(error, f"K.{name}", given)
