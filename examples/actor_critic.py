@@ -1,11 +1,11 @@
-"""Actor-critic learning in TensorFlow 1's style: two workers with copies of a net, which they train by turns.
+"""Actor-critic learning in TensorFlow 1's style: two workers with copies of a net, which they train in turn.
 
     DOVETAIL_ENGINE=torch python examples/actor_critic.py
 
 A worker walks through a maze by its own copy of the net. After some steps it takes the gradients of its copy, clips
-them by their norm, applies them to the shared net, and pulls that net's weights. The critic says what each place is
-worth, and the actor is moved towards those steps that turned out better than that. Scopes of variables tell the nets
-apart, and collections find their weights.
+them by their norm, applies them to the shared net, and pulls that net's weights. The critic estimates the worth of each
+place, and the actor moves towards steps that turned out better than the estimate. Variable scopes keep the nets apart,
+and collections find their weights.
 
 Source: Mnih et al. 2016, "Asynchronous methods for deep reinforcement learning"; its workers run at the same time.
 
@@ -20,11 +20,11 @@ import dovetail.compat.tensorflow as tf
 
 MAZE = ["S....", ".###.", "...#.", ".#.#.", ".#..G"]
 SIDE, MOVES = 5, [(-1, 0), (0, 1), (1, 0), (0, -1)]
-DISCOUNT, STEPS, PATIENCE = 0.95, 8, 40  # of a step later; before each update; until a walk is given up
+DISCOUNT, STEPS, PATIENCE = 0.95, 8, 40  # per step; steps before each update; steps until a walk is given up
 
 
 class Walk:
-    """Where a worker is in the maze: each step costs a little, and the goal gives 1."""
+    """A worker's position in the maze: each step costs a little, and the goal gives 1."""
 
     def __init__(self):
         self.start()
@@ -46,7 +46,7 @@ class Walk:
 
 
 def dense(x, name, units, random):
-    """A layer, whose first weights are drawn by NumPy, so that they are the same wherever it is built."""
+    """A dense layer; NumPy draws its first weights, so that they are the same in every net and on every engine."""
     with tf.variable_scope(name):
         inputs = x.shape.as_list()[-1]
         first = random.normal(0, np.sqrt(1 / inputs), (inputs, units)).astype("float32")
@@ -56,7 +56,7 @@ def dense(x, name, units, random):
 
 
 class Net:
-    """The actor and the critic, which share a layer; `scope` tells the weights of one net from those of others."""
+    """The actor and the critic, which share a layer; `scope` keeps one net's weights apart from another's."""
 
     def __init__(self, scope):
         random = np.random.RandomState(0)
@@ -70,7 +70,7 @@ class Net:
 
 
 class Worker(Net):
-    """A copy of the net, how it is trained, and a walk."""
+    """A copy of the net, its training operations, and a walk."""
 
     def __init__(self, scope, shared, optimizer):
         super().__init__(scope)
@@ -90,7 +90,7 @@ class Worker(Net):
         self.walk = Walk()
 
     def act(self, session, random):
-        """Some steps: the places, the moves, and what each turned out to be worth; and the walks that ended."""
+        """Walk some steps; return the places, the moves, the moves' returns, and the lengths of walks that ended."""
         places, moves, rewards, ended = [], [], [], []
         for _ in range(STEPS):
             policy = session.run(self.policy, {self.places: [self.walk.place]})[0]
@@ -111,7 +111,7 @@ class Worker(Net):
         return places, moves, returns[::-1], ended
 
     def train(self, session, random):
-        """Acts, and takes what was learned to the shared net; the loss, and how long walks were that ended."""
+        """Walk, and apply the gradients to the shared net; return the loss, and the lengths of walks that ended."""
         session.run(self.pull)
         places, moves, returns, ended = self.act(session, random)
         feeds = {self.places: places, self.moves: moves, self.returns: returns}
@@ -119,7 +119,7 @@ class Worker(Net):
 
 
 def main(arguments=None):
-    """Trains, and prints how long walks are; returns the losses, the lengths of walks and the shared net's policy."""
+    """Train, and print the lengths of walks; return the losses, these lengths and the shared net's policy."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--updates", type=int, default=1500, help="how often a worker trains (1500)")
     updates = parser.parse_args(arguments).updates

@@ -1,11 +1,11 @@
-"""What of an image a net looks at, in TensorFlow 1's style: two ways to find it, on a graph that is imported.
+"""The pixels of an image that a net looks at, in TensorFlow 1's style: two ways to find them, on an imported graph.
 
     DOVETAIL_ENGINE=jax python examples/attribution.py
 
-A small convolutional net learns handwritten digits. Its graph is frozen, and imported into another one, as programs do
-that are given somebody's trained graph. There, guided backpropagation lets no negative gradient through a relu: each
-relu of the imported graph is replaced, while it is imported, by one whose gradient is another. And integrated gradients
-add up the gradients on the way from a black image: together they make the whole difference that the image makes.
+A small convolutional net learns handwritten digits. The program freezes its graph and imports it into another one, as
+programs do with somebody else's trained graph. There, guided backpropagation lets no negative gradient through a relu:
+the import replaces each relu by one with another gradient. Integrated gradients add up the gradients on the way from a
+black image: their sum is the whole difference that the image makes.
 
 Source: Springenberg et al. 2015, "Striving for simplicity: the all convolutional net"; Sundararajan et al. 2017,
 "Axiomatic attribution for deep networks".
@@ -20,11 +20,11 @@ from sklearn.datasets import load_digits
 
 import dovetail.compat.tensorflow as tf
 
-PATH = 50  # images on the way from a black one
+PATH = 50  # number of images on the way from a black one
 
 
 def layer(x, name, build, shape, random):
-    """What `build` makes of x and of a kernel of a shape, plus a bias."""
+    """A layer: the result of `build` for x and a kernel of a given shape, plus a bias."""
     with tf.variable_scope(name):
         first = random.normal(0, np.sqrt(2 / np.prod(shape[:-1])), shape).astype("float32")
         kernel = tf.get_variable("kernel", shape, initializer=tf.constant_initializer(first))
@@ -33,7 +33,7 @@ def layer(x, name, build, shape, random):
 
 
 def trained(images, digits, steps):
-    """The graph of a net that has learned digits, without variables, and its losses."""
+    """Train a net on digits; return its graph without variables, and the losses."""
     random, losses = np.random.RandomState(0), []
     with tf.Graph().as_default() as graph:
         x, y = tf.placeholder(tf.float32, [None, 8, 8, 1], "images"), tf.placeholder(tf.int32, [None], "digits")
@@ -58,10 +58,10 @@ def trained(images, digits, steps):
 
 
 def score_of(definition, image, digit, replaced=None):
-    """Imports a net for images: how much it holds them for a digit.
+    """Import a net for images, and return its score for a digit.
 
     Args:
-        replaced: names of tensors of the definition → tensors that take their places.
+        replaced: name of a tensor of the definition → the tensor that replaces it.
     """
     (logits,) = tf.import_graph_def(definition, {"images:0": image, **(replaced or {})}, ["logits:0"])
     return tf.gather(logits, digit, axis=1)
@@ -69,12 +69,12 @@ def score_of(definition, image, digit, replaced=None):
 
 @tf.RegisterGradient("GuidedRelu")
 def guided_relu(op, gradient):
-    """The gradient of relu, without what is negative of it."""
+    """The gradient of relu, without its negative elements."""
     return tf.where(op.outputs[0] > 0, tf.maximum(gradient, 0.0), tf.zeros_like(gradient))
 
 
 def guided_gradient(definition, image, digit):
-    """What of an image speaks for a digit, by guided backpropagation."""
+    """The pixels of an image that speak for a digit, by guided backpropagation."""
     replaced = {}
     for relu in [node for node in definition.node if node.op == "Relu"]:
         taken = {"images:0": image, **replaced}
@@ -85,7 +85,7 @@ def guided_gradient(definition, image, digit):
 
 
 def integrated_gradient(definition, image, digit):
-    """How much each pixel adds to what is said for a digit; and the sum that this should be."""
+    """The contribution of each pixel to a digit's score; and the expected sum of these."""
     parts = tf.reshape((tf.range(PATH, dtype=tf.float32) + 0.5) / PATH, [PATH, 1, 1, 1])
     path = parts * image
     gradient = tf.gradients(score_of(definition, path, digit), path)[0]
@@ -94,13 +94,13 @@ def integrated_gradient(definition, image, digit):
 
 
 def drawn(image):
-    """An image in letters: the brighter the darker; what is negative is empty."""
+    """An image in characters: darker ones for larger numbers, blanks for negative ones."""
     levels = (np.clip(image / image.max(), 0, 1) * 4).round().astype(int)
     return ["".join(" .:*#"[level] for level in row) for row in levels]
 
 
 def main(arguments=None):
-    """Trains, explains one digit, and shows it; returns the losses and the explanations."""
+    """Train, explain one digit, and show it; return the losses and the explanations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=300, help="how long the net learns (300)")
     steps = parser.parse_args(arguments).steps

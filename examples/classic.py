@@ -1,9 +1,9 @@
-"""What the classic programs beside this one share: dense layers, an optimizer, digits, and options.
+"""The parts that the classic programs beside this one share: dense layers, an optimizer, digits, and options.
 
-All of it is written as it was for Keras 1 and 2, in K alone.
+All code is as it was for Keras 1 and 2, in K alone.
 """
 
-# ruff: noqa: NPY002  # NumPy's global generator, as in those days: it is what seeds K's random numbers, too
+# ruff: noqa: NPY002  # NumPy's global generator, as in those days; it seeds K's random numbers, too
 
 import argparse
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from dovetail import backend as K
 
 
 class Dense:
-    """A layer as a function of its input; the `weights` are what an optimizer changes."""
+    """A layer as a function of its input; an optimizer changes its `weights`."""
 
     def __init__(self, inputs, units, activation=None):
         limit = np.sqrt(6.0 / (inputs + units))
@@ -56,7 +56,7 @@ def weights_of(layers):
 
 
 def digits(test=400):
-    """Scikit-learn's handwritten digits, always split alike: images of 64 pixels in [0, 1], and which digits they are.
+    """Scikit-learn's handwritten digits, always split alike: images of 64 pixels in [0, 1], and their digits.
 
     Returns:
         (images, digits) to learn from, and to test with.
@@ -68,17 +68,17 @@ def digits(test=400):
 
 
 def batches(count, size):
-    """The positions of `count` samples in random order, in batches of `size`; what is left over waits."""
+    """The positions of `count` samples in random order, in batches of `size`; the rest is left out."""
     order = np.random.permutation(count)
     return [order[i : i + size] for i in range(0, count - size + 1, size)]
 
 
 def options(program, **numbers):
-    """The options of a program, read from the command line.
+    """A function that reads the options of a program from the command line.
 
     Args:
         program: the program's docstring, which `--help` shows.
-        numbers: further options: name → (number by default, number with --quick, what it is).
+        numbers: further options: name → (number by default, number with --quick, help text).
     """
     parser = argparse.ArgumentParser(description=program, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", choices=dovetail.list_engines(), default="numpy", help="what computes (numpy)")
@@ -103,7 +103,7 @@ def options(program, **numbers):
 
 @contextmanager
 def running(args):
-    """Runs a program's graph on the chosen engine, from the chosen seed."""
+    """Run a program's graph on the chosen engine, from the chosen seed."""
     np.random.seed(args.seed)
     # The matrices are small: several threads would mostly wait for each other.
     with dovetail.engine(args.engine), threadpool_limits(1):

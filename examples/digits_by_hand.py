@@ -2,7 +2,7 @@
 
     python examples/digits_by_hand.py --engine jax
 
-A step is a function of Dovetail's own ops: the net, its loss, gradients from a tape, their norm held below 1, and
+A step is a function of Dovetail's own ops: the net, its loss, gradients from a tape, their norm limited to 1, and
 momentum.  Compiled once, it runs on the engine of your choice, and gives the same numbers on each.
 """
 
@@ -22,7 +22,7 @@ parse = options(__doc__, epochs=(20, 2, "how often all images are seen"), batch=
 
 
 def variable(*shape):
-    """Normal numbers whose variance keeps that of the signal (He et al. 2015)."""
+    """A variable of normal numbers whose variance keeps the signal's variance (He et al. 2015)."""
     return dt.Variable(np.float32(np.random.randn(*shape) * np.sqrt(2 / np.prod(shape[:-1]))))
 
 
@@ -54,7 +54,7 @@ class Net:
 
 
 def draw(images, labels, found, losses, path):
-    """The loss of each step, and test images with what they are read as, the wrong ones first."""
+    """Draw the loss of each step, and test images with their predicted digits, the wrong ones first."""
     figure = Figure(figsize=(9, 4))
     left, right = figure.subfigures(1, 2)
     axes = left.subplots()
@@ -69,7 +69,7 @@ def draw(images, labels, found, losses, path):
 
 
 def main(arguments=None):
-    """Trains, says what was learned, and draws it; returns the share of test images that are read rightly."""
+    """Train, print the results, and draw them; return the share of test images that are read rightly."""
     args = parse(arguments)
     with running(args):
         (images, labels), (test_images, test_labels) = digits()

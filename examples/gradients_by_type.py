@@ -1,12 +1,13 @@
-"""Other gradients for all operations of a type, without a change of the net: three of them, each put in three ways.
+"""Other gradients for all operations of a type, without a change of the net: three gradients, each set in three ways.
 
     python examples/gradients_by_type.py --engine torch
 
-Guided backpropagation lets only what is positive through a relu, on the way back. Gradient reversal makes what comes
-before learn the opposite of what comes behind. Clipping bounds a gradient where it passes, not when all is done.
+Guided backpropagation lets only positive gradients through a relu. Gradient reversal makes the layers before an
+operation learn the opposite of the layers after it. Clipping bounds a gradient where it passes, not after the whole
+backward pass.
 
-A gradient has a name, and an override map says which type of operation has it: while the net is built; on a graph that
-is there already; or while somebody else's graph is imported. The relus of this net are inside of a loop.
+A gradient has a name, and an override map gives it to a type of operation: while the net is built; on an existing
+graph; or while somebody else's graph is imported. The relus of this net are inside a loop.
 
 Source: Springenberg et al. 2015, "Striving for simplicity: the all convolutional net"; Ganin and Lempitsky 2015,
 "Unsupervised domain adaptation by backpropagation"; `tf.RegisterGradient` and `tf.Graph.gradient_override_map`.
@@ -30,19 +31,19 @@ BOUND, STRENGTH = 1.0, 0.5
 
 @dt.RegisterGradient("Guided")
 def guided_relu(op, gradient):
-    """Of a relu, whose results are positive where it lets anything through."""
+    """The gradient of a relu; its results are positive where it lets a gradient through."""
     return ops.where(ops.logical_and(op.outputs[0] > 0.0, gradient > 0.0), gradient, 0.0)
 
 
 @dt.RegisterGradient("Reversed")
 def reversed_gradient(op, gradient):
-    """Of an identity: what comes before it is to learn the opposite."""
+    """The gradient of an identity: the layers before it learn the opposite."""
     return -STRENGTH * gradient
 
 
 @dt.RegisterGradient("Clipped")
 def clipped(op, gradient):
-    """Of an identity: what comes before it sees no larger gradient."""
+    """The gradient of an identity: the layers before it see no larger gradient."""
     return ops.clip(gradient, -BOUND, BOUND)
 
 
@@ -55,13 +56,13 @@ OVERRIDES = {
 
 
 def net(images):
-    """Two layers, one after the other, and a number for each image; written as if its gradients were plain."""
+    """Two layers, one after the other, and a number for each image; the code knows nothing of other gradients."""
     features = ops.scan(lambda h, kernel: (ops.relu(h @ kernel), None), images, KERNELS)[0]
     return ops.sum(ops.identity(features) * WEIGHTS, axis=1)
 
 
 def built(overrides):
-    """The net in a graph, under a map while it is built."""
+    """Build the net in a graph, under an override map."""
     graph = dt.Graph()
     images = graph.placeholder(dt.spec((None, 3)), "images")
     with dt.gradient_override_map(overrides):
@@ -70,14 +71,14 @@ def built(overrides):
 
 
 def edited(overrides):
-    """The net in a graph that was there before: an edit, which may also be one of some operations, `within=`."""
+    """Edit the gradients of an existing graph; `within=` would limit the edit to some operations."""
     graph = built({})
     graph.override_gradients(overrides)
     return graph
 
 
 def imported(overrides):
-    """The net in a graph that is imported into another one, which is not changed itself."""
+    """Import the net's graph into another one; the imported graph itself does not change."""
     graph, theirs = dt.Graph(), built({})
     images = graph.placeholder(dt.spec((None, 3)), "images")
     with graph.gradient_override_map(overrides):
@@ -89,13 +90,13 @@ WAYS = {"built": built, "edited": edited, "imported": imported}
 
 
 def gradients(graph):
-    """The gradients of the net by the images."""
+    """The gradients of the net with respect to the images."""
     graph.outputs = dt.gradients(graph.outputs[0], graph.inputs[0])
     return dt.function(graph)(IMAGES).numpy()
 
 
 def main(arguments=None):
-    """Prints the gradients; returns them by the name of the map, and the way in which it was put there."""
+    """Print the gradients; return them by the name of the map, and the way in which it was set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", choices=dt.list_engines(), default="numpy", help="what computes")
     chosen = parser.parse_args(arguments)

@@ -2,8 +2,8 @@
 
     KERAS_BACKEND=jax python examples/keras3_with_k.py
 
-learns which class points of a spiral belong to, on whichever backend Keras runs; saves the model, loads it, and
-compares what both say.
+learns the classes of points on spiral arms, on any backend of Keras.  It saves the model, loads it, and compares the
+predictions of both.
 """
 
 import argparse
@@ -40,7 +40,7 @@ class NoisyDense(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("examples")
 def focal_loss(y_true, y_pred):
-    """Cross-entropy that cares less for what is right already."""
+    """Cross-entropy that gives less weight to samples that are right already."""
     y_pred = K.clip(y_pred, K.epsilon(), 1.0 - K.epsilon())
     return K.sum(-y_true * K.pow(1.0 - y_pred, 2.0) * K.log(y_pred), axis=-1)
 
@@ -52,7 +52,7 @@ def mean_confidence(y_true, y_pred):
 
 
 def spirals(count, classes, rng):
-    """Points of as many intertwined arms as there are classes, and their classes, one-hot."""
+    """Points on intertwined arms, one arm for each class, and their classes, one-hot."""
     labels = rng.integers(classes, size=count)
     radius = rng.uniform(0.1, 1.0, count)
     angle = 2 * np.pi * (labels / classes + 0.6 * radius) + rng.normal(0, 0.08, count)

@@ -1,15 +1,15 @@
-"""A Siamese net that learns which handwritten digits are the same, as tutorials for Keras 1 and 2 had it.
+"""A Siamese net that learns which handwritten digits are the same, as in tutorials for Keras 1 and 2.
 
     python examples/siamese.py --engine tensorflow
 
-One net gives each image of a pair a place, and the contrastive loss wants places of the same digit together and those
-of others at least the distance 1 apart.  The net learns from pairs alone; and it is asked about other images, and about
-digits that it never saw.
+One net gives each image of a pair a place.  The contrastive loss pulls places of the same digit together, and pushes
+places of different digits at least the distance 1 apart.  The net learns from pairs alone.  The test has other images,
+and digits that the net never saw.
 
 Only one line is new:  from keras import backend as K  is now  from dovetail import backend as K
 """
 
-# ruff: noqa: NPY002  # NumPy's global generator, as in those days: it is what seeds K's random numbers, too
+# ruff: noqa: NPY002  # NumPy's global generator, as in those days; it seeds K's random numbers, too
 
 import numpy as np
 from classic import Adam, Dense, batches, digits, options, running, save, weights_of
@@ -19,7 +19,7 @@ from tqdm import tqdm
 from dovetail import backend as K
 
 PIXELS, HIDDEN, PLACE, MARGIN = 64, 128, 16, 1.0
-UNSEEN = (8, 9)  # the digits that are kept for the end
+UNSEEN = (8, 9)  # the digits that are kept for the last test
 
 parse = options(__doc__, epochs=(30, 4, "how often all pairs are seen"), batch=(128, 128, "pairs in one step"))
 
@@ -57,7 +57,7 @@ class Siamese:
 
 
 def pairs_of(images, labels):
-    """For each image two pairs: with another of the same digit, and with one of another digit."""
+    """Two pairs for each image: with another image of the same digit, and with one of another digit."""
     places = np.arange(len(labels))
     same = [np.random.choice(places[(labels == digit) & (places != i)]) for i, digit in enumerate(labels)]
     other = [np.random.choice(places[labels != digit]) for digit in labels]
@@ -67,7 +67,7 @@ def pairs_of(images, labels):
 
 
 def draw(pairs, distances, losses, path):
-    """Some pairs and their distances, and the distances of all."""
+    """Draw some pairs and their distances, and the distances of all pairs."""
     first, second, same = pairs
     figure = Figure(figsize=(11, 5))
     grid = figure.add_gridspec(4, 10)
@@ -90,7 +90,7 @@ def draw(pairs, distances, losses, path):
 
 
 def main(arguments=None):
-    """Trains, says what was learned, and draws it; returns the share of pairs told right, also of unseen digits."""
+    """Train, print the results, and draw them; return the share of pairs judged right, also of unseen digits."""
     args = parse(arguments)
     with running(args):
         (images, labels), (test_images, test_labels) = digits()

@@ -1,10 +1,10 @@
-"""A variational autoencoder of handwritten digits, as tutorials for Keras 1 and 2 had it.
+"""A variational autoencoder of handwritten digits, as in tutorials for Keras 1 and 2.
 
     python examples/variational_autoencoder.py --engine torch
 
-An encoder says where in the plane a digit may lie (a mean and a variance), a point is drawn there, and a decoder makes
-a digit of it again.  The loss is what the digit lost on the way, and how far the encoder's answers are from a normal
-distribution, so that each point of the plane becomes some digit.
+An encoder gives a digit's distribution in the plane (a mean and a variance).  The net draws a point from it, and a
+decoder turns the point into a digit again.  The loss is the error of that digit, plus the divergence of the encoder's
+answers from a normal distribution, so that each point of the plane becomes some digit.
 
 Only one line is new:  from keras import backend as K  is now  from dovetail import backend as K
 """
@@ -53,14 +53,14 @@ class Autoencoder:
 
 
 def right_by_neighbours(points, labels, test_points, test_labels, k=9):
-    """The share of test digits that the nearest points in the plane tell right."""
+    """The share of test digits that the labels of the nearest points in the plane get right."""
     distances = ((test_points[:, None] - points[None]) ** 2).sum(-1)
     votes = labels[np.argsort(distances, axis=1)[:, :k]]
     return float((np.array([np.bincount(v, minlength=10).argmax() for v in votes]) == test_labels).mean())
 
 
 def draw(model, points, labels, path):
-    """Where digits lie in the plane, and the digits that points of the plane become."""
+    """Draw the positions of digits in the plane, and the digits that points of the plane become."""
     figure = Figure(figsize=(11, 5))
     left, right = figure.subplots(1, 2)
     dots = left.scatter(*points.T, c=labels, cmap="tab10", s=8)
@@ -77,7 +77,7 @@ def draw(model, points, labels, path):
 
 
 def main(arguments=None):
-    """Trains, says what was learned, and draws it; returns the loss before and after, and the share told right."""
+    """Train, print the results, and draw them; return the loss before and after, and the share of right digits."""
     args = parse(arguments)
     with running(args):
         (images, labels), (test_images, test_labels) = digits()

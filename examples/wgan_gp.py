@@ -1,15 +1,16 @@
-"""A Wasserstein GAN with gradient penalty, on points of the plane, as programs for Keras 2 had it.
+"""A Wasserstein GAN with gradient penalty, on points of the plane, as in programs for Keras 2.
 
     python examples/wgan_gp.py --engine jax
 
-A generator makes points of noise; a critic learns to give real points more than made ones, and the generator to make
-points that it gives more.  The critic must be smooth: at points between real and made ones its gradient should have the
-length 1.  So a loss has gradients in it, and training needs gradients of gradients, which are one more K.gradients.
+A generator makes points from noise.  A critic learns to give real points higher scores than made ones, and the
+generator learns to make points with higher scores.  The critic must be smooth: at points between real and made ones its
+gradient should have the length 1.  So the loss contains gradients, and training needs gradients of gradients: one more
+call of K.gradients.
 
 Only one line is new:  from keras import backend as K  is now  from dovetail import backend as K
 """
 
-# ruff: noqa: NPY002  # NumPy's global generator, as in those days: it is what seeds K's random numbers, too
+# ruff: noqa: NPY002  # NumPy's global generator, as in those days; it seeds K's random numbers, too
 
 import numpy as np
 from classic import Adam, Dense, options, running, save, weights_of
@@ -79,14 +80,14 @@ class Gan:
 
 
 def wasserstein(a, b, directions=64):
-    """How far equally many points are apart: their Wasserstein distance along lines of all directions, on average."""
+    """The distance of two sets of equally many points: the mean Wasserstein distance along lines of all directions."""
     angles = np.pi * np.arange(directions) / directions
     lines = np.stack([np.cos(angles), np.sin(angles)])
     return float(np.abs(np.sort(a @ lines, axis=0) - np.sort(b @ lines, axis=0)).mean())
 
 
 def draw(model, distances, path):
-    """The points, what the critic thinks of the plane, and how it went."""
+    """Draw the points, the critic's scores in the plane, and the distance at each step."""
     figure = Figure(figsize=(11, 5))
     left, right = figure.subplots(1, 2)
     side = np.linspace(-1.6, 1.6, 60, dtype="float32")
@@ -102,7 +103,7 @@ def draw(model, distances, path):
 
 
 def main(arguments=None):
-    """Trains, says what was learned, and draws it; returns the distance of the points before and after."""
+    """Train, print the results, and draw them; return the distance of the points before and after."""
     args = parse(arguments)
     with running(args):
         model = Gan()

@@ -2,10 +2,10 @@
 
     DOVETAIL_ENGINE=tensorflow python examples/word2vec.py
 
-Each word of a text is to tell the words beside it from others, which are drawn at random: what stands beside the same
-words gets a similar vector. The text is made of sentences of a small grammar, so it is known which words are alike.
-The rate of learning falls with the steps, which a variable counts. Halfway the weights are saved, and another session
-restores them and goes on.
+Each word of a text learns to tell the words next to it from random other words, so words with the same neighbours get
+similar vectors. The text consists of sentences of a small grammar, so it is known which words are alike. The learning
+rate falls with the steps, which a variable counts. Halfway, the program saves the weights, and another session restores
+them and goes on.
 
 Source: Mikolov et al. 2013, "Distributed representations of words and phrases and their compositionality".
 
@@ -39,14 +39,14 @@ def text(sentences, random):
 
 
 def pairs_of(rows):
-    """Each word with each one that stands near it in its sentence, and how frequent the words are."""
+    """Each word paired with each word near it in its sentence, and the frequency of each word."""
     places = range(rows.shape[1])
     near = [(i, j) for i in places for j in places if 0 < abs(i - j) <= WINDOW]
     return np.concatenate([rows[:, pair] for pair in near]), np.bincount(rows.ravel(), minlength=len(WORDS))
 
 
 class SkipGram:
-    """The net, which learns; `like` are, for each word, those whose vectors have the smallest angle to its own."""
+    """The net and its training; `like` has, for each word, the words with the smallest angles to its vector."""
 
     def __init__(self, steps):
         random = np.random.RandomState(0)
@@ -60,7 +60,7 @@ class SkipGram:
         vector = tf.expand_dims(tf.nn.embedding_lookup(self.vectors, self.word), 1)
         near = tf.expand_dims(tf.nn.embedding_lookup(contexts, self.near), 1)
         candidates = tf.concat([near, tf.nn.embedding_lookup(contexts, self.others)], axis=1)
-        logits = tf.reduce_sum(vector * candidates, axis=2)  # of the right one, and of the drawn ones
+        logits = tf.reduce_sum(vector * candidates, axis=2)  # of the right word, and of the drawn words
         is_near = tf.concat([tf.ones_like(logits[:, :1]), tf.zeros_like(logits[:, 1:])], axis=1)
         each = tf.nn.sigmoid_cross_entropy_with_logits(labels=is_near, logits=logits)
         self.loss = tf.reduce_mean(tf.reduce_sum(each, axis=1))
@@ -72,7 +72,7 @@ class SkipGram:
         self.saver = tf.train.Saver(max_to_keep=2)
 
     def train(self, session, steps, data, random):
-        """Learns for some steps; the losses."""
+        """Train for some steps, and return the losses."""
         pairs, counts = data
         chances = np.cumsum(counts**0.75 / (counts**0.75).sum())
         losses = []
@@ -85,7 +85,7 @@ class SkipGram:
 
 
 def main(arguments=None):
-    """Trains, saves halfway, goes on in another session, and prints which words are alike; returns what it found."""
+    """Train, save halfway, go on in another session, and print which words are alike; return the findings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1500, help="how many batches are learned from (1500)")
     steps = parser.parse_args(arguments).steps
@@ -99,7 +99,7 @@ def main(arguments=None):
             net.saver.save(session, f"{folder}/words", global_step=net.count)
         print(f"Halfway the loss is {np.mean(losses[-20:]):.3f}, of {losses[0]:.3f} in the beginning")
         with tf.Session() as session:
-            session.run(tf.global_variables_initializer())  # forgets all, and then remembers
+            session.run(tf.global_variables_initializer())  # overwrites all weights, before they are restored
             net.saver.restore(session, tf.train.latest_checkpoint(folder))
             losses += net.train(session, steps - steps // 2, data, random)
             vectors, like, rate = session.run([net.vectors, net.like, net.rate])

@@ -1,4 +1,4 @@
-"""Operations of a small graph, of which one is put on the GPU and the others on the CPU."""
+"""Operations of a small graph: one is on the GPU, and the others are on the CPU."""
 
 import dovetail.compat.tensorflow as tf  # was: import tensorflow as tf
 
@@ -31,6 +31,6 @@ with tf.compat.v1.Session(config=config) as sess:
     # Dummy data for execution
     dummy_input = tf.random.normal((2, 10)).eval(session=sess)
     result = sess.run(output3, feed_dict={input_tensor: dummy_input})
-    weights = sess.run([weights1, bias1, weights2, bias2])  # added, to check the result by
+    weights = sess.run([weights1, bias1, weights2, bias2])  # added, to check the result
 
 print("Output shape:", result.shape)  # Output shape: (2, 5)

@@ -1,4 +1,4 @@
-"""A gradient of one's own that is registered under a name: it clips what arrives, and a variable is trained by it."""
+"""A custom gradient that is registered under a name: it clips gradients while a variable is trained."""
 
 import dovetail.compat.tensorflow as tf  # was: import tensorflow as tf
 from dovetail.compat.tensorflow.python.framework import ops  # was: from tensorflow.python.framework import ops
@@ -26,8 +26,8 @@ def _custom_grad(op, grad):
 
 # Example variable and optimizer
 x = tf.Variable(2.0, dtype=tf.float32)
-# Was: x itself in the loss, and tf.raw_ops.CustomClipGradient of each gradient.  A gradient that is registered is no
-# op, in TensorFlow neither; here it is the gradient of an Identity.
+# Was: x itself in the loss, and tf.raw_ops.CustomClipGradient of each gradient.  A registered gradient is no op, also
+# in TensorFlow; here it is the gradient of an Identity.
 with tf.compat.v1.get_default_graph().gradient_override_map({"Identity": "CustomClipGradient"}):
     clipped_on_the_way_back = tf.identity(x)
 loss = tf.square(clipped_on_the_way_back - 1)  # A trivial loss function

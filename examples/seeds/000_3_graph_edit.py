@@ -1,4 +1,4 @@
-"""A model that is there already gets a normalization before its output, by an edit of its graph."""
+"""An existing model gets a normalization before its output, by an edit of its graph."""
 
 import keras_dovetail
 import dovetail as dt
@@ -15,18 +15,18 @@ def create_dummy_model():
     return keras.Model(inputs=input_data, outputs=output_data)  # was: saved, as TensorFlow's SavedModel
 
 
-# Was: the graph of the signature "serving_default" of the SavedModel that was loaded.  Dovetail reads no SavedModel; it
-# traces the model.  As a signature's, the graph ends in an Identity.
+# Was: the graph of the signature "serving_default" of a loaded SavedModel.  Dovetail reads no SavedModel; it traces the
+# model.  Like a signature's graph, this one ends in an Identity.
 model = create_dummy_model()
 graph = dt.function(lambda inputs: tf.identity(model(inputs), name="output")).graph(dt.spec((None, 10)))
-graph.freeze()  # added: TensorFlow needs it, too, since the layers of a signature are in a function that it calls
+graph.freeze()  # added: TensorFlow needs it, too, since a signature's layers are in a function that the graph calls
 
 # Identify the output layer to manipulate
 output_tensor_name = "functional/dense_1/AddV2:0"  # was: "dense_1/BiasAdd:0"; TensorFlow needs the full name, too
 output_tensor = graph.get_tensor_by_name(output_tensor_name)
 
 # Create a custom normalization layer
-consumers = output_tensor.consumers()  # added: before what is built, in TensorFlow too, since that consumes it as well
+consumers = output_tensor.consumers()  # added: taken before there are new ones; TensorFlow needs it, too
 with graph.as_default():
     mean = tf.reduce_mean(output_tensor, axis=1, keepdims=True)
     stddev = tf.math.reduce_std(output_tensor, axis=1, keepdims=True)

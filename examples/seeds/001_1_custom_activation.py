@@ -1,4 +1,4 @@
-"""An activation with a parameter that is learned: relu(x) + alpha sigmoid(x), in K."""
+"""An activation with a learned parameter: relu(x) + alpha sigmoid(x), in K."""
 
 import keras_dovetail  # was: import tensorflow as tf
 from dovetail import backend as K  # was: import keras.backend as K

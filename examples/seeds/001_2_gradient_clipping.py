@@ -1,4 +1,4 @@
-"""Gradients that are clipped: by a layer where they pass it, and in a training loop with K.clip."""
+"""Gradients that are clipped: by a layer that they pass, and in a training loop with K.clip."""
 
 import keras_dovetail
 import dovetail as tf  # was: import tensorflow as tf

@@ -1,4 +1,4 @@
-"""A layer whose state stays from call to call: it adds up what it was given, weighted."""
+"""A layer whose state stays from call to call: it adds up its weighted inputs."""
 
 import keras_dovetail
 from dovetail import backend as K  # was: import keras.backend as K
@@ -38,6 +38,6 @@ model.compile(optimizer="adam", loss="mse")
 
 x_train = random.normal((1, 10))  # was: tf.random.normal((1, 10))
 model.predict(x_train)
-print(model.layers[0].get_weights())  # was: model.layers[1], but the input is none of a Sequential's layers
+print(model.layers[0].get_weights())  # was: model.layers[1], but the input is not one of a Sequential's layers
 model.predict(x_train)
 print(model.layers[0].get_weights())  # was: model.layers[1]

@@ -1,4 +1,4 @@
-"""One of two results, by a condition, in K."""
+"""One of two results, picked by a condition, in K."""
 
 from dovetail import backend as K  # was: import tensorflow.keras.backend as K
 

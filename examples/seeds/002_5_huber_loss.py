@@ -1,4 +1,4 @@
-"""House prices with a few wild errors in them: Huber's loss, written in K, minds them less than squares do."""
+"""House prices with a few wild errors: Huber's loss, written in K, weighs the errors less than squares do."""
 
 import keras_dovetail
 from dovetail import backend as K  # was: import tensorflow.keras.backend as K

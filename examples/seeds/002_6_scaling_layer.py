@@ -1,4 +1,4 @@
-"""A layer that multiplies its input by a factor that is learned."""
+"""A layer that multiplies its input by a learned factor."""
 
 import keras_dovetail
 from keras.layers import Layer  # was: from tensorflow.keras.layers import Layer
@@ -14,7 +14,7 @@ class ScalingLayer(Layer):
         super(ScalingLayer, self).build(input_shape)
 
     def call(self, inputs):
-        return K.multiply(inputs, self.scale)  # which is Dovetail's: no Keras has it
+        return K.multiply(inputs, self.scale)  # Dovetail's own: no Keras has it
 
     def compute_output_shape(self, input_shape):
         return input_shape

@@ -1,4 +1,4 @@
-"""A training loop of one's own: a step that is compiled, with a tape and an optimizer of Keras."""
+"""A custom training loop: a compiled step, with a tape and an optimizer of Keras."""
 
 import keras_dovetail
 import dovetail.compat.tensorflow as tf  # was: import tensorflow as tf

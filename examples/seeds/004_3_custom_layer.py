@@ -1,4 +1,4 @@
-"""A layer in K: a product with a kernel that is learned, and relu."""
+"""A layer in K: a product with a learned kernel, and relu."""
 
 import keras_dovetail
 import keras  # was: from tensorflow import keras
