@@ -4,7 +4,7 @@
 
 An encoder gives a digit's distribution in the plane (a mean and a variance).  The net draws a point from it, and a
 decoder turns the point into a digit again.  The loss is the error of that digit, plus the divergence of the encoder's
-answers from a normal distribution, so that each point of the plane becomes some digit.
+answers from a normal distribution.  So each point of the plane becomes some digit.
 
 Only one line is new:  from keras import backend as K  is now  from dovetail import backend as K
 """

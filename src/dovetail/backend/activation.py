@@ -33,7 +33,7 @@ def relu(x: TensorLike, alpha: float = 0.0, max_value: float | None = None, thre
         x: a tensor of numbers, of any shape.
         alpha: the slope up to the threshold.
         max_value: the ceiling; None for none.
-        threshold: where the result becomes `x` itself.
+        threshold: the value above which the result is `x` itself.
 
     Returns:
         A tensor of the shape and dtype of `x`; floats if a parameter is given, except for a `max_value` of 6.

@@ -1,4 +1,4 @@
-"""Gradients: of tensors with respect to others, and where they stop."""
+"""Gradients of tensors with respect to others, and a stop for gradients."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def slice(x: TensorLike, start: Any, size: Any) -> Any:
     Args:
         x: any tensor.
         start: the first index on each axis: a tensor, or a list of numbers and scalar tensors.
-        size: how many elements on each axis, given likewise; -1 means all from the start on.
+        size: the number of elements on each axis, in the same form; -1 means all from the start on.
 
     Returns:
         A tensor of the rank and dtype of `x`.

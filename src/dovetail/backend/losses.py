@@ -1,7 +1,7 @@
 """Losses: cross-entropies, one number for each sample or element, and whether a class is among the k best.
 
 Probabilities are kept `K.epsilon()` away from 0 and 1.  If they are the output of `K.sigmoid` or `K.softmax`, the
-losses use the scores that they were computed from instead, which lose no precision however large they are.
+losses use the scores behind them, which lose no precision however large they are.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _require_one_shape(target: Any, output: Any, function: str) -> None:
 
 @k_function
 def categorical_crossentropy(target: TensorLike, output: TensorLike, from_logits: bool = False, axis: int = -1) -> Any:
-    """Cross-entropy between probabilities of classes and predicted ones.
+    """Cross-entropy between target probabilities of classes and predicted ones.
 
     Predicted probabilities are made to add up to 1, and kept `K.epsilon()` away from 0 and 1.
 
@@ -248,7 +248,7 @@ def _require_classes(target: Any, is_fine: Any, classes: Any) -> None:
 
 @k_function
 def binary_crossentropy(target: TensorLike, output: TensorLike, from_logits: bool = False) -> Any:
-    """Cross-entropy between probabilities and predicted ones, for each element.
+    """Cross-entropy between target probabilities and predicted ones, for each element.
 
     Predicted probabilities are kept `K.epsilon()` away from 0 and 1, and it is added once more inside the logarithms.
 
@@ -355,7 +355,7 @@ def in_top_k(predictions: TensorLike, targets: TensorLike, k: int) -> Any:
         k: how many of the highest scores to look at.
 
     Returns:
-        Booleans of shape (batch,): False where the target is no class, or a score of the sample is not finite.
+        Booleans of shape (batch,): False if the target is no class, or a score of the sample is not finite.
 
     Raises:
         ValueError: the ranks are wrong, or the numbers of samples differ.

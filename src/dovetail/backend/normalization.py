@@ -31,7 +31,7 @@ def normalize_batch_in_training(
 
     Returns:
         The normalized values, in the shape and dtype of `x`; the mean; the variance.  For images with channels last
-        (rank 4 and the axes [0, 1, 2]), this is the sample variance: the sum of squares is divided by n - 1.
+        (rank 4 and the axes [0, 1, 2]), this is the sample variance, with the divisor n - 1.
 
     Raises:
         ValueError: `x` has no such axes, or `gamma` or `beta` have another number of elements.

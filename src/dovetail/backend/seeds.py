@@ -111,7 +111,7 @@ def next_key(
     return ops.random.fold_in(number, 0 if seed is None else _count((engine.name, use, number)))
 
 
-# -- where a draw is --------------------------------------------------------------------------------------------------
+# -- places of draws --------------------------------------------------------------------------------------------------
 
 
 def _graph_of(kind: ValueKind, like: Any) -> Graph | None:

@@ -50,9 +50,9 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
         inputs: a structure of tensors whose values a call gives: placeholders, the learning phase, or any others.  For
             a Keras model, the learning phase is the `training` argument of its call.
         outputs: a structure of tensors, variables and constants.
-        updates: a list of changes of variables, and of weights of Keras' layers: results of `K.update` and similar
-            functions, and pairs of a variable and its new value.  All new values are computed from the variables'
-            values before the call.
+        updates: a list of changes of variables, and of weights of Keras' layers.  A change is a result of `K.update` or
+            a similar function, or a pair of a variable and its new value.  All new values are computed from the
+            variables' values before the call.
         name: the name of its graph.
         kwargs: options of TensorFlow's sessions; each of them raises an error.
 
@@ -89,7 +89,7 @@ def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = 
 
 
 def _is_of_model_alone(structure: Any, updates: Sequence[Any]) -> bool:
-    """Whether a function has tensors of a Keras model, and none of the default graph but the learning phase."""
+    """Whether a function has tensors of a Keras model, and none of the default graph except the learning phase."""
     leaves = flatten(structure)[0]
     changes = [u.value if isinstance(u, KerasUpdate) else u for u in updates]
     recorded = [x for x in (*leaves, *flatten(changes)[0]) if in_default_graph(x) and not _is_learning_phase(x)]
@@ -333,7 +333,7 @@ def session_of(graph: SessionGraph) -> Session:
 
 @k_function
 def get_session() -> Any:
-    """The session of this thread's default graph, which is opened if it is not open.
+    """The session of this thread's default graph; opens that graph if necessary.
 
     Source: `keras.backend.get_session` of Keras 2.3.
 

@@ -252,7 +252,7 @@ def batch_get_value(tensors: Iterable[Any]) -> list[Any]:
 
 @k_function
 def eval(x: Any) -> Any:
-    """The value of a variable or tensor as a NumPy array; `K.get_value`, also of sparse tensors.
+    """The value of a variable or tensor as a NumPy array; like `K.get_value`, but also of sparse tensors.
 
     Args:
         x: a tensor or variable.

@@ -332,7 +332,7 @@ def symbolic(func: Callable[..., Any]) -> Callable[..., Any]:
 
 @k_function
 def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
-    """Compute tensors and updates before everything that the `with` block records, whenever any of that is computed.
+    """Compute tensors and updates before the operations that the `with` block records, whenever those run.
 
     Args:
         control_inputs: tensors and updates of the default graph; values that are computed already do not count.

@@ -67,7 +67,7 @@ def gradients(ys: Any, xs: Any) -> list[keras.KerasTensor | None]:
         xs: a tensor or a weight of a layer, or a list of them, also inner ones.
 
     Returns:
-        A tensor for each of xs, of its shape and dtype; None where ys do not depend on it, or it has an integer dtype.
+        A tensor for each of xs, of its shape and dtype; None if ys do not depend on it, or it has an integer dtype.
 
     Raises:
         TypeError: one of xs is neither a KerasTensor nor a Keras variable.

@@ -101,12 +101,12 @@ class Slot:
 class Part:
     """The computation of a functional model from some tensors, as a function.
 
-    It is no `keras.Model`, which would add calls to its layers.  Keras counts calls to identify them in a saved model,
-    so it could not load a model that has a layer both inside and outside of a part.
+    It is no `keras.Model`, which would add calls to its layers.  Keras counts calls to identify them in a saved model.
+    So it could not load a model that has a layer both inside and outside of a part.
 
     Args:
-        steps: operations with their arguments, in the order of computation, with Slots instead of tensors; the inputs
-            have the first Slots, and each operation's results get the next ones.
+        steps: operations with their arguments, in the order of computation.  Slots replace tensors: the inputs have the
+            first Slots, and each operation's results get the next ones.
         outputs: the Slots of the outputs.
         specs: the specs of the inputs, and of the outputs.
     """
