@@ -326,7 +326,7 @@ def argmax(x: TensorLike, axis: int | None = -1) -> Any:
 
     Source: `tf.keras.backend.argmax`.
 
-    Differs: NaN counts as the largest, as in NumPy; tf.keras skips it or not, depending on its position.
+    Differs: NaN counts as the largest, as in NumPy; tf.keras passes it over, or not, by its place.
 
     Modern: `keras.ops.argmax(x, axis)`, `np.argmax(x, axis)`.
 
@@ -353,7 +353,7 @@ def argmin(x: TensorLike, axis: int | None = -1) -> Any:
 
     Source: `tf.keras.backend.argmin`.
 
-    Differs: NaN counts as the smallest, as in NumPy; tf.keras skips it or not, depending on its position.
+    Differs: NaN counts as the smallest, as in NumPy; tf.keras passes it over, or not, by its place.
 
     Modern: `keras.ops.argmin(x, axis)`, `np.argmin(x, axis)`.
 
