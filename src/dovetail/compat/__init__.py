@@ -1,1 +1,1 @@
-"""Names of other libraries and versions, for programs written for them; who wants one imports it."""
+"""Names of other libraries and versions, for programs written for them; a program imports the module that it needs."""

@@ -1,6 +1,6 @@
 """Keras 2's names in Keras 3: `import dovetail.compat.keras2` before a program that was written for them.
 
-Modules that are gone, as `keras.engine` and `keras.layers.core`, find their classes where Keras 3 has them;
+Modules that are gone, as `keras.engine` and `keras.layers.core`, find their classes in Keras 3's modules;
 `keras.backend` is K; optimizers take `lr` and `decay`, and have `get_updates`, also one that a program defines; layers
 have `add_update`.  A model trains the layers that were trainable when it was compiled.  Features that Keras 3 lacks
 raise an error with the replacement to write.

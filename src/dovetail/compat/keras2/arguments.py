@@ -63,7 +63,7 @@ def _with_integers(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         return function(self, *map(with_ints, args), **{name: with_ints(value) for name, value in kwargs.items()})
 
-    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]  # which Keras asks for
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]  # for Keras
     return call
 
 
@@ -132,7 +132,7 @@ def _that_asks_whether_it_trains(call: Callable[..., Any], position: int) -> Cal
 
     Args:
         call: a method with an argument `training`.
-        position: the position of this argument, behind `self`.
+        position: the position of this argument, after `self`.
     """
 
     @functools.wraps(call)

@@ -30,11 +30,11 @@ def patches() -> Iterable[Patch]:
 
 
 def _add_update(self: Any, updates: Any, inputs: Any = None) -> None:
-    """Assigns variables: pairs of a variable and its new value; what `K.update` made is done already.
+    """Assign variables from pairs of a variable and its new value; `K.update` has already assigned its own.
 
     Args:
         updates: one, or a list of them.
-        inputs: does not matter, as updates belong to the call in which they are made.
+        inputs: ignored, as updates belong to the call in which they are made.
 
     Source: `keras.layers.Layer.add_update` of Keras 2.3.
     """

@@ -1,4 +1,4 @@
-"""Keras 2's modules, which find their names where Keras 3 has them."""
+"""Keras 2's modules, which find their names in Keras 3's modules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dovetail import backend as K
 from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.keras2.patches import Patch, methods
 
-# Keras 2's modules → where in Keras 3 their names are looked for.
+# Keras 2's modules → the modules of Keras 3 in which their names are looked for.
 MODULES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(
         (f"layers.{name}" for name in (
@@ -47,7 +47,7 @@ MODULES: dict[str, tuple[Any, ...]] = {
     "preprocessing.text": (),
 }  # fmt: skip
 
-# Names that Keras 3 has no counterpart of → what to write.
+# Names without a counterpart in Keras 3 → the replacement to write.
 GONE = {
     "CuDNNLSTM": "keras.layers.LSTM, which takes a fused kernel where there is one",
     "CuDNNGRU": "keras.layers.GRU, which takes a fused kernel where there is one",
@@ -70,7 +70,7 @@ class _Module(ModuleType):
 
     def __init__(self, name: str, sources: tuple[Any, ...]) -> None:
         super().__init__(name, f"Names of Keras 2's module {name}, as Keras 3 has them.")
-        self.__path__: list[str] = []  # others may be inside of it
+        self.__path__: list[str] = []  # other modules may be inside this one
         self._sources = sources
 
     def __getattr__(self, name: str) -> Any:
@@ -94,7 +94,7 @@ def _old_modules() -> Iterable[Patch]:
 
 
 def patches() -> Iterable[Patch]:
-    """Yield names that modules of Keras 3 lack.  K's functions replace those of `keras.backend`."""
+    """Yield names that modules of Keras 3 lack.  K's functions replace the functions of `keras.backend`."""
     yield from _old_modules()
     yield from methods(keras.backend, **{**FUNCTIONS, "clear_session": _clear_session})
     yield Patch(keras.layers, "ThresholdedReLU", ThresholdedReLU)
@@ -103,7 +103,7 @@ def patches() -> Iterable[Patch]:
 
 
 def _clear_session() -> None:
-    """Closes K's default graph, and forgets the names and the state that Keras keeps."""
+    """Close K's default graph, and forget the names and the state that Keras keeps."""
     K.clear_session()
     keras.utils.clear_session()
 
@@ -116,7 +116,7 @@ def _model_from_config(config: Any, custom_objects: Any = None) -> Any:
         custom_objects: classes and functions of the program, by name.
 
     Raises:
-        TypeError: it is the list of a Sequential's layers.
+        TypeError: `config` is the list of a Sequential's layers.
 
     Source: `keras.models.model_from_config` of Keras 2.3.
     """

@@ -1,4 +1,4 @@
-"""What optimizers had in Keras 2: `lr` and `decay`, `get_gradients` and `get_updates`, several models for each.
+"""Features of optimizers in Keras 2: `lr` and `decay`, `get_gradients` and `get_updates`, several models for each.
 
 A program's class may define `get_updates`, in K.  `K.function` runs it.  For Keras 3 it is recorded once, in a default
 graph with placeholders for the gradients, and its updates are assigned.
@@ -23,7 +23,7 @@ from dovetail.core.value_kinds import kind_of
 from dovetail.graph.session_graph import open_default_graph
 from dovetail.plan.function import function
 
-RATE = 0.01  # of an optimizer that says none: in Keras 2 the base class had no rate
+RATE = 0.01  # of an optimizer without a rate: in Keras 2 the base class had none
 
 
 def patches() -> Iterable[Patch]:
@@ -45,7 +45,7 @@ def patches() -> Iterable[Patch]:
 
 
 def _with_old_arguments(init: Callable[..., None]) -> Callable[..., None]:
-    """An optimizer's `__init__` that also takes `lr`, and `decay`: by it the rate is divided by 1 + decay · steps."""
+    """Wrap an optimizer's `__init__`: it also takes `lr`, and `decay`, which divides the rate by 1 + decay · steps."""
 
     @functools.wraps(init)
     def call(self: Any, *args: Any, lr: Any = None, decay: float = 0.0, **kwargs: Any) -> None:
@@ -66,7 +66,7 @@ def _decaying(rate: float, decay: float) -> Any:
 
 
 def _with_a_rate(init: Callable[..., None]) -> Callable[..., None]:
-    """Wrap the base class' `__init__`: the rate may be missing, and any number that is no complex one."""
+    """Wrap the base class' `__init__`: the rate may be missing, or any real number."""
 
     @functools.wraps(init)
     def call(self: Any, learning_rate: Any = RATE, *args: Any, **kwargs: Any) -> None:
@@ -87,7 +87,7 @@ def _get_updates(self: Any, loss: Any, params: Any) -> list[Any]:
     """The updates of a step, for the `updates` of `K.function`; each is made by `K.update`.
 
     Args:
-        loss: a tensor of K's default graph, or one of a Keras model's, which the default graph takes in.
+        loss: a tensor of K's default graph, or of a Keras model; the default graph then records its computation.
         params: the variables to train, of Keras' layers or of K.
 
     Source: `keras.optimizers.Optimizer.get_updates` of Keras 2.3.
@@ -148,7 +148,7 @@ def _get_to_know(self: Any, variables: Iterable[Any]) -> None:
 
 
 def _run_own_updates(cls: Any, **options: Any) -> None:
-    """Makes Keras 3 train by the `get_updates` that a class defines, unless it also defines `update_step`."""
+    """Make Keras 3 train by the `get_updates` that a class defines, unless it also defines `update_step`."""
     if "get_updates" in vars(cls):
         cls.get_updates = _of_the_default_graph(cls.get_updates)
         if "update_step" not in vars(cls):
@@ -172,7 +172,7 @@ _programs: WeakKeyDictionary[Any, list[tuple[list[Any], Callable[..., Any]]]] = 
 
 
 def _iterations(self: Any) -> Any:
-    """How often `get_updates` was run; it counts, not Keras."""
+    """The number of runs of `get_updates`, which counts them instead of Keras."""
     if self not in _counts:
         _counts[self] = K.variable(0, dtype="int64", name="iterations")
     return _counts[self]
@@ -183,9 +183,9 @@ def _set_iterations(self: Any, value: Any) -> None:
 
 
 def _update_step(self: Any, grads: list[Any], trainable_variables: list[Any], learning_rate: Any) -> None:
-    """A step by `get_updates`, which Keras 3 calls where it would call `update_step` for each variable.
+    """Take a step by `get_updates`; Keras 3 calls this method instead of `update_step` for each variable.
 
-    For other variables, as of another model, `get_updates` runs again and makes another state.
+    For other variables, for example of another model, `get_updates` runs again and makes another state.
 
     Raises:
         TypeError: Keras runs on another backend than Dovetail.
@@ -207,9 +207,9 @@ def _update_step(self: Any, grads: list[Any], trainable_variables: list[Any], le
 
 
 def _program(self: Any, grads: list[Any], variables: list[Any]) -> Callable[..., Any]:
-    """A function of gradients that does what `get_updates` says.
+    """A function of gradients that makes the updates of `get_updates`.
 
-    The loss that `get_updates` is given has these gradients, whichever way it asks for them.
+    The loss that `get_updates` receives has these gradients, in whichever way it asks for them.
     """
     with not_building(), record_on(()):
         open_default_graph()

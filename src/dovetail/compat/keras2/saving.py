@@ -1,4 +1,4 @@
-"""HDF5 files of models: operations that are no layers, such as those of masks, load again."""
+"""HDF5 files of models: operations that are not layers, such as operations of masks, load again."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def _that_knows_operations(model_from_config: Callable[..., Any]) -> Callable[..
 
 @functools.cache
 def _operations() -> dict[Any, type]:
-    """Keras' operations that are no layers, by name."""
+    """Keras' operations that are not layers, by name."""
     classes = [cls for cls in Operation.__subclasses__() if not issubclass(cls, keras.layers.Layer)]
     return {cls.__name__: cls for cls in classes if cls.__module__.startswith("keras.src.ops.")}

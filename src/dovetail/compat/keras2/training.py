@@ -174,7 +174,7 @@ def _metrics_names(self: Any) -> list[str]:
 
 
 def _flatten_in_order(self: Any, logs: dict[str, Any]) -> Any:
-    """The values of logs in the order of `metrics_names`, then others by name; one value is no list."""
+    """The values of logs in the order of `metrics_names`, then others by name; a single value comes without a list."""
     names = [name for name in self.metrics_names if name in logs]
     found = [logs[name] for name in (*names, *sorted(logs.keys() - set(names)))]
     return found[0] if len(found) == 1 else found
@@ -199,7 +199,7 @@ def _with_history(compute_loss: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _generator_method(name: str, steps: str) -> Callable[..., Any]:
-    """Make `fit_generator` or the like of the method that takes generators."""
+    """Make `fit_generator` or the like from the method that takes generators."""
 
     def call(self: Any, generator: Any, *args: Any, **kwargs: Any) -> Any:
         for unused in ("max_queue_size", "workers", "use_multiprocessing"):

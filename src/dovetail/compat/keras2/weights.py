@@ -88,7 +88,7 @@ def _replace(kind: str) -> Callable[[Any, Iterable[Any]], None]:
 
 
 def _keep(layer: Any, weight: Any, kind: str) -> Any:
-    """Track a variable as a weight of a layer; one of Keras' variables holds a variable of K.
+    """Track a variable as a weight of a layer; a Keras variable holds a variable of K.
 
     Raises:
         TypeError: it is a variable of K, and Keras runs on another backend than Dovetail.

@@ -3,8 +3,8 @@
     import dovetail.compat.tensorflow as tf                as `import tensorflow as tf` of TensorFlow 2
     import dovetail.compat.tensorflow.compat.v1 as tf      as `import tensorflow.compat.v1 as tf`, and TensorFlow 1
 
-`table` has all names; `names` fills it, a module a family; what is asked for here is looked up there.
-docs/tensorflow.md tells what differs.
+`table` has all names, and `names` fills it, with a module for each family.  This module looks its attributes up there.
+docs/tensorflow.md lists the differences.
 """
 
 import sys as _sys

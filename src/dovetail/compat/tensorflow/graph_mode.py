@@ -1,4 +1,4 @@
-"""Graph mode: whether what programs of TensorFlow 1 make is recorded in a graph, in which, and under which names."""
+"""Graph mode: whether calls of TensorFlow 1 programs are recorded, in which graph, and under which names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dovetail.graph.trace import current_graph
 
 
 class Store:
-    """What a graph knows beside its operations: the variables that were got by name, and the scopes that were opened.
+    """The state of a graph besides its operations: variables by name, and the scopes that were opened.
 
     Attributes:
         variables: name → variable, of `tf.get_variable`.
@@ -37,7 +37,7 @@ _stores: WeakKeyDictionary[Any, Store] = WeakKeyDictionary()
 
 
 def graph() -> Any:
-    """The graph that records what is made now, a body of a loop among them; None where values are computed."""
+    """The graph that records calls now, which may be the body of a loop; None if values are computed."""
     current = current_graph()
     if current is not None:
         return current if isinstance(current.outermost, SessionGraph) else None
@@ -51,7 +51,7 @@ _is_eager: Setting[bool] = Setting(False)  # whether the program asked for value
 
 
 def open_graph() -> SessionGraph:
-    """The session graph that is being built, or the thread's default one, which is opened if need be."""
+    """The session graph that is being built, or the thread's default graph, which is opened if need be."""
     was_open = DEFAULT_GRAPH.get() is not None
     _is_eager.set(False)
     graph = open_default_graph()
@@ -62,7 +62,7 @@ def open_graph() -> SessionGraph:
 
 @contextmanager
 def at_device(graph: Any, device: Any) -> Iterator[None]:
-    """What is recorded in the `with` block, in a graph or in one that is opened there, is for a device."""
+    """Put the operations that are recorded in the `with` block on a device, also in a graph that is opened there."""
     if graph is not None:
         with graph.device(device):
             yield
@@ -78,32 +78,32 @@ def at_device(graph: Any, device: Any) -> Iterator[None]:
 
 
 def open_for_variables() -> None:
-    """Opens a graph for a variable of TensorFlow 1, unless the program has asked for values to be computed."""
+    """Open a graph for a variable of TensorFlow 1, unless the program has asked for values to be computed."""
     if current_graph() is None and not scopes().tapes and not _is_eager.get():
         open_graph()
 
 
 def close_graph() -> None:
-    """Computes from now on, until a graph is opened again."""
+    """Compute values from now on, until a graph is opened again."""
     DEFAULT_GRAPH.set(None)
     _is_eager.set(True)
 
 
 def reset_graph() -> None:
-    """Puts an empty graph in the place of the thread's default one, if that is open."""
+    """Replace the thread's default graph by an empty one, if it is open."""
     if DEFAULT_GRAPH.get() is not None:
         DEFAULT_GRAPH.set(SessionGraph())
 
 
 def store() -> Store:
-    """That of the graph that is built, opened now if need be."""
+    """The store of the graph that is being built; a graph is opened if need be."""
     return _stores.setdefault(open_graph(), Store())
 
 
 def body(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of control flow, as TensorFlow 1 runs it: of its effects those that its results need, in any order.
+    """Wrap a function of control flow: as in TensorFlow 1, it has only the effects that its results need, in any order.
 
-    Elsewhere all effects of a body are done, in program order.
+    Elsewhere a body has all its effects, in program order.
     """
 
     @functools.wraps(function)
@@ -118,7 +118,7 @@ def body(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def in_program_order(graph: Any) -> Iterator[None]:
-    """Updates of variables in the `with` block begin with what was assigned before them; see `trace`."""
+    """Let updates of variables in the `with` block start from the values assigned before them; see `trace`."""
     if graph is None or not graph.records_effects:
         yield
     else:
@@ -128,12 +128,12 @@ def in_program_order(graph: Any) -> Iterator[None]:
 
 @contextmanager
 def lifted() -> Iterator[Any]:
-    """What is recorded in the `with` block is outside of all bodies and control dependencies.
+    """Record the `with` block outside of all bodies and control dependencies.
 
     Source: `tf.init_scope`.
 
     Yields:
-        The session graph that is being built, or the thread's default one; opened if need be.
+        The session graph that is being built, or the thread's default graph, which is opened if need be.
     """
     graph = open_graph()
     with graph.as_default(), graph.control_dependencies(None):
@@ -142,7 +142,7 @@ def lifted() -> Iterator[Any]:
 
 @contextmanager
 def inside(graph: Any) -> Iterator[Any]:
-    """Everything in the `with` block is recorded in a graph, if there is one."""
+    """Record the `with` block in a graph, if there is one."""
     if graph is None or current_graph() is graph:
         yield graph
     else:
@@ -151,7 +151,7 @@ def inside(graph: Any) -> Iterator[Any]:
 
 
 def recorded(result: Any, name: str) -> Any:
-    """A structure of results, in graph mode with constants of the graph for the values among them.
+    """A structure of results; in graph mode, constants of the graph replace the values in it.
 
     Args:
         name: the name of constants; with a slash at its end, the whole name of a single one, or the scope of several.
@@ -174,9 +174,9 @@ def recorded(result: Any, name: str) -> Any:
 
 
 def named(result: Any, scope: str) -> Any:
-    """The results of a function, whose operation has the name of the scope that the function was called in.
+    """Name the operation of a function's results after the scope of the call, and return the results.
 
-    An operation that was there before, or is of another scope, keeps its name.
+    An operation that existed before, or that is in another scope, keeps its name.
     """
     leaves = [result] if isinstance(result, (GraphTensor, Operation)) else flatten(result)[0]
     operations = {leaf if isinstance(leaf, Operation) else getattr(leaf, "op", None) for leaf in leaves}
@@ -188,7 +188,7 @@ def named(result: Any, scope: str) -> Any:
 
 @contextmanager
 def name_scope(name: str | None) -> Iterator[str]:
-    """Names of what is recorded in the `with` block begin with the name; see `GraphBase.new_scope`."""
+    """Open a name scope for the operations that are recorded in the `with` block; see `GraphBase.new_scope`."""
     recording_graph = graph()
     if recording_graph is None:
         yield f"{(name or '').strip('/')}/" if name else ""

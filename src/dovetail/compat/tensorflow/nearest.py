@@ -61,7 +61,7 @@ def nearest(full: str, offered: Mapping[str, str]) -> str | None:
 
     Args:
         full: the name that is not offered.
-        offered: name → kind, as of `kind_of`.
+        offered: name → kind, as in `kind_of`.
 
     Returns:
         The name; None if no offered name is like it.
@@ -91,12 +91,12 @@ def close_op(name: str, known: Iterable[str]) -> str | None:
 
 
 def allowed(name: str) -> int:
-    """How many letters of a name may be wrong: of a short name fewer, since many names are like it."""
+    """The number of letters that may be wrong in a name: fewer in a short name, since many names are like it."""
     return 0 if len(name) < 3 else 1 if len(name) < 6 else 2
 
 
 def _is_alike(name: str, kind: str) -> bool:
-    """Whether a name is written as those of a kind are: classes begin with a capital."""
+    """Whether a name is written like names of a kind: classes begin with a capital."""
     return name[:1].isupper() == (kind == "class")
 
 
@@ -109,7 +109,7 @@ def _last(name: str) -> str:
 
 
 def _wrong_letters(name: str, other: str) -> int:
-    """The edit distance: how many letters are to be added, removed or replaced; many, if more than two.
+    """The edit distance in letters added, removed or replaced; `sys.maxsize` if the lengths differ by more than two.
 
     Source: Levenshtein 1966, "Binary codes capable of correcting deletions, insertions, and reversals".
     """

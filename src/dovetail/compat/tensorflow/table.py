@@ -1,12 +1,13 @@
-"""The table of TensorFlow's names: what each stands for in Dovetail, in the words of TensorFlow 1 and of TensorFlow 2.
+"""The table of TensorFlow's names: Dovetail's function for each, with the parameters of TensorFlow 1 and TensorFlow 2.
 
     row("reduce_sum math.reduce_sum", ops.sum, "input_tensor:x axis keepdims", v1="+reduction_indices:axis")
 
     @function("nn.zero_fraction")
     def zero_fraction(value, name=None): ...
 
-A row is one of Dovetail's functions under another name, with other names of parameters; a function says what is
-computed otherwise.  `V1` and `V2` are the two views: what stands in one alone is found from the other, too.
+A row is one of Dovetail's functions under another name, with other parameter names.  A function computes something that
+no function of Dovetail's computes.  `V1` and `V2` are the two views; a name in only one view is found from the other,
+too.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ from dovetail.ops.shapes.shape import shaped
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-V1: dict[str, Any] = {}  # name, as "math.reduce_sum" → what it stands for
+V1: dict[str, Any] = {}  # name, as "math.reduce_sum" → its value
 V2: dict[str, Any] = {}
 VIEWS = {"v1": V1, "v2": V2}
 ABSENT: dict[str, str] = {}  # name, or the beginning of names → why it is not offered, and what to write
 
 
 def value(names: str, value: Any, views: str = "v1 v2") -> None:
-    """Names of a class, a constant, or whatever else needs no other words.
+    """Add names of a class, a constant, or another value that needs no other parameter names.
 
     Args:
         names: with spaces between.
-        value: what they stand for.
-        views: in which they stand.
+        value: the value of the names.
+        views: the views that get the names.
     """
     for view in views.split():
         for name in names.split():
@@ -56,10 +57,10 @@ def value(names: str, value: Any, views: str = "v1 v2") -> None:
 
 
 class Lazy:
-    """What a name stands for, made when it is first asked for.
+    """A value that is made when a program asks for its name.
 
     Args:
-        make: gives it.
+        make: a function that returns the value.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -67,15 +68,15 @@ class Lazy:
 
 
 def lazy(names: str, make: Callable[[], Any]) -> None:
-    """Names of what only an optional library has, which is imported when they are asked for."""
+    """Add names with values from an optional library, which is imported when a program asks for one of them."""
     value(names, Lazy(make))
 
 
 def absent(names: str, why: str) -> None:
-    """Names that are not offered.
+    """Add names that are not offered.
 
     Args:
-        names: with spaces between; a dot behind one stands for all names that begin with it.
+        names: with spaces between; a name with a dot at its end means all names that begin with it.
         why: a sentence that says why, and what to write.
     """
     ABSENT.update(dict.fromkeys(names.split(), why))
@@ -84,14 +85,14 @@ def absent(names: str, why: str) -> None:
 def function(
     names: str, views: str = "v1 v2", *, scope: bool = False, defers: bool = False, default_name: str | None = None
 ) -> Callable[[Function], Function]:
-    """Decorator: adds a function with TensorFlow's parameters.
+    """Decorator: add a function with TensorFlow's parameters.
 
     Args:
         names: with spaces between; errors begin with the first.
-        views: in which they stand.
-        scope: whether `name` is a name scope for what is recorded; else the function gives the name to an operation.
-        defers: whether it does nothing but compute, and must know ranks; where one is not known, it is called later.
-        default_name: the name of a constant that is recorded without a name; if not given, the last part of the first.
+        views: the views that get the names.
+        scope: whether `name` is a name scope for recorded operations; else the function gives the name to an operation.
+        defers: whether it only computes, and must know ranks; if a rank is not known, the function is called later.
+        default_name: the name of a constant that is recorded without a name; by default, the last part of the first.
     """
 
     def decorate(function: Function) -> Function:
@@ -110,16 +111,16 @@ def row(
     alike: bool = False,
     scope: bool | None = None,
 ) -> None:
-    """Adds one of Dovetail's functions, in TensorFlow's words.
+    """Add one of Dovetail's functions under TensorFlow's names.
 
     Args:
         names: with spaces between; errors begin with the first.
         target: the function.
-        parameters: TensorFlow's, in order and with spaces between, each with a colon and Dovetail's where that has
-            another name; "name" goes without saying, as the last.
-        v1: the parameters in TensorFlow 1, "name" among them; behind a plus only those that come behind the others.
-        alike: whether arrays and lists among the arguments take the dtype of the tensors beside them.
-        scope: as of `function`; if not given, whether the function takes no name.
+        parameters: TensorFlow's, in order and with spaces between; `theirs:ours` if Dovetail's name differs.  "name" is
+            always added as the last.
+        v1: the parameters in TensorFlow 1, including "name"; after a plus only the parameters that follow the others.
+        alike: whether arrays and lists among the arguments take the dtype of the tensors among them.
+        scope: as in `function`; by default, whether the function takes no name.
     """
     old = f"{parameters} name {v1[1:]}" if v1.startswith("+") else v1
     title, scope = names.split()[0], not _takes_name(target) if scope is None else scope
@@ -133,14 +134,14 @@ def _takes_name(target: Callable[..., Any]) -> bool:
 
 
 def _renamed(target: Callable[..., Any], parameters: str, alike: bool) -> Callable[..., Any]:
-    """A function with other names of parameters."""
+    """Wrap a function, with other parameter names."""
     pairs = [word.partition(":") for word in parameters.split()]
     ours = {theirs: mine or theirs for theirs, _, mine in pairs}
     known = inspect.signature(target).parameters
     takes = {*known, "name"} if _takes_name(target) else {*known}
     required = {name for name, p in known.items() if p.default is p.empty}
 
-    straight = 0  # so many parameters are the target's first ones, in its order
+    straight = 0  # the number of leading parameters that are the target's, in its order
     for mine, own in zip(ours.values(), known, strict=False):
         if mine != own:
             break
@@ -179,12 +180,12 @@ def _parameter(name: str, like: inspect.Parameter | None) -> inspect.Parameter:
 def told(
     title: str, function: Callable[..., Any], scope: bool, default_name: str | None = None, defers: bool = False
 ) -> Callable[..., Any]:
-    """A function as programs call it: errors begin with its name, and what it makes in graph mode is in the graph.
+    """Wrap a function for programs: errors begin with its name, and its results in graph mode are in the graph.
 
     Args:
         title: its name.
         function: computes its results.
-        scope, default_name, defers: as for `function`.
+        scope, default_name, defers: as in `function`.
     """
     signature = inspect.signature(function).parameters
     default_name = default_name or title.rpartition(".")[2]
@@ -214,7 +215,7 @@ def told(
 
 
 def _deferring(title: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which is called later where a rank is not known that it must know."""
+    """Wrap a function that must know ranks: it is called later if a rank is not known."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if provided.has_unknown_rank((*args, *kwargs.values())):
@@ -225,7 +226,7 @@ def _deferring(title: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def of_rank(x: Any, rank: int) -> Any:
-    """A tensor, with a rank where its own is not known."""
+    """A tensor, which gets this rank if its own is not known."""
     x = shaped(x)
     if static_shape(x) is None:
         x = ops.identity(x)
@@ -234,7 +235,7 @@ def of_rank(x: Any, rank: int) -> Any:
 
 
 def alike_values(values: Sequence[Any]) -> list[Any]:
-    """Values of which arrays and lists have the dtype of the tensors among them, if those can hold it."""
+    """Values with arrays and lists cast to the dtype of the first tensor among them, if it can hold their numbers."""
     dtype = next((as_dtype(dtype_of(v)) for v in values if is_tensor(v)), None)
     if dtype is None:
         return list(values)

@@ -8,7 +8,7 @@ _warned: set[str] = set()
 
 
 class UnusedSettingWarning(UserWarning):
-    """A program set something that does nothing here, or holds for more than it said."""
+    """A warning that a setting of a program does nothing here, or holds for more than the program said."""
 
 
 def warn_once(title: str, why: str) -> None:

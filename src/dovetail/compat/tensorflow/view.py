@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow.table import VIEWS, Lazy
 ROOT = "dovetail.compat.tensorflow"
 
 
-# TensorFlow's private modules that programs import from → what their names begin with in the table.
+# TensorFlow's private modules that programs import from → the beginnings of their names in the table.
 PRIVATE = {
     "python": ("",),
     "python.framework": (),
@@ -74,7 +74,7 @@ class View(ModuleType):
 
     def __init__(self, name: str, view: str, prefixes: Sequence[str] = ("",)) -> None:
         super().__init__(name, f"TensorFlow's names of {name.removeprefix(ROOT)[1:]}, as Dovetail has them.")
-        self.__path__: list[str] = []  # others may be inside of it
+        self.__path__: list[str] = []  # other modules may be inside this one
         self._view, self._prefixes = view, tuple(prefixes)
 
     def __getattr__(self, name: str) -> Any:
@@ -85,7 +85,7 @@ class View(ModuleType):
 
 
 def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> Any:
-    """The value of a name, from one view or, if that lacks it, from the other; parts of the table are modules.
+    """The value of a name from one view, or else from the other; or the submodule of that name.
 
     Raises:
         AttributeError: the name is not offered. The message says why, and what to write.
@@ -111,7 +111,7 @@ def find(view: str, prefixes: Sequence[str], name: str, module: ModuleType) -> A
 
 
 def members(module: str, prefixes: Sequence[str]) -> set[str]:
-    """The names in a module, those of its submodules among them."""
+    """The names in a module, including its submodules."""
     pairs = [(prefix, name) for table in VIEWS.values() for name in table for prefix in prefixes]
     names = {name.removeprefix(prefix).partition(".")[0] for prefix, name in pairs if name.startswith(prefix)}
     submodules = {name for name, found in sys.modules.items() if isinstance(found, View)}
@@ -120,7 +120,7 @@ def members(module: str, prefixes: Sequence[str]) -> set[str]:
 
 
 def exported(module: str, prefixes: Sequence[str]) -> list[str]:
-    """The names that `from module import *` gives: all but those of optional libraries, which it would import."""
+    """The names that `from module import *` gives: all except names that would import an optional library."""
     lazy = {name for table in VIEWS.values() for name, found in table.items() if type(found) is Lazy}
     return sorted(
         name
