@@ -1,4 +1,4 @@
-"""What of TensorFlow is not offered: why, and what to write instead."""
+"""The names of TensorFlow that are not offered: why, and what to write instead."""
 
 from dovetail.compat.tensorflow.table import absent
 

@@ -1,6 +1,6 @@
-"""TensorFlow's names of saving: the values of variables in a file of NumPy's arrays.
+"""TensorFlow's names for saving: the values of variables in a file of NumPy's arrays.
 
-A checkpoint `model-7` is the file `model-7.npz`; a file `checkpoint` beside it says which ones there are, last one
+A checkpoint `model-7` is the file `model-7.npz`; the file `checkpoint` in its folder lists the checkpoints, the latest
 last.  Files are replaced as a whole, and hold no pickles.
 """
 
@@ -26,13 +26,13 @@ from dovetail.core.errors import op_error
 from dovetail.core.files import replacing
 from dovetail.core.variable import Variable
 
-_DTYPES = "__dtypes__"  # the entry that says dtypes which NumPy does not know
+_DTYPES = "__dtypes__"  # the entry for dtypes that NumPy does not know
 
 # -- files of arrays --------------------------------------------------------------------------------------------------
 
 
 def _write(path: str, values: Mapping[str, Any]) -> str:
-    """Writes variables by name; the path, which has no suffix."""
+    """Write variables by name, and return the path, which has no suffix."""
     arrays = {name: np.asarray(variable.numpy()) for name, variable in values.items()}
     own = {name: as_dtype(a.dtype).name for name, a in arrays.items() if a.dtype.isbuiltin != 1}
     stored = {name: a.view(f"u{a.dtype.itemsize}") if name in own else a for name, a in arrays.items()}
@@ -59,14 +59,14 @@ def _read(path: str) -> dict[str, np.ndarray]:
 
 
 def _give(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str, reshape: bool = False) -> None:
-    """Gives variables the values of a checkpoint: all of them, or none.
+    """Give variables the values of a checkpoint: all of them, or none.
 
     Args:
         reshape: whether a value may have another shape of as many elements.
 
     Raises:
-        KeyError: one is not in the checkpoint.
-        ValueError: one has another shape.
+        KeyError: a variable is not in the checkpoint.
+        ValueError: a variable has another shape.
     """
     for name, variable in values.items():
         if name not in arrays:
@@ -84,7 +84,7 @@ def _give(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str
 
 
 def _note(path: str, known: list[str], state_name: str = "checkpoint") -> None:
-    """Says in the file of a folder which checkpoints there are."""
+    """List the checkpoints of a folder in its state file."""
     folder = Path(path).parent
     names = [os.path.relpath(p, folder) for p in known]
     lines = [f'model_checkpoint_path: "{names[-1]}"'] + [f'all_model_checkpoint_paths: "{name}"' for name in names]
@@ -94,7 +94,7 @@ def _note(path: str, known: list[str], state_name: str = "checkpoint") -> None:
 
 @function("train.latest_checkpoint")
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """The last checkpoint of a folder; None if there is none.
+    """The latest checkpoint of a folder; None if there is none.
 
     Source: `tf.train.latest_checkpoint`.
     """
@@ -115,7 +115,7 @@ def _prefix(path: str) -> str:
 
 @function("train.list_variables")
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
-    """The names and shapes of a checkpoint.
+    """The names and shapes of the values in a checkpoint.
 
     Source: `tf.train.list_variables`.
     """
@@ -124,7 +124,7 @@ def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
 
 @function("train.load_variable")
 def load_variable(ckpt_dir_or_file: str, name: str) -> np.ndarray:
-    """A value of a checkpoint.
+    """A value in a checkpoint.
 
     Source: `tf.train.load_variable`.
     """
@@ -150,11 +150,11 @@ class CheckpointReader:
         self._path, self._arrays = filepattern, _read(filepattern)
 
     def has_tensor(self, name: str) -> bool:
-        """Whether there is a value of a name."""
+        """Whether there is a value with a name."""
         return name in self._arrays
 
     def get_tensor(self, name: str) -> np.ndarray:
-        """The value of a name."""
+        """The value with a name."""
         if name not in self._arrays:
             raise KeyError(f"the checkpoint {self._path!r} has no {name!r}; it has {', '.join(sorted(self._arrays))}.")
         return self._arrays[name]
@@ -174,14 +174,14 @@ value("train.NewCheckpointReader train.load_checkpoint", CheckpointReader)
 
 
 class Saver:
-    """Saves variables of a graph, and gives them their values back.
+    """A saver, which writes variables of a graph to checkpoints and restores them.
 
     Args:
-        var_list: variables, or names → variables; all global ones of the graph, if not given.
+        var_list: variables, or names → variables; by default all global variables of the graph.
         reshape: whether a value may be restored in another shape of as many elements.
         max_to_keep: how many checkpoints stay; None or 0 for all.
-        keep_checkpoint_every_n_hours: as of `KeptCheckpoints`.
-        defer_build: whether the saver takes the variables of the graph at `build`, or when it is first used.
+        keep_checkpoint_every_n_hours: as in `KeptCheckpoints`.
+        defer_build: whether the saver takes the variables of the graph only at `build`, or when it is first used.
         allow_empty: whether there may be no variables.
         pad_step_number: whether the step in a path has eight digits.
 
@@ -221,7 +221,7 @@ class Saver:
             self.build()
 
     def build(self) -> None:
-        """Takes the variables."""
+        """Take the variables."""
         given = self._given
         if given is None:
             given = graph_mode.open_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
@@ -237,7 +237,7 @@ class Saver:
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """The checkpoints that it wrote and that are there, last one last."""
+        """The kept checkpoints that it wrote, the latest last."""
         return list(self._kept.paths)
 
     def save(
@@ -252,7 +252,7 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str:
-        """Writes the values of a session; the path of the checkpoint, with the step behind it if one is given."""
+        """Write the values of a session, and return the path of the checkpoint, which ends with a given step."""
         with _in_session(sess):
             step = None if global_step is None else int(np.asarray(_known(global_step)))
             path = str(save_path) if step is None else f"{save_path}-{step:0{self._digits}d}"
@@ -263,10 +263,10 @@ class Saver:
         return path
 
     def restore(self, sess: Any, save_path: str) -> None:
-        """Gives the variables, in a session, the values of a checkpoint: all of them, or none.
+        """Give the variables, in a session, the values of a checkpoint: all of them, or none.
 
         Raises:
-            ValueError: there is no such checkpoint, or a shape is another one.
+            ValueError: there is no such checkpoint, or a shape differs.
             KeyError: a variable is not in it.
         """
         if save_path is None or not Path(f"{save_path}.npz").is_file():
@@ -276,7 +276,7 @@ class Saver:
 
 
 def _in_session(session: Any) -> AbstractContextManager[Any]:
-    """Variables have the values of a session inside of the `with` block."""
+    """Give variables the values of a session inside of the `with` block."""
     return nullcontext() if session is None else session.as_default()
 
 
@@ -292,21 +292,21 @@ value("train.Saver", Saver, "v1")
 
 
 class _Status:
-    """What a restored checkpoint can be asked."""
+    """The status of a restored checkpoint."""
 
     def assert_consumed(self) -> _Status:
-        """All values went into variables: else restoring had failed."""
+        """Do nothing: if a variable had no value in the checkpoint, restoring failed."""
         return self
 
     assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
 
     def expect_partial(self) -> _Status:
-        """Nothing is said."""
+        """Do nothing: there are no warnings to silence."""
         return self
 
 
 class Checkpoint:
-    """Saves the variables of objects, found among their attributes, and gives them their values back.
+    """A checkpoint of objects: it saves and restores the variables among their attributes.
 
     Source: `tf.train.Checkpoint`.
     """
@@ -323,28 +323,28 @@ class Checkpoint:
         return found
 
     def write(self, file_prefix: str, options: Any = None) -> str:
-        """Writes the values; the path."""
+        """Write the values, and return the path."""
         return _write(str(file_prefix), self._variables())
 
     def save(self, file_prefix: str, options: Any = None) -> str:
-        """Writes the values into a checkpoint with a number; the path."""
+        """Write the values into a checkpoint with a number, and return its path."""
         self._count += 1
         path = self.write(f"{file_prefix}-{self._count}")
         _note(path, [path])
         return path
 
     def read(self, save_path: str, options: Any = None) -> _Status:
-        """Gives the variables the values of a checkpoint: all of them, or none."""
+        """Give the variables the values of a checkpoint: all of them, or none."""
         _give(self._variables(), _read(str(save_path)), str(save_path))
         return _Status()
 
     def restore(self, save_path: str | None, options: Any = None) -> _Status:
-        """As `read`; None does nothing."""
+        """Call `read`; do nothing for None."""
         return _Status() if save_path is None else self.read(save_path)
 
 
 def _collect(part: Any, path: str, found: dict[str, Any], seen: set[int]) -> None:
-    """The variables in an object, by the path of attributes to them."""
+    """Collect the variables in an object, by the path of attributes to them."""
     if isinstance(part, Variable):
         found[path] = part
         return
@@ -364,11 +364,11 @@ value("train.Checkpoint", Checkpoint)
 
 
 class CheckpointManager:
-    """Keeps the last checkpoints in a folder.
+    """A manager of the latest checkpoints in a folder.
 
     Args:
         checkpoint, directory: the objects to save, and the folder.
-        max_to_keep, keep_checkpoint_every_n_hours: as of `KeptCheckpoints`.
+        max_to_keep, keep_checkpoint_every_n_hours: as in `KeptCheckpoints`.
         checkpoint_name: the beginning of the files' names.
         step_counter, checkpoint_interval: a variable, and by how much it must grow for `save` to write another one.
         init_fn: called by `restore_or_initialize` where there is no checkpoint.
@@ -397,16 +397,16 @@ class CheckpointManager:
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """The last checkpoint."""
+        """The latest checkpoint."""
         return self._kept.paths[-1] if self._kept.paths else None
 
     @property
     def checkpoints(self) -> list[str]:
-        """The checkpoints that are there, last one last."""
+        """The kept checkpoints, the latest last."""
         return list(self._kept.paths)
 
     def save(self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None) -> str | None:
-        """Writes one more, and deletes the oldest if there are too many; None if it is too early."""
+        """Write a checkpoint, and delete the oldest if there are too many; None if it is too early."""
         step: Any = None if self._steps is None else int(_known(self._steps))
         known = step is not None and self._last_step is not None
         if check_interval and self._interval and known and step - self._last_step < self._interval:
@@ -421,7 +421,7 @@ class CheckpointManager:
         return path
 
     def restore_or_initialize(self) -> str | None:
-        """Gives the variables the values of the last checkpoint, if there is one; else calls `init_fn`."""
+        """Give the variables the values of the latest checkpoint; if there is none, call `init_fn`."""
         if self.latest_checkpoint is None and self._init is not None:
             self._init()
         self._checkpoint.restore(self.latest_checkpoint)

@@ -22,7 +22,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
     """Encode text; bytes stay as they are.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the value is neither.
 
     Source: `tf.compat.as_bytes`.
     """
@@ -38,7 +38,7 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
     """Decode bytes; text stays as it is.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: the value is neither.
 
     Source: `tf.compat.as_text`.
     """
@@ -69,7 +69,7 @@ def path_to_str(path: Any) -> Any:
 
 @function("compat.dimension_value")
 def dimension_value(dimension: Any) -> Any:
-    """The size of a dimension as an int, None if it is not known.  Dimensions here are such values already.
+    """The size of a dimension as an int, None if it is not known.  Dimensions here are already ints or None.
 
     Source: `tf.compat.dimension_value`.
     """

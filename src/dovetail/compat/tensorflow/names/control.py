@@ -1,4 +1,4 @@
-"""TensorFlow's names of control flow: branches, loops, arrays of tensors, and Python inside of programs."""
+"""TensorFlow's names for control flow: branches, loops, arrays of tensors, and waiting for others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dovetail.graph.variable_operation import VariableOperation
 
 @function("cond", "v2", scope=True)
 def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
-    """What one of two functions gives.
+    """The result of one of two functions.
 
     Source: `tf.cond`.
     """
@@ -36,7 +36,7 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
 
 
 def _of_tensors(branch: Callable[[], Any], pred: Any) -> Callable[[], Any]:
-    """A branch whose results are tensors: an operation among them gives the condition, once it has run."""
+    """Wrap a branch: an operation among its results becomes the condition, as a tensor that waits for the operation."""
 
     def run() -> Any:
         leaves, structure = flatten(branch())
@@ -66,7 +66,7 @@ def cond_v1(
     fn1: Any = None,
     fn2: Any = None,
 ) -> Any:
-    """What one of two functions gives.
+    """The result of one of two functions.
 
     Source: `tf.compat.v1.cond`.
     """
@@ -74,7 +74,7 @@ def cond_v1(
 
 
 def _unpacked(result: Any, strict: bool) -> Any:
-    """A list of one is that one, as in TensorFlow 1."""
+    """Unpack a list of one value, as TensorFlow 1 does."""
     return result[0] if not strict and type(result) in (list, tuple) and len(result) == 1 else result
 
 
@@ -82,10 +82,10 @@ def _unpacked(result: Any, strict: bool) -> Any:
 def case(
     pred_fn_pairs: Any, default: Any = None, exclusive: bool = False, strict: bool = False, name: str | None = None
 ) -> Any:
-    """What the function of the first condition that holds gives.
+    """The result of the function of the first condition that holds.
 
     Args:
-        exclusive: whether it is an error that several conditions hold.
+        exclusive: whether it is an error if several conditions hold.
 
     Source: `tf.case`.
     """
@@ -108,7 +108,7 @@ def case(
 
 
 def _exclusive(pairs: Sequence[Any]) -> list[Any]:
-    """The pairs, whose conditions wait for the check that one of them holds at most."""
+    """The pairs, whose conditions wait for the check that at most one of them holds."""
     conditions = [condition for condition, _ in pairs]
     count = ops.sum(ops.stack([ops.cast(ops.convert(condition), "int32") for condition in conditions]))
     check = require(
@@ -122,7 +122,7 @@ def _exclusive(pairs: Sequence[Any]) -> list[Any]:
 
 @function("switch_case", scope=True)
 def switch_case(branch_index: Any, branch_fns: Any, default: Any = None, name: str | None = None) -> Any:
-    """What the function of a number gives; the last one, or the default, for numbers without one.
+    """The result of the function of an index; other indices get the default, or else the last function.
 
     Source: `tf.switch_case`.
     """
@@ -154,7 +154,7 @@ def _stopped(leaf: Any) -> Any:
 
 
 def _check_invariants(given: Any, before: Any, after: Any) -> None:
-    """Refuses shape invariants that do not fit the loop variables, at the start or behind the loop."""
+    """Refuse shape invariants that do not fit the loop variables, at the start or after the loop."""
     if given is None:
         return
     variables, shapes = nest_flatten(before), _shapes(given)
@@ -173,7 +173,7 @@ def _check_invariants(given: Any, before: Any, after: Any) -> None:
 
 
 def _shapes(given: Any) -> list[Any]:
-    """Shape invariants, as a list: a shape is no structure, and a spec has one."""
+    """Shape invariants as a list; a shape is not a structure, and a spec has a shape."""
     if isinstance(given, (list, tuple, dict)) and not isinstance(given, TensorShape):
         parts = [given[key] for key in sorted(given)] if isinstance(given, dict) else given
         return [shape for part in parts for shape in _shapes(part)]
@@ -197,7 +197,7 @@ def _while(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, m
         found = ops.while_loop(graph_mode.body(condition), listed, kept, maximum_iterations)
     else:
         if any(isinstance(leaf, TensorArray) and leaf.is_empty for leaf in leaves):
-            written = nest_flatten(_listed(body(*structure), len(structure)))  # tells the shape of what is written
+            written = nest_flatten(_listed(body(*structure), len(structure)))  # shows the shapes of written tensors
             leaves = [_like(leaf, after) for leaf, after in zip(leaves, written, strict=True)]
 
         def arrays(values: Sequence[Any]) -> list[Any]:
@@ -223,7 +223,7 @@ def _while(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, m
 
 
 def _in_graph(cond: Callable[..., Any], loop_vars: list[Any]) -> list[Any]:
-    """The variables, as constants of the graph if only the condition depends on it."""
+    """The loop variables; they are constants of the graph if only the condition depends on it."""
     leaves = nest_flatten(loop_vars)
     is_building = trace.current_graph() is not None or graph_mode.graph() is not None
     if not is_building or any(is_recorded(leaf) for leaf in leaves if not isinstance(leaf, TensorArray)):
@@ -241,7 +241,7 @@ def _like(before: Any, after: Any) -> Any:
 
 
 def _listed(result: Any, count: int) -> list[Any]:
-    """What a body returns for so many variables."""
+    """The results of a body for `count` variables, as a list."""
     return list(result) if isinstance(result, (list, tuple)) and len(result) == count else [result]
 
 
@@ -260,8 +260,8 @@ def while_loop(
     """The last values of variables that a body changes as long as a condition holds.
 
     Args:
-        shape_invariants: the shapes that the variables keep, with None for dimensions that change.  Dimensions that
-            change are found without them; with them, other ones are an error.
+        shape_invariants: the shapes that the variables keep, with None for dimensions that change.  The loop finds
+            these dimensions without invariants.  With invariants, a change of another dimension is an error.
         back_prop: whether gradients flow through the loop.
 
     Source: `tf.while_loop`.
@@ -287,7 +287,7 @@ def while_loop_v1(
     """The last values of variables that a body changes as long as a condition holds.
 
     Args:
-        shape_invariants, back_prop: as of `tf.while_loop`.
+        shape_invariants, back_prop: as in `tf.while_loop`.
 
     Source: `tf.compat.v1.while_loop`.
     """
@@ -308,7 +308,7 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """What a function gives for each slice, stacked.
+    """The results of a function for each slice, stacked.
 
     Source: `tf.map_fn`.
     """
@@ -324,7 +324,7 @@ def map_fn(
 
 @function("vectorized_map", scope=True)
 def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
-    """What a function gives for each slice, computed for all at once.
+    """The results of a function for each slice, computed for all at once.
 
     Source: `tf.vectorized_map`.
     """
@@ -362,7 +362,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The values of an accumulator that a function makes of each slice, one after the other.
+    """The successive values of an accumulator that a function updates with each slice.
 
     Source: `tf.scan`.
     """
@@ -394,7 +394,7 @@ def _scanned(fn: Callable[[Any, Any], Any], start: Any, elems: Any, reverse: boo
 
 @function("tuple", "v2")
 def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
-    """Tensors that are there once all of them are, and once other operations have run.
+    """Tensors that are ready once all of them are, and once other operations have run.
 
     Args:
         control_inputs: operations, and tensors of them.
@@ -410,7 +410,7 @@ def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None 
 
 @function("tuple", "v1")
 def tuple_v1(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """`tf.tuple`, with other places of its arguments.
+    """`tf.tuple`, with its arguments in another order.
 
     Source: `tf.compat.v1.tuple`.
     """

@@ -1,4 +1,4 @@
-"""TensorFlow's names of convolutions and pooling."""
+"""TensorFlow's names for convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail.ops.shapes.shape import shaped
 
 
 def _per_axis(title: str, numbers: Any, rank: int, channels_first: bool) -> list[int]:
-    """A number for each spatial axis, of one for all of them, of those, or of one for every axis."""
+    """A number for each spatial axis, from one number, from one for each spatial axis, or from one for every axis."""
     numbers = [numbers] if not isinstance(numbers, (list, tuple)) and not hasattr(numbers, "__len__") else numbers
     numbers = [int(n) for n in numbers]
     if len(numbers) == 1:
@@ -41,7 +41,7 @@ def layout_of(title: str, data_format: str | None) -> str:
 def _window(
     title: str, rank: int, strides: Any, padding: Any, data_format: str | None, dilations: Any = None
 ) -> dict[str, Any]:
-    """The window of a convolution in Dovetail's words."""
+    """The window of a convolution as Dovetail's arguments."""
     layout = layout_of(title, data_format)
     first = layout == "channels_first"
     if isinstance(padding, str):

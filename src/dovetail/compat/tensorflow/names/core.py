@@ -32,7 +32,7 @@ from dovetail.plan.function import function as dt_function
 
 
 class Kind(type):
-    """The type of classes that stand for Dovetail's: what is one of `kinds` is an instance."""
+    """The metaclass of classes whose instances are the instances of Dovetail's classes in `kinds`."""
 
     kinds: tuple[type, ...]
 
@@ -44,7 +44,7 @@ class Kind(type):
 
 
 class TFTensorShape(metaclass=Kind):
-    """A shape, of which dimensions, or even their number, may not be known.
+    """A shape, whose dimensions or rank may be unknown.
 
     Source: `tf.TensorShape`.
     """
@@ -68,7 +68,7 @@ class TFTensorSpec(metaclass=Kind):
 
 
 class TFTensor(metaclass=Kind):
-    """What computes and is computed: Dovetail's Tensors, and the tensors of graphs.
+    """The class of Dovetail's Tensors, of the tensors of graphs, and of views of variables.
 
     Source: `tf.Tensor`.
     """
@@ -95,7 +95,7 @@ value("__version__ version.VERSION VERSION", "2.21.0")
 def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str | None = None, verify_shape: bool = False
 ) -> Any:
-    """A tensor of numbers; a shape is given to all of them, or to a single one many times.
+    """A tensor of numbers; they are reshaped to a given shape, and a single number is repeated.
 
     Args:
         verify_shape: whether the numbers must have the shape themselves.
@@ -167,7 +167,7 @@ def tf_function(
 
 
 class _Switched:
-    """A compiled function that `tf.config.run_functions_eagerly` can turn into the one it was made of."""
+    """A compiled function that calls its Python function instead, if `tf.config.run_functions_eagerly` said so."""
 
     def __init__(self, python_function: Callable[..., Any], compiled: Any) -> None:
         self.python_function, self._compiled = python_function, compiled
@@ -189,7 +189,7 @@ class _Switched:
 
 @function("config.run_functions_eagerly")
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Whether functions run without being compiled, for a debugger.
+    """Set whether functions run without being compiled, for a debugger.
 
     Source: `tf.config.run_functions_eagerly`.
     """
@@ -206,7 +206,7 @@ def functions_run_eagerly() -> bool:
 
 
 class UnconnectedGradients(StrEnum):
-    """What stands for gradients by what a result does not depend on.
+    """The values of a gradient by a tensor that the result does not depend on.
 
     Source: `tf.UnconnectedGradients`.
     """
@@ -234,7 +234,7 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: str = "none",
 ) -> list[Any]:
-    """The gradients of tensors of a graph by others; None of integers and by integers.
+    """The gradients of tensors of a graph by other tensors; None for gradients of integers and by integers.
 
     Raises:
         ValueError: `aggregation_method` is none of `tf.AggregationMethod`.
@@ -263,7 +263,7 @@ def _may_have_gradient(x: Any) -> bool:
 
 
 class AggregationMethod:
-    """How gradients are added up, which makes no difference to the sum.
+    """The ways of adding gradients up; the sum is the same for all.
 
     Source: `tf.AggregationMethod`.
     """
@@ -277,7 +277,7 @@ value("AggregationMethod", AggregationMethod)
 
 
 def check_aggregation(title: str, method: Any) -> None:
-    """Refuses what is no `AggregationMethod`."""
+    """Refuse a value that is not an `AggregationMethod`."""
     if method not in (None, 0, 1, 2):
         raise op_error(ValueError, title, f"aggregation_method is one of tf.AggregationMethod, not {method!r}.")
 
@@ -313,7 +313,7 @@ def hessians(
 
 @function("NotDifferentiable no_gradient NoGradient")
 def not_differentiable(op_type: str) -> None:
-    """Registers that an op has no gradient.
+    """Register that an op has no gradient.
 
     Source: `tf.no_gradient`.
     """
@@ -368,11 +368,11 @@ def _packed(structure: Any, leaves: Any) -> Any:
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
-    """Refuses two structures that differ.
+    """Refuse two structures that differ.
 
     Raises:
         ValueError: they do not have the same places.
-        TypeError: they have them in other sequences or dicts.
+        TypeError: they have the same places in sequences or dicts of other types.
 
     Source: `tf.nest.assert_same_structure`.
     """
@@ -391,7 +391,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
 
 
 def nest_map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """A function of the leaves of structures, in their structure.
+    """The results of a function of the leaves of structures, in their structure.
 
     Source: `tf.nest.map_structure`.
     """

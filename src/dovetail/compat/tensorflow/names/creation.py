@@ -1,4 +1,4 @@
-"""TensorFlow's names of what makes tensors of numbers: zeros, ranges, masks, one-hot codes."""
+"""TensorFlow's names for making tensors of numbers: zeros, ranges, masks, one-hot codes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, nam
 
 @function("linspace lin_space", scope=True)
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Any:
-    """So many evenly spaced numbers, the last one among them.
+    """A number of evenly spaced numbers, including the last one.
 
     Source: `tf.linspace`.
     """
@@ -77,7 +77,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Vectors with one value where the index says, and another elsewhere.
+    """Vectors with one value at an index, and another value elsewhere.
 
     Source: `tf.one_hot`.
     """
@@ -94,7 +94,7 @@ def one_hot(
 
 @function("sequence_mask", scope=True)
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: str | None = None) -> Any:
-    """Which steps of sequences are there, by their lengths.
+    """The mask of the steps within the lengths of sequences.
 
     Source: `tf.sequence_mask`.
     """

@@ -1,4 +1,4 @@
-"""TensorFlow's names of checks and errors, and of logging."""
+"""TensorFlow's names for checks, errors and logging."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ value("OpError", Exception, "v1")
 
 
 def require(name: str, condition: Any, message: Any, data: Sequence[Any] = (), summarize: int | None = None) -> Any:
-    """Refuses a condition that does not hold everywhere: now, or by an operation, whenever a graph is run.
+    """Refuse a condition that does not hold everywhere: at once, or by an operation whenever a graph is run.
 
     Args:
-        name: of the function that is called.
+        name: the name of the function that is called.
         condition: bools.
-        message: what the error says, or None.
-        data: strings that it says, too, and values that it shows.
+        message: the text of the error, or None.
+        data: further strings for the text, and values that it shows.
         summarize: how many elements at each end of an axis are shown; -1 for all.
     """
     words = [str(x) for x in (message, *data) if isinstance(x, str) and x]
@@ -122,7 +122,7 @@ def assert_near(
     name: str | None = None,
     data: Any = None,
 ) -> Any:
-    """Refuses numbers that are further apart than tolerances of 10 times the dtype's precision, or those given.
+    """Refuse numbers that are further apart than tolerances; the default is 10 times the dtype's precision.
 
     Source: `tf.debugging.assert_near`.
     """
@@ -135,7 +135,7 @@ def assert_near(
 
 @function("debugging.assert_rank assert_rank", "v2")
 def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None) -> None:
-    """Refuses a tensor of another number of axes, which is known.
+    """Refuse a tensor of another rank; its rank must be known.
 
     Source: `tf.debugging.assert_rank`.
     """
@@ -146,7 +146,7 @@ def assert_rank(x: Any, rank: Any, message: Any = None, name: str | None = None)
 def assert_rank_v1(
     x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> None:
-    """`tf.debugging.assert_rank`, with other places of its arguments, and data for the error.
+    """`tf.debugging.assert_rank`, with its arguments in another order, and data for the error.
 
     Source: `tf.compat.v1.assert_rank`.
     """
@@ -169,7 +169,7 @@ def _text(x: Any, summarize: int | None) -> str:
 
 @function("debugging.Assert Assert", scope=True)
 def assert_(condition: Any, data: Any, summarize: Any = None, name: str | None = None) -> Any:
-    """Refuses a condition that is false, now or whenever the graph is run; the error shows the data.
+    """Refuse a condition that is false, at once or whenever the graph is run; the error shows the data.
 
     Source: `tf.debugging.Assert`.
     """

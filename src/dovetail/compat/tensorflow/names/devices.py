@@ -1,4 +1,4 @@
-"""TensorFlow's names of devices: scopes, specifications, which there are, and where operations are placed."""
+"""TensorFlow's names for devices: scopes, specifications, lists of devices, and the placement of operations."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ value("DeviceSpec", DeviceSpec)
 
 
 def _recording() -> Any:
-    """The graph that is built, a function's among them; None where values are computed."""
+    """The graph that is being built, also by a function; None if values are computed."""
     return current_graph() or graph_mode.graph()
 
 
 @function("device", "v2")
 def device(device_name: Any) -> AbstractContextManager[Any]:
-    """A scope whose operations are computed on a device, if it is there.
+    """A scope whose operations are computed on a device, if it exists.
 
-    Where the current engine has no such device, values are computed elsewhere, with a warning once a device.
+    If the current engine has no such device, values are computed elsewhere, with one warning for each device.
 
     Source: `tf.device`.
     """
@@ -42,9 +42,9 @@ def device(device_name: Any) -> AbstractContextManager[Any]:
 
 @function("device", "v1")
 def device_v1(device_name_or_function: Any) -> AbstractContextManager[Any]:
-    """A scope whose operations are computed on a device, if it is there.
+    """A scope whose operations are computed on a device, if it exists.
 
-    Where the current engine has no such device, values are computed elsewhere, with a warning once a device.
+    If the current engine has no such device, values are computed elsewhere, with one warning for each device.
 
     Source: `tf.compat.v1.device`.
     """
@@ -53,14 +53,14 @@ def device_v1(device_name_or_function: Any) -> AbstractContextManager[Any]:
 
 @contextmanager
 def _at(device: Any) -> Iterator[None]:
-    """Record for a device what is recorded in the `with` block, and compute on it what is computed, if it is there."""
+    """Put the recorded operations and the computed values of the `with` block on a device, if it exists."""
     graph = _recording()
     with graph_mode.at_device(graph, device), nullcontext() if graph is not None else _computed_on(device):
         yield
 
 
 def _computed_on(device: Any) -> AbstractContextManager[Any]:
-    """A scope in which the current engine computes on a device; a warning where it has no such device."""
+    """A scope in which the current engine computes on a device; warns if it has no such device."""
     if device is None or (callable(device) and not isinstance(device, DeviceSpec)):
         return nullcontext()
     engine, wish = current_engine(), device.to_string() if isinstance(device, DeviceSpec) else device
@@ -78,7 +78,7 @@ def _computed_on(device: Any) -> AbstractContextManager[Any]:
 
 @function("colocate_with", "v1")
 def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[Any]:
-    """What is recorded in the `with` block is for the device of an operation.
+    """Put the operations that are recorded in the `with` block on the device of an operation.
 
     Source: `tf.compat.v1.colocate_with`.
     """
@@ -86,7 +86,7 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextMana
     return nullcontext() if graph is None else graph.colocate_with(op, ignore_existing)
 
 
-# -- which there are --------------------------------------------------------------------------------------------------
+# -- lists of devices -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def list_logical_devices(device_type: str | None = None) -> list[Device]:
 
 @function("config.experimental.set_memory_growth")
 def set_memory_growth(device: Any, enable: bool) -> None:
-    """Accepted with a warning: engines take memory as they need it.
+    """Warn that this does nothing: engines take memory as they need it.
 
     Source: `tf.config.experimental.set_memory_growth`.
     """
@@ -139,7 +139,7 @@ def set_memory_growth(device: Any, enable: bool) -> None:
 
 @function("config.get_visible_devices config.experimental.get_visible_devices")
 def get_visible_devices(device_type: str | None = None) -> list[Device]:
-    """The devices of the current engine: all of them are.
+    """The devices of the current engine, which are all visible.
 
     Source: `tf.config.get_visible_devices`.
     """
@@ -148,10 +148,10 @@ def get_visible_devices(device_type: str | None = None) -> list[Device]:
 
 @function("config.set_visible_devices config.experimental.set_visible_devices")
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Says which devices there are: those that there are, or none of a type of which there is none.
+    """Check that all devices of the current engine stay visible.
 
     Raises:
-        RuntimeError: one would be hidden, which only the engine's own library can do, before it starts.
+        RuntimeError: a device would be hidden.  Only the engine's own library can hide one, before it starts.
 
     Source: `tf.config.set_visible_devices`.
     """
@@ -170,7 +170,7 @@ class DeviceAttributes:
     Attributes:
         name: as TensorFlow writes it in full, "/job:localhost/replica:0/task:0/device:CPU:0".
         device_type: "CPU" or "GPU".
-        memory_limit_bytes: 0, since engines do not tell it.
+        memory_limit_bytes: 0, since engines do not report it.
         incarnation: 0, since devices are not started again.
     """
 
@@ -197,7 +197,7 @@ _placement = {"soft": True, "log": False}
 
 @function("config.set_soft_device_placement")
 def set_soft_device_placement(enabled: bool) -> None:
-    """Whether sessions that are made from now on may compute elsewhere what is for a device that is not there.
+    """Set whether new sessions may compute an operation elsewhere if its device does not exist.
 
     Source: `tf.config.set_soft_device_placement`.
     """
@@ -206,7 +206,7 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 @function("config.get_soft_device_placement")
 def get_soft_device_placement() -> bool:
-    """Whether that is so, as it is at first.
+    """Whether new sessions may compute an operation elsewhere if its device does not exist; true by default.
 
     Source: `tf.config.get_soft_device_placement`.
     """
@@ -214,14 +214,14 @@ def get_soft_device_placement() -> bool:
 
 
 def allows_soft_placement(config: Any) -> bool:
-    """Whether a session with this `ConfigProto`, or None, may do so; where that does not say it, as is set."""
+    """Whether a session with this `ConfigProto`, or None, may do so; by default, the process' setting holds."""
     said = getattr(config, "allow_soft_placement", None)
     return _placement["soft"] if said is None else bool(said)
 
 
 @function("debugging.set_log_device_placement")
 def set_log_device_placement(enabled: bool) -> None:
-    """Whether sessions that are made from now on print the device of each operation; nothing else does.
+    """Set whether new sessions print the device of each operation; values outside of sessions are never printed.
 
     Source: `tf.debugging.set_log_device_placement`.
     """
@@ -236,7 +236,7 @@ def set_log_device_placement(enabled: bool) -> None:
 
 @function("debugging.get_log_device_placement")
 def get_log_device_placement() -> bool:
-    """Whether that is so.
+    """Whether new sessions print the device of each operation.
 
     Source: `tf.debugging.get_log_device_placement`.
     """

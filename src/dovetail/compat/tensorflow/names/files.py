@@ -1,4 +1,4 @@
-"""TensorFlow's names of files of this machine."""
+"""TensorFlow's names for files of this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _glob(pattern: Any) -> list[str]:
 
 
 def _remove(path: str) -> None:
-    """Deletes a file."""
+    """Delete a file."""
     os.remove(path)
 
 

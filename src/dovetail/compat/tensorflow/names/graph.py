@@ -1,4 +1,4 @@
-"""TensorFlow 1's names of graphs: modes, placeholders, scopes, collections, dependencies."""
+"""TensorFlow 1's names for graphs: modes, placeholders, scopes, collections, dependencies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dovetail.graph.session_graph import SessionGraph
 
 @function("disable_eager_execution disable_v2_behavior disable_v2_tensorshape disable_resource_variables", "v1")
 def disable_eager_execution() -> None:
-    """From here on what is made is recorded in this thread's default graph.
+    """Record calls in this thread's default graph from now on.
 
     Source: `tf.compat.v1.disable_eager_execution`.
     """
@@ -30,10 +30,10 @@ def disable_eager_execution() -> None:
 
 @function("enable_eager_execution enable_v2_behavior", "v1")
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
-    """From here on what is made is computed.
+    """Compute calls at once from now on.
 
     Args:
-        config: a `tf.ConfigProto`, as of a session.
+        config: a `tf.ConfigProto`, as for a session.
 
     Source: `tf.compat.v1.enable_eager_execution`.
     """
@@ -44,7 +44,7 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None, execut
 
 @function("enable_resource_variables", "v1")
 def enable_resource_variables() -> None:
-    """Nothing is done: all variables are such.
+    """Do nothing: all variables are resource variables.
 
     Source: `tf.compat.v1.enable_resource_variables`.
     """
@@ -52,7 +52,7 @@ def enable_resource_variables() -> None:
 
 @function("executing_eagerly")
 def executing_eagerly() -> bool:
-    """Whether what is made is computed now.
+    """Whether calls are computed at once.
 
     Source: `tf.executing_eagerly`.
     """
@@ -61,7 +61,7 @@ def executing_eagerly() -> bool:
 
 @function("get_default_graph", "v1")
 def get_default_graph() -> Graph:
-    """The graph that is built; the thread's default one, opened now, if none is.
+    """The graph that is being built; otherwise the thread's default graph, which is opened if need be.
 
     Source: `tf.compat.v1.get_default_graph`.
     """
@@ -70,7 +70,7 @@ def get_default_graph() -> Graph:
 
 @function("reset_default_graph", "v1")
 def reset_default_graph() -> None:
-    """Puts an empty graph in the place of the default one.
+    """Replace the default graph by an empty one.
 
     Source: `tf.compat.v1.reset_default_graph`.
     """
@@ -84,7 +84,7 @@ value("Graph", SessionGraph)
 
 @function("placeholder", "v1")
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
-    """What each run is given.
+    """A placeholder, which each run must feed.
 
     Source: `tf.compat.v1.placeholder`.
     """
@@ -92,18 +92,18 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 
 
 def _dims(shape: Any) -> list[int | None] | None:
-    """A shape as programs write it; None if not even its rank is said."""
+    """A shape as programs write it; None if even the rank is unknown."""
     dims = shape if shape is None or hasattr(shape, "__iter__") else [shape]
     return None if dims is None or getattr(dims, "rank", 0) is None else [None if d in (None, -1) else d for d in dims]
 
 
 @function("placeholder_with_default", "v1")
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
-    """What each run may be given, and else has.
+    """A placeholder with a default value, which runs may feed.
 
     Args:
-        input: what it has.
-        shape: that of what may be given; None if that may be anything.
+        input: the default value.
+        shape: the shape of feeds; None for any shape.
 
     Source: `tf.compat.v1.placeholder_with_default`.
     """
@@ -118,7 +118,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 @function("name_scope", "v2")
 def name_scope(name: str) -> AbstractContextManager[str]:
-    """Names of what is recorded in the `with` block begin with the name.
+    """A name scope for the operations that are recorded in the `with` block.
 
     Source: `tf.name_scope`.
     """
@@ -129,7 +129,7 @@ def name_scope(name: str) -> AbstractContextManager[str]:
 
 @function("name_scope", "v1")
 def name_scope_v1(name: Any, default_name: Any = None, values: Any = None) -> AbstractContextManager[str]:
-    """Names of what is recorded in the `with` block begin with the name, or the default if that is None.
+    """A name scope for the operations that are recorded in the `with` block; its name may be None, with a default.
 
     Args:
         values: tensors whose graph the scope is opened in.
@@ -169,7 +169,7 @@ def graph_of(values: Any) -> SessionGraph | None:
     """The session graph of tensors; None if none of the values is in one, or they are in the one that is built.
 
     Raises:
-        ValueError: they are of two graphs.
+        ValueError: they belong to two graphs.
     """
     recorded = [x for x in values or () if isinstance(x, (GraphTensor, Operation))]
     graphs = {x.graph.outermost: x for x in recorded}
@@ -184,7 +184,7 @@ def graph_of(values: Any) -> SessionGraph | None:
 
 @function("op_scope", "v1")
 def op_scope(values: Any, name: Any, default_name: Any = None) -> AbstractContextManager[str]:
-    """`name_scope` with other places of its arguments.
+    """`name_scope`, with its arguments in another order.
 
     Source: `tf.compat.v1.op_scope`.
     """
@@ -193,7 +193,7 @@ def op_scope(values: Any, name: Any, default_name: Any = None) -> AbstractContex
 
 @function("control_dependencies")
 def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
-    """What is recorded in the `with` block runs after these; None forgets those around.
+    """A scope whose operations run after these; None drops the enclosing control dependencies.
 
     Source: `tf.control_dependencies`.
     """
@@ -204,7 +204,7 @@ def control_dependencies(control_inputs: Any) -> AbstractContextManager[Any]:
 
 
 def nodes_of(values: Any) -> list[Operation]:
-    """The operations of a structure of tensors, operations and assigned variables; what has been computed has none."""
+    """The operations of a structure of tensors, operations and assigned variables; computed values have none."""
     found = (x if isinstance(x, Operation) else getattr(x, "op", None) for x in nest_flatten(values))
     return [x for x in found if isinstance(x, Operation)]
 
@@ -235,7 +235,7 @@ def no_op(name: str | None = None) -> Any:
 
 @function("container", "v1")
 def container(container_name: str) -> AbstractContextManager[Any]:
-    """Accepted: sessions share no state, so it is in no container.
+    """Do nothing: sessions share no state, so it is in no container.
 
     Source: `tf.compat.v1.container`.
     """
@@ -275,7 +275,7 @@ value("GraphKeys", GraphKeys, "v1")
 
 @function("add_to_collection", "v1")
 def add_to_collection(name: Any, value: Any) -> None:
-    """Puts anything into a collection of the graph.
+    """Put a value into a collection of the graph.
 
     Source: `tf.compat.v1.add_to_collection`.
     """
@@ -284,7 +284,7 @@ def add_to_collection(name: Any, value: Any) -> None:
 
 @function("add_to_collections", "v1")
 def add_to_collections(names: Any, value: Any) -> None:
-    """Puts anything into several collections of the graph.
+    """Put a value into several collections of the graph.
 
     Source: `tf.compat.v1.add_to_collections`.
     """
@@ -293,7 +293,7 @@ def add_to_collections(names: Any, value: Any) -> None:
 
 @function("get_collection", "v1")
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """What is in a collection of the graph.
+    """A list of the values in a collection of the graph.
 
     Source: `tf.compat.v1.get_collection`.
     """
@@ -302,7 +302,7 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
 
 @function("get_collection_ref", "v1")
 def get_collection_ref(key: Any) -> list[Any]:
-    """A collection of the graph itself.
+    """The list itself that is a collection of the graph.
 
     Source: `tf.compat.v1.get_collection_ref`.
     """

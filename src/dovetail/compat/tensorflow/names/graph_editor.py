@@ -1,4 +1,4 @@
-"""The graph editor of `tf.contrib`: fifteen of its functions, over the edits that graphs have."""
+"""The graph editor of `tf.contrib`: fifteen of its functions, written with the edits of graphs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SubGraphView:
     Attributes:
         ops: in program order.
         inputs: the tensors that they take from outside.
-        outputs: their tensors that others take, or nobody.
+        outputs: their tensors that other operations take, or that no operation takes.
 
     Source: `tf.contrib.graph_editor.SubGraphView`.
     """
@@ -39,7 +39,7 @@ class SubGraphView:
 
 
 class Transformed:
-    """What copies stand for what.
+    """The map from tensors and operations to their copies.
 
     Source: `tf.contrib.graph_editor.TransformerInfo`.
     """
@@ -82,7 +82,7 @@ class ControlOutputs:
         return {op: self.get(op) for op in self.graph.operations if op.control_outputs}
 
     def update(self) -> ControlOutputs:
-        """Accepted: the graph is looked at whenever `get` is called."""
+        """Do nothing: `get` reads the graph whenever a program calls it."""
         return self
 
 
@@ -91,7 +91,7 @@ value(f"{_PLACE}SubGraphView", SubGraphView, "v1")
 
 
 def _ops(given: Any) -> list[Operation]:
-    """Operations, of which some are given as tensors, or as a view."""
+    """The operations of a view, or of operations, tensors and views in a list."""
     if isinstance(given, SubGraphView):
         return given.ops
     leaves = nest_flatten(list(given) if isinstance(given, (list, tuple, set)) else [given])
@@ -115,7 +115,7 @@ def get_backward_walk_ops(
     stop_at_ts: Any = (),
     control_inputs: bool = False,
 ) -> list[Operation]:
-    """The operations that some need.
+    """The operations that the seeds need.
 
     Source: `tf.contrib.graph_editor.get_backward_walk_ops`.
     """
@@ -131,7 +131,7 @@ def get_forward_walk_ops(
     stop_at_ts: Any = (),
     control_outputs: bool = False,
 ) -> list[Operation]:
-    """The operations that some lead to.
+    """The operations that need the seeds.
 
     Source: `tf.contrib.graph_editor.get_forward_walk_ops`.
     """
@@ -165,12 +165,12 @@ def copy_with_input_replacements(
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> tuple[SubGraphView, Transformed]:
-    """Copies operations, which take other tensors in the place of some.
+    """Copy operations; the copies take other tensors instead of some inputs.
 
     Args:
         dst_scope: the name scope of the copies.
         src_scope: the name scope that `dst_scope` replaces; all operations are in it.
-        reuse_dst_scope: whether a scope that is there is taken; else it gets a number.
+        reuse_dst_scope: whether an existing scope is taken; else the scope gets a number.
 
     Source: `tf.contrib.graph_editor.copy_with_input_replacements`.
     """
@@ -184,7 +184,7 @@ def copy_with_input_replacements(
 
 
 def _copied(graph: Any, ops: list[Operation], replaced: Any, to: str, src_scope: str, reuses: bool) -> Copies:
-    """A copy of operations, of which the names begin with another scope."""
+    """Copy operations into another name scope."""
     src_scope = f"{src_scope.rstrip('/')}/" if src_scope else ""
     outside = [op for op in ops if not op.name.startswith(src_scope)]
     if outside:
@@ -210,10 +210,10 @@ def graph_replace(
     src_scope: str = "",
     reuse_dst_scope: bool = False,
 ) -> Any:
-    """Tensors, computed anew from others in the place of some.
+    """Copies of tensors, computed with other tensors instead of some.
 
     Args:
-        dst_scope, src_scope, reuse_dst_scope: as of `copy_with_input_replacements`.
+        dst_scope, src_scope, reuse_dst_scope: as in `copy_with_input_replacements`.
 
     Source: `tf.contrib.graph_editor.graph_replace`.
     """
@@ -230,7 +230,7 @@ def graph_replace(
 
 @function(f"{_PLACE}reroute_ts", "v1")
 def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """What takes the second tensors takes the first ones instead.
+    """Give the first tensors to the operations that take the second ones.
 
     Returns:
         The number of uses that changed.
@@ -259,7 +259,7 @@ def _rerouted(ts0: Any, ts1: Any, can_modify: Any, cannot_modify: Any, both_ways
 
 @function(f"{_PLACE}swap_ts", "v1")
 def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
-    """What takes the one tensors takes the others, and the other way round.
+    """Swap tensors: operations that take the first ones take the second ones instead, and the other way round.
 
     Args:
         can_modify, cannot_modify: the operations that may change, all if not given, and the ones that may not.
@@ -274,10 +274,10 @@ def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = Non
 
 @function(f"{_PLACE}connect", "v1")
 def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[SubGraphView, SubGraphView]:
-    """The outputs of one view become the inputs of another.
+    """Make the outputs of one view the inputs of another.
 
     Args:
-        disconnect_first: whether placeholders stand for the outputs of the first view where others take them.
+        disconnect_first: whether the operations that take outputs of the first view take placeholders instead.
 
     Source: `tf.contrib.graph_editor.connect`.
     """
@@ -291,7 +291,7 @@ def connect(sgv0: Any, sgv1: Any, disconnect_first: bool = False) -> tuple[SubGr
 
 @function(f"{_PLACE}bypass", "v1")
 def bypass(sgv_: Any) -> tuple[SubGraphView, list[GraphTensor]]:
-    """What takes the outputs of a view takes its inputs instead.
+    """Give the inputs of a view to the operations that take its outputs.
 
     Source: `tf.contrib.graph_editor.bypass`.
     """
@@ -310,18 +310,18 @@ def detach(
     control_outputs: ControlOutputs | None = None,
     control_ios: ControlOutputs | None = None,
 ) -> tuple[SubGraphView, list[GraphTensor], list[GraphTensor]]:
-    """A view takes placeholders, and so does what took its outputs.
+    """Give placeholders to a view, and to the operations that take its outputs.
 
     Args:
         control_inputs: whether its operations wait for no others any more.
-        control_outputs: where given, no others wait for its operations any more.
+        control_outputs: if given, no others wait for its operations any more.
         control_ios: both of these.
 
     Returns:
-        The view, the placeholders that it takes, and those that stand for its outputs.
+        The view, the placeholders that it takes, and the placeholders that replace its outputs.
 
     Raises:
-        TypeError: control_outputs or control_ios is something else than `ControlOutputs`.
+        TypeError: control_outputs or control_ios is not a `ControlOutputs`.
         ValueError: both are given.
 
     Source: `tf.contrib.graph_editor.detach`.
@@ -352,7 +352,7 @@ def _placeholder_for(tensor: GraphTensor) -> GraphTensor:
 
 
 def _detached_outputs(view: SubGraphView) -> list[GraphTensor]:
-    """Placeholders for a view's outputs, where other operations take them."""
+    """Replace a view's outputs by placeholders in other operations, and return the placeholders."""
     inside = set(view.ops)
     used = [t for t in view.outputs if any(op not in inside for op in t.consumers())]
     given = [_placeholder_for(t) for t in used]
@@ -444,7 +444,7 @@ def select_ts(
 
 @function(f"{_PLACE}filter_ts", "v1")
 def filter_ts(ops: Any, positive_filter: Any) -> list[GraphTensor]:
-    """The tensors that operations take or make for which a function, or True, holds.
+    """The inputs and outputs of operations for which a function holds; all, for True.
 
     Source: `tf.contrib.graph_editor.filter_ts`.
     """
@@ -455,7 +455,7 @@ def filter_ts(ops: Any, positive_filter: Any) -> list[GraphTensor]:
 
 @function(f"{_PLACE}filter_ts_from_regex", "v1")
 def filter_ts_from_regex(ops: Any, regex: str) -> list[GraphTensor]:
-    """The tensors that operations take or make whose names match.
+    """The inputs and outputs of operations whose names match.
 
     Source: `tf.contrib.graph_editor.filter_ts_from_regex`.
     """
@@ -465,7 +465,7 @@ def filter_ts_from_regex(ops: Any, regex: str) -> list[GraphTensor]:
 
 @function(f"{_PLACE}add_control_inputs", "v1")
 def add_control_inputs(op: Operation, cops: Sequence[Operation] | Operation) -> None:
-    """Lets an operation wait for others.
+    """Let an operation wait for others.
 
     Source: `tf.contrib.graph_editor.add_control_inputs`.
     """

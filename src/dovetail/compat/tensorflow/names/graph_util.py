@@ -1,4 +1,4 @@
-"""TensorFlow's names of graphs as data: definitions, importing, freezing, writing, and each op by its name."""
+"""TensorFlow's names for graphs as data: definitions, importing, freezing, writing, and each op by its name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AttrValue:
     """The value of an attribute, as `operation._set_attr` takes it.
 
     Args:
-        b, i, f, s, type, list: a truth, an int, a float, a word, a dtype or a `ListValue`, one of which is given.
+        b, i, f, s, type, list: a bool, an int, a float, a string, a dtype or a `ListValue`; exactly one is given.
 
     Source: `tf.compat.v1.AttrValue`.
     """
@@ -42,7 +42,7 @@ class AttrValue:
         """Several values of one kind.
 
         Args:
-            b, i, f, s: truths, ints, floats or words, one of which is given.
+            b, i, f, s: bools, ints, floats or strings; exactly one is given.
 
         Source: `tf.compat.v1.AttrValue.ListValue`.
         """
@@ -54,7 +54,7 @@ class AttrValue:
         _set_one(self, "tf.AttrValue", given, ("b", "i", "f", "s", "type", "list"))
 
     def WhichOneof(self, field: str) -> str:
-        """Which of its fields is set, as protocol buffers say it."""
+        """The name of the field that is set, as in protocol buffers."""
         return next(iter(vars(self)))
 
 
@@ -77,16 +77,16 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> Any:
-    """Copies what a definition holds into the graph that is built.
+    """Copy the operations of a definition into the graph that is being built.
 
     Args:
-        graph_def: what `graph.as_graph_def()` gave.
-        input_map: names of its tensors → tensors of the graph, variables or numbers that stand for them.
+        graph_def: the result of `graph.as_graph_def()`.
+        input_map: names of its tensors → tensors of the graph, variables or numbers that replace them.
         return_elements: names of tensors (`"x:0"`) and operations (`"x"`) of the definition.
         name: a name scope for the copies; "import" if not given.
 
     Returns:
-        The copies of `return_elements`, in a list; None if nothing was asked for.
+        The copies of `return_elements`, in a list; None if `return_elements` is None.
 
     Source: `tf.import_graph_def`.
     """
@@ -101,7 +101,7 @@ def import_graph_def(
 
 
 def _of_graph(target: Graph, graph_def: GraphDef, key: str, x: Any) -> Any:
-    """What stands for a tensor of a definition, as a tensor of the graph."""
+    """The replacement of a tensor of a definition, as a tensor of the graph."""
     with graph_mode.inside(target):
         if isinstance(x, Variable):
             return x.read()
@@ -113,7 +113,7 @@ def _of_graph(target: Graph, graph_def: GraphDef, key: str, x: Any) -> Any:
 
 @function("graph_util.extract_sub_graph", "v1")
 def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDef:
-    """What some operations of a definition need.
+    """The part of a definition that some operations need.
 
     Source: `tf.compat.v1.graph_util.extract_sub_graph`.
     """
@@ -129,7 +129,7 @@ def convert_variables_to_constants(
     variable_names_whitelist: Sequence[str] | None = None,
     variable_names_blacklist: Sequence[str] | None = None,
 ) -> GraphDef:
-    """What some operations need, with constants in the place of variables.
+    """The part of a definition that some operations need, with constants instead of variables.
 
     Source: `tf.compat.v1.graph_util.convert_variables_to_constants`.
     """
@@ -148,7 +148,7 @@ def convert_variables_to_constants(
 
 @function("graph_util.remove_training_nodes", "v1")
 def remove_training_nodes(input_graph: GraphDef, protected_nodes: Sequence[str] | None = None) -> GraphDef:
-    """A definition without operations that only hand a tensor on.
+    """A definition without operations that only pass a tensor on.
 
     Source: `tf.compat.v1.graph_util.remove_training_nodes`.
     """
@@ -192,7 +192,7 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
 
 # -- each op by its name ----------------------------------------------------------------------------------------------
 
-# TensorFlow's words for the parameters of raw ops → Dovetail's.
+# TensorFlow's names for the parameters of raw ops → Dovetail's.
 _WORDS = {
     **dict.fromkeys(["a", "features", "input", "tensor", "images", "t", "value", "logits", "real"], "x"),
     **dict.fromkeys(["b", "e", "imag"], "y"),
@@ -211,7 +211,7 @@ _WORDS = {
 
 
 class RawOps(ModuleType):
-    """`tf.raw_ops`: each op of the table, those of one's own among them, by its name."""
+    """`tf.raw_ops`: each op of the table by its name, including the program's own ops."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -232,7 +232,7 @@ class RawOps(ModuleType):
 
 
 def _by_words(op: Op[..., Any]) -> Any:
-    """An op that takes its arguments by TensorFlow's names, or by Dovetail's."""
+    """Wrap an op: it takes its arguments by TensorFlow's names, or by Dovetail's."""
 
     def call(*, name: str | None = None, **given: Any) -> Any:
         known = {}

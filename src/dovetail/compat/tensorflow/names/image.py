@@ -1,4 +1,4 @@
-"""TensorFlow's names of images."""
+"""TensorFlow's names for images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dovetail.ops.shapes.shape import dims_of
 
 
 class ResizeMethod:
-    """How images are resized.
+    """The methods of resizing images.
 
     Source: `tf.image.ResizeMethod`.
     """
@@ -28,7 +28,7 @@ class ResizeMethod:
 
 
 class ResizeMethodV1:
-    """How images are resized.
+    """The methods of resizing images.
 
     Source: `tf.compat.v1.image.ResizeMethod`.
     """
@@ -49,7 +49,7 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Images in another size, in float32 but for the nearest neighbours.
+    """Images in another size, in float32 unless the method is `nearest`.
 
     Source: `tf.image.resize`.
     """
@@ -61,7 +61,7 @@ def resize(
 
 
 def _within(images: Any, size: Any) -> list[int]:
-    """The largest size of the images' proportions that fits into one."""
+    """The largest size with the images' proportions that fits into a size."""
     rows, columns = images.shape[-3:-1]
     if rows is None or columns is None:
         raise op_error(ValueError, "tf.image.resize", "to keep proportions, the size of the images must be known.")
@@ -73,7 +73,7 @@ def _within(images: Any, size: Any) -> list[int]:
 def resize_bilinear(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Any:
-    """Images in another size, between whose pixels lines are drawn; in float32.
+    """Images in another size by linear interpolation, in float32.
 
     Source: `tf.compat.v1.image.resize_bilinear`.
     """
@@ -89,7 +89,7 @@ def resize_bilinear(
 def resize_nearest_neighbor(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Any:
-    """Images in another size, of the pixels that are nearest.
+    """Images in another size, made of the nearest pixels.
 
     Source: `tf.compat.v1.image.resize_nearest_neighbor`.
     """
@@ -104,7 +104,7 @@ def resize_nearest_neighbor(
 
 
 def _positions(before: Any, after: Any, align_corners: bool) -> Any:
-    """Where the new pixels lie among the old ones of an axis, as TensorFlow 1 had it."""
+    """The positions of the new pixels among the old ones of an axis, as in TensorFlow 1."""
     before, after = ops.cast(before, "float32"), ops.cast(after, "int32")
     wide = ops.cast(after, "float32")
     scale = ops.divide(before, wide)
@@ -122,7 +122,7 @@ def _index(place: Any, count: Any) -> Any:
 
 
 def _between(images: Any, place: Any, axis: int) -> Any:
-    """What lies at positions between the pixels of an axis."""
+    """The values at positions between the pixels of an axis."""
     below = ops.floor(place)
     part = ops.reshape(ops.subtract(place, below), [-1 if i == axis else 1 for i in range(4)])
     count = dims_of(images)[axis]
@@ -193,7 +193,7 @@ def extract_image_patches(
 
 @function("image.per_image_standardization", defers=True)
 def per_image_standardization(image: Any) -> Any:
-    """Images of mean 0 and variance 1; those of nearly one colour less.
+    """Images of mean 0 and variance 1; images of nearly one colour have a smaller variance.
 
     Source: `tf.image.per_image_standardization`.
     """
@@ -206,7 +206,7 @@ def per_image_standardization(image: Any) -> Any:
 
 @function("image.total_variation", scope=True)
 def total_variation(images: Any, name: str | None = None) -> Any:
-    """How much neighbouring pixels differ in all.
+    """The sum of the differences of neighbouring pixels.
 
     Source: `tf.image.total_variation`.
     """
@@ -237,7 +237,7 @@ def flip_up_down(image: Any) -> Any:
 
 @function("image.resize_with_crop_or_pad image.resize_image_with_crop_or_pad")
 def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Any:
-    """The middle of images, or images with zeros around.
+    """The middle of images, or images with zeros around them.
 
     Source: `tf.image.resize_with_crop_or_pad`.
     """
@@ -279,7 +279,7 @@ def _crop_and_resize(
 
 
 def _box_positions(low: Any, high: Any, count: Any, size: int) -> tuple[Any, Any]:
-    """Where the pixels of each crop lie in its image, and whether they lie inside, as (boxes, size)."""
+    """The positions of the pixels of each crop in its image, and whether they are inside, as (boxes, size)."""
     last = ops.subtract(count, 1.0)
     low, high = ops.expand_dims(low, 1), ops.expand_dims(high, 1)
     if size > 1:
@@ -356,7 +356,7 @@ def non_max_suppression(
     score_threshold: Any = float("-inf"),
     name: str | None = None,
 ) -> Any:
-    """The boxes with the best scores, without those that overlap with a better one.
+    """The boxes with the best scores, except boxes that overlap with a better one.
 
     Source: `tf.image.non_max_suppression`.
     """
@@ -377,7 +377,7 @@ def non_max_suppression(
 
 
 def _overlap(boxes: Any) -> Any:
-    """The part that each two boxes have in common, (boxes, boxes)."""
+    """The intersection over union of each two boxes, (boxes, boxes)."""
     low, high = ops.minimum(boxes[:, :2], boxes[:, 2:]), ops.maximum(boxes[:, :2], boxes[:, 2:])
     area = ops.prod(ops.subtract(high, low), 1)
     top = ops.maximum(ops.expand_dims(low, 0), ops.expand_dims(low, 1))

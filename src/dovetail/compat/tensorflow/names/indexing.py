@@ -1,4 +1,4 @@
-"""TensorFlow's names of picking and placing: gathering, masks, conditions, scattering."""
+"""TensorFlow's names for picking and placing: gathering, masks, conditions, scattering."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def gather_v1(
 
 @function("batch_gather", scope=True, defers=True)
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
-    """The slices at positions of the last axis that both have, each batch's own.
+    """The slices at positions of the last axis of the indices, batch by batch.
 
     Source: `tf.compat.v1.batch_gather`.
     """
@@ -90,7 +90,7 @@ row("boolean_mask", _boolean_mask, "tensor mask axis", v1="tensor mask name axis
 
 @function("where where_v2", "v2", scope=True)
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Elements of one tensor or the other; of a condition alone, where it is true.
+    """Elements of one tensor or the other; for a condition alone, the positions where it is true.
 
     Source: `tf.where`.
     """

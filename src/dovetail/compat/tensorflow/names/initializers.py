@@ -1,4 +1,4 @@
-"""TensorFlow's initialisers: what gives variables of a shape their first values."""
+"""TensorFlow's initialisers, which give variables of a shape their first values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dovetail.core.errors import op_error
 
 
 class Initializer:
-    """Gives values for a shape.
+    """A source of first values for a shape.
 
     Source: `tf.initializers`.
     """
@@ -30,11 +30,11 @@ class Initializer:
         return graph_mode.recorded(result, type(self).__name__)
 
     def values(self, shape: list[int], dtype: Any) -> Any:
-        """The values."""
+        """The values for a shape."""
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made of."""
+        """The settings that it was made with."""
         return dict(vars(self))
 
 
@@ -89,7 +89,7 @@ class _Random(Initializer):
 
 
 def _random(names: str, draw: str, first: tuple[str, Any, Any], second: tuple[str, Any, Any]) -> None:
-    """An initialiser of random numbers: a parameter is its name, and its defaults in the two versions."""
+    """Add an initialiser of random numbers; a parameter is its name and its defaults in the two versions."""
     for view, place in (("v1", 1), ("v2", 2)):
 
         class Drawn(_Random):
@@ -127,7 +127,7 @@ _random(
 
 
 class VarianceScaling(Initializer):
-    """Random numbers whose variance is a scale by the number of inputs, of outputs, or their mean."""
+    """Random numbers whose variance is a scale divided by the number of inputs, of outputs, or their mean."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class VarianceScaling(Initializer):
 
 
 def fans(shape: list[int]) -> tuple[float, float]:
-    """How many inputs and outputs a weight of a shape connects."""
+    """The numbers of inputs and of outputs that a weight of a shape connects."""
     if len(shape) < 2:
         size = shape[0] if shape else 1
         return size, size
@@ -207,5 +207,5 @@ value("uniform_unit_scaling_initializer initializers.uniform_unit_scaling", Unif
 
 
 def default_initializer(dtype: Any) -> Initializer:
-    """What `get_variable` takes if nothing is said: glorot_uniform for floats, zeros for others."""
+    """The default initialiser of `get_variable`: glorot_uniform for floats, zeros for other dtypes."""
     return VarianceScaling(1.0, "fan_avg", "uniform") if as_dtype(dtype).is_floating else Zeros()
