@@ -1,4 +1,4 @@
-"""TensorFlow's names of joining and cutting: concatenation, stacks, splits, slices, padding."""
+"""TensorFlow's names for joining and cutting: concatenation, stacks, splits, slices, padding."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     """A tensor, cut along an axis into equal parts, or into parts of these sizes.
 
     Args:
-        num: how many sizes there are, where their number is not known.
+        num: the number of sizes, if it is not known otherwise.
 
     Source: `tf.split`.
     """
@@ -73,7 +73,7 @@ row("pad", _pad, "tensor paddings mode constant_values", v1="tensor paddings mod
 
 @function("reverse reverse_v2", scope=True)
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
-    """A tensor, turned round along axes.
+    """A tensor, reversed along axes.
 
     Source: `tf.reverse`.
     """
@@ -83,7 +83,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
 
 @function("slice", scope=True)
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
-    """The block that begins somewhere and has a size; of size -1 all from there on.
+    """The block with a given beginning and size; a size of -1 means the rest of the axis.
 
     Source: `tf.slice`.
     """
@@ -108,7 +108,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
         for start, length in zip(begin, size, strict=True)
     ]
     found = ops.getitem(x, tuple(parts))
-    if is_recorded(found):  # the block fits, or there is none
+    if is_recorded(found):  # a block that does not fit is an error
         found.set_shape([n if isinstance(n, int) and n >= 0 else None for n in size])
     return found
 
@@ -137,7 +137,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Any:
-    """What a subscript picks, said in numbers and in bits.
+    """The elements that a subscript picks, given as numbers and bit masks.
 
     Raises:
         NotImplementedError: `var` is given, which would let the slice be assigned.

@@ -1,4 +1,4 @@
-"""Kept checkpoints: the files that a saver wrote, and which of them it deletes again."""
+"""Kept checkpoints: the files of a saver, which deletes the oldest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class KeptCheckpoints:
         hours: each time this number of hours is over, one checkpoint stays for good.  None if all old ones are deleted.
 
     Attributes:
-        paths: the checkpoints that count, the last one last.
+        paths: the kept checkpoints, the latest last.
     """
 
     def __init__(self, limit: int | None, hours: float | None) -> None:
@@ -24,7 +24,7 @@ class KeptCheckpoints:
         self._next = time.time() + (self._seconds or 0)
 
     def add(self, path: str) -> None:
-        """Counts a checkpoint, and deletes the oldest if there are too many."""
+        """Add a checkpoint, and delete the oldest if there are too many."""
         self.paths = [known for known in self.paths if known != path] + [path]
         self._made[path] = time.time()
         while self._limit and len(self.paths) > self._limit:

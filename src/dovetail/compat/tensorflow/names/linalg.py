@@ -1,4 +1,4 @@
-"""TensorFlow's names of linear algebra."""
+"""TensorFlow's names for linear algebra."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ row("matrix_diag_part", ops.diagonal, "input:x")
 
 @function("diag linalg.tensor_diag", scope=True, defers=True)
 def tensor_diag(diagonal: Any, name: str | None = None) -> Any:
-    """A tensor with twice the axes, zero but on its diagonal.
+    """A tensor with twice the axes, zero except on its diagonal.
 
     Source: `tf.linalg.tensor_diag`.
     """
@@ -76,7 +76,7 @@ def diag_part(
 
 @function("diag_part linalg.tensor_diag_part", scope=True, defers=True)
 def tensor_diag_part(input: Any, name: str | None = None) -> Any:
-    """The diagonal of a tensor whose first axes are its last.
+    """The diagonal of a tensor whose first half of axes equals the second half.
 
     Source: `tf.linalg.tensor_diag_part`.
     """
@@ -122,7 +122,7 @@ row("linalg.pinv", ops.pinv, "a:x rcond")
 
 
 class LogDeterminant(NamedTuple):
-    """What `tf.linalg.slogdet` returns."""
+    """The result of `tf.linalg.slogdet`."""
 
     sign: Any
     log_abs_determinant: Any
@@ -130,7 +130,7 @@ class LogDeterminant(NamedTuple):
 
 @function("linalg.slogdet", scope=True)
 def slogdet(input: Any, name: str | None = None) -> LogDeterminant:
-    """The sign of the determinant, and the logarithm of its size.
+    """The sign of the determinant, and the logarithm of its absolute value.
 
     Source: `tf.linalg.slogdet`.
     """
@@ -147,7 +147,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
 
 
 class Qr(NamedTuple):
-    """What `tf.linalg.qr` returns."""
+    """The result of `tf.linalg.qr`."""
 
     q: Any
     r: Any
@@ -202,7 +202,7 @@ row("linalg.solve matrix_solve", _solve, "matrix rhs adjoint")
 
 @function("linalg.triangular_solve matrix_triangular_solve")
 def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None) -> Any:
-    """What triangular matrices turn into the right-hand sides.
+    """The solutions of equations with triangular matrices.
 
     Source: `tf.linalg.triangular_solve`.
     """
@@ -212,7 +212,7 @@ def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = 
 
 @function("linalg.lstsq matrix_solve_ls", scope=True)
 def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None) -> Any:
-    """What is nearest to solving equations.
+    """The least-squares solutions of equations.
 
     Args:
         fast: whether the matrices are of full rank; else the smallest solution is found, without `l2_regularizer`.

@@ -19,7 +19,7 @@ from dovetail.core.value_kinds import is_recorded, static_shape
 
 
 class Reduction:
-    """How the losses of elements become one.
+    """The ways of reducing the losses of elements to one.
 
     Source: `tf.compat.v1.losses.Reduction`.
     """
@@ -32,13 +32,13 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """All of them."""
+        """All ways."""
         return cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_BY_NONZERO_WEIGHTS
 
 
 value("losses.Reduction", Reduction, "v1")
 
-# What the sum of weighted losses is divided by: (weights in the shape of the losses) → number.
+# The divisors of the sum of weighted losses: (weights in the shape of the losses) → number.
 _DIVISORS: dict[str, Callable[[Any], Any]] = {
     Reduction.SUM: lambda weights: 1.0,
     Reduction.MEAN: ops.sum,
@@ -55,12 +55,12 @@ def compute_weighted_loss(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
-    """Losses of elements, weighted and made one.
+    """The losses of elements, weighted and reduced to one.
 
     Args:
-        losses: of each element.
+        losses: the loss of each element.
         weights: a number, or of the rank of the losses, with as many elements or one along each axis.
-        loss_collection: where the loss is kept; nowhere, if None.
+        loss_collection: the collection for the loss; None for no collection.
         reduction: one of `tf.losses.Reduction`.
 
     Raises:
@@ -127,14 +127,14 @@ def _softmax(labels: Any, logits: Any, smoothing: float) -> Any:
 
 
 def _weighted(title: str, elements: Callable[[], Any], given: tuple[Any, ...]) -> Any:
-    """The loss that losses of elements come to: `given` is weights, scope, collection and reduction."""
+    """The weighted losses of elements, reduced to one; `given` is weights, scope, collection and reduction."""
     weights, scope, collection, reduction = given
     with graph_mode.name_scope(scope or title):
         return compute_weighted_loss(elements(), weights, None, collection, reduction)
 
 
 def _pair(title: str, first: str, second: str, of_elements: Callable[..., Any], **settings: float) -> None:
-    """Adds a loss of two tensors of one shape, with settings behind the weights."""
+    """Add a loss of two tensors of one shape, with settings after the weights."""
     names = [first, second, "weights", *settings, "scope", "loss_collection", "reduction"]
     defaults = {"weights": 1.0, **settings, "scope": None, "loss_collection": GraphKeys.LOSSES}
     defaults["reduction"] = Reduction.SUM_BY_NONZERO_WEIGHTS
@@ -220,7 +220,7 @@ def cosine_distance(
 
 @function("losses.add_loss", "v1")
 def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
-    """Keeps a loss of a graph in a collection; elsewhere nothing is kept.
+    """Put a loss of a graph into a collection; do nothing for computed losses.
 
     Source: `tf.compat.v1.losses.add_loss`.
     """
@@ -230,7 +230,7 @@ def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
 
 @function("losses.get_losses", "v1")
 def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Any]:
-    """The losses that were kept.
+    """The losses in a collection.
 
     Source: `tf.compat.v1.losses.get_losses`.
     """
@@ -248,7 +248,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 
 @function("losses.get_regularization_loss", "v1")
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
-    """The sum of what regularizers of variables made.
+    """The sum of the losses that regularizers of variables made.
 
     Source: `tf.compat.v1.losses.get_regularization_loss`.
     """
@@ -257,7 +257,7 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 
 @function("losses.get_total_loss", "v1")
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None) -> Any:
-    """The sum of all losses that were kept.
+    """The sum of all losses in the collections.
 
     Source: `tf.compat.v1.losses.get_total_loss`.
     """

@@ -1,4 +1,4 @@
-"""TensorFlow's names of losses and of what is measured of predictions."""
+"""TensorFlow's names for losses and for measures of predictions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _both(title: str, labels: Any, logits: Any) -> None:
 
 
 def require_one_shape(title: str, labels: Any, predictions: Any) -> None:
-    """Raises ValueError where two values cannot have one shape; unknown dimensions fit any."""
+    """Raise ValueError if two values cannot have one shape; unknown dimensions fit any."""
     shapes = [static_shape(shaped(v)) for v in (labels, predictions)]
     if not fits(*shapes):
         raise op_error(ValueError, f"tf.{title}", f"both must have one shape, not {shapes[0]} and {shapes[1]}.")
@@ -44,7 +44,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
 def weighted_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
 ) -> Any:
-    """The cross-entropy of independent classes, of which what is there weighs more.
+    """The cross-entropy of independent classes, with a weight for positive labels.
 
     Source: `tf.nn.weighted_cross_entropy_with_logits`.
     """
@@ -61,7 +61,7 @@ def weighted_cross_entropy_with_logits(
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Any:
     """The cross-entropy of classes that exclude each other.
 
-    The samples of labels and logits are counted in order, however many axes they have; one sample of labels is for all.
+    Samples of labels and logits match in order, with any number of axes; a single sample of labels is for all.
 
     Source: `tf.nn.softmax_cross_entropy_with_logits`.
     """
@@ -121,7 +121,7 @@ def softmax_cross_entropy_with_logits_v2(
 
 @function("nn.sparse_softmax_cross_entropy_with_logits")
 def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Any:
-    """The cross-entropy of classes that exclude each other, by their numbers.
+    """The cross-entropy of classes that exclude each other, given by number.
 
     Source: `tf.nn.sparse_softmax_cross_entropy_with_logits`.
     """
@@ -140,7 +140,7 @@ def l2_loss(t: Any, name: str | None = None) -> Any:
 
 @function("nn.zero_fraction math.zero_fraction", scope=True)
 def zero_fraction(value: Any, name: str | None = None) -> Any:
-    """Which part of the elements is zero.
+    """The fraction of the elements that are zero.
 
     Source: `tf.math.zero_fraction`.
     """
@@ -166,7 +166,7 @@ def ctc_loss(
     Args:
         labels: a number for each label, (batch, labels); or a sparse tensor of them.
         label_length: how many labels each sample has; None for a sparse tensor.
-        blank_index: the number of the blank class: the first, if not given; for a sparse tensor it must be.
+        blank_index: the number of the blank class: by default the first; required for a sparse tensor.
 
     Source: `tf.nn.ctc_loss`.
     """
@@ -196,8 +196,8 @@ def ctc_loss_v1(
 ) -> Any:
     """Minus the logarithm of the probability of sparse labels, over all ways to align them; the last class is blank.
 
-    Where there is no way it is infinite; or 0 where there are more labels than times, if
-    `ignore_longer_outputs_than_inputs`.
+    Without such a way the result is infinite.  If `ignore_longer_outputs_than_inputs`, it is 0 for samples with more
+    labels than times.
 
     Source: `tf.compat.v1.nn.ctc_loss`.
     """
@@ -218,7 +218,7 @@ def ctc_loss_v1(
 
 
 def _dense_labels(labels: SparseTensor) -> tuple[Any, Any]:
-    """Labels with zeros behind them, and how many each sample has."""
+    """Labels, padded with zeros, and the number of labels of each sample."""
     batch = labels.dims[0]
     samples = ops.expand_dims(labels.indices[:, 0], 1)
     own = ops.equal(samples, ops.cast(ops.arange(0, batch), samples.dtype))

@@ -1,4 +1,4 @@
-"""TensorFlow's names of mathematics: elementwise, reductions and products."""
+"""TensorFlow's names for mathematics: elementwise, reductions and products."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ row("clip_by_value", ops.clip, "t:x clip_value_min:x_min clip_value_max:x_max", 
 
 @function("divide math.divide truediv math.truediv")
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """The quotient; of integers of 32 and more bits in float64, of shorter ones in float32.
+    """The quotient: in float64 for integers of 32 and more bits, in float32 for shorter integers.
 
     Source: `tf.divide`.
     """
@@ -132,7 +132,7 @@ def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = N
     """The sum of tensors of one shape.
 
     Args:
-        shape, tensor_dtype: those of the tensors, which are checked.
+        shape, tensor_dtype: the shape and dtype of the tensors, which are checked.
 
     Raises:
         TypeError: a tensor is of another dtype.
@@ -174,7 +174,7 @@ row("math.cumulative_logsumexp", ops.cumulative_logsumexp, "x axis exclusive rev
 
 
 def _mean(x: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-    """The mean; that of integers is an integer, rounded towards zero."""
+    """The mean; the mean of integers is an integer, rounded towards zero."""
     dtype = as_dtype(dtype_of(x)) if is_tensor(x) else as_dtype(ops.convert(x).dtype)
     if not dtype.is_integer:
         return ops.mean(x, axis, keepdims, name=name)
@@ -208,7 +208,7 @@ def _count_nonzero(x: Any, axis: Any, keepdims: Any, dtype: Any, name: str | Non
 def count_nonzero(
     input: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = "int64", name: str | None = None
 ) -> Any:
-    """How many elements are not zero.
+    """The number of elements that are not zero.
 
     Source: `tf.math.count_nonzero`.
     """
@@ -226,7 +226,7 @@ def count_nonzero_v1(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Any:
-    """How many elements are not zero.
+    """The number of elements that are not zero.
 
     Source: `tf.compat.v1.count_nonzero`.
     """
@@ -243,7 +243,7 @@ def bincount(
     dtype: Any = "int32",
     name: str | None = None,
 ) -> Any:
-    """How often each integer occurs; numbers of `maxlength` and more do not count.
+    """The count of each integer; numbers of `maxlength` and more do not count.
 
     Source: `tf.math.bincount`.
     """
@@ -261,7 +261,7 @@ def bincount(
 
 
 def _norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = False, name: str | None = None) -> Any:
-    """The norm of vectors, or of matrices where there are two axes; without axes that of all elements."""
+    """The norm of vectors, or of matrices if there are two axes; without axes the norm of all elements."""
     axis = tuple(axis) if isinstance(axis, (list, tuple)) else axis
     if ord in ("euclidean", "fro") or (ord == 2 and not isinstance(axis, tuple)):
         if ord == "fro" and axis is not None and not isinstance(axis, tuple):
@@ -278,7 +278,7 @@ row("norm linalg.norm", _norm, "tensor ord axis keepdims", v1="+keep_dims:keepdi
 
 
 def _l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | None = None) -> Any:
-    """Division by the Euclidean length along axes, or by that of all elements where none is given."""
+    """Divide by the Euclidean length along axes, or by the length of all elements if no axis is given."""
     return ops.l2_normalize(x, axis, epsilon, name=name)
 
 
@@ -287,7 +287,7 @@ row("math.l2_normalize nn.l2_normalize linalg.l2_normalize", _l2_normalize, "x a
 
 @function("clip_by_norm", scope=True)
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """A tensor, scaled down where its norm is larger.
+    """A tensor, scaled down if its norm is larger than `clip_norm`.
 
     Source: `tf.clip_by_norm`.
     """
@@ -314,9 +314,9 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Any:
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Any]:
-    """Tensors, scaled down together where the norm of all their elements is larger; and that norm.
+    """Tensors, scaled down together if the norm of all their elements is larger than `clip_norm`; and that norm.
 
-    An infinite norm makes all NaN.
+    If the norm is infinite, all elements become NaN.
 
     Source: `tf.clip_by_global_norm`.
     """
@@ -329,7 +329,7 @@ def clip_by_global_norm(
 
 
 class TopK(NamedTuple):
-    """What `tf.math.top_k` returns."""
+    """The result of `tf.math.top_k`."""
 
     values: Any
     indices: Any
@@ -351,7 +351,7 @@ def matmul(
     output_type: Any = None,
     name: str | None = None,
 ) -> Any:
-    """The product of matrices, with leading axes for many of them.
+    """The product of matrices; leading axes hold many of them.
 
     Source: `tf.linalg.matmul`.
     """
@@ -379,7 +379,7 @@ def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None =
 
 @function("math.top_k nn.top_k")
 def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32", name: str | None = None) -> Any:
-    """The largest elements of the last axis, and where they stand.
+    """The largest elements of the last axis, and their indices.
 
     Source: `tf.math.top_k`.
     """

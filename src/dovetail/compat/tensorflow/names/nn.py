@@ -1,4 +1,4 @@
-"""TensorFlow's names of layers of neural networks: activations, dropout, biases, normalisation, embeddings."""
+"""TensorFlow's names for layers of neural networks: activations, dropout, biases, normalisation, embeddings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ row("nn.crelu", _crelu, "features axis", v1="features name axis")
 
 @function("nn.dropout", "v2", scope=True)
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Any:
-    """Zero for some elements, chosen at random, and more of the others.
+    """A tensor with zeros for random elements, and with the other elements scaled up.
 
     Source: `tf.nn.dropout`.
     """
@@ -69,7 +69,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: 
 def dropout_v1(
     x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: Any = None, name: str | None = None, rate: Any = None
 ) -> Any:
-    """Zero for some elements, chosen at random; the chance to stay may be given.
+    """A tensor with zeros for random elements; `keep_prob` is the chance of the others.
 
     Source: `tf.compat.v1.nn.dropout`.
     """
@@ -94,7 +94,7 @@ def _key_of_dropout(x: Any, rate: Any, noise_shape: Any, seed: Any) -> Any:
 
 @function("nn.bias_add")
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Any:
-    """A number for each channel, added.
+    """A tensor, with a number added for each channel.
 
     Source: `tf.nn.bias_add`.
     """
@@ -146,7 +146,7 @@ def _embedding(params: Any, ids: Any, max_norm: Any, partition_strategy: str) ->
     """Rows of a table, which may come in parts.
 
     Args:
-        partition_strategy: "div" where each part has rows that follow each other, "mod" where the rows go round.
+        partition_strategy: "div" if each part has consecutive rows, "mod" if the rows go round.
     """
     if isinstance(params, (list, tuple)):
         if partition_strategy not in ("mod", "div"):
@@ -164,7 +164,7 @@ def _embedding(params: Any, ids: Any, max_norm: Any, partition_strategy: str) ->
 
 
 def _row_of(parts: Sequence[Any], ids: Any) -> Any:
-    """The numbers of rows in the parts one after the other, of which part i has the rows i, i + n, i + 2n, ..."""
+    """The row numbers in the concatenated parts, if part i of n has the rows i, i + n, i + 2n, ..."""
     sizes = [dims_of(ops.convert(part))[0] for part in parts]
     starts = ops.cast(ops.stack([0, *itertools.accumulate(sizes[:-1])]), ids.dtype)
     return ops.add(ops.gather(starts, ops.mod(ids, len(parts))), ops.floor_divide(ids, len(parts)))
@@ -188,7 +188,7 @@ def embedding_lookup_v1(
     validate_indices: bool = True,
     max_norm: Any = None,
 ) -> Any:
-    """Rows of a table, which may come in parts, of which each has every n-th row.
+    """Rows of a table, which may come in n parts, each with every n-th row.
 
     Source: `tf.compat.v1.nn.embedding_lookup`.
     """

@@ -1,7 +1,7 @@
-"""TensorFlow's names of NumPy's functions, `tf.experimental.numpy`, as rows with their parameters.
+"""TensorFlow's names for NumPy's functions, `tf.experimental.numpy`, as rows with their parameters.
 
-Floats keep their dtype, and integers and Python's numbers become such floats, as in all of Dovetail.  New tensors have
-floats of 64 bits; sums and products of integers have integers of 64 bits.
+As in all of Dovetail, floats keep their dtype, and integers and Python's numbers take it if they meet floats.  New
+tensors have floats of 64 bits; sums and products of integers have integers of 64 bits.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ ROWS = {
     "z:x": "angle",
     "val:x": "imag real",
 }
-# The same of functions that give integers of 64 bits.
+# The same for functions that give integers of 64 bits.
 COUNTS = {"a:x axis": "argsort count_nonzero"}
-# The same of functions that add or multiply, for integers in 64 bits.
+# The same for functions that add or multiply integers in 64 bits.
 TOTALS = {"a:x axis keepdims": "prod sum", "a:x offset axis1 axis2": "trace"}
-# The same of functions that make tensors, whose default dtype is float64.
+# The same for functions that make tensors, with float64 as the default dtype.
 NEW = {
     "shape dtype": "empty:zeros ones zeros",
     "N:rows M:columns k dtype": "eye tri",
@@ -105,7 +105,7 @@ def _as_int64(target: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_64_bits(target: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function: it computes with integers, and with truths, in 64 bits."""
+    """Wrap a function: it computes with integers, and with bools, in 64 bits."""
 
     @functools.wraps(target)
     def call(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -116,7 +116,7 @@ def _in_64_bits(target: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _widened(x: Any, unsigned: str) -> Any:
-    """A tensor of 64 bits for truths or integers; floats stay."""
+    """A tensor of 64 bits for bools or integers; floats stay."""
     kind = _dtype_of(x).kind
     return ops.cast(x, {"b": "int64", "i": "int64", "u": unsigned}[kind]) if kind in "biu" else x
 
@@ -196,7 +196,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: floa
     """The variance along axes: squared differences are divided by their count, less `ddof`.
 
     Raises:
-        ValueError: there is a tensor `out`, which TensorFlow does not take either.
+        ValueError: `out` is given, which TensorFlow does not take either.
 
     Source: `tf.experimental.numpy.var`.
     """
@@ -267,7 +267,7 @@ def hstack(tup: Any) -> Any:
 
 @function(f"{MODULE}.vstack")
 def vstack(tup: Any) -> Any:
-    """Tensors joined along the first axis; those with fewer than two axes are rows.
+    """Tensors joined along the first axis; tensors with fewer than two axes are rows.
 
     Source: `tf.experimental.numpy.vstack`.
     """
@@ -285,7 +285,7 @@ def einsum(subscripts: str, *operands: Any) -> Any:
 
 @function(f"{MODULE}.experimental_enable_numpy_behavior")
 def enable_numpy_behavior(prefer_float32: bool = False, dtype_conversion_mode: str = "legacy") -> None:
-    """Warns that tensors get no methods of NumPy's arrays; dtypes are promoted anyway.
+    """Warn that tensors get no methods of NumPy's arrays; dtypes are promoted anyway.
 
     Source: `tf.experimental.numpy.experimental_enable_numpy_behavior`.
     """

@@ -1,4 +1,4 @@
-"""TensorFlow 1's optimizers: gradients, what a step makes of them, and the slots that they remember."""
+"""TensorFlow 1's optimizers: gradients, steps and slots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Updates = list[tuple[Any, Any]]  # variables and their new values
 
 
 class Optimizer(OwnSteps):
-    """What all optimizers do; those of one's own define `_apply_dense`, as in TensorFlow.
+    """The base of all optimizers; a program's own optimizers define `_apply_dense`, as in TensorFlow.
 
     Source: `tf.compat.v1.train.Optimizer`.
     """
@@ -50,7 +50,7 @@ class Optimizer(OwnSteps):
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Any:
-        """A step that makes a loss smaller: an operation of its graph; done at once for a function without a graph.
+        """Make the operation of a step that lowers a loss; outside of graphs, take the step at once.
 
         Raises:
             ValueError: no variable has a gradient.
@@ -71,18 +71,19 @@ class Optimizer(OwnSteps):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> Updates:
-        """Pairs of a gradient, or None, and a variable.
+        """Compute pairs of a gradient, or None, and a variable.
 
         Args:
             loss: a tensor of a graph, or a function.
-            var_list: variables; those of the graph that are trained, or that the function reads, if not given.
+            var_list: variables; by default the trained variables of the graph, or the variables that the function
+                reads.
             gate_gradients, aggregation_method: one of `GATE_NONE`, `GATE_OP` and `GATE_GRAPH`, and of
                 `tf.AggregationMethod`; the gradients are the same with each.
-            grad_loss: what arrives at the loss.
+            grad_loss: the gradient by the loss.
 
         Raises:
             RuntimeError: the loss is a number that was computed already.
-            ValueError: there are no variables to train, or one of the ways is none.
+            ValueError: there are no variables to train, or gate_gradients or aggregation_method is invalid.
         """
         title = f"tf.train.{type(self).__name__}"
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
@@ -105,10 +106,10 @@ class Optimizer(OwnSteps):
             return list(zip(graph_gradients(loss, variables, grad_loss), variables, strict=True))
 
     def apply_gradients(self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None) -> Any:
-        """A step by gradients: an operation of the graph, or done at once where there is none.
+        """Make the operation of a step by gradients; outside of graphs, take the step at once.
 
         Args:
-            grads_and_vars: pairs as those of `compute_gradients`.
+            grads_and_vars: pairs as from `compute_gradients`.
             global_step: a variable that counts the steps.
 
         Raises:
@@ -129,18 +130,18 @@ class Optimizer(OwnSteps):
             return group(*done, name=whole)
 
     def updates(self, gradient: Any, variable: Any) -> Updates:
-        """What a step makes of a variable, and of its slots: pairs of a variable and its new value."""
+        """The updates of a step for a variable and its slots: pairs of a variable and its new value."""
         problem = "it defines no step: write _apply_dense(gradient, variable), or apply_gradients."
         raise op_error(NotImplementedError, f"tf.train.{type(self).__name__}", problem)
 
     def finish(self) -> Updates:
-        """What a step makes of the optimizer's own variables."""
+        """The updates of a step for the optimizer's own variables."""
         return []
 
-    # what it remembers
+    # state
 
     def slot(self, variable: Any, name: str, first: Any = 0.0, op_name: str | None = None) -> Any:
-        """What is remembered of a variable under a name; `op_name` is the end of its own name."""
+        """The slot of a variable under a name; `op_name` is the end of the slot's own name."""
         key = (name, variable)
         if key not in self._slots:
             base = f"{variable.op_name}/{op_name or self._name}"
@@ -150,17 +151,17 @@ class Optimizer(OwnSteps):
         return self._slots[key]
 
     def own(self, name: str, first: float) -> Any:
-        """A number that the optimizer remembers."""
+        """The variable for a number in the optimizer's state."""
         if name not in self._own:
             self._own[name] = named_variable(name, lambda: ops.constant(first, "float32"))
         return self._own[name]
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """What is remembered of a variable under a name; None if nothing is."""
+        """The slot of a variable under a name; None if there is none."""
         return self._slots.get((name, var))
 
     def get_slot_names(self) -> list[str]:
-        """The names of what is remembered of variables."""
+        """The names of the slots."""
         return sorted({name for name, _ in self._slots})
 
     def variables(self) -> list[Any]:
@@ -189,7 +190,7 @@ class GradientDescentOptimizer(Optimizer):
 
 
 class MomentumOptimizer(Optimizer):
-    """Steps that go on in the direction of those before.
+    """Steps that continue in the direction of earlier steps.
 
     Source: `tf.compat.v1.train.MomentumOptimizer`.
     """
@@ -311,7 +312,7 @@ class AdagradOptimizer(Optimizer):
 
 
 class AdadeltaOptimizer(Optimizer):
-    """Steps whose size follows that of those before.
+    """Steps whose size follows the size of earlier steps.
 
     Source: `tf.compat.v1.train.AdadeltaOptimizer`.
     """
@@ -340,7 +341,7 @@ class AdadeltaOptimizer(Optimizer):
 
 
 class FtrlOptimizer(Optimizer):
-    """Follow the regularised leader.
+    """Steps that follow the regularised leader.
 
     Source: `tf.compat.v1.train.FtrlOptimizer`; McMahan et al. 2013, "Ad click prediction: a view from the trenches".
     """

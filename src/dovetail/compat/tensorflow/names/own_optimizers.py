@@ -1,4 +1,4 @@
-"""What TensorFlow 1 asks of optimizers of one's own: classes that say in `_apply_dense` what a step does."""
+"""The interface of a program's own optimizers for TensorFlow 1, which define a step in `_apply_dense`."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class OwnSteps:
     _apply_dense: Any = None
     _resource_apply_dense: Any = None
 
-    # what subclasses may define
+    # methods that subclasses may define
 
     def _prepare(self) -> None:
-        """Makes tensors of settings, before a step."""
+        """Make tensors of settings, before a step."""
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        """Makes what is remembered of variables."""
+        """Make the slots of variables."""
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
-        """What is done after all variables have changed; an operation."""
+        """Make the operation that runs after all variables have changed."""
         return group(*update_ops, name=name_scope)
 
-    # what they use
+    # methods that subclasses use
 
     def slot(self, variable: Any, name: str, first: Any = 0.0, op_name: str | None = None) -> Any:
-        """What is remembered of a variable under a name."""
+        """The slot of a variable: its state under a name."""
         raise NotImplementedError
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
@@ -65,7 +65,7 @@ class OwnSteps:
         return self._apply_dense is not None or self._resource_apply_dense is not None
 
     def _applied(self, pairs: Sequence[Any], global_step: Any, name: str) -> Any:
-        """A step by pairs of gradients and variables."""
+        """Take a step by pairs of gradients and variables."""
         apply = self._apply_dense if self._resource_apply_dense is None else self._resource_apply_dense
         self._create_slots([variable for _, variable in pairs])
         self._prepare()

@@ -1,4 +1,4 @@
-"""TensorFlow's names of printing: now, or by an operation whenever a graph is run."""
+"""TensorFlow's names for printing: at once, or by an operation whenever a graph is run."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from dovetail.graph import trace
 
 
 class Printer:
-    """What prints a line of words and arrays.
+    """A printer of lines of words and arrays.
 
     Args:
-        words: strings, and None where the next array stands.
-        separator, end: what stands between them, and behind the last.
-        stream: where to; None for stderr, as it is then.
+        words: strings, and None for each array.
+        separator, end: the texts between the words, and after the last.
+        stream: the file; None for `sys.stderr` at the time of the call.
         summarize: how many elements at each end of an axis; -1 for all.
-        first_n: how often at most; None for always.
+        first_n: the largest number of lines; None for no limit.
     """
 
     __name__ = "print"
@@ -54,7 +54,7 @@ class Printer:
 
 
 def _printed(printer: Printer, tensors: Sequence[Any], name: str | None) -> Any:
-    """Prints now; or the operation that does."""
+    """Print at once, or return the operation that prints."""
     graph = trace.current_graph() or next((x.graph for x in tensors if is_recorded(x)), None) or graph_mode.graph()
     if graph is None:
         printer(*(np.asarray(ops.convert(x).numpy()) for x in tensors))
@@ -71,7 +71,7 @@ def print_(
     end: str = "\n",
     name: str | None = None,
 ) -> Any:
-    """Prints tensors and other values to stderr; in a graph, by an operation whenever that runs.
+    """Print tensors and other values to stderr; in a graph, by an operation whenever that runs.
 
     A compiled function prints whenever it is called; in a graph of sessions the operation is run, or waited for.
 
@@ -91,7 +91,7 @@ def print_v1(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """The first tensor as it is; whenever it is computed, the others are printed, but only the first times if said so.
+    """The first tensor; whenever it is computed, the other tensors are printed, but at most `first_n` times.
 
     Source: `tf.compat.v1.Print`.
     """

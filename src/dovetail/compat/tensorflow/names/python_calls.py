@@ -1,4 +1,4 @@
-"""TensorFlow's names of Python inside of programs: functions of arrays and of tensors, called when a graph runs."""
+"""TensorFlow's names for Python inside of programs: functions of arrays and of tensors, called when a graph runs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dovetail.graph import trace
 
 
 class OnTensors:
-    """A function of tensors as one of arrays, that can be differentiated.
+    """A function of tensors, wrapped as a differentiable function of arrays.
 
     Args:
-        function: takes tensors, and gives a tensor or a list of them.
-        taken: how many it takes.
-        floats: how many of these, and of what it gives, are of a float dtype.
+        function: takes tensors, and returns a tensor or a list of them.
+        taken: the number of its arguments.
+        floats: the numbers of its arguments and of its results with a float dtype.
     """
 
     def __init__(self, function: Callable[..., Any], taken: int, floats: tuple[int, int]) -> None:
@@ -55,7 +55,7 @@ class OnTensors:
 
 
 def _call(op: str, func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None) -> Any:
-    """Records the call in the graph that is built or that an argument is of; computes it where there is none."""
+    """Record the call in the graph that is being built, or in an argument's graph; outside of graphs, compute it."""
     several = isinstance(Tout, (list, tuple))
     wanted = list(Tout) if several else [] if Tout is None else [Tout]
     found: Any
@@ -96,17 +96,17 @@ def _recorded(
 
 
 def done_in(graph: Any, function: Callable[..., Any], inputs: Sequence[Any], name: str | None = None) -> Any:
-    """The operation that calls a function of arrays for what it does."""
+    """Make the operation that calls a function of arrays for its side effects."""
     with graph_mode.inside(graph):
         given = tuple(x if is_tensor(x) else ops.convert(x) for x in inputs)
         return trace.record(OPS["PyFunc"], [given, Silent(function), (as_dtype("bool"),), ((),)], name)[0].op
 
 
 class Silent:
-    """A function of which only what it does counts: it gives True.
+    """A function that is called for its side effects, and returns True.
 
     Args:
-        function: whose results are left.
+        function: the function, whose results are dropped.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -122,7 +122,7 @@ class Silent:
 def py_func(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
-    """What a Python function makes of arrays, now or whenever the graph is run; it has no gradient of its own.
+    """The results of a Python function of arrays, at once or whenever the graph is run; it has no gradient of its own.
 
     Source: `tf.compat.v1.py_func`.
     """
@@ -133,7 +133,7 @@ def py_func(
 def numpy_function(
     func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
 ) -> Any:
-    """What a Python function makes of arrays, now or whenever the graph is run; it has no gradient of its own.
+    """The results of a Python function of arrays, at once or whenever the graph is run; it has no gradient of its own.
 
     Source: `tf.numpy_function`.
     """
@@ -142,7 +142,7 @@ def numpy_function(
 
 @function("py_function")
 def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
-    """What a Python function makes of tensors, now or whenever the graph is run; gradients pass through it.
+    """The results of a Python function of tensors, at once or whenever the graph is run; gradients pass through it.
 
     Source: `tf.py_function`.
     """

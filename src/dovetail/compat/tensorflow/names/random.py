@@ -1,4 +1,4 @@
-"""TensorFlow's names of random numbers; the numbers are others than TensorFlow's, and the same on every engine."""
+"""TensorFlow's names for random numbers; they differ from TensorFlow's numbers, and are the same on every engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _global: dict[str, Any] = {"seed": None, "draws": itertools.count()}
 
 @function("random.set_seed set_random_seed random.set_random_seed")
 def set_seed(seed: int) -> None:
-    """Lets a program draw the same numbers whenever it is started.
+    """Set the seed with which a program draws the same numbers in each run.
 
     Source: `tf.random.set_seed`.
     """
@@ -29,7 +29,7 @@ def set_seed(seed: int) -> None:
 
 
 def key_of_draw(title: str, seed: Any, dtype: Any, *values: Any) -> Any:
-    """The key of one draw: of its seed, of the seed of all and its number, or of the operating system's."""
+    """The key of one draw: from its seed, from the global seed and the draw's number, or from the operating system."""
     if _global["seed"] is not None:
         own = next(_global["draws"]) if seed is None else int(seed)
         seed = (_global["seed"] * 1_000_003 + own) % 2**31
@@ -99,7 +99,7 @@ def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Any:
 def gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = "float32", seed: Any = None, name: str | None = None
 ) -> Any:
-    """Numbers of gamma distributions, of each so many.
+    """Numbers from gamma distributions, a tensor of this shape from each.
 
     Source: `tf.random.gamma`.
     """
@@ -110,7 +110,7 @@ def gamma(
 
 @function("random.poisson", "v2", scope=True)
 def poisson(shape: Any, lam: Any, dtype: Any = "float32", seed: Any = None, name: str | None = None) -> Any:
-    """Numbers of Poisson distributions, of each so many.
+    """Numbers from Poisson distributions, a tensor of this shape from each.
 
     Source: `tf.random.poisson`.
     """
@@ -128,7 +128,7 @@ def _categorical(title: str, logits: Any, num_samples: Any, dtype: Any, seed: An
 
 @function("random.categorical", scope=True)
 def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None) -> Any:
-    """Classes, drawn by their unnormalised logarithms of probabilities.
+    """Classes, drawn by unnormalised logarithms of probabilities.
 
     Source: `tf.random.categorical`.
     """
@@ -139,7 +139,7 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = No
 def multinomial(
     logits: Any, num_samples: Any, seed: Any = None, name: str | None = None, output_dtype: Any = None
 ) -> Any:
-    """Classes, drawn by their unnormalised logarithms of probabilities.
+    """Classes, drawn by unnormalised logarithms of probabilities.
 
     Source: `tf.compat.v1.multinomial`.
     """
@@ -159,7 +159,7 @@ def stateless_normal(
     name: str | None = None,
     alg: Any = None,
 ) -> Any:
-    """Normal numbers that depend on the seed, two integers, alone.
+    """Normal numbers that depend only on the seed, which is two integers.
 
     Source: `tf.random.stateless_normal`.
     """
@@ -176,7 +176,7 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: Any = None,
 ) -> Any:
-    """Normal numbers within two deviations that depend on the seed, two integers, alone.
+    """Normal numbers within two deviations that depend only on the seed, which is two integers.
 
     Source: `tf.random.stateless_truncated_normal`.
     """
@@ -193,7 +193,7 @@ def stateless_uniform(
     name: str | None = None,
     alg: Any = None,
 ) -> Any:
-    """Uniform numbers that depend on the seed, two integers, alone.
+    """Uniform numbers that depend only on the seed, which is two integers.
 
     Source: `tf.random.stateless_uniform`.
     """
@@ -201,7 +201,7 @@ def stateless_uniform(
 
 
 def _stateless(seed: Any, alg: Any) -> Any:
-    """The key of a seed of two integers, also where they need 64 bits."""
+    """The key of a seed of two integers, also if they need 64 bits."""
     _check_algorithm(alg)
     high, low = words_of(ops.convert(seed))
     if high is None:
@@ -211,13 +211,13 @@ def _stateless(seed: Any, alg: Any) -> Any:
 
 
 def _check_algorithm(alg: Any) -> None:
-    """Refuses what TensorFlow has no algorithm for.  The numbers are Dovetail's own, whichever is named."""
+    """Refuse a name of no algorithm of TensorFlow.  The numbers are Dovetail's own with each name."""
     if alg not in (None, 1, 2, 3, "philox", "threefry", "auto_select"):
         raise op_error(ValueError, "tf.random", f'alg is "philox", "threefry" or "auto_select", not {alg!r}.')
 
 
 class Generator:
-    """A source of random numbers that remembers what it drew.
+    """A source of random numbers with a state.
 
     Source: `tf.random.Generator`.
     """
@@ -227,13 +227,13 @@ class Generator:
 
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
-        """One that always draws the same."""
+        """A generator that always draws the same numbers."""
         _check_algorithm(alg)
         return cls(int(seed))
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        """One that draws other numbers in each process."""
+        """A generator that draws other numbers in each process."""
         _check_algorithm(alg)
         return cls(seeds.system_seed())
 

@@ -1,4 +1,4 @@
-"""TensorFlow's names of segments: reductions over the elements that have a number in common."""
+"""TensorFlow's names for segments: reductions over the elements that have a number in common."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail.ops.shapes.shape import dims_of
 
 Segments = Callable[..., Any]
 
-# reduction → the op that scatters by it, and the value of a segment without elements
+# reduction → its scattering op, and a function of a dtype for the value of a segment without elements
 SCATTERED: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
     "sum": (ops.tensor_scatter_add, lambda dtype: 0),
     "prod": (ops.tensor_scatter_mul, lambda dtype: 1),
@@ -30,7 +30,7 @@ def _scattered(kind: str, data: Any, segment_ids: Any, count: Any) -> Any:
     none, rank = ops.convert(of_none(dtype), dtype), len(static_shape(segment_ids))
     kept = ops.greater_equal(segment_ids, 0)
     wide = ops.reshape(kept, [*dims_of(segment_ids), *[1] * (len(static_shape(data)) - rank)])
-    data = ops.where(wide, data, none)  # whose gradient is finite, whatever is left out
+    data = ops.where(wide, data, none)  # its gradient is finite, also if elements are left out
     rows = ops.expand_dims(ops.add(ops.maximum(segment_ids, -1), 1), -1)
     shape = [ops.add(count, 1) if is_tensor(count) else int(count) + 1, *dims_of(data)[rank:]]
     return scatter(ops.full(shape, none, dtype), rows, data)[1:]

@@ -1,4 +1,4 @@
-"""TensorFlow 1's names of sessions: their settings, and their reports of runs."""
+"""TensorFlow 1's names for sessions: their settings, and their reports of runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _metadata: Scoped[RunMetadata | None] = Scoped(None)
 
 
 class Session(sessions.Session):
-    """Compute parts of a graph.
+    """A session, which computes parts of a graph.
 
     Args:
         target: "", since a session runs in this process.
@@ -73,13 +73,13 @@ class Session(sessions.Session):
         """Compute tensors, summaries among them, and run operations.
 
         Args:
-            fetches, feed_dict: as of `dovetail.Session.run`.
+            fetches, feed_dict: as in `dovetail.Session.run`.
             options: a `tf.RunOptions`; with `trace_level` the run fills `run_metadata`.
             run_metadata: a `tf.RunMetadata`, whose `step_stats` gets the devices and the names of the operations that
                 the run computes on each.  Operations are not timed one by one: all have the time of the run's start.
 
         Raises:
-            TypeError: options or run_metadata are something else; else as of `dovetail.Session.run`.
+            TypeError: options or run_metadata are of another type; also the errors of `dovetail.Session.run`.
         """
         _check(options, RunOptions, "options")
         _check(run_metadata, RunMetadata, "run_metadata")

@@ -1,4 +1,4 @@
-"""TensorFlow's names of settings: of sessions and of runs, with the reasons why some do nothing here."""
+"""TensorFlow's names for settings of sessions and of runs, with the reasons why some do nothing here."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class Message:
         self._set.clear()
 
     def HasField(self, name: str) -> bool:
-        """Whether a group was asked for or set."""
+        """Whether a field was set, or a group was read."""
         return name in self._set
 
     def said(self, within: str = "") -> Iterator[tuple[str, Any]]:
-        """The fields that differ from their defaults, by name, "gpu_options.allow_growth", and their values."""
+        """The fields that differ from their defaults: pairs of a name, "gpu_options.allow_growth", and a value."""
         for name, setting in self._set.items():
             if isinstance(setting, Message):
                 yield from setting.said(f"{within}{name}.")
@@ -169,7 +169,7 @@ class GraphOptions(Message):
 class ConfigProto(Message):
     """Settings of a session.
 
-    `allow_soft_placement`, `log_device_placement` and `intra_op_parallelism_threads` act; for each other one that is
+    `allow_soft_placement`, `log_device_placement` and `intra_op_parallelism_threads` act.  For each other field that is
     set, the first session warns that it does nothing.
 
     Source: `tf.compat.v1.ConfigProto`.
@@ -291,10 +291,10 @@ _AS_IT_IS = (("inter_op_parallelism_threads", 1),)  # the settings that hold any
 
 
 def heed(settings: Any) -> None:
-    """Let the settings of a session or a run act that hold for the process, and warn of settings that do nothing.
+    """Apply the settings of a session or a run that hold for the process, and warn of settings that do nothing.
 
     Raises:
-        TypeError: it is no group of settings.
+        TypeError: `settings` is not a group of settings.
     """
     if not hasattr(settings, "said"):
         problem = f"the settings are a tf.ConfigProto or tf.RunOptions of Dovetail, not {settings!r}."
@@ -347,7 +347,7 @@ def get_intra_op_parallelism_threads() -> int:
 
 @function("config.threading.set_inter_op_parallelism_threads")
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Accepted with a warning, unless it is 1: a run computes one operation after the other.
+    """Warn that this does nothing, unless the number is 1: a run computes one operation after the other.
 
     Source: `tf.config.threading.set_inter_op_parallelism_threads`.
     """

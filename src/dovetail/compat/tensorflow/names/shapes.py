@@ -1,4 +1,4 @@
-"""TensorFlow's names of dtypes and shapes: casting, reshaping, repeating, blocks of pixels."""
+"""TensorFlow's names for dtypes and shapes: casting, reshaping, repeating, blocks of pixels."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ row("transpose", _transpose, "a perm conjugate", v1="a perm name conjugate")
 
 @function("ensure_shape", scope=True)
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
-    """A tensor, whose shape must fit the one that is said.
+    """A tensor, whose shape must fit a given shape.
 
     Source: `tf.ensure_shape`.
     """
@@ -108,7 +108,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Any:
 
 @function("broadcast_dynamic_shape")
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
-    """The shape to which two shapes broadcast, which are tensors.
+    """The shape, as a tensor, to which two shapes broadcast that are tensors.
 
     Source: `tf.broadcast_dynamic_shape`.
     """
@@ -130,7 +130,7 @@ def _broadcast(x: list[Any], y: list[Any]) -> list[Any]:
 
 
 def _blocks(x: Any, block_size: int, data_format: str, split: bool) -> Any:
-    """Channels to blocks of pixels, or the other way round."""
+    """Turn channels into blocks of pixels, or the other way round."""
     x = of_rank(x, 4)
     if data_format not in ("NHWC", "NCHW"):
         raise op_error(ValueError, "tf.depth_to_space", f"the data_format is NHWC or NCHW, not {data_format!r}.")
@@ -154,7 +154,7 @@ def _blocks(x: Any, block_size: int, data_format: str, split: bool) -> Any:
 
 @function("depth_to_space nn.depth_to_space", scope=True)
 def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Any:
-    """Channels, made blocks of pixels.
+    """Channels, turned into blocks of pixels.
 
     Source: `tf.nn.depth_to_space`.
     """
@@ -163,7 +163,7 @@ def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name:
 
 @function("space_to_depth nn.space_to_depth", scope=True)
 def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Any:
-    """Blocks of pixels, made channels.
+    """Blocks of pixels, turned into channels.
 
     Source: `tf.nn.space_to_depth`.
     """
@@ -176,7 +176,7 @@ row("repeat", ops.repeat, "input:x repeats axis")
 
 @function("identity_n")
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Any]:
-    """Tensors, each as it is.
+    """Tensors, each unchanged.
 
     Source: `tf.identity_n`.
     """

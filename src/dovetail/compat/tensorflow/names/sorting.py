@@ -1,4 +1,4 @@
-"""TensorFlow's names of sorting, and of what is found in sorted values."""
+"""TensorFlow's names for sorting, searching in sorted values, and distinct values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Any:
-    """The order in which the elements along an axis are sorted; equal ones stay in theirs.
+    """The order in which the elements along an axis are sorted; equal elements keep their order.
 
     Source: `tf.argsort`.
     """
@@ -47,7 +47,7 @@ def argsort(
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = "int32", name: str | None = None
 ) -> Any:
-    """Where values would be put into sorted sequences.
+    """The positions at which values would be inserted into sorted sequences.
 
     Source: `tf.searchsorted`.
     """
@@ -60,14 +60,14 @@ def searchsorted(
 
 
 class Unique(NamedTuple):
-    """What `tf.unique` returns."""
+    """The result of `tf.unique`."""
 
     y: Any
     idx: Any
 
 
 class UniqueWithCounts(NamedTuple):
-    """What `tf.unique_with_counts` returns."""
+    """The result of `tf.unique_with_counts`."""
 
     y: Any
     idx: Any
@@ -76,7 +76,7 @@ class UniqueWithCounts(NamedTuple):
 
 @function("unique_with_counts", scope=True)
 def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) -> UniqueWithCounts:
-    """The different elements of a vector, in the order in which they come, their numbers, and how often each is there.
+    """The distinct elements of a vector in order of appearance, the index of each element among them, and their counts.
 
     Source: `tf.unique_with_counts`.
     """
@@ -96,7 +96,7 @@ def unique_with_counts(x: Any, out_idx: Any = "int32", name: str | None = None) 
 
 @function("unique", scope=True)
 def unique(x: Any, out_idx: Any = "int32", name: str | None = None) -> Unique:
-    """The different elements of a vector, in the order in which they come, and their numbers.
+    """The distinct elements of a vector in order of appearance, and the index of each element among them.
 
     Source: `tf.unique`.
     """

@@ -1,4 +1,4 @@
-"""TensorFlow's names of sparse tensors: those that K has."""
+"""TensorFlow's names for the sparse tensors of K."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dovetail.plan.feeds import flat_feeds
 
 
 class TFSparseTensor(metaclass=Kind):
-    """A tensor of which only what is not zero is held.
+    """A tensor that stores only its nonzero elements.
 
     Source: `tf.sparse.SparseTensor`.
     """
@@ -31,7 +31,7 @@ class TFSparseTensor(metaclass=Kind):
 
 
 class SparseTensorValue(NamedTuple):
-    """The parts of a sparse tensor as arrays: what is fed for one, and what a session gives of one.
+    """The parts of a sparse tensor as arrays, as sessions take them in feeds and return them.
 
     Source: `tf.compat.v1.SparseTensorValue`.
     """
@@ -47,7 +47,7 @@ value("SparseTensorValue", SparseTensorValue)
 
 @function("sparse_placeholder sparse.placeholder", "v1")
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
-    """A sparse tensor that each run is given; its rank must be known.
+    """A placeholder for a sparse tensor, whose rank must be known.
 
     Source: `tf.compat.v1.sparse_placeholder`.
     """
@@ -55,7 +55,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 
 
 def fed_parts(feeds: Any) -> dict[Any, Any]:
-    """What is fed, with the parts of sparse placeholders in the place of these."""
+    """The feeds, with the parts of sparse placeholders instead of the placeholders."""
     found: dict[Any, Any] = {}
     for key, given in flat_feeds(feeds, (TensorShape, SparseTensor)).items():
         if isinstance(key, SparseTensor):

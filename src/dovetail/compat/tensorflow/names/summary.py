@@ -1,6 +1,6 @@
-"""TensorFlow's names of summaries: numbers, histograms and images for TensorBoard.
+"""TensorFlow's names for summaries: numbers, histograms and images for TensorBoard.
 
-The files are written by TensorFlow's own writer, which is imported when the first one is opened.
+TensorFlow's own writer writes the files; it is imported when the first file is opened.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _tensorflow() -> Any:
 lazy("Summary summary.Summary", lambda: _tensorflow().compat.v1.Summary)
 lazy("Event", lambda: _tensorflow().compat.v1.Event)
 
-# -- what is written --------------------------------------------------------------------------------------------------
+# -- contents ---------------------------------------------------------------------------------------------------------
 
 
 def _scalar(tag: str, array: np.ndarray) -> list[dict[str, Any]]:
@@ -97,10 +97,10 @@ def _proto(values: Sequence[dict[str, Any]]) -> Any:
 
 @leaf
 class SummaryNode:
-    """What a session makes a summary of: tensors of a graph, and how each is written.
+    """The source of a session's summary: tensors of a graph, and the function that writes each.
 
     Attributes:
-        name: as that of a tensor, "layer/loss:0".
+        name: as a tensor's, "layer/loss:0".
 
     Source: the tensors of strings that `tf.compat.v1.summary.scalar` gives.
     """
@@ -111,11 +111,11 @@ class SummaryNode:
 
     @property
     def tensors(self) -> list[Any]:
-        """What is computed for it."""
+        """The tensors that a session computes for it."""
         return [tensor for tensor, _ in self.parts]
 
     def written(self, arrays: Sequence[Any]) -> bytes:
-        """The summary of what was computed, as a writer takes it."""
+        """The summary of computed arrays, as a writer takes it."""
         values = [one for (_, write), array in zip(self.parts, arrays, strict=True) for one in write(np.asarray(array))]
         return _proto(values).SerializeToString()
 
@@ -150,7 +150,7 @@ def scalar_v1(name: str, tensor: Any, collections: Any = None, family: Any = Non
 
 @function("summary.histogram", "v1")
 def histogram_v1(name: str, values: Any, collections: Any = None, family: Any = None) -> SummaryNode:
-    """A summary of how numbers are spread.
+    """A summary of the distribution of numbers.
 
     Source: `tf.compat.v1.summary.histogram`.
     """
@@ -186,7 +186,7 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: st
     """All summaries of the graph in one; None if there are none.
 
     Args:
-        scope: a regular expression; then those with a name that begins like it.
+        scope: a regular expression for the beginning of the summaries' names.
 
     Source: `tf.compat.v1.summary.merge_all`.
     """
@@ -195,15 +195,15 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: st
 
 
 class FileWriter:
-    """Writes summaries and graphs into an event file.
+    """A writer of summaries and graphs into an event file.
 
     Args:
         logdir: the folder of the file, which is made if need be.
         graph: a graph that is written at once; or its definition.
-        max_queue: so many events wait in memory.
-        flush_secs: so many seconds they wait.
-        graph_def: the definition of a graph, in the place of `graph`.
-        filename_suffix: what the name of the file ends with.
+        max_queue: the number of events that may wait in memory.
+        flush_secs: the seconds that they may wait.
+        graph_def: the definition of a graph, instead of `graph`.
+        filename_suffix: the end of the file's name.
 
     Raises:
         NotImplementedError: a session is given, in which the writer would be an operation.
@@ -225,7 +225,7 @@ class FileWriter:
             problem = "it writes at once, and not by operations: leave session out."
             raise op_error(NotImplementedError, "tf.summary.FileWriter", problem)
         tensorflow = _tensorflow()
-        with tensorflow.Graph().as_default():  # where TensorFlow lets it be made
+        with tensorflow.Graph().as_default():  # TensorFlow makes a writer only here
             options = {"max_queue": max_queue, "flush_secs": flush_secs, "filename_suffix": filename_suffix}
             self._writer = tensorflow.compat.v1.summary.FileWriter(str(logdir), **options)
         if graph is not None or graph_def is not None:
@@ -236,20 +236,20 @@ class FileWriter:
         return self._writer.get_logdir()
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Writes what a session made of a summary, or a `tf.Summary`."""
+        """Write a summary that a session computed, or a `tf.Summary`."""
         self._writer.add_summary(summary, _number(global_step))
 
     def add_event(self, event: Any) -> None:
-        """Writes a `tf.Event`."""
+        """Write a `tf.Event`."""
         self._writer.add_event(event)
 
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
-        """Writes a graph, as TensorBoard shows it: scopes, operations, shapes, devices, bodies of loops.
+        """Write a graph, as TensorBoard shows it: scopes, operations, shapes, devices, bodies of loops.
 
         Args:
             graph: a graph, or its definition.
-            global_step: the step that it is of.
-            graph_def: a definition, in the place of `graph`.
+            global_step: its step.
+            graph_def: a definition, instead of `graph`.
 
         Raises:
             TypeError: it is neither.
@@ -265,11 +265,11 @@ class FileWriter:
         self._writer.add_event(event)
 
     def flush(self) -> None:
-        """Writes what was not yet written."""
+        """Write the events that still wait."""
         self._writer.flush()
 
     def close(self) -> None:
-        """Ends the file."""
+        """End the file."""
         self._writer.close()
 
     def __enter__(self) -> FileWriter:
@@ -280,7 +280,7 @@ class FileWriter:
 
 
 def _number(step: Any) -> int | None:
-    """A step: a number, a tensor or a variable."""
+    """A step as an int, from a number, a tensor or a variable."""
     return None if step is None else int(np.asarray(getattr(step, "numpy", lambda: step)()))
 
 
@@ -289,19 +289,19 @@ value("summary.FileWriter train.SummaryWriter", FileWriter, "v1")
 # -- without graphs ---------------------------------------------------------------------------------------------------
 
 
-_writers: Setting[tuple[Any, ...]] = Setting(())  # that summaries go to: the last one
-_step: Setting[Any] = Setting(None)  # of summaries that say none
+_writers: Setting[tuple[Any, ...]] = Setting(())  # summaries go to the last one
+_step: Setting[Any] = Setting(None)  # of summaries without a step
 
 
 class SummaryWriter(FileWriter):
-    """Writes the summaries that are made in its `as_default` blocks.
+    """A writer of the summaries that are made in its `as_default` blocks.
 
     Source: `tf.summary.create_file_writer`.
     """
 
     @contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
-        """Summaries inside the `with` block are written here."""
+        """Write the summaries of the `with` block here."""
         try:
             with _writers.scope((*_writers.get(), self)), _step.scope(_step.get() if step is None else step):
                 yield self
@@ -309,7 +309,7 @@ class SummaryWriter(FileWriter):
             self.flush()
 
     def set_as_default(self, step: Any = None) -> None:
-        """Summaries are written here from now on."""
+        """Write summaries here from now on."""
         _writers.set((*_writers.get(), self))
         if step is not None:
             _step.set(step)
@@ -323,7 +323,7 @@ def create_file_writer(
     filename_suffix: str | None = None,
     name: str | None = None,
 ) -> SummaryWriter:
-    """What writes summaries into an event file.
+    """A writer of summaries into an event file.
 
     Source: `tf.summary.create_file_writer`.
     """
@@ -348,7 +348,7 @@ def _write(name: str, data: Any, step: Any, description: str | None, write: Call
 
 @function("summary.scalar", "v2")
 def scalar(name: str, data: Any, step: Any = None, description: Any = None) -> bool:
-    """Writes a number; whether a writer was there.
+    """Write a number, and return whether there is a writer.
 
     Source: `tf.summary.scalar`.
     """
@@ -357,7 +357,7 @@ def scalar(name: str, data: Any, step: Any = None, description: Any = None) -> b
 
 @function("summary.histogram", "v2")
 def histogram(name: str, data: Any, step: Any = None, buckets: Any = None, description: Any = None) -> bool:
-    """Writes how numbers are spread; whether a writer was there.
+    """Write the distribution of numbers, and return whether there is a writer.
 
     Source: `tf.summary.histogram`.
     """
@@ -366,7 +366,7 @@ def histogram(name: str, data: Any, step: Any = None, buckets: Any = None, descr
 
 @function("summary.image", "v2")
 def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, description: Any = None) -> bool:
-    """Writes images of numbers from 0 to 1, or of bytes; whether a writer was there.
+    """Write images of numbers from 0 to 1, or of bytes, and return whether there is a writer.
 
     Source: `tf.summary.image`.
     """
@@ -380,7 +380,7 @@ def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, descript
 
 @function("summary.graph", "v2")
 def write_graph(graph_data: Any) -> bool:
-    """Writes a graph, or its definition; whether a writer was there.
+    """Write a graph, or its definition, and return whether there is a writer.
 
     Source: `tf.summary.graph`.
     """
@@ -392,7 +392,7 @@ def write_graph(graph_data: Any) -> bool:
 
 @function("summary.experimental.set_step", "v2")
 def set_step(step: Any) -> None:
-    """Says the step of summaries that say none.
+    """Set the step of summaries without a step.
 
     Source: `tf.summary.experimental.set_step`.
     """

@@ -1,4 +1,4 @@
-"""TensorArray: tensors by number, written one after the other, as loops do it."""
+"""TensorArray: numbered tensors, which loops write one after the other."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from dovetail.ops.shapes.shape import dims_of
 
 
 class TensorArray:
-    """Tensors of one dtype by number.  Writing gives another array, which has the tensor.
+    """An array of numbered tensors of one dtype.  Writing a tensor returns a new array.
 
     Args:
-        dtype: that of the tensors.
+        dtype: the dtype of the tensors.
         size: how many there are; more can be written if `dynamic_size`.
-        dynamic_size: whether it grows.  Where it does so in a loop of a graph, its size is known only when that runs,
-            and jax, which compiles programs of known shapes, refuses the loop.
-        element_shape: that of each tensor, for arrays that are written in loops of a graph before they are filled.
+        dynamic_size: whether it grows.  If it grows in a loop of a graph, its size is known only when the loop runs.
+            Jax refuses such loops, since it compiles programs of known shapes.
+        element_shape: the shape of each tensor, for arrays that are written in loops of a graph before they are
+            filled.
 
     Source: `tf.TensorArray`.
 
@@ -53,7 +54,7 @@ class TensorArray:
         self._items: dict[int, Any] = {}
         self._whole: Any = None  # in loops of graphs: the tensors, stacked
 
-    # what it holds
+    # contents
 
     @property
     def is_empty(self) -> bool:
@@ -61,13 +62,13 @@ class TensorArray:
         return self._whole is None and not self._items and self.element_shape is None
 
     def of(self, whole: Any) -> TensorArray:
-        """The array of these tensors, stacked."""
+        """The array of tensors that come stacked."""
         array = self._copy()
         array._items, array._whole = {}, whole
         return array
 
     def zeros_like(self, other: TensorArray) -> TensorArray:
-        """As many zeros, of the shape of another array's tensors."""
+        """This array; if nothing says the shape of its tensors, an array of zeros like another array's tensors."""
         if not self.is_empty or other.is_empty:
             return self
         return self.of(ops.zeros([self._size, *other._element_dims()], self.dtype))
@@ -87,7 +88,7 @@ class TensorArray:
     # one tensor
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with a tensor at a number."""
+        """The array with a tensor at an index."""
         value = ops.convert(value, None if is_tensor(value) else self.dtype)
         if value.dtype != self.dtype:
             raise op_error(ValueError, "tf.TensorArray.write", f"it holds {self.dtype}, not {value.dtype}.")
@@ -105,7 +106,7 @@ class TensorArray:
         return array
 
     def _filled(self, like: Any) -> Any:
-        """All tensors stacked, with zeros for those that were not written."""
+        """All tensors stacked, with zeros for tensors that were not written."""
         if self._whole is not None:
             return self._whole
         if not self._items:
@@ -115,13 +116,13 @@ class TensorArray:
 
     @staticmethod
     def _grown(whole: Any, index: Any) -> Any:
-        """All tensors stacked, with zeros behind them up to a number."""
+        """All tensors stacked, followed by zeros up to an index."""
         size, *others = dims_of(whole)
         missing = ops.maximum(ops.subtract(ops.add(ops.saturate_cast(index, "int32"), 1), size), 0)
         return ops.concatenate([whole, ops.zeros([missing, *others], whole.dtype)])
 
     def read(self, index: Any, name: str | None = None) -> Any:
-        """The tensor at a number."""
+        """The tensor at an index."""
         if self._whole is not None or is_recorded(index):
             return ops.getitem(self.stack(), index)
         if int(index) in self._items:
@@ -133,7 +134,7 @@ class TensorArray:
     # all tensors
 
     def stack(self, name: str | None = None) -> Any:
-        """All tensors, one behind the other along a new first axis."""
+        """All tensors, stacked along a new first axis."""
         if self.is_empty:
             if not is_tensor(self._size) and self._size == 0:
                 return ops.zeros([0], self.dtype)
@@ -151,7 +152,7 @@ class TensorArray:
         return ops.reshape(whole, [ops.multiply(dims_of(whole)[0], first) if is_tensor(first) else -1, *others])
 
     def gather(self, indices: Any, name: str | None = None) -> Any:
-        """The tensors at several numbers, stacked."""
+        """The tensors at several indices, stacked."""
         return ops.gather(self.stack(), indices)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
@@ -165,7 +166,7 @@ class TensorArray:
         return array
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the slices of a tensor at several numbers."""
+        """The array with the slices of a tensor at several indices."""
         array = self
         for place, number in enumerate(np_list(indices)):
             array = array.write(number, ops.getitem(value, place))
@@ -179,7 +180,7 @@ class TensorArray:
         return array
 
     def size(self, name: str | None = None) -> Any:
-        """How many tensors there are."""
+        """The number of tensors."""
         return ops.convert(self._size, "int32") if self._whole is None else ops.cast(dims_of(self._whole)[0], "int32")
 
     def identity(self) -> TensorArray:

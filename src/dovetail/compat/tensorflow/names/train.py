@@ -1,4 +1,4 @@
-"""TensorFlow's names of training beside optimizers: the global step, decays of rates, moving averages."""
+"""TensorFlow's names for training, besides optimizers: the global step, decays of rates, moving averages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def create_global_step(graph: Any = None) -> Any:
     """A variable that counts the steps.
 
     Raises:
-        ValueError: there is one.
+        ValueError: there is one already.
 
     Source: `tf.compat.v1.train.create_global_step`.
     """
@@ -69,7 +69,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
 
 def _decay(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: a tensor of the rate in a graph; without one a function that gives the rate of the step."""
+    """Decorator: a function of the rate returns a tensor in a graph; outside, a function that computes the rate now."""
 
     def decorate(rate: Callable[..., Any]) -> Callable[..., Any]:
         def decayed(*args: Any, **kwargs: Any) -> Any:
@@ -92,7 +92,7 @@ def _float(x: Any) -> Any:
 def exponential_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: Any = None
 ) -> Any:
-    """A rate times a factor by the power of steps.
+    """A rate times a factor to the power of steps.
 
     Source: `tf.compat.v1.train.exponential_decay`.
     """
@@ -104,7 +104,7 @@ def exponential_decay(
 def natural_exp_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: Any = None
 ) -> Any:
-    """A rate times e by minus a multiple of steps.
+    """A rate times e to the power of minus a multiple of steps.
 
     Source: `tf.compat.v1.train.natural_exp_decay`.
     """
@@ -117,7 +117,7 @@ def natural_exp_decay(
 def inverse_time_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False, name: Any = None
 ) -> Any:
-    """A rate over 1 and a multiple of steps.
+    """A rate divided by 1 plus a multiple of steps.
 
     Source: `tf.compat.v1.train.inverse_time_decay`.
     """
@@ -179,13 +179,13 @@ value("train.piecewise_constant_decay", V1["train.piecewise_constant"], "v1")
 
 
 class ExponentialMovingAverage:
-    """Averages of variables and tensors, in which what is older counts less.
+    """Averages of variables and tensors in which older values count less.
 
     Args:
-        decay: how much of the average stays in a step.
-        num_updates: the number of steps; then the first ones count less.
-        zero_debias: whether averages of tensors, which begin with 0, are corrected for it.  Those of variables begin
-            with the variables' first values.
+        decay: the part of the average that stays in a step.
+        num_updates: the number of steps; if given, the first values count less.
+        zero_debias: whether averages of tensors, which begin with 0, are corrected for it.  Averages of variables
+            begin with the variables' first values.
 
     Source: `tf.train.ExponentialMovingAverage`.
     """
@@ -202,10 +202,10 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Any = None) -> Any:
-        """Takes variables and tensors into their averages: an operation of the graph, or at once where there is none.
+        """Make the operation that updates averages of variables and tensors; outside of graphs, update them at once.
 
         Args:
-            var_list: variables, and tensors of the graph whose shapes are known; all that are trained, if not given.
+            var_list: variables, and tensors of the graph with known shapes; by default all trained variables.
         """
         graph = graph_mode.graph()
         if var_list is None:
@@ -228,7 +228,7 @@ class ExponentialMovingAverage:
         return average.assign_changed(_towards, value, decay)
 
     def _first(self, value: Any) -> Any:
-        """What an average begins with."""
+        """The first value of an average."""
         if isinstance(value, Variable):
             return value.initial_value if value.initial_value is not None else ops.identity(value)
         if not is_recorded(value) or value.shape is None or None in value.shape:
@@ -237,7 +237,7 @@ class ExponentialMovingAverage:
         return ops.zeros(value.shape, value.dtype)
 
     def _without_bias(self, average: Any, value: Any, decay: Any) -> Any:
-        """An average that would have begun with 0, as if it had not.
+        """An average that begins with 0, corrected as if it did not.
 
         Source: Kingma and Ba 2014, "Adam: a method for stochastic optimization".
         """
@@ -248,11 +248,11 @@ class ExponentialMovingAverage:
         return average.assign(ops.divide(new, part))
 
     def average(self, var: Any) -> Any:
-        """The variable that holds the average of one; None if there is none."""
+        """The variable that holds the average of a value; None if there is none."""
         return self._averages.get(var)
 
     def average_name(self, var: Any) -> str:
-        """The name of the variable that holds the average of one."""
+        """The name of the variable that holds the average of a value."""
         return f"{var.op.name}/{self._name}"
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
@@ -269,7 +269,7 @@ class ExponentialMovingAverage:
 
 
 def _towards(average: Any, value: Any, decay: Any) -> Any:
-    """An average once it took a value in."""
+    """An average after it has taken in a value."""
     return ops.subtract(average, ops.multiply(ops.subtract(average, value), ops.subtract(1.0, decay)))
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow 1's names of scopes of variables: `variable_scope`, and the variables that are got by name."""
+"""TensorFlow 1's names for scopes of variables: `variable_scope`, and variables by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dovetail.graph.operation import GraphTensor
 
 
 class _ReuseMode(Enum):
-    """Whether variables are reused: `AUTO_REUSE` takes a variable if it is there and makes it if not."""
+    """Whether variables are reused: `AUTO_REUSE` takes a variable if it exists, and makes it if not."""
 
     AUTO_REUSE = 1
 
@@ -34,13 +34,13 @@ value("AUTO_REUSE", AUTO_REUSE, "v1")
 
 
 class VariableScope:
-    """A scope of `get_variable`: the beginning of names, and the defaults for variables that give no value themselves.
+    """A scope of `get_variable`: the prefix of names, and default arguments.
 
     Args:
-        reuse: whether variables must be there; `AUTO_REUSE` if they may.
-        name: the beginning of names, without its slash.
-        name_scope: the name scope that was open when the scope was.
-        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: as of
+        reuse: whether variables must exist; `AUTO_REUSE` if they may.
+        name: the prefix of names, without its slash.
+        name_scope: the name scope that was open when this scope was opened.
+        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: as in
             `get_variable`.
 
     Source: `tf.compat.v1.VariableScope`.
@@ -66,22 +66,22 @@ class VariableScope:
         self.custom_getter, self.dtype = custom_getter, as_dtype(dtype)
 
     def with_defaults(self, reuse: Any, name: str, name_scope: str, given: Mapping[str, Any]) -> VariableScope:
-        """A scope with the defaults of this one, and others where they are given."""
+        """A scope with the defaults of this one, except for defaults that are given."""
         inherited = {key: getattr(self, key) for key in _DEFAULTS}
         inherited |= {key: default for key, default in given.items() if default is not None and key in _DEFAULTS}
         inherited["custom_getter"] = _nested(self.custom_getter, given["custom_getter"])
         return VariableScope(reuse, name, name_scope=name_scope, constraint=given["constraint"], **inherited)
 
     def reuse_variables(self) -> None:
-        """From here on, variables must be there."""
+        """Require from now on that variables exist."""
         self.reuse = True
 
     def set_dtype(self, dtype: Any) -> None:
-        """Set the dtype of variables that give none themselves."""
+        """Set the default dtype of variables."""
         self.dtype = as_dtype(dtype)
 
     def get_collection(self, name: Any) -> list[Any]:
-        """The part of a collection that is of this scope."""
+        """The part of a collection that belongs to this scope."""
         prefix = f"{self.name}/" if self.name else ""
         return graph_mode.open_graph().get_collection(name, prefix or None)
 
@@ -135,18 +135,18 @@ class variable_scope(AbstractContextManager[VariableScope]):
     """A scope of `get_variable` and of names, for `with` statements.
 
     Args:
-        name_or_scope: a name, behind the one of the scope around, or a scope that was open before; None for a new name
-            made of `default_name`.
-        default_name: gets a number if a scope of this name was opened in the scope around.
+        name_or_scope: a name inside the enclosing scope, or a scope that was open before; None for a new name made of
+            `default_name`.
+        default_name: gets a number if a scope of this name was opened in the enclosing scope.
         values: tensors whose graph the scope is opened in.
-        reuse: True if variables must be there, `tf.AUTO_REUSE` if they may; else as the scope around.
+        reuse: True if variables must exist, `tf.AUTO_REUSE` if they may; else as in the enclosing scope.
         auxiliary_name_scope: whether a name scope is opened, too.
-        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: as of
-            `get_variable`, for variables that give no value themselves.
+        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: as in
+            `get_variable`, as defaults.
 
     Raises:
-        TypeError: there is no name, or it is none.
-        ValueError: a name cannot be one; or variables must be there in a scope with a new name.
+        TypeError: there is no name, or it is not a string.
+        ValueError: a name is invalid; or variables must exist in a scope with a new name.
 
     Source: `tf.compat.v1.variable_scope`.
     """
@@ -213,7 +213,7 @@ class variable_scope(AbstractContextManager[VariableScope]):
         return nullcontext("" if self._names_too else graph_mode.open_graph().scope)
 
     def _scope(self, names: str) -> VariableScope:
-        """The scope, inside of the one around."""
+        """The scope, inside the enclosing one."""
         if isinstance(self._given, VariableScope):
             given = self._given
             return given.with_defaults(
@@ -229,7 +229,7 @@ class variable_scope(AbstractContextManager[VariableScope]):
 
 @contextmanager
 def _counted(name: str, is_known: bool) -> Iterator[None]:
-    """Count that a scope is opened.  Default names inside of it start over when it is entered again."""
+    """Count that a scope is opened.  Numbers of default names in it start over when it is entered again."""
     store = graph_mode.store()
     store.variable_scopes[name] += 1
     before = store.variable_scopes.copy()
@@ -244,7 +244,7 @@ def _counted(name: str, is_known: bool) -> Iterator[None]:
 
 
 def _unused(name: str) -> str:
-    """A name that no variable scope has that was opened in the scope around."""
+    """A name that no variable scope opened in the enclosing scope has."""
     counts = graph_mode.store().variable_scopes
     return next(found for found in chain([name], (f"{name}_{i}" for i in count(1))) if not counts[found])
 
@@ -257,7 +257,7 @@ def _nested(outer: Any, inner: Any) -> Any:
 
 
 def variable_op_scope(values: Any, name_or_scope: Any, default_name: Any = None, **options: Any) -> variable_scope:
-    """`variable_scope` with other places of its arguments.
+    """`variable_scope`, with its arguments in another order.
 
     Source: `tf.compat.v1.variable_op_scope`.
     """
@@ -287,10 +287,10 @@ def get_variable(
     synchronization: Any = None,
     aggregation: Any = None,
 ) -> Any:
-    """The variable of a name in the innermost scope: a new one, or the one that is there, as the scope says.
+    """The variable of a name in the innermost scope: a new one, or the existing one, as the scope says.
 
     Raises:
-        ValueError: it is there and must not be, or is not and must be; or its shape or dtype is another one.
+        ValueError: it exists and must not, or does not exist and must; or its shape or dtype differs.
 
     Source: `tf.compat.v1.get_variable`.
     """
@@ -335,7 +335,7 @@ def get_local_variable(
     synchronization: Any = None,
     aggregation: Any = None,
 ) -> Any:
-    """`get_variable` of a variable that is local: it is not trained, and not among the global ones.
+    """`get_variable` for a local variable, which is neither trained nor among the global variables.
 
     Source: `tf.compat.v1.get_local_variable`.
     """
@@ -411,7 +411,7 @@ def _first_value(name: str, shape: Any, dtype: Any, initializer: Any) -> Any:
 
 
 class Template:
-    """A function of which each call uses the variables that the first one made.
+    """A function whose calls all use the variables that the first call made.
 
     Source: `tf.compat.v1.make_template`.
     """
@@ -427,7 +427,7 @@ class Template:
         return variable_scope(self._unique_name, self._name, custom_getter=self._getter)
 
     def begin(self) -> None:
-        """Takes the name of a scope, before the first call."""
+        """Take the name of a scope, before the first call."""
         with self.open() as self._scope:
             pass
 
@@ -440,7 +440,7 @@ class Template:
 
     @property
     def variable_scope_name(self) -> str | None:
-        """What the names of its variables begin with; None before the first call."""
+        """The prefix of its variables' names; None before the first call."""
         return None if self._scope is None else f"{self._scope.name}/"
 
     @property
@@ -463,14 +463,14 @@ def make_template(
     custom_getter_: Any = None,
     **kwargs: Any,
 ) -> Template:
-    """A function of which each call uses the variables that the first one made.
+    """A function whose calls all use the variables that the first call made.
 
     Args:
-        name_: what the names of its variables begin with; a number is added if that is taken.
-        func_: gets variables by `get_variable`; `kwargs` are some of its arguments.
+        name_: the prefix of its variables' names; a number is added if another scope has it.
+        func_: a function that calls `get_variable`; `kwargs` are some of its arguments.
         create_scope_now_: whether the name is taken now, and not at the first call.
         unique_name_: a name to which no number is added.
-        custom_getter_: as of `variable_scope`.
+        custom_getter_: as in `variable_scope`.
 
     Source: `tf.compat.v1.make_template`.
     """

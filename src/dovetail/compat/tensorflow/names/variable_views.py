@@ -1,4 +1,4 @@
-"""Views of TensorFlow's variables: what assigning one gives in a graph, and slices that can be assigned."""
+"""Views of TensorFlow's variables: the result of an assignment in a graph, and slices that can be assigned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class View(Operators):
     """A tensor of a variable; ops and sessions take the tensor."""
 
     def tensor(self) -> Any:
-        """The tensor, as it is here."""
+        """The tensor at this point of the program."""
         raise NotImplementedError
 
     @property
@@ -60,7 +60,7 @@ class View(Operators):
 
 
 class _Kind(Wrapper):
-    """Calls are made with the tensor."""
+    """The kind of views: calls take the tensor."""
 
     def unwrapped(self, value: Any) -> Any:
         return value.tensor()
@@ -78,10 +78,10 @@ class _Kind(Wrapper):
 
 
 class Assigned(View):
-    """What assigning a variable gives in a graph: the variable, as it is once that is done.
+    """The result of assigning a variable in a graph: the variable after the assignment.
 
     Args:
-        variable: was assigned.
+        variable: the variable that was assigned.
         op: the operation that assigns.
 
     Source: `tf.Variable.assign`.
@@ -106,7 +106,7 @@ class Assigned(View):
         return self.op.graph
 
     def tensor(self) -> GraphTensor:
-        """The value that was assigned; under control dependencies, the variable's value behind them."""
+        """The value that was assigned; under control dependencies, the variable's value after them."""
         graph = graph_mode.graph()
         if graph is None or not graph.control:
             return self.op.outputs[0]
@@ -137,7 +137,7 @@ class Slice(View):
     """A part of a variable, which can be assigned.
 
     Args:
-        variable: of which it is a part; or what assigning one gave.
+        variable: the whole variable; or the result of assigning one.
         part: the part now.
         index: as in `variable[index]`.
 
@@ -158,7 +158,7 @@ class Slice(View):
         return self._part
 
     def assign(self, value: Any, name: str | None = None) -> Any:
-        """Gives this part of the variable a value, which may be broadcast; what assigning the variable gives.
+        """Assign this part of the variable, and return the result of assigning the variable; the value may broadcast.
 
         Raises:
             ValueError: the shape does not fit.
@@ -173,7 +173,7 @@ class Slice(View):
 
 
 def _with_slice(index: Any, whole: Any, value: Any) -> Any:
-    """A tensor of which `whole[index]` has other values."""
+    """A tensor with other values at `whole[index]`."""
     shape = shape_of(whole)
     places = ops.reshape(ops.arange(ops.size(whole)), shape)[index]
     values = ops.broadcast_to(ops.cast(value, whole.dtype), shape_of(places))
@@ -184,7 +184,7 @@ def _with_slice(index: Any, whole: Any, value: Any) -> Any:
 
 
 def named(result: Any, name: str | None, read_value: bool = True) -> Any:
-    """The result of an assignment, whose operation has the name; the operation itself where no value is read."""
+    """Name the operation of an assignment, and return the result; or the operation, if no value is read."""
     operation = getattr(result, "op", None)
     if not isinstance(operation, Operation):
         return result if read_value else None

@@ -1,4 +1,4 @@
-"""TensorFlow's names of variables: the class, assignments, lists of variables, initialisation."""
+"""TensorFlow's names for variables: the class, assignments, lists of variables, initialisation."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class _Names(DovetailVariable):
     """The names and methods of TensorFlow's variables.
 
     Attributes:
-        graph: the graph of its session; None where values are computed.
-        op: its operation, as far as programs ask for it.
+        graph: the graph of its session; None outside of graphs.
+        op: the operation that programs find in TensorFlow's variables.
     """
 
     symbolic = True
@@ -61,12 +61,12 @@ class _Names(DovetailVariable):
         return self.numpy() if session is None else session.run(self)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Gives it a value now in a session, whatever is recorded."""
+        """Assign it at once in a session, even while a graph is recorded."""
         with not_building() if session is None else session.as_default(), not_building():
             super().assign(value)
 
     def assign(self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
-        """Gives it a value; in a graph, whenever the result is run."""
+        """Assign it; in a graph, whenever the result is run."""
         with graph_mode.inside(graph_mode.graph()):
             return named(self._assigned(super().assign(value)), name, read_value)
 
@@ -75,11 +75,11 @@ class _Names(DovetailVariable):
             return self._assigned(super().assign_changed(change, *operands))
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
-        """Adds to its value; in a graph, whenever the result is run."""
+        """Add to its value; in a graph, whenever the result is run."""
         return named(super().assign_add(delta), name, read_value)
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True) -> Any:
-        """Subtracts from its value; in a graph, whenever the result is run."""
+        """Subtract from its value; in a graph, whenever the result is run."""
         return named(super().assign_sub(delta), name, read_value)
 
     def _assigned(self, found: Any) -> Any:
@@ -90,24 +90,24 @@ class _Names(DovetailVariable):
             return Slice(self, super().__getitem__(index), index)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: Any = None) -> Any:
-        """Gives slices of it values."""
+        """Assign slices of it."""
         return named(self.assign_changed(ops.tensor_scatter_update, indices, updates), name)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: Any = None) -> Any:
-        """Adds to slices of it."""
+        """Add to slices of it."""
         return named(self.assign_changed(ops.tensor_scatter_add, indices, updates), name)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: Any = None) -> Any:
-        """Subtracts from slices of it."""
+        """Subtract from slices of it."""
         return named(self.assign_changed(_scatter_sub, indices, updates), name)
 
     def set_shape(self, shape: Any) -> None:
-        """Checks what is said of its shape."""
+        """Check that its shape fits another one."""
         self.shape.merge_with(shape)
 
 
 class TFVariable(_Names):
-    """A variable with the names and methods of TensorFlow's, where values are computed.
+    """A variable with the names and methods of TensorFlow's, outside of graphs.
 
     Source: `tf.Variable`.
 
@@ -120,14 +120,14 @@ class TFVariable(_Names):
 
     @property
     def initializer(self) -> Any:
-        """A variable of a graph has one."""
+        """The operation that gives the first value again, which only variables of graphs have."""
         raise op_error(RuntimeError, "tf.Variable.initializer", "without a graph a variable has its value.")
 
 
 class TFGraphVariable(_Names, SessionVariable):
     """A variable with the names and methods of TensorFlow's, in a graph.
 
-    Each session has a value of its own: the first value from the start, and again after
+    Each session has its own value: the first value from the start, and again after
     `global_variables_initializer`.
 
     Source: `tf.compat.v1.Variable`.
@@ -140,13 +140,13 @@ class TFGraphVariable(_Names, SessionVariable):
         return self.session_graph
 
     def place(self, graph: Any) -> None:
-        """Notes the device that the scopes of a graph say, and lets its session graph find the operation by name."""
+        """Take the device from the scopes of a graph, and let its session graph find the operation by name."""
         graph.put_in_scope(self.op)
         graph.outermost.add_variable_operation(self.op)
 
     @property
     def device(self) -> str:
-        """The device that `tf.device` said when it was made."""
+        """The device of the `tf.device` scope in which it was made."""
         return self.op.device
 
     @property
@@ -161,7 +161,7 @@ class TFGraphVariable(_Names, SessionVariable):
         return self.initial_value
 
     def read_value(self) -> Any:
-        """The value, as a tensor of an operation that nothing else takes."""
+        """The value, as the tensor of a read operation of its own."""
         graph = graph_mode.graph()
         with graph_mode.inside(graph):
             return self.read() if graph is None or not graph.records_effects else variables.add_read(graph, self)
@@ -196,7 +196,7 @@ def variable(
     expected_shape: Any = None,
     **options: Any,
 ) -> Any:
-    """A variable of the session graph that is being built, or else one that has its value now."""
+    """A variable of the session graph that is being built; without a graph, a variable with its value at once."""
     if initial_value is None:
         raise op_error(ValueError, "tf.Variable", "it needs an initial_value: a tensor, numbers, or a function.")
     _check_given(variable_def, options)
@@ -231,7 +231,7 @@ def _first_tensor(graph: Any, initial_value: Any, dtype: Any, name: str) -> Any:
 
 
 class AnyVariable(metaclass=Kind):
-    """What `tf.Variable` makes, and what is one: all of Dovetail's variables.
+    """The class `tf.Variable`: all of Dovetail's variables are instances, and calls make TensorFlow's variables.
 
     Source: `tf.Variable`.
     """
@@ -243,7 +243,7 @@ class AnyVariable(metaclass=Kind):
 
 
 class AnyVariableV1(metaclass=Kind):
-    """As `tf.Variable`, with collections behind `trainable`.
+    """The class `tf.Variable` with `collections` after `trainable`.
 
     Source: `tf.compat.v1.Variable`.
     """
@@ -262,11 +262,11 @@ value("Variable", AnyVariable, "v2")
 value("Variable VariableV1", AnyVariableV1, "v1")
 
 
-_has_whole_name: Scoped[bool] = Scoped(False)  # whether the name of a variable that is made now is its whole name
+_has_whole_name: Scoped[bool] = Scoped(False)  # whether new variables get their name without the name scope
 
 
 def _unique(graph: Any, name: str) -> str:
-    """A name that nothing else in the graph has, behind the name scope."""
+    """A name in the name scope that nothing else in the graph has."""
     scope = "" if _has_whole_name.get() else graph.scope
     check_name(name, scope)
     with graph.at_scope(scope):
@@ -274,7 +274,7 @@ def _unique(graph: Any, name: str) -> str:
 
 
 def _check_given(variable_def: Any, options: Mapping[str, Any]) -> None:
-    """Refuses arguments of `tf.Variable` that say something which is not offered."""
+    """Refuse arguments of `tf.Variable` that are not offered."""
     if variable_def is not None:
         problem = "a definition of a variable is not read: give initial_value, and leave variable_def out."
         raise op_error(NotImplementedError, "tf.Variable", problem)
@@ -283,14 +283,14 @@ def _check_given(variable_def: Any, options: Mapping[str, Any]) -> None:
 
 
 def _check_shape(shape: Any, first: Any) -> None:
-    """Refuses a shape of a new variable that its first value does not have."""
+    """Refuse a shape of a new variable that its first value does not have."""
     if not shape_of(shape).is_compatible_with(static_shape(first)):
         problem = f"the initial value has the shape {static_shape(first)}, not {shape_of(shape)}."
         raise op_error(ValueError, "tf.Variable", problem)
 
 
 def _with_trainable(collections: Any, trainable: bool) -> list[Any]:
-    """The collections of a new variable: the given ones, and the one of trained variables if it is trained."""
+    """The collections of a new variable: the given ones, and the trained variables if it is trained."""
     if not isinstance(collections, (list, tuple, set)):
         problem = f"collections must be a list, a tuple or a set of keys, not {collections!r}."
         raise op_error(ValueError, "tf.Variable", problem)
@@ -298,14 +298,14 @@ def _with_trainable(collections: Any, trainable: bool) -> list[Any]:
 
 
 def named_variable(name: str, first: Any, trainable: bool | None = False, dtype: Any = None, **options: Any) -> Any:
-    """A variable of a whole name, whatever name scope is around."""
+    """A variable with this whole name, in any name scope."""
     with _has_whole_name.scope(True):
         return variable(first, trainable, name=name, dtype=dtype, **options)
 
 
 @function("assign", "v1")
 def assign(ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None) -> Any:
-    """Gives a variable a value; in a graph, whenever the result is run.
+    """Assign a variable; in a graph, whenever the result is run.
 
     Source: `tf.compat.v1.assign`.
     """
@@ -315,7 +315,7 @@ def assign(ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = 
 
 @function("assign_add", "v1")
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """Adds to a variable; in a graph, whenever the result is run.
+    """Add to a variable; in a graph, whenever the result is run.
 
     Source: `tf.compat.v1.assign_add`.
     """
@@ -325,7 +325,7 @@ def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None =
 
 @function("assign_sub", "v1")
 def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Any:
-    """Subtracts from a variable; in a graph, whenever the result is run.
+    """Subtract from a variable; in a graph, whenever the result is run.
 
     Source: `tf.compat.v1.assign_sub`.
     """
@@ -426,7 +426,7 @@ def report_uninitialized_variables(var_list: Any = None, name: str = "") -> Any:
 
 @leaf
 class _NoNames:
-    """No names, as a list and as what a session runs."""
+    """An empty list of names, which sessions can also run."""
 
     tensors = ()
 
@@ -437,7 +437,7 @@ class _NoNames:
         return iter(())
 
     def written(self, arrays: Any) -> np.ndarray:
-        """What a session gives."""
+        """The result in a session."""
         return np.array([], dtype=object)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> np.ndarray:
@@ -446,12 +446,12 @@ class _NoNames:
 
 
 class IndexedSlices:
-    """Some rows of a tensor whose others are 0.  Gradients are never such here: they are dense.
+    """Some rows of a tensor whose other rows are 0.  Gradients here are always dense.
 
     Args:
         values: the rows.
-        indices: which they are; what stands twice adds up.
-        dense_shape: the shape of the whole, which `tf.convert_to_tensor` gives.
+        indices: their row numbers; rows with the same number add up.
+        dense_shape: the shape of the whole tensor, as `tf.convert_to_tensor` makes it.
 
     Source: `tf.IndexedSlices`.
     """
