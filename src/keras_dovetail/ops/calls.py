@@ -1,4 +1,4 @@
-"""Functions of Keras that are an op under other names of parameters or with Keras' dtypes."""
+"""Wrappers for Keras' functions that are an op with other parameter names or with Keras' dtypes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Function = Callable[..., Any]
 
 
 def unary(op: Function) -> Function:
-    """An op of one tensor."""
+    """Wrap an op of one tensor."""
 
     def call(x: Any) -> Any:
         return op(as_tensor(x))
@@ -20,7 +20,7 @@ def unary(op: Function) -> Function:
 
 
 def binary(op: Function, with_float: bool = False, on_bools: Function | None = None) -> Function:
-    """An op of two tensors, which are brought into one dtype; it may be another op on bools."""
+    """Wrap an op of two tensors, which are cast to one dtype; bools may have another op."""
 
     def call(x1: Any, x2: Any) -> Any:
         x1, x2 = promoted(x1, x2, with_float=with_float)
@@ -30,7 +30,7 @@ def binary(op: Function, with_float: bool = False, on_bools: Function | None = N
 
 
 def bitwise(op: Function) -> Function:
-    """An op on the bits of two tensors of integers."""
+    """Wrap an op on the bits of two tensors of integers."""
 
     def call(x: Any, y: Any) -> Any:
         x, y = as_tensor(x), as_tensor(y)  # Python's integers are int32 here
@@ -40,7 +40,7 @@ def bitwise(op: Function) -> Function:
 
 
 def shift(op: Function) -> Function:
-    """An op that moves the bits of integers."""
+    """Wrap an op that shifts the bits of integers."""
 
     def call(x: Any, y: Any) -> Any:
         return op(*promoted(x, y))
@@ -49,7 +49,7 @@ def shift(op: Function) -> Function:
 
 
 def comparison(op: Function) -> Function:
-    """An op of two tensors that gives bools."""
+    """Wrap an op of two tensors that returns bools."""
 
     def call(x1: Any, x2: Any) -> Any:
         return op(as_tensor(x1), as_tensor(x2))
@@ -58,7 +58,7 @@ def comparison(op: Function) -> Function:
 
 
 def reduction(op: Function, prepare: Function = as_tensor) -> Function:
-    """An op that takes the numbers along axes together."""
+    """Wrap an op that reduces the numbers along axes."""
 
     def call(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return op(prepare(x), axis, keepdims)

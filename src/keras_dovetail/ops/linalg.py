@@ -1,4 +1,4 @@
-"""What `keras.src.backend.linalg` of a backend has."""
+"""The backend's functions for `keras.src.backend.linalg`."""
 
 from __future__ import annotations
 

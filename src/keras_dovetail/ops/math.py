@@ -1,4 +1,4 @@
-"""What `keras.src.backend.math` of a backend has: segments, sequences, Fourier transforms, special functions."""
+"""The backend's functions for `keras.src.backend.math`: segments, sequences, Fourier transforms, special functions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cdist(x: Any, y: Any) -> Any:
 
 
 def _placed(data: Any, segment_ids: Any, num_segments: int | None) -> tuple[Any, Any, int]:
-    """Rows, the segment of each, and how many segments there are; those of no segment go to one more, at the end."""
+    """Rows, the segment of each, and the number of segments; rows of no segment go to an extra one at the end."""
     data, ids = as_tensor(data), ops.saturate_cast(as_tensor(segment_ids), "int32")
     count = int(ops.max(ids)) + 1 if num_segments is None else num_segments
     outside = ops.logical_or(ids < 0, ids >= count)
@@ -80,7 +80,7 @@ segment_prod = _segments(ops.tensor_scatter_mul, lambda x: 1)
 
 
 def _parts(x: Any) -> tuple[Any, Any]:
-    """The real and the imaginary part that Keras gives."""
+    """The real and the imaginary part of a number that Keras passes as two tensors."""
     if not isinstance(x, (tuple, list)) or len(x) != 2:
         raise ValueError(f"Input `x` should be a tuple of two tensors - real and imaginary. Received: x={x}")
     real, imag = map(as_tensor, x)
@@ -100,7 +100,7 @@ def _get_complex_tensor_from_tuple(x: Any) -> Any:
 
 
 def _on_parts(transform: Function) -> Function:
-    """A transform of complex numbers as one of their parts."""
+    """Wrap a transform of complex numbers: it takes and returns their two parts."""
 
     def call(x: Any) -> Any:
         found = transform(ops.complex(*_parts(x)))
@@ -134,7 +134,7 @@ _WINDOWS = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46)}  # a - b cos
 
 
 def _window(window: Any, sequence_length: int, fft_length: int, dtype: Any) -> Any:
-    """The weights of a sequence that is filled up with zeros at both ends."""
+    """The weights of a sequence, padded with zeros at both ends."""
     if window is None:
         return as_tensor(np.ones(fft_length), dtype)
     if isinstance(window, str):
@@ -186,7 +186,7 @@ def istft(
     weights = _window(window, sequence_length, fft_length, frames.dtype)
 
     def added(sequences: Any) -> Any:
-        """Sequences on top of each other, each by a stride later."""
+        """The sum of overlapping sequences, each one stride later than the one before."""
         patches = ops.reshape(sequences, (-1, count, fft_length, 1))
         sizes = (patches.shape[0], total, 1)
         return ops.overlap_add(patches, sizes, (fft_length,), (sequence_stride,), (1,), "valid")[..., 0]

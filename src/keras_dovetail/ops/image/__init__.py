@@ -1,4 +1,4 @@
-"""What `keras.src.backend.image` of a backend has: colours, sizes, filters and distortions of images."""
+"""The backend's functions for `keras.src.backend.image`: colours, sizes, filters and distortions of images."""
 
 from keras_dovetail.ops.image.colors import *  # noqa: F403
 from keras_dovetail.ops.image.distort import *  # noqa: F403

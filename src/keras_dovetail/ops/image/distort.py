@@ -1,4 +1,4 @@
-"""Images seen from elsewhere, or as through water: where each new pixel lies in the old image."""
+"""Affine, perspective and elastic transforms: each new pixel has a position in the old image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _grid(batch: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def _seen(batch: Any, y: Any, x: Any, interpolation: str, fill_mode: str, fill_value: Any) -> Any:
-    """Images (batch, rows, columns, channels) at the places y and x, (batch, rows, columns) each."""
+    """Images (batch, rows, columns, channels), sampled at the positions y and x, (batch, rows, columns) each."""
     count, rows, columns, channels = batch.shape
     first = ops.reshape(ops.arange(count, dtype="int32") * (rows * columns), (-1, 1, 1))
     pixels = ops.reshape(as_tensor(batch, y.dtype), (-1, channels))
@@ -50,7 +50,7 @@ def affine_transform(
         )
     dtype = result_type(batch, "float32")
     y, x = _grid(batch, dtype)
-    # The last two numbers, of a perspective, change nothing, as on Keras' other backends.
+    # The last two numbers, for a perspective, have no effect, as on Keras' other backends.
     a0, a1, a2, b0, b1, b2 = _numbers(as_tensor(transform, dtype))[:6]
     return back(_seen(batch, b1 * y + b0 * x + b2, a1 * y + a0 * x + a2, interpolation, fill_mode, fill_value))
 

@@ -12,7 +12,7 @@ from keras_dovetail.ops.image.layout import as_batch
 
 
 def _bell(size: int, sigma: Any) -> Any:
-    """Weights that sum to 1, as those of a normal distribution around the middle."""
+    """The weights of a normal distribution around the middle; their sum is 1."""
     x = ops.arange(size, dtype=sigma.dtype) - (size - 1) / 2
     weights = ops.exp(-0.5 * ops.square(x / sigma))
     return weights / ops.sum(weights)
@@ -29,7 +29,7 @@ def gaussian_blur(images: Any, kernel_size: Any = (3, 3), sigma: Any = (1.0, 1.0
 
 
 def sobel_edges(images: Any, data_format: Any = None) -> Any:
-    """The slopes down and across, on a new last axis; outside of the images stand zeros."""
+    """The slopes down and across, on a new last axis; the images are padded with zeros."""
     batch, back = as_batch(images, data_format)
     x = ops.pad(batch, [(0, 0), (1, 1), (1, 1), (0, 0)])
     down, across = x[:, 2:] - x[:, :-2], x[:, :, 2:] - x[:, :, :-2]

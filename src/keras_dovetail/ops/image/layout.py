@@ -1,4 +1,4 @@
-"""Images as one batch whose channels are last, and back as they came."""
+"""Images as one batch whose channels are last, and the way back to their own layout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keras_dovetail.dtypes import as_tensor
 
 
 def checked_rank(images: Any) -> Any:
-    """The tensor of one image, or of several."""
+    """The tensor of one image, or of several; a ValueError for other ranks."""
     images = as_tensor(images)
     if len(images.shape) not in (3, 4):
         raise ValueError(
@@ -27,7 +27,7 @@ def channels_axis(data_format: Any) -> int:
 
 
 def as_batch(images: Any, data_format: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The images as (batch, rows, columns, channels); and what gives such images the form of these."""
+    """The images as (batch, rows, columns, channels), and a function that gives results the layout of the images."""
     images = checked_rank(images)
     single, axis = len(images.shape) == 3, channels_axis(data_format)
     batch = ops.moveaxis(ops.expand_dims(images, 0) if single else images, axis, -1)

@@ -12,7 +12,7 @@ from dovetail import ops
 from keras_dovetail.dtypes import as_tensor, is_float, result_type
 from keras_dovetail.ops.image.layout import channels_axis, checked_choice, checked_rank
 
-Kernel = Callable[[Any], Any]  # how far away → weight
+Kernel = Callable[[Any], Any]  # distance → weight
 
 
 def _triangle(x: Any) -> Any:
@@ -125,7 +125,7 @@ def resize(
 
 
 def _fitting(images: Any, axes: tuple[int, int], size: Any) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Rows and columns of the images, and those that go with the other's number in the ratio of a size."""
+    """The height and width of the images, and for each the value that would give the ratio of a size."""
     height, width = (images.shape[axis] for axis in axes)
     return (height, width), (int(width * size[0] / size[1]), int(height * size[1] / size[0]))
 

@@ -1,4 +1,4 @@
-"""Images looked at in between their pixels."""
+"""Sampling of images between their pixels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _clipped(i: Any, size: int) -> Any:
     return ops.clip(i, 0, size - 1)
 
 
-INSIDE: dict[str, Function] = {  # (index, size) → the index that stands for it
+INSIDE: dict[str, Function] = {  # (index, size) → the index of the element to use
     "constant": _clipped,
     "nearest": _clipped,
     "wrap": ops.mod,
@@ -47,16 +47,16 @@ INSIDE: dict[str, Function] = {  # (index, size) → the index that stands for i
 def sampled(
     rows: Any, sizes: Sequence[int], coordinates: Sequence[Any], order: int, mode: str, fill: Any, first: Any = 0
 ) -> Any:
-    """The values at places between the elements of an array.
+    """The values at positions between the elements of an array.
 
     Args:
         rows: the elements in a row, (n,) or (n, channels).
-        sizes: the shape of the array whose elements they are.
-        coordinates: for each of its axes where to look, all of one shape.
-        order: 0 for the nearest element, 1 for a mean of those around.
-        mode: what stands outside, a key of `INSIDE`.
-        fill: what stands outside if that is "constant".
-        first: where the array begins in the rows.
+        sizes: the shape of the array.
+        coordinates: the positions along each of its axes, all of one shape.
+        order: 0 for the nearest element, 1 for a mean of the surrounding elements.
+        mode: the source of values outside, a key of `INSIDE`.
+        fill: the value outside, if the mode is "constant".
+        first: the index in the rows at which the array begins.
     """
     corners = [_corners(c, order) for c in coordinates]
     total: Any = None
@@ -76,12 +76,12 @@ def sampled(
 
 
 def _over(x: Any, channels: int) -> Any:
-    """One number for all channels, if there are any."""
+    """Add an axis for the channels, if there are any."""
     return ops.expand_dims(x, -1) if channels else x
 
 
 def _flat(indices: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """The places of elements when all stand in a row."""
+    """The indices of elements in the flattened array."""
     return sum(index * math.prod(sizes[axis + 1 :]) for axis, index in enumerate(indices))
 
 
@@ -95,7 +95,7 @@ def _corners(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
 
 
 def rounded_as(x: Any, dtype: Any) -> Any:
-    """Floats in a dtype; rounded where that is one of integers."""
+    """Floats in another dtype; they are rounded for integers."""
     return as_tensor(x if "float" in str(dtype) else ops.round(x), dtype)
 
 

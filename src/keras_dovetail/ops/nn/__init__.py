@@ -1,4 +1,4 @@
-"""What `keras.src.backend.nn` of a backend has: the functions that layers and losses are made of."""
+"""The backend's functions for `keras.src.backend.nn`, which layers and losses use."""
 
 from keras_dovetail.ops.nn.activations import *  # noqa: F403
 from keras_dovetail.ops.nn.losses import *  # noqa: F403

@@ -74,7 +74,7 @@ def sparse_sigmoid(x: Any) -> Any:
 
 
 def sparsemax(x: Any, axis: int = -1) -> Any:
-    """Keras' sparsemax, whose threshold is made of the sum of the sums, on all of its backends."""
+    """Keras' sparsemax: the threshold uses the sum of the cumulative sums, as on all of its backends."""
     x = ops.moveaxis(as_tensor(x), axis, -1)
     ordered = ops.flip(ops.sort(x), -1)
     sums = ops.cumsum(ordered, -1)

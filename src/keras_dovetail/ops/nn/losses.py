@@ -1,4 +1,4 @@
-"""Losses, and what labels are turned into for them."""
+"""Losses, and encodings of labels for them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, spars
 
 
 def _must_match(target: Any, output: Any, what: str = "must have the same shape") -> None:
-    """Raises where shapes differ; unknown dimensions may be equal."""
+    """Raise ValueError if shapes differ; unknown dimensions may be equal."""
     a, b = target.shape, output
     if len(a) != len(b) or any(m != n for m, n in zip(a, b, strict=True) if None not in (m, n)):
         raise ValueError(
@@ -43,7 +43,7 @@ def _log_probabilities(output: Any, from_logits: bool, axis: int) -> Any:
 
 
 def _inside(p: Any) -> Any:
-    """Probabilities whose logarithms are finite."""
+    """Probabilities, clipped so that their logarithms are finite."""
     return ops.clip(p, epsilon(), 1 - epsilon())
 
 
@@ -100,6 +100,6 @@ def ctc_decode(
         labels, scores = ops.ctc_greedy_decode(inputs, lengths, merge_repeated, mask_index)
         return ops.expand_dims(labels, 0), scores
     if strategy == "beam_search":
-        # Keras' beam search always keeps equal labels apart that have a blank between them.
+        # Keras' beam search always keeps equal labels apart if a blank is between them.
         return tuple(ops.ctc_beam_search_decode(inputs, lengths, beam_width, top_paths, False, mask_index))
     raise ValueError(f"Invalid strategy {strategy}. Supported values are 'greedy' and 'beam_search'.")

@@ -1,4 +1,4 @@
-"""Means and variances, normalization, attention, and the likeness of images."""
+"""Means and variances, normalization, attention, and the similarity of images."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def dot_product_attention(
             f"`dot_product_attention` only supports 4D inputs. Received: query.shape={tuple(query.shape)}, "
             f"key.shape={tuple(key.shape)}, value.shape={tuple(value.shape)}."
         )
-    if key.shape[2] != query.shape[2]:  # grouped queries: several heads of them share one of keys and values
+    if key.shape[2] != query.shape[2]:  # grouped queries: several of their heads share one head of keys and values
         key, value = (ops.repeat(x, query.shape[2] // x.shape[2], 2) for x in (key, value))
     query, key, value = (ops.transpose(x, (0, 2, 1, 3)) for x in (query, key, value))
     found = ops.scaled_dot_product_attention(query, key, value, _seen(mask, bias), scale, is_causal)
@@ -64,7 +64,7 @@ def dot_product_attention(
 
 
 def _seen(mask: Any, bias: Any) -> Any:
-    """What is not hidden, or what is added to the scores, in one tensor."""
+    """The mask, the bias, or both in one tensor."""
     mask = None if mask is None else as_tensor(mask, "bool")
     if mask is None or bias is None:
         return mask if bias is None else as_tensor(bias)

@@ -1,4 +1,4 @@
-"""Functions that look at windows of images: convolutions, pooling, blocks."""
+"""Functions of windows of images: convolutions, pooling, blocks."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _adaptive(mean: bool) -> Function:
 
 
 def _adapted(x: Any, axis: int, size: int, mean: bool) -> Any:
-    """One axis in another size: each new place stands for those old ones that it covers in part at least."""
+    """Resize one axis: each new element is the mean or maximum of the old ones that it covers, at least in part."""
     old = x.shape[axis]
     starts, ends = np.arange(size) * old // size, -(-np.arange(1, size + 1) * old // size)
     places = starts[:, None] + np.arange((ends - starts).max())
     inside = places < ends[:, None]
     windows = ops.take(x, np.minimum(places, ends[:, None] - 1).astype("int32"), axis)
     if not mean:
-        return ops.max(windows, axis + 1)  # a place that is taken twice changes no maximum
+        return ops.max(windows, axis + 1)  # a repeated element changes no maximum
     weights = (inside / inside.sum(1, keepdims=True)).reshape(places.shape + (1,) * (len(x.shape) - axis - 1))
     return ops.sum(windows * as_tensor(weights, x.dtype), axis + 1)
 

@@ -1,4 +1,4 @@
-"""What `keras.src.backend.numpy` of a backend has: NumPy's functions with Keras' dtypes."""
+"""The backend's functions for `keras.src.backend.numpy`: NumPy's functions with Keras' dtypes."""
 
 from keras_dovetail.ops.numpy.create import *  # noqa: F403
 from keras_dovetail.ops.numpy.elementwise import *  # noqa: F403

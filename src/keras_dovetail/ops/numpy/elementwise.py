@@ -1,4 +1,4 @@
-"""Functions that take the numbers of tensors one by one."""
+"""Elementwise functions of tensors."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def signbit(x: Any) -> Any:
 
 def sinc(x: Any) -> Any:
     x = floating(x)
-    angle = ops.where(x == 0, ops.ones_like(x), x) * math.pi  # else its gradient at 0 is NaN
+    angle = ops.where(x == 0, ops.ones_like(x), x) * math.pi  # so that the gradient at 0 is not NaN
     return ops.where(x == 0, ops.ones_like(x), ops.sin(angle) / angle)
 
 
@@ -240,7 +240,7 @@ def vectorize(pyfunc: Any, *, excluded: Any = None, signature: str | None = None
 
 
 def _vmap(function: Any, in_axes: Any = 0) -> Any:
-    """The function on each slice of those arguments that have an axis 0; the others are the same for all."""
+    """Map a function over the slices of the arguments that have an axis; the other arguments are the same for all."""
 
     def mapped(*args: Any) -> Any:
         axes = in_axes if isinstance(in_axes, (tuple, list)) else [in_axes] * len(args)

@@ -1,4 +1,4 @@
-"""Reductions that pass over NaN."""
+"""Reductions that skip NaN."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keras_dovetail.ops.numpy import reduce
 
 
 def _filled(x: Any, value: float) -> Any:
-    """The tensor with another number in the place of NaN."""
+    """The tensor with another number instead of NaN."""
     x = as_tensor(x)
     return ops.where(ops.isnan(x), ops.full_like(x, value), x) if is_float(x) else x
 
@@ -68,7 +68,7 @@ nanmin = _extreme(ops.min, math.inf)
 
 
 def _known(x: Any, axis: Any, keepdims: bool) -> Any:
-    """How many numbers are no NaN."""
+    """The number of elements that are not NaN."""
     return ops.sum(ops.cast(ops.logical_not(ops.isnan(x)), x.dtype), axis, keepdims)
 
 

@@ -10,7 +10,7 @@ from keras_dovetail.dtypes import as_tensor, floating, name_of, promoted
 
 def gcd(x1: Any, x2: Any) -> Any:
     x1, x2 = (ops.absolute(x) for x in promoted(x1, x2))
-    x1, x2 = x1 + ops.zeros_like(x2), x2 + ops.zeros_like(x1)  # of one shape, as what a loop carries must be
+    x1, x2 = x1 + ops.zeros_like(x2), x2 + ops.zeros_like(x1)  # of one shape, since loop variables keep theirs
 
     def remains(a: Any, b: Any) -> Any:
         return ops.any(b != 0)

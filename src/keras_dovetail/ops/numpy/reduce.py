@@ -1,4 +1,4 @@
-"""Functions that take the numbers along axes together."""
+"""Functions that reduce the numbers along axes."""
 
 from __future__ import annotations
 

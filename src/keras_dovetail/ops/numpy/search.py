@@ -58,7 +58,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = Fal
         return as_tensor(ops.bincount(x, weights, minlength), dtype)
     length = max(int(ops.max(x)) + 1, minlength)
     rows = x.shape[0]
-    apart = ops.ravel(x + ops.arange(rows, dtype=x.dtype)[:, None] * length)  # each row counts in places of its own
+    apart = ops.ravel(x + ops.arange(rows, dtype=x.dtype)[:, None] * length)  # each row has its own range of numbers
     weights = None if weights is None else ops.ravel(as_tensor(weights))
     return as_tensor(ops.reshape(ops.bincount(apart, weights, length=rows * length), (rows, length)), dtype)
 
@@ -104,7 +104,7 @@ def unique(
 
 
 def _different(rows: Any) -> tuple[Any, Any, Any]:
-    """The different rows in ascending order: where each stands first, which of them each row is, how often each occurs.
+    """The distinct rows in ascending order: the first index of each, the number of each row among them, their counts.
 
     A row with a NaN differs from all others.
     """
@@ -121,7 +121,7 @@ def _different(rows: Any) -> tuple[Any, Any, Any]:
 
 
 def _sized(x: Any, size: int | None, fill: Any, axis: int) -> Any:
-    """The tensor cut or filled up to a size along an axis."""
+    """The tensor, cut or padded to a size along an axis."""
     if size is None:
         return x
     axis %= len(x.shape)

@@ -25,7 +25,7 @@ def stack(x: Any, axis: int = 0) -> Any:
 
 
 def _with_rank(x: Any, rank: int) -> Any:
-    """A tensor of as many axes at least, as NumPy's `atleast_…` give it."""
+    """A tensor with at least `rank` axes, as from NumPy's `atleast_…`."""
     while len(x.shape) < rank:
         x = ops.expand_dims(x, -1 if len(x.shape) == 2 else 0)
     return x
