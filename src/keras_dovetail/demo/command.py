@@ -1,4 +1,4 @@
-"""What `dovetail demo` does with its options: train, on one engine or on all, and say what came out."""
+"""The command `dovetail demo`: train on one engine or on all, and report the results."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from keras_dovetail.demo.train import History, Interruption, train
 
 
 def run(compare: bool, epochs: int, seed: int, folder: Path) -> int:
-    """Runs the demo on the current engine, or on all to compare them.
+    """Run the demo on the current engine, or on all engines to compare them.
 
     Returns:
-        The exit status: 0, or 1 where engines disagree, or 130 after Ctrl-C.
+        The exit status: 0, or 1 if engines disagree, or 130 after Ctrl-C.
 
     Raises:
-        OSError: the folder cannot be written to; found out before anything is trained.
+        OSError: the folder cannot be written to; the check comes before any training.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
@@ -47,7 +47,7 @@ def run(compare: bool, epochs: int, seed: int, folder: Path) -> int:
 
 
 def _train(engine: str, epochs: int, seed: int, folder: Path) -> History:
-    """Trains on the current engine, which has this name, and writes what came out."""
+    """Train on the current engine, which has this name, and write the results."""
     folder.mkdir(exist_ok=True)
     training, test = data.load()
     with Interruption() as interruption:  # until all is written: Ctrl-C after the last step loses nothing either

@@ -21,8 +21,8 @@ class SmoothConvolution(keras.layers.Layer):
     """A convolution with an activation (x + alpha) · sigmoid(x): a smooth relu, and a sigmoid whose height is learned.
 
     Args:
-        filters: how many.
-        size: of each, in both directions.
+        filters: the number of filters.
+        size: the size of each, in both directions.
     """
 
     def __init__(self, filters: int, size: int = 3, **options: Any) -> None:
@@ -55,7 +55,7 @@ def smoothed_cross_entropy(labels: Any, logits: Any) -> Any:
 
 @registered
 class WorstDigit(keras.metrics.Metric):
-    """The share of the images that are read rightly, of the digit where it is smallest."""
+    """The smallest share, over the digits, of images that are read correctly."""
 
     def __init__(self, name: str = "worst_digit", **options: Any) -> None:
         super().__init__(name=name, **options)

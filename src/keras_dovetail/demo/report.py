@@ -17,17 +17,17 @@ from keras_dovetail.demo.data import CLASSES, Digits
 from keras_dovetail.demo.train import History
 
 INK, FAINT, BLUE, ORANGE, GREEN = "#222222", "#c8cdd3", "#2b6cb0", "#dd6b20", "#2f855a"
-# How the engines' curves look, which lie on each other: color, line style, width.
+# The styles of the engines' curves, which lie on each other: color, line style, width.
 LINES = [("#90b8e0", "-", 6.0), (ORANGE, "-", 2.0), (GREEN, (0, (2, 2)), 2.0), (INK, ":", 1.5)]
 SHOWN = 40  # test images in the picture
 
 
 def draw_training(path: Path, history: History, test: Digits, found: np.ndarray) -> None:
-    """The learning curves, which digits are taken for which, and test images with what they are read as.
+    """Draw the learning curves, the confusion of digits, and test images with the digits that are read in them.
 
     Args:
-        path: of the picture.
-        history: of the run.
+        path: the file of the picture.
+        history: the history of the run.
         test: images that were not trained on.
         found: the digits that the model reads in them.
     """
@@ -48,7 +48,7 @@ def draw_training(path: Path, history: History, test: Digits, found: np.ndarray)
 
 
 def draw_comparison(path: Path, histories: Sequence[History]) -> None:
-    """The engines' losses, how far they are apart, and how long their steps take."""
+    """Draw the engines' losses, the differences of their losses, and the times of their steps."""
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     loss, difference, time = figure.subplots(1, 3, width_ratios=(1.2, 1.2, 1))
     styles = [dict(zip(("color", "linestyle", "linewidth"), style, strict=True)) for style in LINES]
@@ -71,14 +71,14 @@ def draw_comparison(path: Path, histories: Sequence[History]) -> None:
 
 
 def _draw_epochs(axes: Any, values: Sequence[float] | np.ndarray, color: Any, label: str, **style: Any) -> None:
-    """A curve; a point where there was one epoch alone."""
+    """Draw a curve, or a point if there was only one epoch."""
     epochs = np.arange(1, len(values) + 1)
     axes.plot(epochs, values, color=color, label=label, marker="o" if len(values) == 1 else None, **style)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _draw_confusion(axes: Any, labels: np.ndarray, found: np.ndarray) -> None:
-    """How often each digit is read as which."""
+    """Draw how often each digit is read as which."""
     counts = np.zeros((CLASSES, CLASSES), int)
     np.add.at(counts, (labels, found), 1)
     axes.imshow(np.sqrt(counts), cmap="Blues")
@@ -93,7 +93,7 @@ def _draw_confusion(axes: Any, labels: np.ndarray, found: np.ndarray) -> None:
 
 
 def _draw_digits(figure: Any, test: Digits, found: np.ndarray) -> None:
-    """Wrongly read images first, then others."""
+    """Draw wrongly read images first, then others."""
     wrong = found != test.labels
     chosen = np.argsort(~wrong, kind="stable")[:SHOWN]
     for axes, i in zip(figure.subplots(2, SHOWN // 2).flat, chosen, strict=True):

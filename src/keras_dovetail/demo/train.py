@@ -28,10 +28,10 @@ GRADIENT_NORM = 1.0
 
 @dataclass
 class History:
-    """What a training run went through.
+    """The history of a training run.
 
     Attributes:
-        logs: what Keras says of each epoch: "loss", "accuracy", "worst_digit", and of the test images "val_loss", ….
+        logs: Keras' logs of each epoch: "loss", "accuracy", "worst_digit", and of the test images "val_loss", ….
         step_times: the seconds that a step took in each epoch, on average.
         interrupted: whether Ctrl-C ended it.
     """
@@ -47,25 +47,25 @@ class History:
 
     @property
     def step_time(self) -> float:
-        """The median over the epochs, but for the first one, which compiles."""
+        """The median over the epochs, except the first one, which compiles."""
         return float(np.median(self.step_times[1:] or self.step_times))
 
     @property
     def trained(self) -> str:
-        """How long, and how fast."""
+        """The number of epochs and the time of a step, in words."""
         epochs = len(self.losses)
         return f"after {epochs} epoch{'s' if epochs > 1 else ''}, {self.step_time * 1e3:.2f} ms a step"
 
     def last(self, name: str) -> float:
-        """What Keras says of the last epoch."""
+        """The value in Keras' logs of the last epoch."""
         return self.logs[name][-1]
 
 
 class Interruption(keras.callbacks.Callback):
-    """Within its `with` block Ctrl-C ends training after the call at hand; a second one interrupts at once, as usual.
+    """A `with` block in which Ctrl-C ends training after the current call; a second one interrupts at once, as usual.
 
     Attributes:
-        happened: whether there was one.
+        happened: whether there was a Ctrl-C.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Interruption(keras.callbacks.Callback):
         self._before: Any = None
 
     def __enter__(self) -> Interruption:
-        if threading.current_thread() is threading.main_thread():  # which alone receives signals
+        if threading.current_thread() is threading.main_thread():  # only this one receives signals
             self._before = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
@@ -89,12 +89,12 @@ class Interruption(keras.callbacks.Callback):
             self.model.stop_training = True
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Before the first epoch; Keras has just forgotten that the model was to stop."""
+        """Stop the model if there was a Ctrl-C: Keras has just reset its flag, before the first epoch."""
         self.model.stop_training = self.happened
 
 
 class Watch(keras.callbacks.Callback):
-    """Measures the steps, and shows what each epoch came to in a progress bar."""
+    """A callback that measures the steps, and shows the results of each epoch in a progress bar."""
 
     def __init__(self, history: History, bar: Any) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class Watch(keras.callbacks.Callback):
         self._begin = self._now()
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """The steps of an epoch are over."""
+        """Note the time of a step, since the steps of an epoch are over."""
         before, now = self._begin, self._now()
         self._history.step_times.append((now[1] - before[1]) / (now[0] - before[0]))
 
@@ -117,14 +117,14 @@ class Watch(keras.callbacks.Callback):
         self._bar.update()
 
     def _now(self) -> tuple[int, float]:
-        """How many steps were run, and when: once the last one is done, since its number is asked for."""
+        """The number of steps that were run, and the time after the last one: reading its number waits for it."""
         return int(self.model.optimizer.iterations), perf_counter()
 
 
 def train(
     training: Digits, test: Digits, epochs: int, seed: int, engine: str, interruption: Interruption
 ) -> tuple[keras.Model, History]:
-    """Trains a new model on the current engine."""
+    """Train a new model on the current engine."""
     keras.utils.set_random_seed(seed)
     model = build()
     steps = epochs * -(-len(training) // BATCH)
