@@ -1,4 +1,4 @@
-"""What Keras imports as its backend: the modules of functions, and the names that it expects beside them."""
+"""The module that Keras imports as its backend: modules of functions, and other names that it expects."""
 
 from __future__ import annotations
 
@@ -37,4 +37,4 @@ from keras_dovetail.rnn import gru as gru
 from keras_dovetail.rnn import lstm as lstm
 from keras_dovetail.rnn import rnn as rnn
 
-memory.keep_by_default()  # the program is Keras, on Dovetail
+memory.keep_by_default()  # the program uses Keras on Dovetail

@@ -1,4 +1,4 @@
-"""Batch hooks: callbacks that hear of batches, no more often than they need to."""
+"""Batch hooks: calls of callbacks for batches, no more often than necessary."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SHOWN = 0.05  # seconds between two updates of a progress bar
 
 
 class BatchHooks:
-    """Calls the callbacks of batches; seldom if only a progress bar listens, and never if none does.
+    """The calls of batch callbacks: throttled if only a progress bar listens, skipped if no callback does.
 
     Args:
-        callbacks: a list of Keras'.
+        callbacks: Keras' list of callbacks.
         what: "train", "test" or "predict".
 
     Attributes:
-        are_idle: whether nobody looks at single batches.
+        are_idle: whether no callback needs single batches.
     """
 
     def __init__(self, callbacks: Any, what: str) -> None:
@@ -33,12 +33,12 @@ class BatchHooks:
         self._told = (lambda found: {"outputs": found}) if what == "predict" else lambda logs: logs
 
     def begin(self, number: int) -> None:
-        """Before the step of this number."""
+        """Call the callbacks before a step."""
         if not self.are_idle:
             self._begin(number)
 
     def end(self, number: int, found: Any) -> None:
-        """After the step of this number, with its results."""
+        """Call the callbacks after a step, with its results."""
         if self.are_idle and not self._bars:
             return
         now = time.perf_counter()
@@ -48,13 +48,13 @@ class BatchHooks:
             self.finish()
 
     def show(self, status: str) -> None:
-        """Shows a status beside the progress bars."""
+        """Show a status next to the progress bars."""
         for bar in self._bars:
             if bar.progbar is not None:
                 bar.progbar.unit_name = f"step ({status})" if status else "step"
 
     def finish(self) -> None:
-        """After the last step, whose number tells a progress bar how many there were."""
+        """Call the callbacks after the last step; its number shows a progress bar how many steps there were."""
         if self._untold is not None:
             number, found = self._untold
             self._end(number, self._told(found))

@@ -1,4 +1,4 @@
-"""The batches of an epoch, one by one or, where they are equal, in groups."""
+"""The batches of an epoch, one by one or, if they are equal, in groups."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from keras_dovetail.tensors import convert_to_tensor, each_leaf, in_32_bits
 
 @dataclass(frozen=True)
 class Group:
-    """Equal batches as one; its length is how many there are.
+    """Equal batches, stacked to one; its length is their number.
 
     Attributes:
-        parts: those of a batch, each with a new first axis.
-        steps: how many batches there are.
+        parts: the parts of a batch, each with a new first axis.
+        steps: the number of batches.
     """
 
     parts: Any
@@ -41,12 +41,12 @@ Steps = tuple[int, int, Any]
 
 
 class Batches(EpochIterator):
-    """Keras' iterator over the batches of an epoch; out of arrays it cuts groups at once.
+    """Keras' iterator over the batches of an epoch; it cuts whole groups out of arrays.
 
     Args:
         x: the data, of any kind that Keras takes.
         batch_size: samples of a batch; Keras' default is 32.
-        shuffle: whether in an order of each epoch's own; "batch" keeps the samples of a batch together.
+        shuffle: whether each epoch has an order of its own; "batch" keeps the samples of a batch together.
         **options: the other arguments of Keras' iterator.
     """
 
@@ -55,22 +55,22 @@ class Batches(EpochIterator):
         are_arrays = isinstance(self.data_adapter, ArrayDataAdapter) and shuffle != "batch"
         self._are_cut = are_arrays and self.steps_per_epoch is None and self.steps_per_execution == 1
         self._source = {"x": x, "shuffle": shuffle, **options}
-        self._cut: tuple[int, EpochIterator] | None = None  # steps of a group, and what gives as many samples at once
+        self._cut: tuple[int, EpochIterator] | None = None  # steps of a group, and the iterator over groups
 
     @property
     def equal_steps(self) -> int | None:
-        """How many steps have batches of one form: all but the last one, if that is smaller; None if nobody knows."""
+        """The number of steps with batches of one form: all except a smaller last one; None if it is unknown."""
         steps: int | None = self.num_batches
         try:
             return steps - 1 if steps and self.data_adapter.has_partial_batch else steps
-        except NotImplementedError:  # generators and datasets of Keras' do not tell
+        except NotImplementedError:  # Keras' generators and datasets do not know it
             return steps
 
     def in_groups(self, size: int) -> Iterator[Steps] | None:
-        """The steps of an epoch, in groups of so many; None if they are not cut out of arrays.
+        """The steps of an epoch, in groups of `size`; None if they are not cut out of arrays.
 
-        Batches that are as many times as large have the same samples in the same order, also where they are shuffled:
-        Keras draws one permutation for an epoch.
+        Batches that are `size` times as large have the same samples in the same order, also if they are shuffled: Keras
+        draws one permutation for an epoch.
         """
         if size < 2 or not self._are_cut:
             return None
@@ -92,12 +92,12 @@ def _divided(large: Iterable[Any], size: int, batch_size: int) -> Iterator[Steps
 
 
 def _folded(value: Any, size: int) -> Any:
-    """A part of a large batch, as that of so many."""
+    """A part of a large batch, as the part of a group of `size` batches."""
     return None if value is None else given(np.reshape(value, (size, -1, *value.shape[1:])))
 
 
 def given(value: Any, eagerly: bool = False) -> Any:
-    """A part of a batch as a step takes it: a program takes NumPy arrays as they are, but for 64 bits."""
+    """A part of a batch as a step takes it: a program takes NumPy arrays unchanged, except arrays of 64 bits."""
     if value is None:
         return None
     if eagerly or not isinstance(value, np.ndarray):
@@ -123,12 +123,12 @@ def _form(batch: Any) -> list[Any]:
 
 
 def groups(batches: Iterable[Any], size: Callable[[], int], is_steady: bool) -> Iterator[Steps]:
-    """Batches, equal ones in groups; those that fill no group come one by one.
+    """Batches, equal ones in groups; batches that fill no group come one by one.
 
     Args:
-        batches: of an epoch.
-        size: how many the next group should have.
-        is_steady: whether all groups of the epoch should have as many.
+        batches: the batches of an epoch.
+        size: a function that returns the size of the next group.
+        is_steady: whether all groups of the epoch should have the same size.
     """
     cut = batches.in_groups(size()) if is_steady and isinstance(batches, Batches) else None
     return cut or _collected(batches, size)

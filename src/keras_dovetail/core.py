@@ -1,4 +1,4 @@
-"""What Keras calls the core of a backend: tensors, variables, specs, control flow, scopes."""
+"""The core of a backend, as Keras calls it: tensors, variables, specs, control flow, scopes."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 def while_loop(
     cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, maximum_iterations: int | None = None
 ) -> Any:
-    """Applies a function while a condition holds; `dovetail.ops.while_loop`."""
+    """Apply a function while a condition holds; `dovetail.ops.while_loop`."""
     return ops.while_loop(cond, body, _as_tensors(loop_vars), maximum_iterations)
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
-    """Applies a function for each integer of a range; `dovetail.ops.fori_loop`."""
+    """Apply a function for each integer of a range; `dovetail.ops.fori_loop`."""
     return ops.fori_loop(lower, upper, body_fun, _as_tensors(init_val))
 
 
@@ -84,10 +84,10 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """Carries a value through the slices of tensors; `dovetail.ops.scan`, to which `unroll` says nothing.
+    """Carry a value through the slices of tensors; `dovetail.ops.scan`, on which `unroll` has no effect.
 
     Raises:
-        TypeError: `f` is no function.
+        TypeError: `f` is not a function.
         ValueError: `unroll` is neither a bool nor a positive integer; there are neither `xs` nor a `length`.
     """
     if not callable(f):
@@ -105,7 +105,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
 
 def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
-    """As `map`, for functions whose steps may run at once; `dovetail.ops.vectorized_map`."""
+    """The results of a function for each slice, which may run at once; `dovetail.ops.vectorized_map`."""
     return ops.vectorized_map(function, _as_tensors(elements))
 
 
@@ -118,7 +118,7 @@ def scatter(indices: Any, values: Any, shape: Any) -> Any:
 
 
 def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | None = None) -> Any:
-    """A tensor with slices replaced, or combined with what is given by "add", "mul", "max" or "min".
+    """A tensor with slices replaced, or combined with updates by "add", "mul", "max" or "min".
 
     Raises:
         ValueError: the reduction is another one.
@@ -130,7 +130,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
 
 
 def slice(inputs: Any, start_indices: Any, shape: Sequence[int]) -> Any:
-    """The block that starts at a position; a dimension of -1 takes all that is left.
+    """The block that starts at a position; a dimension of -1 takes the rest of the axis.
 
     Args:
         inputs: any tensor.
@@ -159,7 +159,7 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Any]:
 
 
 def stop_gradient(variable: Any) -> Any:
-    """The value, which gradients do not pass; `dovetail.ops.stop_gradient`."""
+    """The value, through which no gradients flow; `dovetail.ops.stop_gradient`."""
     return ops.stop_gradient(convert_to_tensor(variable))
 
 
@@ -177,7 +177,8 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 def remat(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function that runs again when its gradient is needed; `dovetail.recompute_grad`.
 
-    It runs again on the variables as they were, and assigns none: so dropout drops the same, and averages move once.
+    The second run has the variables' earlier values, and assigns none: so dropout drops the same elements, and averages
+    move once.
     """
 
     def forgetting(*args: Any, **kwargs: Any) -> Any:
@@ -219,13 +220,13 @@ class name_scope(base_name_scope):
 
 
 def device_scope(device_name: str) -> AbstractContextManager[None]:
-    """Puts what is made in a `with` block on a device of the current engine; see `dovetail.device`.
+    """A scope whose values are on a device of the current engine; see `dovetail.device`.
 
     Args:
         device_name: "cpu:0", "gpu:1", or without a number the first of a kind.
 
     Raises:
-        ValueError: it is no name, or the engine has no such device here.
+        ValueError: the name is not a string, or the engine has no such device here.
     """
     if not isinstance(device_name, str):
         raise ValueError(

@@ -22,17 +22,17 @@ def list_devices(device_type: str | None = None) -> list[str]:
 
 
 def get_device_count(device_type: str | None = None) -> int:
-    """How many devices the current engine has, of a kind if one is given."""
+    """The number of devices of the current engine, of a kind if one is given."""
     return len(list_devices(device_type))
 
 
 def num_processes() -> int:
-    """How many processes train a model together: one."""
+    """The number of processes that train a model together: one."""
     return 1
 
 
 def process_id() -> int:
-    """Which of them this one is."""
+    """The number of this process: zero."""
     return 0
 
 

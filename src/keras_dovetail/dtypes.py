@@ -1,4 +1,4 @@
-"""The dtypes that Keras' rules give, where Dovetail's own lattice gives others."""
+"""Keras' rules for dtypes, which differ from Dovetail's lattice."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def name_of(x: Any) -> str:
 
 
 def result_type(*values: Any) -> str:
-    """The dtype of tensors, dtypes and Python numbers together; the numbers are weak."""
+    """The common dtype of tensors, dtypes and Python numbers; the numbers are weak."""
     return dtypes.result_type(*(getattr(v, "dtype", v if isinstance(v, (str, type)) else type(v)) for v in values))
 
 
 def promoted(*values: Any, with_float: bool = False) -> list[Any]:
-    """Tensors of the dtype that all have together; one of floats at least, if asked for."""
+    """Tensors, cast to their common dtype; with `with_float`, at least to a float dtype."""
     values = tuple(v if isinstance(v, (bool, int, float)) else as_tensor(v) for v in values)
     if not with_float and len({getattr(v, "dtype", type(v)) for v in values}) == 1 and is_tensor(values[0]):
         return list(values)
@@ -36,7 +36,7 @@ def promoted(*values: Any, with_float: bool = False) -> list[Any]:
 
 
 def alike(values: Sequence[Any]) -> list[Any]:
-    """The tensors of a list, in the dtype that all have together."""
+    """The tensors of a list, cast to their common dtype."""
     return promoted(*values) if len(values) else []
 
 

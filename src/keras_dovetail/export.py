@@ -1,4 +1,4 @@
-"""Exporting models to other formats, which the backend does not do."""
+"""Export of models to other formats, which the backend does not support."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
 
 
 class DovetailExportArchive:
-    """What Keras' ExportArchive inherits of a backend."""
+    """The base class that Keras' ExportArchive inherits from a backend."""
 
     track = add_endpoint = track_and_add_endpoint = _refuse

@@ -1,9 +1,9 @@
-"""Makes Keras know the backend "dovetail": Keras has no registry of backends, but chains of `if backend() == "jax"`.
+"""The import hook for the backend "dovetail": Keras has no registry of backends, but chains of `if backend() == "jax"`.
 
 Each such branch in the syntax tree of six of Keras' modules gets a twin for "dovetail", which imports this package's
-modules in the place of those of Keras' jax backend.  The module of Keras' settings is told where they are kept; and as
-soon as all of Keras is there, ops are told what its tensors are.  One module of Keras imports JAX for a callback; it
-does so no more, since an engine's library is imported when a program first uses the engine.
+modules instead of the modules of Keras' jax backend.  Keras' module of settings gets Dovetail's functions.  Once all of
+Keras is imported, ops learn to take its tensors.  One module of Keras imports JAX for a callback; the hook removes this
+import, since an engine's library is imported when a program first uses the engine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 BACKEND = "dovetail"
 SUPPORTED = ("3.15.1",)  # the versions of Keras that are tested
 
-# Of each module, how many chains of branches, and tuples of the names of backends, must be found.
+# Module → the numbers of chains of branches, and of tuples of the names of backends, that must be found.
 MODULES = {
     "keras.src.backend": (1, 0),
     "keras.src.layers.layer": (1, 0),
@@ -37,7 +37,7 @@ MODULES = {
 # This module imports jax at its top, only to give old versions of it a function.
 IMPORTS_JAX = "keras.src.callbacks.orbax_checkpoint"
 
-# Of each of these modules, a function of this package that is called with it once it is executed.
+# Module → the function of this package that is called with it once it is executed.
 FOLLOWED = {
     "keras": ("keras_dovetail.kinds", "register_kinds"),
     "keras.src.backend.common.dtypes": ("keras_dovetail.settings", "keep_floatx"),
@@ -52,12 +52,12 @@ _TEMPLATE = "keras.src.backend.jax"
 
 
 def install() -> None:
-    """From now on Keras is imported with Dovetail as its backend.
+    """Import Keras with Dovetail as its backend from now on.
 
     Raises:
-        ImportError: it was imported before, on another backend.
+        ImportError: Keras was imported before, on another backend.
     """
-    if not any(type(each) is _Finder for each in sys.meta_path):  # which stays when Keras reloads itself
+    if not any(type(each) is _Finder for each in sys.meta_path):  # it stays when Keras reloads itself
         if "keras" in sys.modules:
             raise ImportError("keras was imported before keras_dovetail, on another backend: import it afterwards.")
         sys.meta_path.insert(0, _Finder())
@@ -70,7 +70,7 @@ def _refusal(problem: str) -> ImportError:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules that need twin branches or one import less, and those that are followed."""
+    """The finder of the modules that need twin branches, the removal of an import, or a call once they are executed."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -83,7 +83,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loader(SourceFileLoader):
-    """Compiles a module's changed source, and calls what follows the module once it is executed.
+    """The loader of a module's changed source; it calls the module's follower once the module is executed.
 
     Python's cached code of the unchanged source is neither read nor written.
     """
@@ -110,7 +110,7 @@ class _Loader(SourceFileLoader):
 
 
 def _importing() -> AbstractContextManager[None]:
-    from dovetail.core.garbage import importing  # not before somebody imports Keras
+    from dovetail.core.garbage import importing  # imported with Keras, not before
 
     return importing()
 
@@ -128,7 +128,7 @@ def without_jax(tree: ast.Module) -> ast.Module:
     """The tree without the statement at its top that tries to import jax.
 
     Raises:
-        ImportError: there is not exactly one.
+        ImportError: there is not exactly one such statement.
 
     Example:
         >>> ast.unparse(without_jax(ast.parse("try:\\n    import jax\\nexcept ImportError:\\n    pass\\nx = 1")))
@@ -141,7 +141,7 @@ def without_jax(tree: ast.Module) -> ast.Module:
 
 
 def with_twins(tree: ast.Module) -> tuple[ast.Module, tuple[int, int]]:
-    """The tree with its twin branches, and how many chains of branches and tuples of names got one.
+    """The tree with its twin branches, and the numbers of chains of branches and of tuples of names that got one.
 
     Example:
         >>> tree, found = with_twins(ast.parse("if backend() == 'jax':\\n    from keras.src.backend.jax import core"))
@@ -156,7 +156,7 @@ def with_twins(tree: ast.Module) -> tuple[ast.Module, tuple[int, int]]:
 
 
 class _Twins(ast.NodeTransformer):
-    """Gives branches for jax their twins, and adds the name to tuples of the names of backends."""
+    """The change that gives branches for jax their twins, and adds the name to tuples of the names of backends."""
 
     branches = tuples = 0
 
@@ -180,7 +180,7 @@ class _Twins(ast.NodeTransformer):
 
 
 class _Renamed(ast.NodeTransformer):
-    """Turns what names Keras' jax backend, its modules and classes, into what names Dovetail's."""
+    """The change of the names of Keras' jax backend, its modules and classes, into Dovetail's names."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
         names = {"jax": BACKEND, _TEMPLATE: "keras_dovetail.backend"}

@@ -1,7 +1,7 @@
-"""TensorFlow for modules of Keras that ask whether it is there: only if the program has imported it.
+"""TensorFlow for modules of Keras that ask whether it is available: only if the program has imported it.
 
-Keras asks on every backend, before it seeds TensorFlow and before it looks whether a value that it saves is one of
-TensorFlow's.  To ask imports TensorFlow, which takes seconds.  A program that has not imported it has no value of it.
+Keras asks on every backend, before it seeds TensorFlow and before it checks whether a value that it saves is
+TensorFlow's.  Asking imports TensorFlow, which takes seconds.  A program that has not imported it has no value of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class _Imported:
     @property
     def available(self) -> bool:
         module = sys.modules.get("tensorflow")
-        if module is None or module.__name__ != "tensorflow":  # but Dovetail under that name
+        if module is None or module.__name__ != "tensorflow":  # Dovetail under that name
             return False
         return not getattr(module.__spec__, "_initializing", False)
 
@@ -27,7 +27,7 @@ class _Imported:
 
 
 def wait_for_tensorflow(module: ModuleType) -> None:
-    """Makes a module of Keras ask whether TensorFlow is imported, not whether it can be.
+    """Let a module of Keras ask whether TensorFlow is imported, not whether it can be.
 
     Args:
         module: one that has TensorFlow under the name `tf`.

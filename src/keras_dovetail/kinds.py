@@ -1,8 +1,8 @@
-"""K and Keras are one: what ops make of Keras' tensors where Keras runs on Dovetail.
+"""The kinds of Keras' values for ops, if Keras runs on Dovetail.
 
-A variable of Keras is read as a `dovetail.Variable` is, and in K's default graph it is one of its variables.  An op on
-KerasTensors becomes an operation of their functional model.  Where they meet K's placeholders, the default graph takes
-in what they are computed from: inputs of the model become placeholders, and its layers are called once more.
+Ops read a variable of Keras like a `dovetail.Variable`, and in K's default graph it is one of the graph's variables.
+An op on KerasTensors becomes an operation of their functional model.  If KerasTensors meet K's placeholders, the
+default graph records their computation: inputs of the model become placeholders, and its layers are called again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dovetail.ops.control.flow import EAGER_CONTROL
 
 
 class _Computing(computing.Computing):
-    """With Dovetail's tensors."""
+    """Computation with Dovetail's tensors."""
 
     def result(self, value: Any) -> Any:
         return value
@@ -72,9 +72,9 @@ def _is_symbolic(value: Any) -> bool:
 
 
 def stand_in(tensor: Any, graph: SessionGraph) -> GraphTensor:
-    """What stands for a KerasTensor in a default graph; what it is computed from is put there if it is not there yet.
+    """The tensor of a default graph for a KerasTensor; the graph records its computation if it has not yet.
 
-    Layers train as the graph's learning phase says, where the model does not say that they do.
+    Layers follow the graph's learning phase, unless the model says that they train.
     """
     known = _stand_ins.setdefault(graph, {})
     if id(tensor) in known:
@@ -87,7 +87,7 @@ def stand_in(tensor: Any, graph: SessionGraph) -> GraphTensor:
         for node in nodes:
             values = {key: value for key, (_, value) in known.items()}
             args, kwargs = node.arguments.fill_in(values)
-            if not kwargs.get("training"):  # Keras puts there what it finds as a default, too
+            if not kwargs.get("training"):  # Keras also puts a default there
                 kwargs.pop("training", None)
             found = tree.flatten(node.operation(*args, **kwargs))
             known.update((id(t), (t, value)) for t, value in zip(node.outputs, found, strict=True))
@@ -95,7 +95,7 @@ def stand_in(tensor: Any, graph: SessionGraph) -> GraphTensor:
 
 
 def register_kinds(module: ModuleType) -> None:
-    """From now on ops take KerasTensors, and Keras saves models with ops in them.
+    """Let ops take KerasTensors from now on, and let Keras save models with ops in them.
 
     Args:
         module: Keras, which has just been imported.

@@ -1,4 +1,4 @@
-"""What Keras' Layer inherits of a backend."""
+"""The base class that Keras' Layer inherits from a backend."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dovetail.core.value_kinds import default_graph
 
 
 class DovetailLayer:
-    """A layer whose variables are recorded in K's default graph is recorded there as a whole, with what it assigns."""
+    """A layer that K's default graph records as a whole, with its assignments, if the graph records its variables."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the layer; Keras' Layer does so once it has prepared the arguments."""
+        """Call the layer; Keras' Layer calls this method once it has prepared the arguments."""
         graph = None if scopes().graphs else default_graph()
         with nullcontext() if graph is None else graph.as_default():
-            return super().__call__(*args, **kwargs)  # type: ignore[misc]  # that of Keras' Operation
+            return super().__call__(*args, **kwargs)  # type: ignore[misc]  # defined by Keras' Operation

@@ -1,4 +1,4 @@
-"""What Keras' optimizers inherit of a backend."""
+"""The base class that Keras' optimizers inherit from a backend."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from keras_dovetail.variable import Variable, held
 
 
 class DovetailOptimizer(BaseOptimizer):
-    """Keras' own, whose updates of variables a program records, those in branches too.
+    """Keras' base optimizer, whose updates of variables a program records, also in branches.
 
     Variables may be Keras' or Dovetail's, such as variables of K.
     """
@@ -36,7 +36,7 @@ class DovetailOptimizer(BaseOptimizer):
         return id(held(variable))
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> Any:
-        """Updates variables: at once, also while K's default graph is open, unless the gradients are recorded there."""
+        """Update variables: at once, even while K's default graph is open, unless that graph recorded the gradients."""
         trainable_variables = trainable_variables and _keras_variables(trainable_variables)
         with _recording() if any(map(is_recorded, grads)) else computing():
             return super().apply(grads, trainable_variables)
@@ -58,8 +58,8 @@ def _recording() -> AbstractContextManager[Any]:
 
 @cache
 def _steps_as_one_op() -> dict[Any, Callable[..., bool]]:
-    """Keras' `update_step` → what updates all variables by one op for those of a kind, or says that it cannot."""
-    from keras.src.optimizers.adam import Adam  # which inherits of this module
+    """Keras' `update_step` → a function that updates all variables by one op for each kind, or returns False."""
+    from keras.src.optimizers.adam import Adam  # it inherits from this module
     from keras.src.optimizers.sgd import SGD
 
     return {Adam.update_step: _adam_step, SGD.update_step: _sgd_step}
@@ -90,11 +90,11 @@ class _Alike(NamedTuple):
     gradients: list[Any]
 
     def update(self, optimizer: Any, slots: list[Any], step: Any, *options: Any) -> None:
-        """Assigns what a step makes of the variables and of what the optimizer keeps for them.
+        """Assign the results of a step to the variables, and to the optimizer's slots for them.
 
         Args:
             optimizer: Keras' own.
-            slots: lists of the optimizer's variables, one for each that it trains; or empty ones.
+            slots: lists of the optimizer's variables, one for each trained variable; or empty lists.
             step: an op of these: variables, gradients, the variables of each list, options.
         """
         numbers = [optimizer._get_variable_index(variable) for variable in self.variables]
@@ -109,7 +109,7 @@ class _Alike(NamedTuple):
 def _alike(gradients: Any, variables: Any) -> Iterable[_Alike]:
     found: dict[Any, _Alike] = {}
     for gradient, variable in zip(gradients, variables, strict=True):
-        held = variable._value  # None while shapes are found
+        held = variable._value  # None during shape inference
         key = variable.dtype, None if held is None else held.device
         _, others, their_gradients = found.setdefault(key, _Alike(variable.dtype, [], []))
         others.append(variable)

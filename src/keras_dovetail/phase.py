@@ -1,7 +1,7 @@
-"""The learning phase of a default graph, as Keras' layers meet it that are called there.
+"""The learning phase of a default graph, for Keras' layers that are called there.
 
-A layer asks in Python whether it trains, and the phase is a tensor that each run is fed.  So the layer is recorded as
-it is in training and as it is else, and the phase picks: what it gives, and what the variables hold that it assigns.
+A layer asks in Python whether it trains, but the phase is a tensor that each run feeds.  So the graph records the layer
+twice, in training and in inference, and the phase picks the results and the assigned values.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _assigning_if: Scoped[Any] = Scoped(None)  # the learning phase, a tensor, in wh
 
 
 def assigned(value: Any, before: Callable[[], Any]) -> Any:
-    """What a variable holds once it is assigned a value: while a layer is recorded in training, what it held else."""
+    """The value to assign: while a layer is recorded in training, `where(phase, value, old value)`."""
     phase = _assigning_if.get()
     return value if phase is None else ops.where(phase, value, before())
 
 
 def follow(module: ModuleType) -> None:
-    """Makes layers that are called in a default graph follow its learning phase.
+    """Let layers that are called in a default graph follow its learning phase.
 
     Args:
         module: `keras.src.layers.layer`, which has just been imported.
@@ -60,7 +60,7 @@ def _following(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _asks_for_the_phase(layer: Any, args: Any, kwargs: Any) -> bool:
-    """Whether a layer is recorded in a default graph, trains or does not, and nobody says which."""
+    """Whether a default graph records a layer that has a training mode, and nothing says whether it trains."""
     if not getattr(layer, "_call_has_training_arg", False) or recording_graph() is None:
         return False
     outer = global_state.get_global_attribute("current_call_ctx")

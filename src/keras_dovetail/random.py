@@ -1,4 +1,4 @@
-"""What `keras.src.backend.random` of a backend has: numbers from Keras' seeds, the same on each engine."""
+"""The backend's functions for `keras.src.backend.random`: numbers from Keras' seeds, the same on each engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `keras.src.backend.rnn` of a backend has: the loop over time, and layers that are one op."""
+"""The backend's functions for `keras.src.backend.rnn`: the loop over time, and layers that are one op."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def lstm(
     go_backwards: bool = False,
     unroll: bool = False,
 ) -> Any:
-    """An LSTM layer as one op, where it has Keras' default activations and no mask."""
+    """An LSTM layer as one op, if it has Keras' default activations and no mask."""
     _check_fused(ops.lstm, mask, activation, recurrent_activation, unroll)
     weights = _tensors(kernel, recurrent_kernel, bias)
     states = _tensors(initial_state_h, initial_state_c)
@@ -81,7 +81,7 @@ def gru(
     unroll: bool = False,
     reset_after: bool = True,
 ) -> Any:
-    """A GRU layer as one op, where it has Keras' default arguments and no mask."""
+    """A GRU layer as one op, if it has Keras' default arguments and no mask."""
     _check_fused(ops.gru, mask, activation, recurrent_activation, unroll or not reset_after)
     weights = _tensors(kernel, recurrent_kernel, bias)
     outputs, state = ops.gru(_in_order(inputs, go_backwards), *_tensors(initial_state), *weights)
@@ -89,7 +89,7 @@ def gru(
 
 
 def _check_fused(op: Any, mask: Any, activation: Any, recurrent_activation: Any, differs: bool) -> None:
-    """Keras makes the layer of steps where this raises: that is quicker where an engine has no kernel for the op."""
+    """Raise NotImplementedError if Keras should run the layer by steps: they are faster than an op without a kernel."""
     if op.name not in current_engine().claimed:
         raise NotImplementedError(f"{op.name}: the engine has no kernel; Keras runs the layer step by step.")
     if differs or mask is not None or (activation, recurrent_activation) != (activations.tanh, activations.sigmoid):

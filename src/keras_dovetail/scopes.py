@@ -1,4 +1,4 @@
-"""What is computed at once while K's default graph is open, where all else of Keras' variables is recorded."""
+"""Scopes that compute at once while K's default graph is open, which records other uses of Keras' variables."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ R = TypeVar("R")
 
 
 def computing() -> AbstractContextManager[None]:
-    """What is in the `with` block is not recorded in the default graph; in the program that is traced, if one is."""
+    """A scope that the default graph does not record; a trace still records it."""
     return nullcontext() if scopes().graphs else not_building()
 
 
 def at_once(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: what the method computes is not recorded in the default graph."""
+    """Decorator: call the method in a scope that the default graph does not record."""
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,6 +1,6 @@
 """`keras.utils.set_random_seed` and TensorFlow, which is seeded once it is imported.
 
-Keras seeds TensorFlow wherever it is installed, whatever its backend is, since programs may shuffle data by it.
+Keras seeds TensorFlow on every backend if it is installed, since programs may shuffle data by it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _KEEPER = "keras.src.utils.rng_utils"  # Keras' module of the seed
 
 
 def seed_tensorflow(tensorflow: ModuleType) -> None:
-    """Seeds TensorFlow, which was just imported, as Keras was seeded before; if it was."""
+    """Seed TensorFlow, which was just imported, with the seed that Keras got before, if it got one."""
     keeper: Any = sys.modules.get(_KEEPER)
     seed = None if keeper is None else keeper.get_random_seed()
     if seed is not None:

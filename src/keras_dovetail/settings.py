@@ -1,4 +1,4 @@
-"""Keras' settings are Dovetail's, and so K's: float type, fuzz factor and layout of images are kept once."""
+"""The settings that Keras shares with Dovetail and K: float type, fuzz factor and layout of images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dovetail.core import config
 
 
 def set_image_data_format(data_format: str) -> None:
-    """Sets the default layout of images: "channels_last" or "channels_first", in any case; a ValueError for others."""
+    """Set the default layout of images: "channels_last" or "channels_first", in any case; else raise a ValueError."""
     config.set_image_data_format(str(data_format).lower())
 
 
@@ -25,9 +25,9 @@ _SHARED: dict[str, Callable[..., Any]] = {
 
 
 def share(keras_config: ModuleType) -> None:
-    """Puts Dovetail's functions in the places of those of the module in which Keras keeps its settings.
+    """Replace the functions of Keras' module of settings by Dovetail's.
 
-    What Keras has read from its configuration file counts, but for what the program has told Dovetail before.
+    Dovetail takes the values of Keras' configuration file, except for settings that the program has changed before.
 
     Args:
         keras_config: `keras.src.backend.config`, before other modules have imported its functions.
@@ -45,17 +45,17 @@ def share(keras_config: ModuleType) -> None:
 
 
 class _Narrowing(dict[str, str]):
-    """What becomes of dtypes of 64 bits: they are narrowed, but for floats where `floatx` is "float64"."""
+    """The narrowing of dtypes of 64 bits, which keeps floats if `floatx` is "float64"."""
 
     def get(self, dtype: str, default: Any = None) -> Any:
         return dtype if dtype == config.floatx() else super().get(dtype, default)
 
 
 def keep_floatx(dtypes: ModuleType) -> None:
-    """Makes floats of 64 bits stay so where they are the default, as on Keras' tensorflow backend.
+    """Keep floats of 64 bits if they are the default, as on Keras' tensorflow backend.
 
     Args:
-        dtypes: `keras.src.backend.common.dtypes`, which says what dtypes together come to.
+        dtypes: `keras.src.backend.common.dtypes`, which promotes dtypes.
     """
     narrowed: Any = dtypes
     narrowed.BIT64_TO_BIT32_DTYPE = _Narrowing(narrowed.BIT64_TO_BIT32_DTYPE)

@@ -1,4 +1,4 @@
-"""The shapes and dtypes that a function gives, found by tracing it on placeholders: nothing is computed."""
+"""Shape inference for functions, by tracing them on placeholders: nothing is computed."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dovetail.core.value_kinds import is_recorded
 from dovetail.graph.ir import Graph
 from keras_dovetail.tensors import is_tensor
 
-_FILLINGS = 83, 89  # primes: a dimension that depends on an unknown one differs between the two, whatever is done to it
+_FILLINGS = 83, 89  # primes: a dimension that depends on an unknown one differs between the two traces
 
 
 def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What a function of KerasTensors gives.
+    """The shapes and dtypes of a function's results.
 
     Args:
         fn: a function of tensors; variables that it assigns keep their values.
-        args, kwargs: its arguments, with KerasTensors or tensors of a graph in the place of tensors.
+        args, kwargs: its arguments, with KerasTensors or tensors of a graph instead of tensors.
 
     Returns:
-        What it returns, with KerasTensors in the place of tensors; a dimension is None if it depends on one that is.
+        Its results, with KerasTensors instead of tensors; a dimension is None if it depends on an unknown one.
     """
     with StatelessScope(), SymbolicScope():
         first = _traced(fn, args, kwargs, _FILLINGS[0])
@@ -51,7 +51,7 @@ def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, filling: int) -> Any
 
 
 def _has_no_value(x: Any) -> bool:
-    """Whether it is a KerasTensor, or a tensor of the graph from which a layer asks, where it is built in a trace."""
+    """Whether x is a KerasTensor, or a tensor of a graph, as from a layer that is built in a trace."""
     return isinstance(x, KerasTensor) or is_recorded(x)
 
 

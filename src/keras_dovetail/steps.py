@@ -25,20 +25,20 @@ Step = Callable[[Any], Any]
 
 
 class _Steps(Function[..., Any]):
-    """Compiled steps: of batches of many sizes each is a program, which is no fault of who calls `fit`."""
+    """Compiled steps: each size of batch has its program, and many sizes are no mistake of the caller of `fit`."""
 
     def _warn_of_retracing(self, key: Any) -> None:
-        """Says nothing."""
+        """Give no warning."""
 
 
 class Program:
-    """A step as a program, called with a list of batches or a group; equal ones run in a loop of the program.
+    """A step as a program, called with a list of batches or a group; equal batches run in a loop of the program.
 
     Args:
-        step: of one batch.
-        name: of the program.
-        eagerly: whether it is called as it is.
-        keeps_all: whether a call gives the results of all its steps, one after another; else those of the last step.
+        step: the step of one batch.
+        name: the name of the program.
+        eagerly: whether the step is called uncompiled.
+        keeps_all: whether a call returns the results of all its steps, one after another; else of the last step.
     """
 
     def __init__(self, step: Step, name: str, eagerly: bool, keeps_all: bool = False) -> None:
@@ -49,14 +49,14 @@ class Program:
         self._one: Step = step if eagerly else _Steps(step, name=name, options=measured)
         self._many: _Steps = _Steps(of_many(step, keeps_all, ops.map_fn), name=f"{name}s", options=measured)
         self._joined: _Steps = _Steps(of_many(step, keeps_all, ops.vectorized_map), name=f"{name}s", options=alone)
-        self._last = self._one  # what was called
+        self._last = self._one  # the last step that was called
         self._measurer: Measurer | None = None  # of the step that runs in groups in this epoch
         self._in_groups = False
-        self._steps = 0  # that are to come
+        self._steps = 0  # steps to come
 
     @property
     def _joins(self) -> bool:
-        """Whether equal batches are computed as one, which rounds otherwise."""
+        """Whether equal batches are computed as one, which rounds differently."""
         return self._keeps_all and chooses_engine()
 
     @property
@@ -92,10 +92,10 @@ class Program:
         return tree.map_structure(lambda *parts: ops.concatenate(parts), *found)
 
     def begin(self, steps: int | None, in_groups: bool) -> None:
-        """Begins an epoch.
+        """Begin an epoch.
 
         Args:
-            steps: that are to come; None if that is unknown.
+            steps: the number of steps to come; None if it is unknown.
             in_groups: whether equal batches may run in groups.
         """
         self._measurer, self._in_groups = None, in_groups and self.may_group
@@ -104,7 +104,7 @@ class Program:
             self._one.expect(self._steps)
 
     def group_size(self) -> int:
-        """How many steps the next call should have."""
+        """The number of steps that the next call should have."""
         if not self._in_groups:
             return 1
         self._measurer = self._measurer or self._found_measurer()
@@ -126,9 +126,9 @@ class Program:
         return self._measurer is not None and self._measurer.state.duel is None
 
     def prepare_group(self, batch: Any) -> None:
-        """Traces the program of a group of batches like this one, if groups are to be compared with single steps.
+        """Trace the program of a group of batches like this one, if groups are to be compared with single steps.
 
-        It is traced here, since the scopes of Keras are this thread's; its engine makes it in the background.
+        This thread traces it, since it has Keras' scopes; the engine compiles it in the background.
         """
         measurer = self._measurer
         if measurer is None or not measurer.wants_group:
@@ -139,11 +139,11 @@ class Program:
         concrete, engine = (self._joined if self._joins else self._many).concrete(stacked), current_engine()
         arrays = concrete.natives([leaf for leaf in tree.flatten(stacked) if leaf is not None], engine)
         plan = concrete.plan_for(arrays, engine)
-        assert isinstance(plan, MeasuredPlan)  # as the plan of single steps is
+        assert isinstance(plan, MeasuredPlan)  # like the plan of single steps
         plan.belong_to(measurer, measurer.group_size)
 
     def _room_for(self, batch: Any) -> int:
-        """How many batches like this one may be computed as one, so that no tensor becomes too large."""
+        """The number of batches like this one that may be computed as one without too large a tensor."""
         assert isinstance(self._one, Function)  # else there are no groups
         graph = self._one.concrete(each_leaf(given, batch)).graph
         sizes = [_bytes(tensor.spec) for op in graph.operations if op.type != "Const" for tensor in op.outputs]
@@ -158,15 +158,15 @@ def of_many(step: Step, keeps_all: bool, mapped: Callable[..., Any]) -> Step:
     """A step as a function of stacked batches, with the results of a call of `Program`.
 
     Args:
-        step: of one batch.
-        keeps_all: as of `Program`.
+        step: the step of one batch.
+        keeps_all: as in `Program`.
         mapped: `map_fn`, for a loop in the program, or `vectorized_map`, for all batches at once.
     """
 
     def steps(stacked: Any) -> Any:
         parts = tree.flatten(stacked)
         given = [i for i, part in enumerate(parts) if part is not None]
-        results: list[Any] = []  # of the step that is traced: its values that are no tensors are those of every step
+        results: list[Any] = []  # of the traced step; its values that are not tensors hold for every step
 
         def body(slices: list[Any]) -> list[Any]:
             leaves = list(parts)
@@ -191,7 +191,7 @@ def of_many(step: Step, keeps_all: bool, mapped: Callable[..., Any]) -> Step:
 def run_all(
     function: Any, batches: Iterable[Any], hooks: BatchHooks, is_stopped: Callable[[], bool], steps: int | None
 ) -> Iterator[Any]:
-    """The result of each call on all batches, in groups if nobody looks at single ones and groups are faster."""
+    """Yield the result of each call on all batches, in groups if they are faster and no callback needs single ones."""
     program = function if isinstance(function, Program) else Program(function, "steps", eagerly=True)
     program.begin(steps, hooks.are_idle)
     for begin, end, data in groups(batches, program.group_size, program.is_steady):

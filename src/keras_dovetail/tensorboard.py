@@ -1,4 +1,4 @@
-"""The profiler of Keras' TensorBoard callback, which the backend has not: `profile_batch` must be 0."""
+"""The profiler of Keras' TensorBoard callback, which the backend lacks: `profile_batch` must be 0."""
 
 from __future__ import annotations
 

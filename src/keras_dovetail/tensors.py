@@ -1,4 +1,4 @@
-"""What Keras asks of tensors: made of anything, told from other values, cast, and given back as NumPy arrays."""
+"""Keras' functions of tensors: conversion from any value, tests, casts, and conversion to NumPy arrays."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from keras_dovetail.scopes import computing
 
 _LEAVES = (np.ndarray, Tensor, NoneType)
 
-# What Keras makes of 64 bits where nobody asks for them, on all of its backends but one.
+# The dtypes that Keras uses instead of 64 bits by default, on all of its backends except one.
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether it is a tensor of Dovetail's, eager or of a graph; another library's is none."""
+    """Whether x is a tensor of Dovetail, eager or of a graph; a tensor of another library is not."""
     return isinstance(x, (Tensor, GraphTensor))
 
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
-    """Anything as a tensor of the current engine; while a program is traced, as one of its graph.
+    """Convert any value to a tensor of the current engine; in a trace, to a tensor of its graph.
 
     Args:
         x: a tensor, a variable, another library's array, a NumPy array, a Python number, or nested lists of them.
-        dtype: the dtype to cast to.  Without it tensors keep theirs, and numbers of 64 bits become 32 wide, but for
-            floats where `floatx` is "float64"; an integer that 32 bits do not hold becomes the nearest one.
+        dtype: the dtype to cast to.  By default tensors keep their dtype, and numbers of 64 bits get 32 bits, except
+            floats if `floatx` is "float64".  An integer that 32 bits do not hold becomes the nearest one.
         sparse: must not be true.
         ragged: must not be true.
 
@@ -52,7 +52,7 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     """
     if sparse or ragged:
         raise ValueError(f"there are no {'sparse' if sparse else 'ragged'} tensors on the backend dovetail.")
-    if type(x) is GraphTensor and (dtype is None or x.dtype == dtype):  # most of what is traced
+    if type(x) is GraphTensor and (dtype is None or x.dtype == dtype):  # the usual case in a trace
         return x
     x = unwrapped(x)
     wanted = None if dtype is None else standardize_dtype(dtype)
@@ -73,15 +73,15 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
 
 
 def narrowed(x: Any) -> str:
-    """The dtype of the tensor that is made of a value when none is said."""
+    """The dtype of a tensor that is made from a value without a given dtype."""
     name = str(promote([dtype_of(x)]))
     return name if name == config.floatx() else _NARROW.get(name, name)
 
 
 def in_32_bits(x: np.ndarray) -> np.ndarray:
-    """An array in the dtype of the tensor that is made of it when none is said.
+    """An array in the dtype of a tensor that is made from it without a given dtype.
 
-    An integer that the dtype does not hold becomes the nearest one that it holds, so a position out of range stays so.
+    An integer that the dtype does not hold becomes the nearest one that it holds, so an index out of range stays so.
     """
     name = narrowed(x)
     if x.dtype.kind in "iu" and x.dtype != name:
@@ -90,7 +90,7 @@ def in_32_bits(x: np.ndarray) -> np.ndarray:
 
 
 def convert_to_numpy(x: Any) -> np.ndarray:
-    """The numbers of a tensor, variable or anything else, as an array of its own.
+    """The numbers of a tensor, a variable or another value, as an array of its own.
 
     Example:
         >>> convert_to_numpy(convert_to_tensor([1., 2.]))
@@ -102,9 +102,9 @@ def convert_to_numpy(x: Any) -> np.ndarray:
 
 
 def each_leaf(function: Callable[[Any], Any], value: Any) -> Any:
-    """What a function gives for each leaf, in the same structure.
+    """The results of a function for each leaf, in the same structure.
 
-    It is `keras.tree.map_structure`, and quicker for arrays and tuples of them, as most batches are.
+    It is `keras.tree.map_structure`, but faster for arrays and tuples of them, as most batches are.
 
     Example:
         >>> each_leaf(lambda v: None if v is None else v.shape, (np.zeros(2), {"weights": None}))
@@ -117,7 +117,7 @@ def each_leaf(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def shape(x: Any) -> tuple[Any, ...]:
-    """The shape; while it is traced, with scalar tensors for dimensions that are not known."""
+    """The shape; in a trace, with scalar tensors for unknown dimensions."""
     return tuple(dims_of(x) if isinstance(x, GraphTensor) and x.shape is not None else x.shape)
 
 

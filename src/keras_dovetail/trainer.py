@@ -29,9 +29,9 @@ UNDER_WAY = 2  # calls whose results are not fetched yet: engines compute while 
 
 
 class DovetailTrainer(Trainer):
-    """What Keras' models inherit of a backend.
+    """The base class that Keras' models inherit from a backend.
 
-    A `train_step(data)` of one's own takes its gradients from a `dovetail.GradientTape`:
+    A model's own `train_step(data)` takes its gradients from a `dovetail.GradientTape`:
 
         def train_step(self, data):
             x, y = data
@@ -53,7 +53,7 @@ class DovetailTrainer(Trainer):
     # one step
 
     def train_step(self, data: Any) -> dict[str, Any]:
-        """Trains on one batch (x, y, sample_weight); returns the metrics by name."""
+        """Train on one batch (x, y, sample_weight), and return the metrics by name."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
         with dovetail.GradientTape() as tape:
             y_pred = _forward(self, x, training=True)
@@ -68,7 +68,7 @@ class DovetailTrainer(Trainer):
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
     def test_step(self, data: Any) -> dict[str, Any]:
-        """Evaluates one batch (x, y, sample_weight); returns the metrics by name."""
+        """Evaluate one batch (x, y, sample_weight), and return the metrics by name."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
         y_pred = _forward(self, x, training=False)
         loss = self._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
@@ -76,11 +76,11 @@ class DovetailTrainer(Trainer):
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
     def predict_step(self, data: Any) -> Any:
-        """What the model gives for one batch."""
+        """The model's outputs for one batch."""
         return _forward(self, data_adapter_utils.unpack_x_y_sample_weight(data)[0], training=False)
 
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
-        """Makes all variables before the first step; those of a model without `call` are made in its own steps."""
+        """Make all variables before the first step; a model without `call` makes them in its own steps."""
         if _has_call(self):
             with no_garbage_collection():
                 super()._symbolic_build(iterator, data_batch)
@@ -88,15 +88,15 @@ class DovetailTrainer(Trainer):
     # the programs of steps, each for a list of batches
 
     def make_train_function(self, force: bool = False) -> Step | None:
-        """Makes what trains on a list of batches, and returns it if it was there already."""
+        """Make the function that trains on a list of batches, and return it if it existed already."""
         return _make(self, "train_function", self.train_step, force)
 
     def make_test_function(self, force: bool = False) -> Step | None:
-        """Makes what evaluates a list of batches, and returns it if it was there already."""
+        """Make the function that evaluates a list of batches, and return it if it existed already."""
         return _make(self, "test_function", self.test_step, force)
 
     def make_predict_function(self, force: bool = False) -> Step | None:
-        """Makes what predicts for a list of batches, and returns it if it was there already."""
+        """Make the function that predicts for a list of batches, and return it if it existed already."""
         return _make(self, "predict_function", self.predict_step, force, keeps_all=True)
 
     # many steps
@@ -122,7 +122,7 @@ class DovetailTrainer(Trainer):
         validation_batch_size: int | None = None,
         validation_freq: Any = 1,
     ) -> Any:
-        """Trains the model; see `keras.Model.fit`."""
+        """Train the model; see `keras.Model.fit`."""
         self._assert_compile_called("fit")
         epochs = _capped(epochs)
         self._eval_epoch_iterator = None
@@ -227,7 +227,7 @@ class DovetailTrainer(Trainer):
         steps: int | None = None,
         callbacks: Any = None,
     ) -> Any:
-        """What the model gives for a data set, as NumPy arrays; see `keras.Model.predict`."""
+        """The model's outputs for a data set, as NumPy arrays; see `keras.Model.predict`."""
         batches = Batches(
             x=x,
             batch_size=batch_size,
@@ -261,7 +261,7 @@ class DovetailTrainer(Trainer):
         class_weight: dict[int, float] | None = None,
         return_dict: bool = False,
     ) -> Any:
-        """Trains on one batch; see `keras.Model.train_on_batch`."""
+        """Train on one batch; see `keras.Model.train_on_batch`."""
         self._assert_compile_called("train_on_batch")
         if class_weight is not None:
             if sample_weight is not None:
@@ -278,7 +278,7 @@ class DovetailTrainer(Trainer):
 
     @at_once
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
-        """Evaluates one batch; see `keras.Model.test_on_batch`."""
+        """Evaluate one batch; see `keras.Model.test_on_batch`."""
         self._assert_compile_called("test_on_batch")
         data = _as_batch(x, y, sample_weight)
         self._symbolic_build(data_batch=data)
@@ -288,7 +288,7 @@ class DovetailTrainer(Trainer):
 
     @at_once
     def predict_on_batch(self, x: Any) -> Any:
-        """What the model gives for one batch; see `keras.Model.predict_on_batch`."""
+        """The model's outputs for one batch; see `keras.Model.predict_on_batch`."""
         self.make_predict_function()
         return each_leaf(convert_to_numpy, self.predict_function([(x,)]))  # type: ignore[misc]  # made before
 
@@ -302,7 +302,7 @@ def _capped(epochs: int) -> int:
 
 
 def _as_batch(*parts: Any) -> tuple[Any, ...]:
-    """The parts of a batch that was given by itself, as arrays or tensors."""
+    """The parts of a single batch, as arrays or tensors."""
     return each_leaf(lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), parts)
 
 
@@ -316,7 +316,7 @@ def _batch_size(x: Any) -> int:
 
 
 def _has_call(model: Any) -> bool:
-    from keras.src.models.model import Model  # which inherits of this module
+    from keras.src.models.model import Model  # it inherits from this module
 
     return getattr(model.call, "__func__", None) is not Model.call
 
@@ -329,7 +329,7 @@ def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = Fals
     found = getattr(model, name)
     if found is not None and not force:
         return found
-    # Some of Keras' layers need numbers, of strings for example, and say so.
+    # Some of Keras' layers need concrete values, for example for strings, and say so.
     eagerly = model.run_eagerly or not all(layer.supports_jit for layer in model._flatten_layers())
     setattr(model, name, Program(step, name, eagerly, keeps_all))
     return None
@@ -337,7 +337,7 @@ def _make(model: Any, name: str, step: Step, force: bool, keeps_all: bool = Fals
 
 def _validate(model: Any, data: Any, options: dict[str, Any]) -> dict[str, Any]:
     x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
-    if model._eval_epoch_iterator is None:  # which the epochs share
+    if model._eval_epoch_iterator is None:  # the epochs share it
         model._eval_epoch_iterator = Batches(
             x=x,
             y=y,

@@ -1,4 +1,4 @@
-"""Keras' Variable, held by a `dovetail.Variable`: so it moves between engines, and programs read and assign it."""
+"""Keras' Variable, which holds a `dovetail.Variable`: it moves between engines, and programs read and assign it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from keras_dovetail.tensors import convert_to_tensor
 
 
 def _computing() -> AbstractContextManager[None]:
-    """First values are computed now, unseen by tapes, wherever a layer is built: a trace outlives no variable."""
+    """A scope that computes first values at once, outside of traces and tapes: a variable may outlive a trace."""
     return opened({"graphs": (), DEFAULT_GRAPH: None, "tapes": ()})
 
 
@@ -33,7 +33,7 @@ _notes: Scoped[tuple[dict[int, Any], ...]] = Scoped(())
 
 
 def noting(before: dict[int, Any]) -> AbstractContextManager[None]:
-    """A scope that notes each variable that is assigned, with its value of before."""
+    """A scope that notes each variable that is assigned, with its previous value."""
     return _notes.scope((*_notes.get(), before))
 
 
@@ -58,7 +58,7 @@ class Variable(KerasVariable):
             super()._deferred_initialize()
 
     def _initialize_with_initializer(self, initializer: Any) -> None:
-        """Computes the first value on numpy, since engines may compile each call; the variable makes its own of it."""
+        """Compute the first value on numpy, since engines may compile each call; the variable converts it."""
         home = get_engine(HOME)
         with on_engine(home):
             value = initializer(self._shape, dtype=self._dtype)
@@ -72,7 +72,7 @@ class Variable(KerasVariable):
 
     @staticmethod
     def holding(variable: dovetail.Variable) -> Variable:
-        """The variable of Keras that holds one that was made elsewhere, by K or as one of TensorFlow's.
+        """The Keras variable that holds a variable made by K, or by TensorFlow's names.
 
         Example:
             >>> v = dovetail.Variable(1.0)
@@ -87,7 +87,7 @@ class Variable(KerasVariable):
         return convert_to_tensor(value, dtype)
 
     def assign(self, value: Any) -> Any:
-        """Gives the variable a value of its shape, and returns it as a tensor of the variable's dtype."""
+        """Assign a value of the variable's shape, and return it as a tensor of the variable's dtype."""
         for before in _notes.get():
             if id(self) not in before:
                 before[id(self)] = self, self._current()
@@ -105,15 +105,15 @@ class Variable(KerasVariable):
             assign_any(scopes().graph, self._value, assigned(value, self._current), in_order=True)
 
     def assign_add(self, value: Any) -> Any:
-        """Adds to the variable; returns the new value."""
+        """Add to the variable, and return the new value."""
         return self._assign_changed(super().assign_add, value)
 
     def assign_sub(self, value: Any) -> Any:
-        """Subtracts from the variable; returns the new value."""
+        """Subtract from the variable, and return the new value."""
         return self._assign_changed(super().assign_sub, value)
 
     def _assign_changed(self, change: Any, value: Any) -> Any:
-        """Changes the variable at once by a value that is known, whether a default graph is open or not."""
+        """Change the variable at once if the value is known, even while a default graph is open."""
         with nullcontext() if is_recorded(value) else computing():
             return change(value)
 
@@ -130,7 +130,7 @@ class Variable(KerasVariable):
         if self._value is not None:
             graph = None if scopes().graphs else default_graph()
             return self._value.read(current_engine()) if graph is None else read_variable(graph, self._value)
-        return self._initializer(self._shape, dtype=self._dtype)  # not made yet: stands for it while shapes are found
+        return self._initializer(self._shape, dtype=self._dtype)  # not made yet: for shape inference only
 
     def __array__(self, dtype: Any = None) -> Any:
         """The value now, also while K's default graph is open."""
@@ -147,7 +147,7 @@ class Variable(KerasVariable):
 
     @property
     def trainable(self) -> bool:
-        """Whether optimizers train it, and tapes watch it by themselves."""
+        """Whether optimizers train it, and tapes watch it automatically."""
         return self._trainable
 
     @trainable.setter
@@ -158,7 +158,7 @@ class Variable(KerasVariable):
 
 
 class _Holder(Variable):
-    """A variable of Keras whose value is a variable that was there before; there is one at a time for each."""
+    """A Keras variable whose value is an existing variable; each variable has one holder at a time."""
 
     def __init__(self, held: dovetail.Variable) -> None:
         name = held.name.rpartition("/")[2].partition(":")[0]
@@ -167,30 +167,30 @@ class _Holder(Variable):
         _holders[id(held)] = self
 
     def _initialize_with_initializer(self, initializer: Any) -> None:
-        """Leaves the value as it is."""
+        """Keep the value."""
 
     def _deferred_initialize(self) -> None:
-        """Leaves the value as it is."""
+        """Keep the value."""
 
 
 @cache
 def _holder_class() -> type[_Holder]:
-    """Holders that are `keras.Variable`s: Keras derives that class from this module's once it is imported."""
+    """The class of holders that are `keras.Variable`s; Keras derives that class from this module's `Variable` later."""
     from keras.src.backend import Variable as Public
 
     return type("Variable", (_Holder, Public), {})
 
 
 def held(variable: Any) -> Any:
-    """The variable that one of Keras' was made to hold; any other one itself."""
+    """The variable in a holder; any other variable itself."""
     return variable._value if isinstance(variable, _Holder) else variable
 
 
-_holders: WeakValueDictionary[int, _Holder] = WeakValueDictionary()  # by what they hold, and so keep
+_holders: WeakValueDictionary[int, _Holder] = WeakValueDictionary()  # by the id of the variable that each keeps alive
 
 
 def _recording_graph() -> Any:
-    """K's default graph, if what is computed from variables is recorded there now: in no other trace, on no tape."""
+    """K's default graph, if it records uses of variables now: not within another trace, and not on a tape."""
     graphs, default = scopes().graphs, DEFAULT_GRAPH.get()
     if graphs:
         return default if graphs[0] is default else None
@@ -198,7 +198,7 @@ def _recording_graph() -> Any:
 
 
 class _Kind(Wrapper):
-    """Dovetail's ops take a variable's value, and tapes the variable that holds it."""
+    """The kind of Keras variables: ops take the value, and tapes watch the variable in it."""
 
     def followed(self, value: Any) -> Any:
         return value._value
