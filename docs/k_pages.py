@@ -1,9 +1,9 @@
-"""The pages of docs/k: one for each function of K, their index, the differences from tf.keras, and what works where.
+"""The pages of docs/k: one for each function of K, their index, the differences from tf.keras, and the support.
 
 python docs/k_pages.py           writes them
-python docs/k_pages.py --check   says which are not as they would be written; status 1 if any
+python docs/k_pages.py --check   lists pages that are stale; status 1 if there are any
 
-They are made of the docstrings and signatures, of src/dovetail/backend/support.json and of the parity suite's cases.
+Their sources are the docstrings and signatures, src/dovetail/backend/support.json and the parity suite's cases.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CTC_GRADIENT = (
     "tests/ops/sequence/test_ctc.py::test_the_gradient_is_that_of_tensorflow_and_zero_where_labels_are_impossible"
 )
 CTC_LABELS = "tests/backend/test_ctc.py::test_labels_become_sparse_in_a_compiled_function"
-PINNED_BY_TESTS = {  # function, a part of the sentence → the test, where no case can be one
+PINNED_BY_TESTS = {  # function, a part of the sentence → the test, if no case can pin it
     **{
         (name, "others than TensorFlow's"): RANDOM
         for name in ("random_normal", "truncated_normal", "random_uniform", "random_bernoulli", "random_binomial")
@@ -96,7 +96,7 @@ def page(name: str) -> str:
 
 
 def through(name: str) -> str:
-    """How programs reach a function."""
+    """The name by which programs reach a function."""
     return f"K.{name}" if name in vars(backend) else f"K.experimental.{name}"
 
 
@@ -105,14 +105,14 @@ def _titled(title: str, text: str) -> list[str]:
 
 
 def signature(function: Callable[..., Any]) -> str:
-    """The parameters and their defaults; what they may be is said of each in words."""
+    """The parameters and their defaults, without annotations: the page describes each parameter in words."""
     found = inspect.signature(function)
     bare = [p.replace(annotation=p.empty) for p in found.parameters.values()]
     return str(found.replace(parameters=bare, return_annotation=found.empty))
 
 
 def items(section: str) -> str:
-    """Lines `name: text`, with indented lines that go on, as a list."""
+    """A Markdown list of lines `name: text`, which may continue on indented lines."""
     found = [" ".join(line.split()) for line in re.split(r"\n(?! )", section) if line]
     return "\n".join(re.sub(r"^([^:]+):", lambda names: f"- {code(names[1])}:", line) for line in found)
 
@@ -130,7 +130,7 @@ def cell(text: str) -> str:
 
 
 def tested(name: str) -> str:
-    """The sentence that says what the suite found."""
+    """The sentence with the results of the suite."""
     return f"{results(SUPPORT['functions'].get(name, {}))} [How this was counted](support.md)."
 
 
@@ -138,7 +138,7 @@ def tested(name: str) -> str:
 
 
 def example(name: str, doc: Docstring) -> str:
-    """The doctest of a function as blocks of Python and of what they give.
+    """The doctest of a function as blocks of Python and of their output.
 
     In its module the doctest calls the functions of K by their bare names; here they are called through K.
     """
@@ -162,7 +162,7 @@ def example(name: str, doc: Docstring) -> str:
 
 
 def through_k(source: str, names: dict[str, Any], imports: set[str]) -> str:
-    """A line of a doctest with `K.` before the functions of K; what else of its module it needs is added to imports."""
+    """Put `K.` before the functions of K in a line of a doctest, and add its other names to `imports`."""
     source = re.sub(r"\s*# doctest:.*", "", source)
     lines = source.splitlines()
     found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name) and node.id in names]
@@ -190,7 +190,7 @@ def _import(name: str, value: Any) -> str:
 
 
 def families() -> Iterator[tuple[str, str, list[str]]]:
-    """Module, what it is for, and its functions."""
+    """Yield each module, its purpose, and its functions."""
     in_order = sorted(FUNCTIONS, key=lambda name: (FUNCTIONS[name].__module__, name))
     for module, names in groupby(in_order, lambda name: FUNCTIONS[name].__module__):
         yield module.rpartition(".")[2], (sys.modules[module].__doc__ or "").partition("\n")[0], list(names)
@@ -201,9 +201,9 @@ def index() -> str:
     parts = [
         "# The functions of K",
         f"`{IMPORT}`: the classic Keras backend, on every engine. [The guide](../k.md) shows how to bring programs; "
-        "[differences](differences.md) lists where results are not those of tf.keras, [support](support.md) what was "
-        "tested on which engine. The examples are the docstrings' own, and run as tests there; as in a notebook, a "
-        "block shows the value of its last line.",
+        "[differences](differences.md) lists the results that differ from tf.keras, and [support](support.md) the runs "
+        "on each engine. The examples are the docstrings' own, and run as tests there. As in a notebook, a block shows "
+        "the value of its last line.",
     ]
     for family, purpose, names in families():
         rows = [f"| [`{name}`]({name}.md) | {cell(read(FUNCTIONS[name]).summary)} |" for name in names]
@@ -212,8 +212,10 @@ def index() -> str:
 
 
 def pinned() -> tuple[dict[tuple[str, str], list[str]], list[str]]:
-    """(function, sentence of its docstring) → what pins that difference: cases, and other tests.  And what is wrong:
-    reasons of cases that no docstring says, and sentences that nothing pins."""
+    """(function, sentence of its docstring) → the cases and tests that pin that difference; and a list of mistakes.
+
+    Mistakes are reasons of cases that no docstring gives, and sentences that nothing pins.
+    """
     sentences = [(name, sentence) for name in FUNCTIONS for sentence in read(FUNCTIONS[name]).differences]
     found: dict[tuple[str, str], list[str]] = {key: [] for key in sentences}
     wrong = []
@@ -243,11 +245,11 @@ def differences() -> str:
     parts = [
         "# Where K differs from tf.keras",
         "The reference is `tf_keras.backend`, with which the parity suite (`tests/backend`) compares every function. "
-        "What stands here is on purpose, and a case of the suite holds it still.",
+        "These differences are on purpose, and a case of the suite pins each of them.",
         "## Other results",
         head + "\n".join(rows[False]),
         "## What tf.keras refuses and Dovetail computes",
-        "A program that ran with tf.keras cannot notice these; `dovetail k-audit` counts such functions as working.",
+        "A program that runs with tf.keras never meets these; `dovetail k-audit` counts such functions as working.",
         head + "\n".join(rows[True]),
         MADE,
     ]
@@ -258,7 +260,7 @@ def differences() -> str:
 
 
 def totals(entry: dict[str, Any]) -> dict[str, list[int]]:
-    """Engine → runs that agree, that differ as pinned, that fail; all ways together."""
+    """Engine → the numbers of runs that agree, that differ as pinned, and that fail, over all ways."""
     found: dict[str, list[int]] = {}
     for engines in entry.values():
         for engine, counts in engines.items():
@@ -267,7 +269,7 @@ def totals(entry: dict[str, Any]) -> dict[str, list[int]]:
 
 
 def results(entry: dict[str, Any]) -> str:
-    """What the suite found of one function, in words."""
+    """The results of the suite for one function, in words."""
     if "uncompared" in entry:
         return f"Not compared with tf.keras: {entry['uncompared']}."
     texts: dict[str, list[str]] = {}
@@ -303,10 +305,10 @@ def support() -> str:
     ruled = " | ".join(["---"] * len(engines))
     parts = [
         "# What works on which engine",
-        f"Counted while the parity suite ran: {versions}. A number is the runs whose values, shapes, dtypes and errors "
-        "were those of tf.keras (of functions that it lacks, those that the case states); a run is a case in one of "
-        "three ways: eagerly, inside `dovetail.function`, and on placeholders. Where a function differs from tf.keras "
-        "on purpose, the number of runs that pin it follows; [differences](differences.md) says what they are.",
+        f"Counted while the parity suite ran: {versions}. A number counts the runs whose values, shapes, dtypes and "
+        "errors agree with tf.keras, or with the case if tf.keras lacks the function. A run is a case in one of three "
+        "ways: eagerly, inside `dovetail.function`, and on placeholders. If a function differs from tf.keras on "
+        "purpose, the number of runs that pin it follows; [differences](differences.md) lists these differences.",
         "\n".join([f"| function | {' | '.join(engines)} |", f"| --- | {ruled} |", *rows]),
         "## Not compared",
         "\n".join(["| function | why |", "| --- | --- |", *uncompared]),
@@ -322,7 +324,7 @@ def support() -> str:
 
 
 def stale() -> list[str]:
-    """The pages that are not as they would be written."""
+    """The pages that differ from the text that this script would write."""
     made = pages()
     there = {path.name for path in FOLDER.glob("*.md")}
     changed = [name for name, text in made.items() if name in there and (FOLDER / name).read_text() != text]

@@ -1,16 +1,18 @@
-"""Which functions of K work on which engine, counted from what the parity suite ran.
+"""The count of the functions of K that work on each engine, from the runs of the parity suite.
 
 DOVETAIL_TEST_WHOLE=1 pytest tests/backend/test_parity.py --k-support runs.jsonl -n 2
 python docs/k_support.py runs.jsonl
 python docs/k_pages.py
 
-Several files are taken as one, if the suite was run in parts.  With --update, functions all of whose cases were run,
-with the versions of the file, are counted anew, and the others stay.  The result is src/dovetail/backend/support.json:
+If the suite was run in parts, give all files.  With --update, the script counts functions again if all their cases were
+run with the versions of the file, and keeps the others.  The result is src/dovetail/backend/support.json:
 
-    versions: of Python, the engines and the oracle
-    functions: name → way → engine → [cases that agree, or that tf.keras refuses; whose difference is pinned; that fail]
-               name → "uncompared": why the oracle cannot be asked
-               name → "absent": why K does not have it
+- versions: of Python, the engines and the oracle
+- functions, compared: name → way → engine → numbers of cases
+- functions, not compared: name → "uncompared": the reason
+- functions that K lacks: name → "absent": the reason
+
+The three numbers are the cases that agree or that tf.keras refuses, that differ as pinned, and that fail.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ AGREES, DIFFERS, FAILS = range(3)
 
 OLD = "tf.keras has no such function; tests/backend/{} tests it"
 UNCOMPARED = {
-    "backend": "it names the engine; that of tf.keras always says tensorflow",
+    "backend": "it names the engine, and tf.keras always says tensorflow",
     "control_dependencies": OLD.format("test_symbolic.py"),
     "eager": OLD.format("test_symbolic.py"),
     "get_session": OLD.format("test_session.py"),
@@ -51,7 +53,7 @@ UNCOMPARED = {
 
 
 def read_runs(paths: Iterable[Path]) -> tuple[dict[str, str], dict[tuple[str, str, str], dict[str, Any]]]:
-    """The versions that ran, and (case, way, engine) → what was written down of it; the last run of a case counts."""
+    """The versions that ran, and (case, way, engine) → its run; the last run of a case counts."""
     versions: dict[str, str] = {}
     runs = {}
     for path in paths:
@@ -77,7 +79,7 @@ def count(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def outcome(name: str, said: dict[str, Any]) -> int:
-    """Which of a function's counts a run belongs to."""
+    """The index of the function's count to which a run belongs."""
     if not said["passed"]:
         return FAILS
     sentences = [text for text in read(FUNCTIONS[name]).differences if says(text, said["differs"])]
@@ -85,7 +87,7 @@ def outcome(name: str, said: dict[str, Any]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the file; refuses what is not a run of the whole suite, or of all cases of the functions to update."""
+    """Write the file, unless the runs lack cases of the suite, or of the functions to update."""
     update, paths = "--update" in arguments, [path for path in arguments if path != "--update"]
     if not paths:
         print(__doc__)

@@ -1,12 +1,12 @@
-"""Which of TensorFlow's names work on which engine: docs/tensorflow_names.md, counted from what the cases ran.
+"""The page docs/tensorflow_names.md: the names of TensorFlow that work on each engine, counted from runs of the cases.
 
-pytest tests/compat/tensorflow/test_parity.py --tf-support runs.jsonl
-python docs/tf_names.py runs.jsonl     counts: writes src/dovetail/compat/tensorflow/support.json, and the page
-python docs/tf_names.py                writes the page
-python docs/tf_names.py --check        says whether the page is as it would be written; status 1 if not
+- `pytest tests/compat/tensorflow/test_parity.py --tf-support runs.jsonl` runs the cases.
+- `python docs/tf_names.py runs.jsonl` counts them: it writes src/dovetail/compat/tensorflow/support.json, and the page.
+- `python docs/tf_names.py` writes the page.
+- `python docs/tf_names.py --check` says whether the page is stale; status 1 if so.
 
-    engines, versions: what ran
-    names: name → engine → [runs that agree with TensorFlow, runs that do not]
+The file support.json has the engines and versions that ran, and for each name and engine the numbers of runs that agree
+with TensorFlow and that do not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FILE = ROOT / "src/dovetail/compat/tensorflow/support.json"
 PAGE = ROOT / "docs/tensorflow_names.md"
 MADE = "<!-- made by docs/tf_names.py -->"
 DEVICES = ("set_soft", "get_soft", "set_visible", "get_visible", "experimental.set_visible", "experimental.get_visible")
-OWN_TESTS = {  # what names begin with that are tested by numbers of our own, and where
+OWN_TESTS = {  # the beginning of names that our own tests check → the test file
     "contrib.graph_editor": "test_graph_editor.py",
     "graph_util": "test_graph_editor.py",
     "raw_ops": "test_graph_editor.py",
@@ -109,20 +109,20 @@ def page() -> str:
     parts = [
         "# TensorFlow's names: what works on which engine",
         "Counted while the cases of `tests/compat/tensorflow` ran, against TensorFlow "
-        f"{support['versions']['oracle']}: {versions}. A number is the runs, eagerly and in graphs, whose values, "
-        "shapes, dtypes and errors were those of TensorFlow; names of one function count together. Other engines than "
-        "numpy run a sample. [The guide](tensorflow.md) says what differs.",
+        f"{support['versions']['oracle']}: {versions}. A number counts the runs, eagerly and in graphs, whose values, "
+        "shapes, dtypes and errors agree with TensorFlow; names of one function count together. Engines other than "
+        "numpy run a sample. [The guide](tensorflow.md) lists the differences.",
         "\n".join([f"| name | {' | '.join(engines)} |", f"| --- |{' --- |' * len(engines)}", *rows]),
         "## Offered, and not among the cases",
-        "A file behind a name says which tests hold it; the others are constants, classes, settings and second names.",
+        "The file after a name has its tests; the other names are constants, classes, settings and second names.",
         ", ".join(untested) + ".",
         "## Not offered",
         "\n".join(["| names | why, and what to write |", "| --- | --- |", *refused]),
         "## Arguments that do nothing",
-        "Nothing reads them, since no result depends on them. All others act, or are refused.",
+        "No code reads these arguments, since no result depends on them. All other arguments act, or raise an error.",
         "\n".join(["| arguments | why |", "| --- | --- |", *by_reason(arguments())]),
         "## Settings that do nothing",
-        "The first session or run that is given one warns of it.",
+        "The first session or run with such a setting warns of it.",
         "\n".join(["| of `tf.ConfigProto` and `tf.RunOptions` | why |", "| --- | --- |", *by_reason(DOES_NOTHING)]),
         MADE,
     ]
@@ -135,7 +135,7 @@ def arguments() -> dict[str, str]:
 
 
 def by_reason(table: dict[str, str]) -> list[str]:
-    """The rows of a table of reasons, each with all that it holds for."""
+    """The rows of a table of reasons, each with all arguments or settings for which it holds."""
     rows: dict[str, list[str]] = {}
     for key, why in table.items():
         rows.setdefault(why, []).append(f"`{key}*`" if key.endswith(".") else f"`{key}`")
@@ -143,7 +143,7 @@ def by_reason(table: dict[str, str]) -> list[str]:
 
 
 def same_functions(names: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The runs of each name, those of other names of its function among them; and the names without runs."""
+    """The runs of each name, including other names of its function; and the names without runs."""
     by_function: dict[int, dict[str, list[int]]] = {}
     for name, runs in names.items():
         for key in {id(table[name]) for table in (V1, V2) if table.get(name) is not None}:
