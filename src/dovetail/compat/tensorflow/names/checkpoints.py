@@ -252,7 +252,7 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str:
-        """Write the values of a session, and return the path of the checkpoint, which ends with a given step."""
+        """Write the values of a session, and return the path of the checkpoint, with the step at its end if given."""
         with _in_session(sess):
             step = None if global_step is None else int(np.asarray(_known(global_step)))
             path = str(save_path) if step is None else f"{save_path}-{step:0{self._digits}d}"

@@ -214,7 +214,7 @@ def get_soft_device_placement() -> bool:
 
 
 def allows_soft_placement(config: Any) -> bool:
-    """Whether a session with this `ConfigProto`, or None, may do so; by default, the process' setting holds."""
+    """Whether a session with this `ConfigProto`, or None, may compute elsewhere; by default, as in this process."""
     said = getattr(config, "allow_soft_placement", None)
     return _placement["soft"] if said is None else bool(said)
 

@@ -129,7 +129,7 @@ def name_scope(name: str) -> AbstractContextManager[str]:
 
 @function("name_scope", "v1")
 def name_scope_v1(name: Any, default_name: Any = None, values: Any = None) -> AbstractContextManager[str]:
-    """A name scope for the operations that are recorded in the `with` block; its name may be None, with a default.
+    """A name scope for the operations that are recorded in the `with` block; `default_name` replaces a name of None.
 
     Args:
         values: tensors whose graph the scope is opened in.

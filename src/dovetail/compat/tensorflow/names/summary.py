@@ -225,7 +225,7 @@ class FileWriter:
             problem = "it writes at once, and not by operations: leave session out."
             raise op_error(NotImplementedError, "tf.summary.FileWriter", problem)
         tensorflow = _tensorflow()
-        with tensorflow.Graph().as_default():  # TensorFlow makes a writer only here
+        with tensorflow.Graph().as_default():  # TensorFlow makes a writer only in a graph
             options = {"max_queue": max_queue, "flush_secs": flush_secs, "filename_suffix": filename_suffix}
             self._writer = tensorflow.compat.v1.summary.FileWriter(str(logdir), **options)
         if graph is not None or graph_def is not None:
