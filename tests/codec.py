@@ -1,7 +1,7 @@
-"""Graphs that go through the codec: each that a plan is made of is written to JSON, and read again, before it runs.
+"""Graphs that go through the codec: they are written to JSON, and read again, before their plans run.
 
-DOVETAIL_TEST_CODEC=1 says so for all tests; else one graph of many does.  Graphs that cannot be written are counted by
-reason, and run as they are.
+DOVETAIL_TEST_CODEC=1 does so with each graph that a plan is made of; else one graph of many is written. Graphs that
+cannot be written are counted by reason, and run as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dovetail.graph.document import document_of, graph_of
 from dovetail.plan import plan
 
 ALL = bool(os.environ.get("DOVETAIL_TEST_CODEC"))
-ONE_IN = 16  # graphs, by their text, so that they are the same ones in each run
+ONE_IN = 16  # one graph in this number, by their text, so that each run takes the same ones
 refused: Counter[str] = Counter()
 count = Counter[str]()
 
@@ -31,7 +31,7 @@ def again(graph):
 
 
 def keep_origins(graph, found):
-    """Gives operations the origins that those of other copies have."""
+    """Give each operation of a graph the origin of its counterpart in a copy."""
     for before, after in zip(graph.operations, found.operations, strict=True):
         after._origin = before.origin
         for part, its_copy in zip(before.subgraphs(), after.subgraphs(), strict=True):
@@ -39,7 +39,7 @@ def keep_origins(graph, found):
 
 
 def install():
-    """Sends the graphs of plans through the codec."""
+    """Send the graphs of plans through the codec."""
     whole = plan.optimized_copy
 
     def optimized_copy(graph, *args, **options):
@@ -57,6 +57,6 @@ def install():
 
 
 def summary():
-    """How many graphs went through, and how many were refused, by reason."""
+    """The numbers of graphs that went through, and of graphs that were refused, by reason."""
     lines = [f"codec: {count['graphs']} graphs, {sum(refused.values())} refused"]
     return [*lines, *(f"  {number} {reason}" for reason, number in refused.most_common(8))]

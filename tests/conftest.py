@@ -1,4 +1,4 @@
-"""What all tests share: the engines installed, a random generator whose seed is printed, and bounds on memory."""
+"""Shared setup of all tests: the installed engines, a random generator with a printed seed, and memory limits."""
 
 from __future__ import annotations
 
@@ -19,29 +19,32 @@ from dovetail.core.garbage import no_garbage_collection
 from dovetail.core.recording import DEFAULT_GRAPH
 from tests import codec
 from tests.keras_backends import end_processes, outcomes, told
-from tests.libraries import OTHERS, compile_quickly  # which also hides those that are not to be there
+from tests.libraries import OTHERS, compile_quickly  # the import also hides libraries that tests must not find
 from tests.memory import Memory
 
-collect_ignore_glob = ["*/keras[23]_*.py", "*_checks.py"]  # run by processes of their own, with Keras
+collect_ignore_glob = ["*/keras[23]_*.py", "*_checks.py"]  # they run in their own processes, with Keras
 
-os.environ.setdefault("DOVETAIL_CACHE", "")  # what tests measure is not kept
-dt.set_engine("numpy")  # where a test chooses no engine; programs that tests start have the default, "auto"
+os.environ.setdefault("DOVETAIL_CACHE", "")  # measurements of tests are not kept
+dt.set_engine("numpy")  # for tests that choose no engine; programs that tests start have the default, "auto"
 SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
 ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(dt.list_engines())).split(",")
-RULE_BY_RULE = [name for name in ENGINES if name not in ("jax", "tensorflow")]  # which compile programs as wholes
-OUTSIDE = str(Path(__file__).parent / "engines" / "installed")  # where a package with an engine, "boxed", is installed
+RULE_BY_RULE = [name for name in ENGINES if name not in ("jax", "tensorflow")]  # the others compile whole programs
+OUTSIDE = str(Path(__file__).parent / "engines" / "installed")  # an installed package with an engine, "boxed"
 if "boxed" in ENGINES:
     sys.path.append(OUTSIDE)
 
 
 def in_sample(name: str, one_in: int) -> bool:
-    """Whether a case is among those that run: one in so many, always the same, or all with DOVETAIL_TEST_WHOLE=1."""
+    """Whether a case runs: one case in `one_in`, always the same, or all with DOVETAIL_TEST_WHOLE=1."""
     return WHOLE or zlib.crc32(name.encode()) % one_in == 0
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What jax compiles is kept in pytest's cache for all processes, and not optimised: tests run many small ones."""
+    """Keep jax's compiled programs in pytest's cache for all processes, without optimization.
+
+    Tests run many small programs, for which optimization does not pay.
+    """
     if not WHOLE:
         compile_quickly()
     if hasattr(config, "cache"):
@@ -54,15 +57,16 @@ codec.install()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The graphs that went through the codec; of several workers, those of this process."""
+    """Print the counts of graphs that went through the codec; of several workers, those in this process."""
     if codec.count["graphs"]:
         terminalreporter.write_line("\n".join(codec.summary()))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of tests marked `sampled(n)`, jax, which compiles each new call, runs one case in n, and the first of each op.
+    """Select from tests marked `sampled(n)` one case in n, and the first of each op, on jax.
 
-    `sampled(n, engines)` says on which engines else: of programs, those that compile them.
+    jax compiles each new call. `sampled(n, engines)` names other engines; for programs these are the engines that
+    compile them.
     """
 
     def is_run(item: pytest.Item) -> bool:
@@ -77,9 +81,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _with_keras_together(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The tests that have processes with backends of Keras stand together: of several workers one starts those.
+    """Put the tests that need processes with backends of Keras together, so that one worker starts those.
 
-    They begin the second half, which is the first that another worker does, and so none that it leaves to others.
+    They begin the second half. A second worker runs that half first, so it leaves none of them to others.
     """
     with_keras = [item for item in items if _asks_keras(item)]
     others = [item for item in items if not _asks_keras(item)]
@@ -96,7 +100,7 @@ def _imports_answers(module: ModuleType) -> bool:
     return any(value is told or value is outcomes for value in vars(module).values())
 
 
-# On CI the same random programs in each run; elsewhere new ones, of which a failing one is printed.
+# CI runs the same random programs each time. Elsewhere they are new, and hypothesis prints one that fails.
 hypothesis.settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     hypothesis.settings.load_profile("ci")
@@ -111,14 +115,14 @@ def engine(request: pytest.FixtureRequest):
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    """A generator of its own for each test; set DOVETAIL_TEST_SEED for other numbers."""
+    """A new generator for each test; set DOVETAIL_TEST_SEED for other numbers."""
     print(f"DOVETAIL_TEST_SEED={SEED}")
     return np.random.default_rng([SEED, zlib.crc32(request.node.originalname.encode())])
 
 
 @pytest.fixture(autouse=True)
 def _settings():
-    """Tests leave the settings as they were, and no default graph of K's open."""
+    """Restore the settings after each test, and leave no default graph of K open."""
     before = dt.config.floatx(), dt.config.epsilon(), dt.config.image_data_format()
     yield
     if dt.config.keep_memory():

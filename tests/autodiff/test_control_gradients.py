@@ -22,7 +22,7 @@ def test_gradient(engine, function, shapes, rng):
         expected = finite_differences(lambda new: float(value(*map(ops.convert, new))), arrays)
     xs = [ops.convert(a) for a in arrays]
     calls = [gradient(value), gradient(dt.function(value))]
-    if function is prefix or not current_engine().static_shapes:  # where both are one program
+    if function is prefix or not current_engine().static_shapes:  # otherwise both are one program
         calls.append(dt.function(gradient(value)))
     if function is not prefix:
         open_dimensions = [dt.spec([None] * a.ndim, a.dtype) for a in arrays]
@@ -58,8 +58,8 @@ def test_big_loops_take_no_ages(engine):
 def test_what_depends_on_constants_alone_is_not_kept():
     graph = dt.function(gradient(total(constants_alone))).graph(np.ones((3, 2)), np.ones(2))
     forward, backward = (op for op in graph.operations if op.type == "Scan")
-    assert len(forward.outputs) == 2  # the carry, and the carries
-    assert len(backward.args[1]) == 1  # sliced
+    assert len(forward.outputs) == 2  # the carry, and the stack of carries
+    assert len(backward.args[1]) == 1  # only the stack of carries is sliced
     assert "Tanh" not in [op.type for op in backward.attr("body").operations]
 
 
@@ -84,7 +84,7 @@ def test_gradients_reach_variables_in_bodies(engine):
     agree([dt.function(train)(ops.convert(x)), of_compiled(ops.convert(x))], [expected, expected])
 
 
-# loops whose gradient needs no value of any step: a function of the first carry, and its gradient
+# loops whose gradient needs no value from any step: a function of the first carry, and its gradient
 LINEAR = {
     "of slices that it does not use": (lambda c: ops.scan(lambda c, _: (c * 2.0, None), c, np.zeros(3))[0], 8),
     "of a number of steps": (lambda c: ops.scan(lambda c, _: (c * 2.0, None), c, length=3)[0], 8),

@@ -25,7 +25,7 @@ def log1pexp(x):
 
 @dt.custom_gradient
 def loud(x, y):
-    """The gradient is not the true one, so that nothing else can have made it."""
+    """A product whose gradient is deliberately not the true one, so that nothing else can have made it."""
     return x * y, lambda g: (g * 10.0, g * x)
 
 
@@ -37,7 +37,7 @@ def taped_gradient(function, *xs):
 
 
 def ways(function):
-    """The gradient of a function as a tape gives it: eager, in a compiled function, and around one."""
+    """The gradient of a function by a tape: eager, in a compiled function, and around one."""
     yield lambda *xs: taped_gradient(function, *xs)
     yield dt.function(lambda *xs: taped_gradient(function, *xs))
     yield lambda *xs: taped_gradient(dt.function(function), *xs)
@@ -49,11 +49,11 @@ def test_gradient(engine):
     for way in ways(lambda x, y: loud(x, y) * 2.0):
         assert [float(g) for g in way(x, y)] == [20, 6]
     for way in ways(log1pexp):
-        assert float(way(ops.constant(100.0))[0]) == 1  # where the true formula gives NaN
+        assert float(way(ops.constant(100.0))[0]) == 1  # the true formula gives NaN
 
 
 def test_value_and_identity(engine):
-    """The result is the function's, a tensor of its own even where the function gives back its argument."""
+    """Check that the result is the function's, and is a new tensor even if the function returns its argument."""
     same = dt.custom_gradient(lambda x: (x, lambda g: g * 3.0))
     x = ops.constant([1.0, 2.0])
     assert same(x) is not x and same(x).numpy().tolist() == [1, 2]
@@ -63,7 +63,7 @@ def test_value_and_identity(engine):
 
 
 def test_higher_orders(engine):
-    """The gradient function is differentiated in turn, also through what it took from the function."""
+    """Check that the gradient function is differentiated in turn, also through the tensors it took."""
 
     def second(x):
         with dt.GradientTape() as outer:
@@ -89,7 +89,7 @@ def test_structures(engine):
         result = {"b": batch["x"] * scale, "a": [batch["y"][0], ops.cast(scale, "int32")]}
 
         def gradient(*arriving):
-            ga, gi, gb = arriving  # as the leaves of the result: by sorted keys
+            ga, gi, gb = arriving  # in the order of the result's leaves: by sorted keys
             assert gi is None
             return {"x": gb * 2.0, "y": [ga * 3.0]}, None
 
@@ -149,7 +149,7 @@ def test_gradients_are_cast(engine):
 
 
 def test_tensors_from_around(engine):
-    """Function and gradient use tensors of the function that is being traced around them."""
+    """Check functions and gradients that use tensors of the function that is being traced around them."""
 
     def use(x, y):
         scale = ops.exp(y)
@@ -167,7 +167,7 @@ def test_tensors_from_around(engine):
 
 
 def test_recursion(engine):
-    """A gradient that is written with the function itself, and two that use each other."""
+    """Check a gradient that is written with the function itself, and two functions that use each other."""
 
     @dt.custom_gradient
     def exp(x):
@@ -201,12 +201,12 @@ def test_inside_loops_and_branches(engine):
         y = ops.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, loud(y, ops.constant(2.0))), (0, x))[1]
         return ops.cond(x > 0, lambda: loud(y, x), lambda: y)
 
-    for way in ways(use):  # y = 8x, z = xy; dz/dy is said to be 10, dy/dx 1000, and dz/dx directly y
+    for way in ways(use):  # y = 8x, z = xy; dz/dy is declared as 10, dy/dx as 1000, and dz/dx directly as y
         assert float(way(ops.constant(1.0))[0]) == 10 * 1000 + 8
 
 
 def test_the_graph_holds_no_python(engine):
-    """A traced gradient outlives copying, pruning and optimising."""
+    """Check that a traced gradient survives copying, pruning and optimizing."""
     graph = dt.Graph()
     with graph.as_default():
         x = graph.placeholder(dt.spec(()), "x")
@@ -230,7 +230,7 @@ def test_the_graph_holds_no_python(engine):
 
 
 def test_passes_before_the_gradient():
-    """What computes the same is merged, but not what has different gradients."""
+    """Check that passes merge equal computations, but not if their gradients differ."""
     twice = dt.custom_gradient(lambda x: (ops.exp(x), lambda g: g * 2.0))
     thrice = dt.custom_gradient(lambda x: (ops.exp(x), lambda g: g * 3.0))
     graph = dt.Graph()
@@ -251,7 +251,7 @@ def test_what_returns_no_pair_b(result):
 
 
 def test_a_gradient_function_is_not_asked_in_vain(engine):
-    """What no watched tensor went through has no part in a gradient."""
+    """Check that no gradient function runs for tensors through which no watched tensor went."""
     asked = []
     square = dt.custom_gradient(lambda x: (x * x, lambda g: asked.append(1) or g))
     x, other = ops.constant(3.0), ops.constant(4.0)
@@ -261,7 +261,7 @@ def test_a_gradient_function_is_not_asked_in_vain(engine):
     assert float(tape.gradient(y, x)) == 16 and not asked
 
 
-# what a gradient function of (x, 2, n) returns, n being an integer tensor → the gradient by x
+# the result of a gradient function of (x, 2, n), where n is an integer tensor → the gradient by x
 RETURNED = {
     "one for each argument": (lambda g: (g * 4.0, None, None), 4),
     "one for each tensor": (lambda g: [g * 4.0, None], 4),
@@ -287,14 +287,14 @@ def test_results_that_are_no_tensors(engine):
 
 
 def test_gradients_of_open_shapes_may_be_of_any():
-    """Only what is known to differ is refused."""
+    """Check that only a shape that is known to differ is refused."""
     f = dt.custom_gradient(lambda x: (x * 2.0, lambda g: g * 3.0))
     compiled = dt.function(lambda x: dt.gradients(f(x), [x]), input_signature=[dt.spec((None, 2))])
     assert compiled(np.ones((3, 2), "float32"))[0].numpy().tolist() == [[3, 3]] * 3
 
 
 def test_gradients_asked_for_in_a_branch(engine):
-    """What is recorded around the branch has its gradient built inside of it."""
+    """Check that a gradient is built inside the branch for operations recorded around the branch."""
 
     @dt.function
     def f(x, y):

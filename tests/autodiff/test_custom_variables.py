@@ -62,7 +62,7 @@ def test_variables_of_an_open_default_graph_are_recorded():
     try:
         y = square(w)
         assert K.function([], [y, *K.gradients(y, [w])])([]) == [9, 30]
-        assert float(square(own)) == 9  # which K did not make
+        assert float(square(own)) == 9  # K did not make this one
     finally:
         K.clear_session()
 

@@ -77,7 +77,7 @@ def test_higher_orders(engine):
 
 
 def test_assigned_variables():
-    """The gradient of what is read after an assignment belongs to the variable."""
+    """Check that the gradient of a read after an assignment goes to the variable."""
     v = dt.Variable(3.0)
 
     def f(x):
@@ -126,7 +126,7 @@ def test_of_two_variables_the_one_that_is_asked_for():
 
 
 def test_what_tensors_need_is_found_once():
-    """In a chain of doublings there are more paths than one could go."""
+    """Check a chain of doublings, which has more paths than one could follow one by one."""
     graph = dt.Graph()
     y = graph.placeholder(dt.spec(()), "x")
     for _ in range(60):

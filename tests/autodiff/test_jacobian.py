@@ -97,7 +97,7 @@ def f(x, z):
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_products(engine, compiled):
-    """Against jacobians of gradients, formed whole."""
+    """Check products against jacobians of gradients, formed whole."""
     x, z = ops.constant([0.1, 0.2, 0.3], "float64"), ops.constant([1.0, 2.0, 3.0], "float64")
     v, w = np.array([1.0, -1.0, 2.0]), np.array([0.5, 0.0, -1.0])
     with dt.GradientTape(persistent=True) as outer:
@@ -128,7 +128,7 @@ def test_products_of_structures_and_variables():
 
 
 def test_by_itself():
-    """A tensor that no tape follows has no derivative, not even by itself."""
+    """Check that a tensor that no tape follows has no derivative, not even by itself."""
     x, watched = ops.constant([1.0, 2.0]), ops.constant([1.0, 2.0])
     with dt.GradientTape(persistent=True) as tape:
         tape.watch(watched)

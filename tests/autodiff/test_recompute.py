@@ -40,7 +40,7 @@ def test_recompute(engine):
 
 
 def test_recompute_keeps_little():
-    """A tape on recomputed blocks holds their arguments, not what is inside."""
+    """Check that a tape on recomputed blocks keeps their arguments, not the tensors inside."""
     x = ops.constant(np.ones((8,), "float32"))
 
     def block(x):
@@ -85,7 +85,7 @@ def test_what_is_computed_inside(engine, program):
 
 
 def test_edits_of_what_a_function_recorded(engine):
-    """In a graph the operations are there as others are, and edits of them count for their gradient."""
+    """Check that a graph holds a recomputed block's operations as usual, and that edits of them change its gradient."""
     again = dt.recompute_grad(lambda x: ops.exp(ops.tanh(x)))
     graph = dt.function(lambda x: ops.sum(again(x))).graph(dt.spec((2,)))
     assert [op.span is not None for op in graph if op.inputs] == [True, True, False]

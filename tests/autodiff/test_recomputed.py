@@ -1,4 +1,4 @@
-"""Operations that were marked to be computed again: the same gradients, with less alive at once."""
+"""Operations that are marked to be recomputed: the same gradients, with less memory alive at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BLOCKS, ROWS, WIDTH = 6, 8, 4
 
 
 def net(recomputes, rows=ROWS):
-    """The net as a graph, which sums up its result; each block marked, if it is asked for."""
+    """A graph of the net, which sums its result; each block is marked if `recomputes`."""
     graph = Graph("net")
     x = graph.placeholder(dt.spec((rows, WIDTH)), "x")
     weights = graph.placeholder(dt.spec((WIDTH, WIDTH)), "weights")
@@ -53,7 +53,7 @@ def values(rows=ROWS):
 
 
 def with_gradients(graph):
-    """A copy that gives the gradients, too."""
+    """A copy that returns the gradients, too."""
     whole = copy.copy(graph)
     whole.outputs = [*whole.outputs, *dt.gradients(whole.outputs[0], whole.inputs)]
     return whole
@@ -120,7 +120,7 @@ def test_gradients_are_the_same(engine, way):
         np.testing.assert_allclose(np.asarray(f), np.asarray(e), rtol=2e-4, atol=1e-6)
 
 
-# -- what is alive at once --------------------------------------------------------------------------------------------
+# -- the memory that is alive at once ---------------------------------------------------------------------------------
 
 
 def size(tensor):
@@ -128,7 +128,7 @@ def size(tensor):
 
 
 def peak(graph):
-    """The bytes of results that are needed later, where that is most, in program order."""
+    """The largest number of bytes of results that are alive at once, in program order."""
     operations = [op for op in graph.operations if op.inputs]
     last = {t: i for i, op in enumerate(operations) for t in (*op.outputs, *op.inputs)}
     last |= dict.fromkeys(graph.outputs, len(operations))
@@ -141,14 +141,17 @@ def peak(graph):
 
 
 def test_less_is_alive_in_one_program(engine):
-    """As the engine is given it: without marks the results of all blocks, with them what goes between blocks."""
+    """Check the graph that the engine gets.
+
+    Unmarked, the results of all blocks are alive; marked, only the tensors between blocks.
+    """
     plain, marked = (dt.function(with_gradients(net(r))).optimized_graph(*values()) for r in (False, True))
     assert peak(marked) < 0.6 * peak(plain)
     assert len(marked.find("MatMul")) == len(plain.find("MatMul")) + BLOCKS
 
 
 def test_less_is_kept_between_two_programs(engine):
-    """The arrays that a tape around a compiled function holds on to, until a gradient is asked for."""
+    """Check the arrays that a tape around a compiled function keeps until a gradient is asked for."""
     kept = []
     for recomputes in (False, True):
         forward, given = split(net(recomputes)).forward, list(map(ops.convert, values()))
@@ -171,7 +174,7 @@ def test_numpy_takes_less_memory():
 
 
 def test_xla_takes_less_memory():
-    """It would merge what is computed again with what was computed before, if it saw that they are the same."""
+    """Check that XLA keeps recomputed values apart; if it saw that they equal the first ones, it would merge them."""
     used = []
     for recomputes in (False, True):
         jit = jax.jit
@@ -304,7 +307,7 @@ def test_gradients_by_name_hold_for_what_is_computed_again(engine):
 
 
 def test_what_a_span_takes_in_the_middle_and_what_others_take_of_it(engine):
-    """A span need not be one piece: here what lies between its parts is kept."""
+    """Check a group that is not one piece: the values between its parts are kept."""
     graph = dt.Graph()
     x = graph.placeholder(dt.spec((3,)), "x")
     a = ops.tanh(x)

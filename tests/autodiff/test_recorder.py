@@ -1,4 +1,4 @@
-"""What tapes follow while a graph is built: eager Tensors wherever they come from and wherever they are used."""
+"""Tapes while a graph is built: they follow eager Tensors wherever these come from and wherever they are used."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ SOURCES = {
     "convert": lambda: ops.convert(OUTSIDE),
 }
 
-# What a loss does with x and d → its gradient by d, as a function of x.
+# The use that a loss makes of x and d → its gradient by d, as a function of x.
 USES = {
     "directly": (lambda x, d: ops.sum(x * d), lambda x: x),
     "after an eager op": (lambda x, d: ops.sum(x * (d + 1.0)), lambda x: x),
@@ -181,7 +181,7 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES)
 def test_functions_in_bodies_are_followed_to_what_they_close_over(engine, body):
-    """What a compiled function closes over was computed under the tape, before the body of the loop was traced."""
+    """Check compiled functions whose captures were computed under the tape, before the loop's body was traced."""
     w, xs = dt.Variable(3.0), ops.constant([1.0, 2.0, 3.0])
     with dt.GradientTape() as tape:
         c = ops.constant(2.0)
@@ -193,7 +193,7 @@ def test_functions_in_bodies_are_followed_to_what_they_close_over(engine, body):
 
 
 def test_several_ops_before_a_closure_are_followed_in_order(engine):
-    """`exp(tanh(d / 4))` is computed while the function is traced; a tape around the call goes back through it."""
+    """Check that a tape around the call goes back through `exp(tanh(d / 4))`, computed while the function is traced."""
     d = ops.convert(OUTSIDE)
 
     @dt.function

@@ -1,4 +1,4 @@
-"""Registered gradients and override maps: guided backpropagation, gradient clipping, and what goes wrong."""
+"""Registered gradients and override maps: guided backpropagation, gradient clipping, and errors."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from dovetail import ops
 
 @dt.RegisterGradient("GuidedOfTests")
 def _(op, g):
-    """Springenberg et al. (2014): only positive gradients pass."""
+    """Let only positive gradients pass, as Springenberg et al. (2014)."""
     return ops.where(ops.logical_and(g > 0, op.outputs[0] > 0), g, 0.0)
 
 
@@ -31,7 +31,7 @@ dt.RegisterGradient("Gives2")(lambda op, g: (g, g))
 
 
 def saliency(x, scope):
-    """The gradient of a small net, whose hidden layer is made inside a `with` block."""
+    """The gradient of a small net whose hidden layer is made inside a `with` block."""
     with dt.GradientTape() as tape:
         tape.watch(x)
         with scope():
@@ -62,7 +62,10 @@ def test_guided_backpropagation(engine):
 
 
 def test_graph_override_map():
-    """Only operations made in this graph inside the block; maps nest, and the inner one wins."""
+    """Check that only operations made in this graph inside the block are overridden.
+
+    Maps nest, and the inner one wins.
+    """
     graph, other = dt.Graph(), dt.Graph()
     with other.as_default():
         z = other.placeholder(dt.spec((2,)), "z")
@@ -95,7 +98,7 @@ def test_gradient_clipping(engine):
 
 
 def test_inside_composites(engine):
-    """An override reaches the ops that a composite consists of, unless it names the composite itself."""
+    """Check that an override reaches the ops inside a composite, unless it names the composite itself."""
     x = ops.constant([1.0, 2.0])
 
     def found(overrides, compiled):
@@ -193,14 +196,14 @@ def test_the_number_of_gradients_is_checked_everywhere_a2(op, count):
             way()
 
 
-# -- a map is part of what is done under it ---------------------------------------------------------------------------
+# -- a map is part of all calls under it ------------------------------------------------------------------------------
 
 TRIPLE = {"Tanh": "Tripled", "Softplus": "Tripled"}
 ZERO = np.float32(0)
 
 
 def slope(function, made=None, asked=None):
-    """The gradient at 0 of what is made under one map and asked for under another."""
+    """The gradient at 0, if the function is called under the map `made` and differentiated under the map `asked`."""
     x = ops.convert(ZERO)
     with dt.GradientTape() as tape:
         tape.watch(x)
@@ -257,7 +260,7 @@ def test_importing_under_a_map_a15(body):
         graph.outputs = dt.gradients(y, x)
         assert float(dt.function(graph)(ZERO)) == 3
         assert [op.overrides for op in source.operations] == before
-        assert slope(dt.function(of_graph(body, TRIPLE))) == 3  # without a map around, its own
+        assert slope(dt.function(of_graph(body, TRIPLE))) == 3  # without a map around, its own map counts
 
 
 AGAIN = {

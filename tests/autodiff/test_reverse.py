@@ -19,7 +19,7 @@ def node_of(op, **more):
 
 def test_an_op_that_should_have_a_gradient_and_has_none():
     def smooth(x: Float):
-        """An op of somebody's, who forgot the gradient."""
+        """An op of a user who forgot the gradient."""
 
     with pytest.raises(LookupError, match=r"Smooth at step.py:3: it has no gradient; give it one with custom_gradient"):
         reverse.gradient_function(node_of(Op("Smooth", smooth, infer=elementwise)))

@@ -1,4 +1,4 @@
-"""GradientTape: what it watches, what it gives, higher orders, and what it lets go of."""
+"""GradientTape: the tensors it watches, the gradients it gives, higher orders, and the memory it frees."""
 
 import gc
 import weakref
@@ -141,7 +141,7 @@ def test_variables(engine):
 
 
 def test_state_stops_gradients(engine):
-    """An assigned value is a new beginning, in eager calls and in compiled ones."""
+    """Check that gradients stop at an assigned value, in eager and compiled calls."""
 
     def program(w, state, x):
         state.assign(w * x)
@@ -218,7 +218,7 @@ def test_a_tape_asked_inside_its_block_stops():
 @pytest.mark.parametrize("inner", ["eager", "compiled"])
 @pytest.mark.parametrize("outer", ["eager", "compiled"])
 def test_across_functions(engine, inner, outer):
-    """Taped eagerly, in a function, around a function, and in a function around a function."""
+    """Check tapes in eager calls, in a function, around a function, and in a function around a function."""
     w = dt.Variable([[1.0, 2.0], [3.0, 4.0]])
 
     def model(x):
@@ -279,14 +279,14 @@ def test_nodes_and_values_are_let_go():
         y = ops.sum(ops.exp(middle))
     gone = [weakref.ref(node) for node in ()] + [weakref.ref(middle)]
     del middle
-    assert all(ref() is not None for ref in gone)  # the tape holds what it needs
+    assert all(ref() is not None for ref in gone)  # the tape keeps the tensors it needs
     tape.gradient(y, x)
     gc.collect()
     assert all(ref() is None for ref in gone) and tape.nodes == []
 
 
 def test_ids_of_dead_tensors_do_not_count():
-    """Tensors come and go while a tape runs; none is taken for another that had its address before."""
+    """Check that a new tensor at the address of a dead one is not mistaken for it while a tape runs."""
     x = ops.constant(1.0)
     with dt.GradientTape() as tape:
         tape.watch(x)
@@ -300,7 +300,7 @@ def test_ids_of_dead_tensors_do_not_count():
 
 
 def test_composites_that_return_their_argument(engine):
-    """An op whose body gives back what it was given is a step on the tape all the same."""
+    """Check that a tape records an op whose body returns its argument, too."""
     tape, x = watched([1.0, 2.0])
     with tape:
         y = ops.squeeze(ops.expand_dims(x, 0), 0) + ops.reshape(x, (2,))
@@ -310,7 +310,7 @@ def test_composites_that_return_their_argument(engine):
 
 
 def test_on_another_engine_than_the_current(engine):
-    """What belongs to the gradient is computed where the tensors are."""
+    """Check that gradients are computed on the engine of the tensors."""
     tape, x = watched([1.0, 2.0])
     with tape:
         y = ops.mean(ops.square(x)) + ops.max(x)
@@ -337,7 +337,7 @@ def test_targets_that_are_no_tensors_c(target):
 
 @pytest.mark.parametrize("product", ["matmul", "einsum", "conv"])
 def test_gradients_that_nobody_asks_for_are_not_computed(engine, product):
-    """The first layer's gradient by the examples costs as much as one by its weights."""
+    """Check that the tape skips the gradient by the examples, which costs as much as the one by the weights."""
     calls = {
         "matmul": (lambda x, w: x @ w, (4, 3), (3, 2)),
         "einsum": (lambda x, w: ops.einsum("ij,jk->ik", x, w), (4, 3), (3, 2)),
@@ -364,7 +364,7 @@ def test_gradients_that_nobody_asks_for_are_not_computed(engine, product):
 
 
 class Seen(Recorder):
-    """Notes the name of each op that is called."""
+    """A recorder of the names of all ops that are called."""
 
     def __init__(self, names):
         super().__init__()

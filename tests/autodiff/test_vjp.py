@@ -74,7 +74,7 @@ def test_split(engine, name, rng):
     text = str(graph)
     work = split(graph)
     whole, reached = gradient_graph(graph)
-    assert str(graph) == text  # not changed
+    assert str(graph) == text  # unchanged
     floats = [i for i, t in enumerate(graph.outputs) if t.dtype.is_differentiable]
     assert work.outputs == floats and work.inputs == reached
     assert len(work.forward.outputs) == len(graph.outputs) + work.kept
@@ -101,7 +101,7 @@ def test_targets():
 
 
 def test_nothing_is_computed_twice():
-    """The backward program has no operation whose value the forward program knows."""
+    """Check that the backward program has no operation whose value the forward program has."""
     graph = graph_of(lambda x, y: [ops.exp(ops.tanh(x) * y)])
     work = split(graph)
     assert not {"Exp", "Tanh"} & {op.type for op in work.backward.operations}
@@ -109,7 +109,7 @@ def test_nothing_is_computed_twice():
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_functions_on_tapes(engine, name):
-    """First and second order through a compiled function are those of the eager one."""
+    """Check that first and second order gradients through a compiled function equal the eager ones."""
     program = PROGRAMS[name]
 
     def derivatives(f):
@@ -140,7 +140,7 @@ def test_one_tensor_given_twice(engine):
 
 
 def test_assigned_variables(engine):
-    """Values are assigned once a call, taped or not, and the old ones are what the gradient uses."""
+    """Check that each call assigns once, taped or not, and that the gradient uses the old values."""
     w, count = dt.Variable(3.0), dt.Variable(0)
 
     @dt.function
@@ -170,4 +170,4 @@ def test_constants_are_not_handed_over():
 
 def test_only_what_the_gradient_needs_is_kept():
     found = split(dt.function(lambda x: ops.exp(ops.tanh(ops.exp(x)))).graph(dt.spec((2,))))
-    assert sorted(t.op.type for t in found.forward.outputs[1:]) == ["Exp", "Exp", "Tanh"]  # and not x
+    assert sorted(t.op.type for t in found.forward.outputs[1:]) == ["Exp", "Exp", "Tanh"]  # x is not among them

@@ -1,6 +1,6 @@
 """`pytest tests/backend/test_parity.py --k-support FILE` writes down which cases passed, for `docs/k_support.py`.
 
-The file has one JSON object a line: first the versions of what runs, then each run of a case as it ends.
+The file has one JSON object a line: first the versions of the libraries, then each run of a case when it ends.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test of a parity case says which: the report of it carries that, also out of a worker."""
+    """Add the name of the parity case to its test's report, so that a worker's report has it, too."""
     values = item.callspec.params if hasattr(item, "callspec") and item.config.getoption("--k-support") else {}
     if {"case", "way", "engine"} <= set(values):
         case = values["case"]
-        differs = case.differs if hasattr(oracle(), case.functions[0]) else ""  # else there is nothing to differ from
+        differs = case.differs if hasattr(oracle(), case.functions[0]) else ""  # else there is no result to differ from
         said = {"case": str(case), "functions": list(case.functions), "differs": differs}
         item.user_properties.append((PROPERTY, {**said, "way": values["way"], "engine": values["engine"]}))
 
 
 @pytest.fixture(autouse=True)
 def _session():
-    """Tests leave no default graph behind, in which others' learning phase would be a placeholder."""
+    """Clear the default graph after each test; it would make the learning phase of other tests a placeholder."""
     yield
     if DEFAULT_GRAPH.get() is not None:
         K.clear_session()
 
 
 class Recorder:
-    """Writes the file."""
+    """The writer of the file."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -65,7 +65,7 @@ class Recorder:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, the engines, and the oracle."""
+    """The versions of Python, the engines, and the oracle."""
     found = {name: get_engine(name).version() for name in ENGINES}
     ours = {"python": platform.python_version(), "dovetail": dt.__version__}
     return {**ours, **found, "tf_keras": version("tf-keras")}

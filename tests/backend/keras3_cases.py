@@ -1,9 +1,10 @@
-"""K's parity cases on what a stock Keras 3 computes with: values of its backend, and KerasTensors.
+"""K's parity cases on the values that a stock Keras 3 computes with: the backend's own, and KerasTensors.
 
-The arrays of a case come as values of the backend: for jax eagerly, and traced; for torch with a record of gradients,
-which are then asked for; for tensorflow inside `tf.function`, with an unknown batch size.  And they come as
-KerasTensors with an unknown batch size, for a model that is made again from its config.  Results must be of that kind,
-and be what K gives on NumPy.
+The arrays of a case become values of the backend: on JAX eager and traced ones. On torch they record gradients, which
+the check then asks for. On TensorFlow they go into a `tf.function`, with an unknown batch size.
+
+The arrays also become KerasTensors with an unknown batch size, for a model that is rebuilt from its config. Results
+must be values of the same kind, and equal K's results on NumPy.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ from tests.libraries import Library
 
 keras = Library("keras")
 
-FEW = 2 if WHOLE else 1  # cases of one function; parity has them all
+FEW = 2 if WHOLE else 1  # cases of each function; parity runs all
 BACKEND = os.environ.get("KERAS_BACKEND", "")
 
-# Functions whose cases are not of computing with the arrays given.
+# Functions whose cases compute nothing from the given arrays.
 OTHERS = {
     "is_keras_tensor", "is_tensor", "is_variable", "is_placeholder", "is_sparse", "to_dense",  # questions
     "int_shape", "ndim", "dtype", "count_params", "get_variable_shape",  # known without computing
-    "variable", "constant", "zeros", "ones", "eye", "cast_to_floatx",  # make values of their own
+    "variable", "constant", "zeros", "ones", "eye", "cast_to_floatx",  # make new values
     "get_value", "batch_get_value", "set_value", "batch_set_value", "eval", "update", "update_add", "update_sub",
     "moving_average_update", "manual_variable_initialization",  # Dovetail's variables
     "placeholder", "function", "gradients", "learning_phase", "set_learning_phase", "clear_session",  # graphs
     "get_uid", "reset_uids", "name_scope", "floatx", "backend", "ctc_label_dense_to_sparse",
 }  # fmt: skip
-# Why cases have no meaning for values that are not known yet, by what their names contain.
+# Text in a case's name → why the case means nothing for values that are not known yet.
 UNKNOWN = {
     "tile(float32[2,3],int64": "how often is not known, and so neither is the rank",
     "reshape(float32[2,3],int64": "the shape is not known, and so neither is the rank",
@@ -82,7 +83,7 @@ def _applies(case: Case) -> bool:
 
 
 def open_shapes(case: Case, arrays: list[np.ndarray]) -> list[tuple[int | None, ...]]:
-    """The shapes with an unknown batch size: that of the first array, and of others with as many rows, but kernels."""
+    """The shapes with an unknown batch size, for the first array and others with as many rows, except kernels."""
     first = arrays[0]
     is_batch = [a.ndim and first.ndim and len(a) == len(first) for a in arrays]
     if "conv" in case.functions[0]:
@@ -91,7 +92,7 @@ def open_shapes(case: Case, arrays: list[np.ndarray]) -> list[tuple[int | None, 
 
 
 def tensors(result: Any) -> list[Any]:
-    """The results of a case that are numbers."""
+    """The numeric results of a case."""
     return [v for v in keras.tree.flatten(result) if hasattr(v, "dtype")]
 
 
@@ -103,12 +104,12 @@ def on_jax(case: Case, arrays: list[np.ndarray]) -> Any:
 
     def run(*values: Any) -> list[Any]:
         found = tensors(case.run(K, *values))
-        # What is computed from shapes alone is known while JAX traces, and not JAX's.
+        # Values computed from shapes alone are known while JAX traces, and are not JAX's.
         return [jax.numpy.asarray(v) for v in found if not isinstance(v, dt.Tensor)]
 
     values = [jax.numpy.asarray(a) for a in arrays]
     found = tensors(case.run(K, *values))
-    if case.functions[0] not in RANDOM:  # which JAX would make constants of, so K refuses them without a key
+    if case.functions[0] not in RANDOM:  # JAX would make them constants, so K refuses them without a key
         traced = jax.eval_shape(run, *values)
         assert [v.shape for v in traced] == [v.shape for v in found if not isinstance(v, dt.Tensor)]
     assert all(isinstance(v, (jax.Array, np.ndarray, np.generic, dt.Tensor)) for v in found)
@@ -162,7 +163,7 @@ def on_keras_tensors(case: Case, arrays: list[np.ndarray]) -> Any:
 
 
 def check(run: Callable[..., Any], case: Case) -> None:
-    """Fails where the results are others than K's on NumPy."""
+    """Raise an error if the results differ from K's on NumPy."""
     with dt.engine("numpy"):
         wanted = [w for w in actual(case, "eager") if w.dtype.kind not in "OUS"]
     found = [keras.ops.convert_to_numpy(v) for v in run(case, case.drawn())]

@@ -1,4 +1,4 @@
-"""K in a stock Keras 3 on its NumPy backend, which runs models and does not train them."""
+"""K in a stock Keras 3 on its NumPy backend, which runs models but does not train them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
 
 
 class Many(keras.layers.Layer):
-    """A layer that goes every way through K: ops, operators, variables, loops, branches, the phase, random numbers."""
+    """A layer that uses all parts of K: ops, operators, variables, loops, branches, the phase, random numbers."""
 
     def build(self, shape):
         self.kernel = self.add_weight(shape=(shape[-1], 2), initializer="ones", name="kernel")

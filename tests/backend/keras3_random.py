@@ -1,4 +1,4 @@
-"""What a layer of Keras, and a functional model, draw with K's random functions: new numbers in each call."""
+"""Random numbers that a layer of Keras, and a functional model, draw by K: new ones in each call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Noise(keras.layers.Layer):
 
 
 def predicted(model: keras.Model, x: np.ndarray) -> list[list[list[float]]]:
-    """What a model gives in three calls, after a step of training."""
+    """The predictions of a model in three calls, after a step of training."""
     model.compile("sgd", "mse")
     model.fit(x, x, verbose=0)
     return [(np.asarray(model.predict(x, verbose=0)) + 0.0).round(3).tolist() for _ in range(3)]

@@ -24,7 +24,7 @@ ONE_HOT = np.eye(3, dtype="float32")[Y]
 
 @keras.saving.register_keras_serializable("tests")
 class KDense(keras.layers.Layer):
-    """A dense layer that remembers the mean of what it gave."""
+    """A dense layer that keeps the mean of its outputs."""
 
     def __init__(self, units, **options):
         super().__init__(**options)
@@ -84,7 +84,7 @@ def functional():
 
 
 def trains(make):
-    """The loss falls; evaluation and prediction agree with it; what is saved and loaded predicts the same."""
+    """Check that the loss falls, that evaluation and prediction agree, and that a loaded model predicts the same."""
     keras.utils.set_random_seed(0)
     model = make()
     model.compile(keras.optimizers.Adam(0.02), loss=k_loss, metrics=[k_accuracy])
@@ -126,7 +126,7 @@ def check_mixed_precision():
 
 
 def check_gradients_of_the_backend_see_through():
-    """A layer in K trains exactly as the same layer in Keras' own ops."""
+    """Check that a layer in K trains exactly as the same layer in Keras' own ops."""
     losses = []
     for product in (K.dot, keras.ops.matmul):
         layer = keras.layers.Lambda(lambda x, product=product: product(x, keras.ops.ones((3, 1))))
@@ -190,7 +190,7 @@ def check_losses_and_metrics_of_many_programs():
 
 @keras.saving.register_keras_serializable("tests")
 class Attention(keras.layers.Layer):
-    """The mean of what stands at the steps that are not masked, weighted by what it is."""
+    """The weighted mean of the unmasked steps; the weights depend on the steps' values."""
 
     def build(self, shape):
         self.kernel = self.add_weight(shape=(shape[-1], 1), name="kernel")
@@ -240,7 +240,7 @@ def check_recurrence_and_attention_with_masks():
         again = keras.saving.load_model(path)
     predicted = model.predict(words, verbose=0)
     np.testing.assert_allclose(again.predict(words, verbose=0), predicted, rtol=1e-5)
-    np.testing.assert_allclose(model.predict(words[:, :4], verbose=0), predicted, rtol=1e-5)  # what is masked is not
+    np.testing.assert_allclose(model.predict(words[:, :4], verbose=0), predicted, rtol=1e-5)  # masked steps are ignored
 
 
 def check_a_variable_in_a_loss_is_read_when_it_runs():
@@ -324,7 +324,7 @@ def check_gradients_in_a_loss_and_a_layer():
         return error + K.mean(K.square(K.gradients(error, [y_pred])[0]))
 
     if keras.backend.backend() == "jax":
-        return  # it keeps no record
+        return  # jax keeps no record
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), Steeper(), keras.layers.Dense(3)])
     model.compile("sgd", loss)
     losses = model.fit(X, ONE_HOT, epochs=3, verbose=0).history["loss"]

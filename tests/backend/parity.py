@@ -1,11 +1,11 @@
-"""Parity with the oracle, `tf_keras.backend`: what a case is, how it runs there and here, and what must agree.
+"""Parity with the oracle, `tf_keras.backend`: cases, how they run there and here, and the comparison.
 
     call("sum", array(2, 3), axis=1)                                  K.sum(x, axis=1)
     program(lambda K, x: K.switch(K.sum(x) > 0, x, -x), array(3))     any program of K and its arrays
 
-A case runs on the oracle once, and here on every engine in each of the three ways there are: on eager Tensors, inside
-`dovetail.function`, and on placeholders with unknown dimensions through `K.function`.  Values, shapes and dtypes must
-agree; where the oracle refuses, so must Dovetail, with an exception of the same conventional type.
+A case runs once on the oracle. Here it runs on every engine in three ways: on eager Tensors, inside
+`dovetail.function`, and on placeholders with unknown dimensions through `K.function`. Values, shapes and dtypes must
+agree. If the oracle raises an error, Dovetail must raise one of the same conventional type.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Case:
     """One call, or one program, and its arrays.
 
     Attributes:
-        functions: the K functions that it is a test of; the first gives the case its name.
+        functions: the K functions that it tests; the first gives the case its name.
         run: (K, *arrays) → a structure of results.
-        arrays: what the program is given: `Array`s to draw, or NumPy arrays.
-        ways: how it runs here; left out are ways in which the call has no meaning.
-        raises: the oracle refuses it, and so must Dovetail.
-        differs: why Dovetail's result is another than the oracle's; the reason stands in the function's docstring too.
-        expected: (*arrays) → the result that is right where it differs.
-        definition: (*arrays) → the result by a definition of our own, for what the oracle computes on some processors
-            and refuses on others; where it computes, it must agree too.
-        tolerance: a factor on what results may be apart.
+        arrays: the program's arguments: `Array`s to draw, or NumPy arrays.
+        ways: how it runs here; ways in which the call has no meaning are left out.
+        raises: whether the oracle raises an error, as Dovetail then must.
+        differs: why Dovetail's result differs from the oracle's; the function's docstring gives the reason too.
+        expected: (*arrays) → the right result, if it differs.
+        definition: (*arrays) → the result by our own definition, for calls that the oracle computes on some processors
+            and refuses on others. If the oracle computes a result, it must agree too.
+        tolerance: a factor on the allowed difference of results.
     """
 
     functions: tuple[str, ...]
@@ -63,13 +63,13 @@ class Case:
         return replace(self, **changes)
 
     def drawn(self) -> list[np.ndarray]:
-        """The arrays; always the same for one case."""
+        """The drawn arrays; always the same for one case."""
         rng = np.random.default_rng(zlib.crc32(self.text.encode()))
         return [a.draw(rng) if isinstance(a, Array) else a for a in self.arrays]
 
 
 def call(name: str, /, *args: Any, **options: Any) -> Case:
-    """The case of one call; arrays among the arguments, also in lists, are what the program is given."""
+    """The case of one call; arrays among the arguments, also in lists, become the program's arguments."""
     case_options = {k: options.pop(k) for k in list(options) if k in _CASE_OPTIONS}
     arrays: list[Any] = []
 
@@ -96,7 +96,7 @@ def call(name: str, /, *args: Any, **options: Any) -> Case:
 
 
 def program(name: str, run: Callable[..., Any], *arrays: Any, **case_options: Any) -> Case:
-    """The case of a program: `name` is the function tested, or several with spaces between, and what is special."""
+    """The case of a program. `name` lists the tested functions, then a note, separated by spaces."""
     functions = tuple(n for n in name.split() if n in backend.table.FUNCTIONS) or (name.split()[0],)
     text = f"{name}({', '.join(map(_show, arrays))})"
     return Case(functions, run, arrays, text=text, **case_options)
@@ -131,7 +131,7 @@ def oracle() -> Any:
 
 @functools.cache
 def expected(case: Case, reference: Any = None) -> Any:
-    """What the oracle makes of a case: its leaves, or the exception that it raises.
+    """The oracle's result of a case: its leaves, or the exception that it raises.
 
     Args:
         case: what is run.
@@ -154,7 +154,7 @@ def expected(case: Case, reference: Any = None) -> Any:
 
 
 def actual(case: Case, way: str) -> list[np.ndarray]:
-    """What Dovetail makes of a case on the current engine."""
+    """Dovetail's result of a case on the current engine."""
     try:
         return leaves(_RUN[way](case))
     finally:
@@ -176,14 +176,14 @@ def _compiled(case: Case) -> Any:
 
 
 class _Keeping:
-    """K for a function that is traced twice: the second trace finds the variables that the first one made."""
+    """K for a function that is traced twice: the second trace gets the variables that the first one made."""
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
         self._found: Iterator[Any] = iter(())
 
     def begin(self) -> None:
-        """Starts a trace."""
+        """Start a trace."""
         self._found = iter(list(self._kept))
 
     def __getattr__(self, name: str) -> Any:
@@ -225,14 +225,14 @@ KINDS = (ValueError, TypeError, IndexError, NotImplementedError, LookupError)  #
 
 
 def kind_of(error: Exception) -> type[Exception]:
-    """The conventional type of an exception; those of the oracle's own are what their name says."""
+    """The conventional type of an exception; an exception type of the oracle's own maps by its name."""
     if type(error).__name__ in ("InvalidArgumentError", "AttributeError", "OutOfRangeError"):
         return ValueError if type(error).__name__ != "AttributeError" else TypeError
     return next((kind for kind in KINDS if isinstance(error, kind)), type(error))
 
 
 def agree(case: Case, got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
-    """Fails where the results differ in number, dtype, shape or value."""
+    """Raise an error if the results differ in number, dtype, shape or value."""
     assert len(got) == len(wanted)
     for ours, theirs in zip(got, wanted, strict=True):
         assert ours.dtype == theirs.dtype

@@ -1,4 +1,4 @@
-"""Programs in the style of Keras 1 and 2, which are given K: old optimizers, and what else needs a graph.
+"""Programs of K in the style of Keras 1 and 2: old optimizers, and other uses of a graph.
 
 The same source runs on the oracle, in a graph of TensorFlow 1, and here.
 """
@@ -13,7 +13,7 @@ Y = (X @ np.array([[1.0], [-2.0], [0.5]]) + 0.3).astype("float32")
 
 
 class Optimizer:
-    """What old optimizers have in common."""
+    """The common base of old optimizers."""
 
     def __init__(self, K):
         self.K = K
@@ -27,7 +27,7 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """Keras 2.3's: momentum, decay, Nesterov."""
+    """Keras 2.3's SGD: momentum, decay, Nesterov."""
 
     def __init__(self, K, lr=0.1, momentum=0.0, decay=0.0, nesterov=False):
         super().__init__(K)
@@ -51,7 +51,7 @@ class SGD(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """Keras 1's signature, and updates as pairs."""
+    """RMSprop with Keras 1's signature, and updates as pairs."""
 
     def __init__(self, K, lr=0.05, rho=0.9):
         super().__init__(K)
@@ -68,7 +68,7 @@ class RMSprop(Optimizer):
 
 
 class Adam(Optimizer):
-    """A schedule that depends on the number of the step, and a maximum of what was."""
+    """Adam with a schedule that depends on the step's number, and the maximum of past values."""
 
     def __init__(self, K, lr=0.05, beta_1=0.9, beta_2=0.99, amsgrad=False):
         super().__init__(K)
@@ -119,7 +119,7 @@ OPTIMIZERS = {
 
 
 def functions(K):
-    """Structures of outputs; the same tensor several times; what is no tensor of the graph."""
+    """Results of functions with structures of outputs, a repeated tensor, and outputs from outside the graph."""
     x, w = K.placeholder((None, 3)), K.variable([1.0, 2.0, 3.0])
     y = K.sum(x * w, axis=1)
     one = K.function([x], y)
@@ -136,7 +136,7 @@ def functions(K):
 
 
 def updates(K):
-    """All kinds of updates, several of one variable, and an update as what a call returns."""
+    """Results of all kinds of updates, of several updates of one variable, and of an update that a call returns."""
     x, v, u = K.placeholder(()), K.variable(1.0), K.variable(10.0)
     f = K.function([x], [x * 2.0], updates=[(v, v + x), K.update(u, x * 2.0)])
     twice = K.function([x], [-x], updates=[K.update_add(v, 1.0), K.update_add(v, x), K.update_sub(u, 1.0)])
@@ -146,7 +146,10 @@ def updates(K):
 
 
 def averages(K):
-    """Statistics as batch normalisation keeps them; TensorFlow orders no read of one and its update within a run."""
+    """Statistics of batch normalization.
+
+    TensorFlow does not order a read and an update of one variable within a run.
+    """
     x = K.placeholder((None, 3))
     mean, var = K.zeros((3,)), K.ones((3,))
     steps = [
@@ -159,7 +162,7 @@ def averages(K):
 
 
 def schedules(K):
-    """Expressions of variables have the values that they have when they are run."""
+    """Values of expressions of variables at the time of each run."""
     K.placeholder((1,))
     step = K.variable(0, dtype="int32")
     rate = 1.0 / (1.0 + K.cast(step, "float32"))
@@ -169,7 +172,7 @@ def schedules(K):
 
 
 def phases(K):
-    """The learning phase as an input, and left out."""
+    """Results with the learning phase as an input, and without it."""
     x = K.placeholder((None, 3))
     y = K.in_train_phase(lambda: x * 2.0, lambda: x + 1.0)
     z = K.in_test_phase(x, -x)
@@ -181,7 +184,7 @@ def phases(K):
 
 
 def gradients(K):
-    """Of variables, placeholders and what is between; of lists; of gradients; where nothing is connected."""
+    """Gradients by variables, placeholders and inner tensors; of lists; of gradients; and of unconnected tensors."""
     x, w, other = K.placeholder((None, 3)), K.variable([[1.0], [2.0], [3.0]]), K.placeholder((None, 2))
     n = K.placeholder((None,), dtype="int32")
     h = K.tanh(K.dot(x, w))
@@ -196,7 +199,7 @@ def gradients(K):
 
 
 def penalties(K):
-    """The gradient penalty of a Wasserstein GAN, as a part of its critic's loss, which is minimised."""
+    """Losses with the gradient penalty of a Wasserstein GAN as a part of its critic's loss."""
     real, fake, mix = K.placeholder((None, 3)), K.placeholder((None, 3)), K.placeholder((None, 1))
     w, v = K.variable(np.linspace(-1, 1, 12).reshape(3, 4)), K.variable(np.linspace(-1, 2, 4).reshape(4, 1))
 
@@ -212,7 +215,7 @@ def penalties(K):
 
 
 def comparisons(K):
-    """`==` as a truth says whether it is the same tensor."""
+    """Results of `==` as a truth, which says whether two tensors are the same object."""
     x, y, w = K.placeholder((None, 3)), K.placeholder((None, 4)), K.variable([1.0])
     tensors = [x, w, y]
     found = [x in tensors, x in [y, w], tensors.index(y), [t for t in tensors if t != x] == [w, y], bool(x != 0)]
@@ -221,7 +224,7 @@ def comparisons(K):
 
 
 def branches(K):
-    """Values and gradients through conditions that are known only when it runs."""
+    """Values and gradients through conditions that are only known at run time."""
     x, w = K.placeholder((3,)), K.variable([1.0, 2.0, 3.0])
     y = K.switch(K.sum(x) > 0, lambda: x * w, lambda: x + w)
     z = K.switch(x > 0, x * w, -x)

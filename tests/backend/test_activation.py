@@ -1,4 +1,4 @@
-"""Activations: what parity cannot say of them."""
+"""Activations: properties that parity cannot check."""
 
 from __future__ import annotations
 

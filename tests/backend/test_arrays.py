@@ -1,4 +1,4 @@
-"""K's creation, shapes, joining, padding and products where parity cannot say it: kinds of values, state, messages."""
+"""K's creation, shapes, joining, padding and products beyond parity: kinds of values, state, messages."""
 
 from __future__ import annotations
 

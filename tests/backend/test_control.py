@@ -1,4 +1,4 @@
-"""What parity does not say of K's branches and loops: engines' own values, and messages."""
+"""K's branches and loops beyond parity: engines' own values, and messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions: what the cases of parity cannot say, since the oracle fails otherwise there, or ends the process."""
+"""Convolutions beyond parity: calls on which the oracle fails differently, or ends the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CTC in K: gradients, messages, and what follows from values in compiled programs."""
+"""CTC in K: gradients, messages, and results whose sizes depend on values in compiled programs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_labels_that_cannot_be_cost_infinity_and_have_no_gradient(engine):
     p = dt.ops.convert(predictions()[:1])
     with dt.GradientTape() as tape:
         tape.watch(p)
-        cost = K.ctc_batch_cost(LABELS[:1], p, [[3]], [[3]])  # the blank between equal labels takes a fourth time
+        cost = K.ctc_batch_cost(LABELS[:1], p, [[3]], [[3]])  # the blank between equal labels takes a fourth step
     assert cost.numpy().tolist() == [[np.inf]]
     assert not tape.gradient(cost, p).numpy().any()
 
@@ -46,7 +46,7 @@ def test_labels_become_sparse_in_a_compiled_function(engine):
     def sparse(labels, lengths):
         return K.ctc_label_dense_to_sparse(labels, lengths)
 
-    if engine == "jax":  # shapes would follow from values
+    if engine == "jax":  # shapes would depend on values
         with pytest.raises(Exception, match=r"Where|nonzero|shape"):
             dt.function(sparse)(LABELS, COUNT[:, 0])
         return

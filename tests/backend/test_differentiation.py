@@ -1,4 +1,4 @@
-"""`K.gradients` in all worlds that keep a record, and what it says where there is none."""
+"""`K.gradients` wherever something keeps a record, and its error elsewhere."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_inside_function(engine):
 
 
 def test_by_what_has_been_computed(engine):
-    """An eager tensor is a constant of the graph, and has a gradient there."""
+    """Check that an eager tensor is a constant of the graph, and has a gradient there."""
     x, constant, unused = K.placeholder((3,)), K.constant(X), K.constant(X)
     found = K.gradients(K.sum(x * constant), [constant, unused])
     assert found[1] is None

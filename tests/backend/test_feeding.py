@@ -1,4 +1,4 @@
-"""Sparse placeholders: what is known of them, what they are fed, and what may not be fed."""
+"""Sparse placeholders: their static shapes, values that can be fed, and values that cannot."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_elements_given_for_one_place_add_up(engine):
 
 
 def test_a_graph_network_learns(engine):
-    """The classic use: features that are sparse, a dense matrix of weights, gradients by it."""
+    """Check the classic use: sparse features, a dense matrix of weights, and gradients by it."""
     rng = np.random.default_rng(0)
     features = scipy.sparse.random(20, 30, 0.2, "csr", "float32", rng)
     wanted = features @ rng.normal(size=(30, 1)).astype("float32")
@@ -96,7 +96,7 @@ def test_a_graph_network_learns(engine):
 
 
 def test_in_a_function(engine):
-    """Outside of the default graph a sparse tensor is an argument as other structures are."""
+    """Check that a function takes a sparse tensor as it takes other structures, outside of the default graph."""
     product = dt.function(lambda s, y: K.dot(s, y))
     for size in (2, 3):
         s = K.variable(scipy.sparse.eye(size, dtype="float32"))

@@ -1,4 +1,4 @@
-"""Resized images and locally connected layers: gradients, programs for any batch, and the words for what is refused."""
+"""Resized images and locally connected layers: gradients, programs for any batch, and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""K in Keras 3, on each of its backends and on Dovetail: models that train, and K's cases on what they compute with."""
+"""K in Keras 3, on each of its backends and on Dovetail: training, and K's cases on the backends' values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that K does not have: what is said where a program uses them."""
+"""Names that K does not have: the errors of programs that use them."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ def test_a_name_of_old_times_says_what_to_write(name):
 def test_any_other_name_is_told_as_python_does():
     with pytest.raises(AttributeError, match=r"module 'dovetail.backend' has no attribute 'squre'$") as caught:
         _ = K.squre
-    assert (caught.value.name, caught.value.obj) == ("squre", K)  # by which Python finds what was meant
+    assert (caught.value.name, caught.value.obj) == ("squre", K)  # Python finds similar names by these

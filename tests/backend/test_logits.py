@@ -1,4 +1,4 @@
-"""The scores behind the outputs of sigmoid and softmax: found where they should be, forgotten with the output."""
+"""The scores behind the outputs of sigmoid and softmax: found where they should be, freed with the output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail import backend as K
 from dovetail.backend import logits
 
 ZERO = np.zeros(1, "float32")
-FROM_PROBABILITIES = 15.333239  # of a probability of 1 for what is 0; the score of 40 that it comes from says 40
+FROM_PROBABILITIES = 15.333239  # the loss of a probability of 1 for a 0; the loss of its score, 40, is 40
 
 
 @pytest.fixture(autouse=True)

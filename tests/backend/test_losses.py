@@ -23,7 +23,7 @@ LOSSES = {
 
 
 def gradient(loss, x):
-    """Of the sum of a loss, eagerly; it must be the same in a graph."""
+    """The gradient of a loss's sum, eagerly; it must be the same in a graph."""
     x = dt.ops.convert(x)
     with dt.GradientTape() as tape:
         tape.watch(x)
@@ -74,7 +74,7 @@ def test_from_logits_with_an_output_of_an_activation_warns_of_the_user_s_line(en
     with pytest.warns(UserWarning, match=r"received `from_logits=True`.*scores that they were computed from") as caught:
         found = getattr(K, name)(target, output, from_logits=True)
     assert [w.filename for w in caught] == [__file__]
-    if "focal" not in name:  # the binary one takes the output for scores in its own weight
+    if "focal" not in name:  # in its own weight, the binary one takes the output for scores
         np.testing.assert_array_equal(found.numpy(), getattr(K, name)(target, output).numpy())
 
 

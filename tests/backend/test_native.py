@@ -1,6 +1,6 @@
-"""K on engines' own values: a case of every function, on torch's tensors, JAX's arrays and tracers, and TensorFlow's.
+"""K on engines' own values: each function on torch's tensors, JAX's arrays and tracers, and TensorFlow's.
 
-What comes out is the engine's own value too, and the same numbers as the oracle's.
+The results are the engine's own values too, with the same numbers as the oracle's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.libraries import require
 
 require("tf_keras", "the oracle")
 
-NOT_OF_ARRAYS = {  # what is no function of an engine's own values alone → why
+NOT_OF_ARRAYS = {  # function that does not only compute on an engine's own values → why
     "dropout": "it draws random numbers, as do random_* and truncated_normal; test_random has them",
     "variable": "it makes a variable",
     "gradients": "it goes by what the library recorded; test_differentiation has it",
@@ -25,7 +25,7 @@ NOT_OF_ARRAYS = {  # what is no function of an engine's own values alone → why
     "zeros": "it makes a variable",
 }
 DRAWS_OR_UPDATES = ("random_", "truncated_", "update")
-KNOWN_SHAPES = ("conv", "switch")  # the size of a kernel, or whether a condition is one number, must be known
+KNOWN_SHAPES = ("conv", "switch")  # the size of a kernel, or whether a condition is a scalar, must be known
 COMPUTED = {  # function → its first case that takes arrays
     case.functions[0]: case
     for case in reversed(CASES)

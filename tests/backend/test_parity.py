@@ -1,9 +1,9 @@
 """K against its oracle: every case of `cases/`, on every engine.
 
-On numpy they run eagerly, and a quarter of them in each other way, with the first case of each function.  On the others
-the first case of each function runs eagerly, and of the rest a sample, always the same: a tenth eagerly, a
-thirty-second compiled and on placeholders.  What K's functions do is one for all engines, and `tests/ops` runs and
-compiles every op on every engine.  DOVETAIL_TEST_WHOLE=1 runs all.
+numpy runs all cases eagerly; in each other way it runs a quarter, and the first case of each function. The other
+engines run the first case of each function eagerly. Of the rest they run a fixed sample: a tenth eagerly, and one in
+32 compiled and on placeholders. K's functions are the same for all engines, and `tests/ops` runs and compiles every op
+on every engine. DOVETAIL_TEST_WHOLE=1 runs all.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_no_case_stands_twice():
     assert sorted(set(names)) == sorted(names)
 
 
-@pytest.mark.filterwarnings("ignore:.*random_binomial")  # both warn that it is an old name
+@pytest.mark.filterwarnings("ignore:.*random_binomial")  # both warn that the name is old
 @pytest.mark.parametrize(
     ("case", "way", "engine"),
     RUNS_ON_ENGINES,

@@ -1,4 +1,4 @@
-"""The learning phase: who says what it is, and who asks."""
+"""The learning phase: who sets it, and who reads it."""
 
 from __future__ import annotations
 

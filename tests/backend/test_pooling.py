@@ -1,4 +1,4 @@
-"""Pools: the default layout, programs for images of any size, and the words for what is refused."""
+"""Pools: the default layout, programs for images of any size, and error messages."""
 
 from __future__ import annotations
 

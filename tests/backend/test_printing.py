@@ -1,4 +1,4 @@
-"""`K.print_tensor`: what is printed, when, and how often."""
+"""`K.print_tensor`: the text, when it is printed, and how often."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _closed():
 
 @pytest.fixture
 def printed(capfd):
-    """What has been printed, once programs have come to their ends."""
+    """The printed text, once programs have ended."""
 
     def read() -> str:
         if "jax" in sys.modules:

@@ -1,4 +1,4 @@
-"""Programs of the old style compute here what they computed in TensorFlow 1: `programs`, on every engine."""
+"""Programs of the old style give the results of TensorFlow 1 here: `programs`, on every engine."""
 
 from __future__ import annotations
 

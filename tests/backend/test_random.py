@@ -1,4 +1,4 @@
-"""K's random numbers: their distributions, and where the numbers of a seed come again and where they do not."""
+"""K's random numbers: their distributions, and when a seed gives the same numbers again."""
 
 # ruff: noqa: NPY002  # NumPy's global generator is the one that programs seed
 
@@ -29,7 +29,7 @@ DRAWS = {  # functions of a shape, a dtype and a seed
     "random_bernoulli": lambda shape, dtype, seed: K.random_bernoulli(shape, 0.3, dtype, seed),
     "dropout": lambda shape, dtype, seed: K.dropout(K.ones(shape, dtype), 0.3, seed=seed),
 }
-OF = {  # what they are from, made when a test asks
+OF = {  # the distributions of the draws, made when a test needs one
     "random_normal": lambda: stats.norm(1, 3),
     "truncated_normal": lambda: stats.truncnorm(-2, 2, 1, 3),
     "random_uniform": lambda: stats.uniform(-1, 3),
@@ -39,7 +39,7 @@ OF = {  # what they are from, made when a test asks
 
 @pytest.fixture(autouse=True)
 def _sequences():
-    """Each test begins with the first numbers of every seed."""
+    """Begin each test with the first numbers of every seed."""
     print(f"DOVETAIL_TEST_SEED={SEED}")
     K.clear_session()
     yield
@@ -60,7 +60,7 @@ def test_floats_follow_their_distribution(name, dtype):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("name", OF)
 def test_moments(name, dtype):
-    """Of small floats, too, whose steps are too large for a test of the distribution."""
+    """Check the moments, also of small floats, whose steps are too coarse for a test of the distribution."""
     values = np.asarray(DRAWS[name]((COUNT,), dtype, SEED)).astype("float64")
     mean, variance, skewness = OF[name]().stats("mvs")
     assert abs(values.mean() - mean) < 5 * np.sqrt(variance / COUNT) + 1e-3
@@ -99,7 +99,7 @@ def test_variables_follow_their_distribution():
 
 
 def test_draws_do_not_depend_on_each_other():
-    """Neither draws of one seed, nor of neighbouring seeds, nor neighbouring numbers of a draw."""
+    """Check the correlation of two draws of one seed, of neighbouring seeds, and of neighbours in a draw."""
     first, second = (K.random_normal((COUNT,), seed=SEED).numpy() for _ in range(2))
     other = K.random_normal((COUNT,), seed=SEED + 1).numpy()
     for a, b in ((first, second), (first, other), (second, other), (first[1:], first[:-1])):
@@ -139,7 +139,7 @@ def test_a_seed_gives_one_sequence_on_every_engine_and_in_every_way(name, engine
 
 
 def test_every_engine_begins_with_the_first_numbers():
-    """Also one after the other in one program."""
+    """Check that each engine begins with the first numbers, also one after the other in one program."""
     found = []
     for engine in ENGINES:
         with dt.engine(engine):
@@ -342,7 +342,7 @@ def test_layers_and_functional_models_of_keras_draw_anew_and_alike():
     assert others == [first] * len(others)
 
 
-# -- words ------------------------------------------------------------------------------------------------------------
+# -- messages ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What parity does not say of K.rnn: engines' own values, gradients through the default graph, and messages."""
+"""K.rnn beyond parity: engines' own values, gradients through the default graph, and messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions and sessions of the default graph: what is fed, what is computed, what is assigned, what is refused."""
+"""Functions and sessions of the default graph: feeds, fetches, assignments, errors."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_session_sees_edits_a14(engine):
     assert session.run(y * 1.0, {x: value})[0] > 2
     kept = len(session._programs)
     session.run(y, {x: value})
-    assert len(session._programs) == kept  # what was added since is no edit
+    assert len(session._programs) == kept  # an added operation is no edit
     y.op.replace_input(0, x * 0.0)
     assert session.run(y, {x: value}).tolist() == [1.0, 1.0]
     shown = K.print_tensor(x)
@@ -217,7 +217,7 @@ def test_tensors_of_two_graphs_do_not_mix():
 
 
 def test_functions_of_keras_models(monkeypatch):
-    """What K hands over, and what it makes of the results; the model is run by `interop.keras.function`."""
+    """Check K's call of `interop.keras.function`, which runs the model, and the use of its results."""
     keras = pytest.importorskip("keras")
     given = []
 

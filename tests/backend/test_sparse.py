@@ -1,4 +1,4 @@
-"""Sparse tensors: in graphs, with gradients, of TensorFlow, and where none is taken."""
+"""Sparse tensors: in graphs, with gradients, of TensorFlow, and errors of functions that take none."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_gradients_pass_a_product_to_both_sides(engine):
     by_values, by_y = tape.gradient(product, [values, y])
     np.testing.assert_array_equal(product.numpy(), DENSE @ y.numpy())
     np.testing.assert_array_equal(by_y.numpy(), DENSE.T @ np.ones((2, 2)))
-    assert by_values.numpy().tolist() == [5, 1, 9]  # the sums of the rows of y that they are multiplied with
+    assert by_values.numpy().tolist() == [5, 1, 9]  # the sums of the rows of y that the values multiply
 
 
 def test_rows_that_are_joined_stay_in_order(engine):

@@ -1,4 +1,4 @@
-"""The values of variables of all kinds, read, set and updated in all worlds; what is refused, and how."""
+"""The values of all kinds of variables: reading, setting and updating them in all modes; errors."""
 
 from __future__ import annotations
 

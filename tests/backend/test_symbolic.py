@@ -1,4 +1,4 @@
-"""The default graph: what is recorded there and what is not, what its tensors can do, what may be replaced in K."""
+"""The default graph: recorded and computed operations, its tensors' methods, and replaceable functions of K."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _closed():
     K.clear_session()
 
 
-# -- what is recorded -------------------------------------------------------------------------------------------------
+# -- recording --------------------------------------------------------------------------------------------------------
 
 
 def test_expressions_of_variables_are_recorded_from_the_first_placeholder_on(engine):
@@ -40,7 +40,7 @@ def test_variables_of_others_are_computed_with_a18(engine):
     assert float(dt.ops.while_loop(lambda i: i < 3, lambda i: i + v, v)) == 3.0
     with pytest.raises(ValueError, match="broadcast"):
         dt.Variable([1.0, 2.0]) == dt.Variable([1.0, 2.0, 3.0])  # noqa: B015
-    y, z = x * v, w * v  # beside a placeholder or a variable of K's it is read when the graph runs
+    y, z = x * v, w * v  # beside a placeholder or a variable of K's, v is read when the graph runs
     f = K.function([x], [y, z])
     v.assign(5.0)
     assert f([2.0]) == [10.0, 15.0]
@@ -135,7 +135,7 @@ def test_an_unknown_rank(engine):
     assert [f([np.ones(shape)])[0] for shape in ((), (2,), (2, 3))] == [1.0, 2.0, 6.0]
 
 
-# -- what the tensors can do ------------------------------------------------------------------------------------------
+# -- methods of the tensors -------------------------------------------------------------------------------------------
 
 
 def test_a_comparison_is_identity(engine):
@@ -226,7 +226,7 @@ def test_control_dependencies_eagerly():
 
 
 def test_published_code_may_replace_update(engine, monkeypatch):
-    """As optimizers with a rate for each layer do it: they change what another optimizer gives to `K.update`."""
+    """Check code of optimizers with one rate per layer: they change another optimizer's arguments of `K.update`."""
     x, w = K.placeholder((2,)), K.variable([1.0, 1.0])
 
     class Optimizer:
@@ -249,7 +249,7 @@ def test_published_code_may_replace_update(engine, monkeypatch):
 
 
 def test_published_code_may_replace_gradients(monkeypatch):
-    """As gradient accumulation and normalisation do it, in the module's dictionary."""
+    """Check code of gradient accumulation and normalization, which replaces a function in the module's dictionary."""
     x = K.placeholder((2,))
     gradients = K.__dict__["gradients"]
     monkeypatch.setitem(K.__dict__, "gradients", lambda loss, v: [K.sign(g) for g in gradients(loss, v)])

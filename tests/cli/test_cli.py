@@ -1,4 +1,4 @@
-"""The `dovetail` command: help, the list of engines, and what it says when something is wrong."""
+"""The `dovetail` command: help, the list of engines, and error messages."""
 
 from __future__ import annotations
 

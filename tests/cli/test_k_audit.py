@@ -1,4 +1,4 @@
-"""`dovetail k-audit`: what it finds in programs, what it says of it, and trees that are strange."""
+"""`dovetail k-audit`: the uses it finds in programs, its report, and unusual folders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENGINES = verdict.tested_engines()
 
 @pytest.fixture
 def audit(tmp_path, capsys):
-    """A function that writes files, audits the folder, and gives the exit status and the JSON that was printed."""
+    """A function that writes files, audits their folder, and returns the exit status and the printed JSON."""
 
     def run(files: str | dict, *options: str) -> tuple[int, dict]:
         write(tmp_path, {"a.py": files} if isinstance(files, str) else files)
@@ -29,7 +29,7 @@ def audit(tmp_path, capsys):
 
 
 def write(folder: Path, files: dict[str, str | bytes | dict]) -> None:
-    """Files: text, bytes, or a notebook."""
+    """Write files: text, bytes, or a notebook."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def notebook(*cells: str, language: str = "python") -> dict:
     }
 
 
-# -- what is found ----------------------------------------------------------------------------------------------------
+# -- findings ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_names_go_through_the_files_of_a_project(audit):
 
 
 def test_keras_own_sources(audit):
-    """A copy of Keras in the tree: its relative imports are those of K."""
+    """Check a copy of Keras in the tree: its relative imports are imports of K."""
     _, found = audit(
         {
             "keras/__init__.py": "",
@@ -229,7 +229,7 @@ tf.compat.v1.placeholder
     assert "known only when the program runs" in text
 
 
-# -- what is said -----------------------------------------------------------------------------------------------------
+# -- reports ----------------------------------------------------------------------------------------------------------
 
 PROGRAM = """\
 from keras import backend as K
@@ -285,7 +285,7 @@ def test_modules_that_k_had_imported(audit):
     assert (status, used(found)) == (1, ["control_flow_ops", "tf"])
     loop, whole = found["functions"]
     assert "dovetail.ops.while_loop" in " ".join(loop["notes"])
-    assert whole["state"] == "works"  # TensorFlow's names are there
+    assert whole["state"] == "works"  # it has TensorFlow's names
 
 
 def test_verbose_shows_every_place(tmp_path, capsys):
@@ -441,7 +441,7 @@ def test_programs(audit, code, status, names):
     assert [f["name"] for f in found[1]["functions"] if f["state"] == "fails"] == ["conv2d"] * status
 
 
-# -- trees that are strange -------------------------------------------------------------------------------------------
+# -- unusual trees ----------------------------------------------------------------------------------------------------
 
 
 def test_notebooks(audit):
@@ -533,7 +533,7 @@ def test_nothing_is_executed_and_nothing_is_warned(tmp_path):
 
 
 def test_names_that_define_each_other(audit):
-    """Many names in circles take no longer than few."""
+    """Check that many names in circles take no longer than few."""
     names = [f"x{i}" for i in range(60)]
     code = "\n".join(f"{a} = {b}.T\n{b} = {a}.sum" for a in names for b in names)
     _, found = audit(f"from keras import backend as K\n{code}\nK.square(x1.mean(x2.sum))")
@@ -542,7 +542,7 @@ def test_names_that_define_each_other(audit):
 
 @pytest.mark.parametrize("terms", [900, 50_000])
 def test_sums_of_many_terms(audit, terms):
-    """Too deep for Python to parse, or not, it does not end the audit."""
+    """Check that a sum too deep for Python to parse does not end the audit, nor a shorter one."""
     code = "import keras.backend as K\n"
     _, found = audit({"a.py": f"{code}x = {'+'.join(['K.square(x)'] * terms)}", "b.py": f"{code}K.abs(x)"})
     assert len(used(found)) == 1 + (terms if terms < 1000 else 0)

@@ -1,4 +1,4 @@
-"""`dovetail plan`: what is kept of measurements, listed, shown and forgotten."""
+"""`dovetail plan`: lists, shows and forgets the records of measurements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_show(capsys):
 
 
 def test_show_the_rows_of_the_process(capsys):
-    """As `print(plan)` shows them: predictions, the reason to wait, and the ledger; the times are the latest ones."""
+    """Check that it shows the rows of `print(plan)`: predictions, the reason to wait, the ledger, the latest times."""
     rows = [Row(Strategy("torch"), 0.004, 0.5, 9), Row(Strategy("numpy"), 0.002, gain=3.0, cost=12.0)]
     records.append_report(KEYS[0], "train", 80, Report(rows, 0.25, 60.0))
     assert main(["plan", "show", "abab"]) == 0

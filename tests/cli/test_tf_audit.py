@@ -1,4 +1,4 @@
-"""`dovetail tf-audit`: the names of TensorFlow that a program uses, under any name, and what becomes of them."""
+"""`dovetail tf-audit`: the names of TensorFlow that a program uses, under any name, and their replacements."""
 
 from __future__ import annotations
 

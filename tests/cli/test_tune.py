@@ -1,4 +1,4 @@
-"""`dovetail tune`: a table of what was measured, which is kept."""
+"""`dovetail tune`: a table of measurements, which is kept."""
 
 from __future__ import annotations
 

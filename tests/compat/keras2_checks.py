@@ -34,7 +34,7 @@ X, Y = np.ones((4, 2), "float32"), np.zeros((4, 3), "float32")
 
 
 class Sum(Layer):
-    """A layer of Keras 2's time: its name stands before the shape, and its updates are a list of pairs."""
+    """A layer of Keras 2's time: its name precedes the shape, and its updates are a list of pairs."""
 
     def build(self, shape):
         self.kernel = self.add_weight("kernel", (shape[-1], 3), initializer="ones")
@@ -168,7 +168,7 @@ class OwnAdam(keras.optimizers.Optimizer):
 
 
 def check_own_updates_train():
-    """By `fit` on each engine, by single steps and by `K.function`, as Keras' own Adam does."""
+    """Check training by `fit` on each engine, by single steps and by `K.function`, against Keras' own Adam."""
 
     def start(optimizer, **options):
         made = model()
@@ -180,7 +180,7 @@ def check_own_updates_train():
         with dt.engine(engine):
             made = start(OwnAdam(lr=0.1))
             found = made.fit(X, Y, batch_size=2, epochs=3, verbose=0).history["loss"]
-            np.testing.assert_allclose(found, wanted, rtol=1e-4)  # of 1 − 0.999 in 32 bits little is left
+            np.testing.assert_allclose(found, wanted, rtol=1e-4)  # 1 − 0.999 keeps few digits in 32 bits
             assert backend.get_value(made.optimizer.iterations) == 6
     eagerly = start(OwnAdam(lr=0.1), run_eagerly=True)
     np.testing.assert_allclose(eagerly.fit(X, Y, batch_size=2, epochs=3, verbose=0).history["loss"], wanted, rtol=1e-4)
@@ -209,7 +209,7 @@ def check_own_updates_move_between_engines_and_are_clipped():
 
 
 def check_own_updates_train_in_groups():
-    """A loop of one program over equal batches gives the same numbers, on each engine."""
+    """Check that a loop of one program over equal batches gives the same numbers, on each engine."""
     x = np.random.default_rng(0).normal(size=(24, 2)).astype("float32")
     for make in (OwnAdam, OwnSGD):
         wanted = None
@@ -226,7 +226,7 @@ def check_own_updates_train_in_groups():
 
 
 def check_own_updates_train_several_models():
-    """Each has its state: with a model of its own an optimizer gives the same."""
+    """Check that each model has its own state: an optimizer shared by two models equals two optimizers."""
     found = []
     for shared in (OwnSGD(lr=0.1), None):
         models = [model(), model()]
@@ -248,7 +248,7 @@ UPDATES = [
 
 
 def check_updates_of_variables_of_k():
-    """`K.function` trains variables of K as the optimizer trains those of Keras."""
+    """Check that `K.function` trains variables of K as the optimizer trains Keras' own."""
     for cls in UPDATES:
         w, b, x = backend.variable([1.0, 2.0]), backend.variable(0.5), backend.placeholder((2,))
         step = backend.function([x], [], updates=cls(0.1).get_updates(backend.sum(w * w * x) + b * b, [w, b]))
@@ -275,7 +275,7 @@ def check_updates_of_a_model_without_placeholders():
 
 
 def check_updates_go_through_k():
-    """get_updates calls functions that a program puts in place of K's, in either module."""
+    """Check that get_updates calls functions with which a program replaces K's, in either module."""
     for module in (backend, K):
         made, target = model(), backend.placeholder((None, 3))
         loss = backend.mean(backend.square(made.output - target))
@@ -307,7 +307,7 @@ def check_one_optimizer_updates_two_models():
 
 
 def frozen():
-    first = Dense(2, input_shape=(2,), use_bias=False)  # the normalization takes a bias away, so none would train
+    first = Dense(2, input_shape=(2,), use_bias=False)  # the normalization subtracts a bias, so it would not train
     made = keras.Sequential([first, keras.layers.BatchNormalization(), Dense(3)])
     made.compile(SGD(0.1), "mse")
     made.layers[0].trainable = False
@@ -338,7 +338,7 @@ def check_a_discrepancy_is_said_and_nothing_changes():
 
 class Stop(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
-        assert len(self.model.trainable_weights) == 5  # as when it was compiled
+        assert len(self.model.trainable_weights) == 5  # the same number as when it was compiled
         raise KeyboardInterrupt
 
 
@@ -355,7 +355,7 @@ def check_a_training_that_fails_leaves_layers_as_they_were():
 
 
 def check_layers_are_set_one_by_one():
-    """One that is in two models, of which one is frozen, is in the end as it was."""
+    """Check that a layer in two models, of which one is frozen, is restored in the end."""
     shared, x = Dense(2), Input((2,))
     inner = Model(x, Dense(2)(shared(x)))
     made = Model(x, inner(shared(x)))
@@ -372,7 +372,7 @@ def check_layers_are_set_one_by_one():
 
 
 class OwnSGD(SGD):
-    """A class of one of Keras' own, which gives pairs, takes gradients by K alone, and counts by nothing."""
+    """A subclass of a Keras optimizer: it returns pairs, takes gradients by K alone, and counts no steps."""
 
     def get_updates(self, loss, params):
         found = []

@@ -1,4 +1,4 @@
-"""Checks of what layers take and have by Keras 2's names, in a process where Keras 3 runs on Dovetail."""
+"""Checks of arguments and attributes of layers by Keras 2's names, in a process where Keras 3 runs on Dovetail."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def near(found, wanted):
 
 
 def check_what_is_changed_is_one_table():
-    """Each row names an attribute, and the attribute holds the value of the row."""
+    """Check that each row of the table of changes names an attribute, which holds the value of the row."""
     assert len(keras2.PATCHES) > 200
     last = {(id(patch.owner), patch.name): patch for patch in keras2.PATCHES}
     assert len(last) == len(keras2.PATCHES)
@@ -92,13 +92,13 @@ def check_a_change_that_fails_leaves_keras_as_it_was():
 
 
 class Own(layers.Dense):
-    """A layer of a program, which hands sizes on."""
+    """A program's own layer, which passes sizes on to Keras."""
 
     def __init__(self, units, **options):
         super().__init__(units, **options)
 
 
-LAYERS = [  # a layer with integers that a function makes of Python's, and the shape of a sample
+LAYERS = [  # a layer whose integers a function makes of Python's, and the shape of a sample
     (lambda n: layers.Dense(n(2)), (3,)),
     (lambda n: Own(n(2)), (3,)),
     (lambda n: layers.Conv1D(n(2), n(3), strides=n(2)), (8, 2)),
@@ -134,7 +134,7 @@ def check_integers_of_numpy_are_sizes_of_layers():
             layer = make(kind)
             x = keras.Input([kind(size) for size in shape])
             assert layer(x).shape == wanted(x).shape, wanted
-            assert json.dumps(layer.get_config())  # which takes Python's integers alone
+            assert json.dumps(layer.get_config())  # JSON takes Python's integers alone
 
 
 OPERATIONS = {
@@ -151,7 +151,7 @@ OPERATIONS = {
 
 
 def check_integers_of_numpy_are_sizes_of_operations():
-    """Of tensors, and of KerasTensors, whose model is saved and loads again."""
+    """Check NumPy's integers as sizes in ops on tensors, and on KerasTensors, whose model is saved and loaded."""
     x = np.arange(24, dtype="float32").reshape(2, 3, 4)
     for call in OPERATIONS.values():
         wanted = call(int, x)
@@ -212,7 +212,7 @@ def check_layers_are_given_weights():
     ]
     for layer, wanted in made:
         near(layer(np.int32(abs(X)) if isinstance(layer, layers.Embedding) else X), wanted)
-        layer.set_weights([0 * w for w in layer.get_weights()])  # given once, not in each call
+        layer.set_weights([0 * w for w in layer.get_weights()])  # the initial weights are given once, not in each call
         assert not np.any(layer(np.int32(abs(X)) if isinstance(layer, layers.Embedding) else X))
     model = keras.Sequential([layers.Dense(2, weights=[kernel, bias], input_shape=(3,))])
     near(model.predict(X, verbose=0), X @ kernel + 1)
@@ -221,7 +221,7 @@ def check_layers_are_given_weights():
 
 
 class Listed(layers.Layer):
-    """Has variables of K's for weights, by lists, as layers of Keras 1 and 2 had."""
+    """A layer whose weights are variables of K, added to lists, as in layers of Keras 1 and 2."""
 
     def build(self, shape):
         self.b, self.c, self.n = K.variable(1.5, name="b"), K.variable(np.ones(3)), K.variable(0.0)
@@ -258,13 +258,13 @@ def check_layers_list_their_weights():
                 model.compile("sgd", "mse")
                 model.fit(X, 0 * X, verbose=0)
                 assert K.get_value(layer.b) == before
-    layer._trainable_weights.append(layer.b)  # it is one already
+    layer._trainable_weights.append(layer.b)  # it is in the list already
     assert len(layer.weights) == 2
     layer.trainable_weights = [layer.c]
     assert len(layer.weights) == 1
 
 
-# -- what layers, models and functions had ----------------------------------------------------------------------------
+# -- attributes of layers, models and functions in Keras 2 ------------------------------------------------------------
 
 
 def check_layers_tell_what_they_were_called_with():
@@ -288,7 +288,7 @@ def check_layers_tell_what_they_were_called_with():
 
 def check_a_sequential_tells_its_tensors_before_it_is_called():
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # of `input_shape`
+        warnings.simplefilter("error")  # `input_shape` would warn
         model = keras.Sequential([layers.Dense(2, input_shape=(3,)), layers.Dense(1)])
     assert model.output.shape == (None, 1) and model.input.shape == (None, 3)
     assert model.output is model.outputs[0] and model.input is model.inputs[0]
@@ -301,7 +301,7 @@ def check_a_sequential_tells_its_tensors_before_it_is_called():
 
 
 class Normed(layers.BatchNormalization):
-    """Names no arguments of `call`; trains, or never does."""
+    """A layer whose `call` names no arguments; it trains, or never does."""
 
     def __init__(self, freeze=False, **options):
         self.freeze = freeze
@@ -319,7 +319,7 @@ class Noisy(layers.Dropout):
 
 
 def check_layers_call_what_they_inherit():
-    """Without a word on training: they train as the running layer does."""
+    """Check that, without a `training` argument, layers train as the running layer does."""
     for freeze in (True, False):
         x = Input((3,))
         model, plain = Model(x, Normed(freeze)(x)), Model(x, layers.BatchNormalization()(x))
@@ -359,7 +359,7 @@ def check_models_are_made_of_configurations():
             made = model_from_config(given)
             made.set_weights(model.get_weights())
             near(made(X), model(X))
-        assert json.dumps(config) == written  # it stays as it was
+        assert json.dumps(config) == written  # unchanged
     custom = keras.Sequential([Scale(input_shape=(3,))])
     config = {"class_name": "Sequential", "config": custom.get_config()}
     near(model_from_config(config, {"Scale": Scale})(X), X)

@@ -1,6 +1,6 @@
-"""Programs for Keras 2, each a function that gives numbers and names: {program: numbers and names}.
+"""Programs for Keras 2, each a function that returns numbers and names: {program: numbers and names}.
 
-They run on tf_keras, which is Keras 2, or on Keras 3 by Dovetail's names, on each engine.  Weights are given.
+They run on tf_keras, which is Keras 2, and on Keras 3 by Dovetail's names, on each engine. Their weights are given.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if ON_DOVETAIL:
 else:
     import tf_keras as keras
 
-    legacy = keras.optimizers.legacy  # which may be compiled into several models
+    legacy = keras.optimizers.legacy  # it may be compiled into several models
 
 import numpy as np
 
@@ -39,7 +39,7 @@ CLASSES = np.eye(3, dtype="float32")[LABELS]
 
 
 def with_weights(*models):
-    """Models whose weights are the same in each process; positive, as variances are."""
+    """Models whose weights are the same in each process, and positive, as variances are."""
     random = np.random.default_rng(1)
     for model in models:
         model.set_weights([random.uniform(0.1, 1, w.shape) for w in model.get_weights()])
@@ -54,7 +54,7 @@ def sums(*models):
 
 
 def gan(optimizer=lambda: keras.optimizers.SGD(0.01)):
-    """A judge that is compiled, then frozen, and the model that trains the maker by it."""
+    """A judge that is compiled, then frozen, and the model that uses it to train the maker."""
     judge = keras.Sequential(
         [layers.Dense(4, activation="tanh", input_shape=(3,)), layers.BatchNormalization(), layers.Dense(1)]
     )
@@ -69,7 +69,7 @@ def gan(optimizer=lambda: keras.optimizers.SGD(0.01)):
 
 
 def program_gan():
-    """Each model trains its own, also when weights count as they are afterwards."""
+    """Results of two models that train their own weights; the counts of weights follow later settings."""
     judge, maker, joined = gan()
     found = [len(judge.trainable_weights), len(joined.trainable_weights)]
     for _ in range(2):
@@ -85,7 +85,7 @@ def program_gan_by_fit_and_adam():
 
 
 def program_frozen_then_compiled_again():
-    """Freezing counts once the model is compiled again; a frozen batch normalization keeps its averages."""
+    """Results after freezing, which takes effect at compilation; a frozen normalization keeps its averages."""
     judge, _, _ = gan()
     found = [judge.train_on_batch(X, Y), *sums(judge)]
     judge.trainable = True
@@ -98,7 +98,7 @@ def program_frozen_then_compiled_again():
 
 
 def program_layers_in_a_frozen_model():
-    """They are frozen with it, whatever they say themselves."""
+    """Results of layers in a frozen model, which are frozen with it, whatever their own setting."""
     base, top = keras.Sequential([layers.Dense(4, input_shape=(3,)), layers.Dense(2)]), layers.Dense(1)
     x = layers.Input((3,))
     model = keras.Model(x, top(base(x)))
@@ -112,7 +112,7 @@ def program_layers_in_a_frozen_model():
 
 
 def program_thawed_after_training():
-    """Fine tuning: the top first, then all, by one optimizer that is compiled twice."""
+    """Results of fine tuning: the top first, then all, by one optimizer that is compiled twice."""
     base, x = keras.Sequential([layers.Dense(4, input_shape=(3,)), layers.BatchNormalization()]), layers.Input((3,))
     model = keras.Model(x, layers.Dense(1)(base(x)))
     with_weights(model)
@@ -129,12 +129,12 @@ def program_thawed_after_training():
 
 
 def program_one_optimizer_for_two_models():
-    """State is kept for each variable; the count of steps is one."""
+    """Results of one optimizer for two models; it keeps state for each variable, and one count of steps."""
     found = []
     for make in (
         lambda: legacy.Adam(0.05, epsilon=1e-3),
         lambda: legacy.SGD(0.05, momentum=0.9, nesterov=True, decay=0.1),
-        lambda: legacy.RMSprop(0.05, epsilon=1e-9),  # which Keras 3 adds at another place
+        lambda: legacy.RMSprop(0.05, epsilon=1e-9),  # Keras 3 adds epsilon elsewhere
         lambda: legacy.Adam(0.05, epsilon=1e-3, amsgrad=True),
     ):
         optimizer = make()
@@ -274,7 +274,7 @@ def plain(value):
 
 
 def main(engines):
-    warnings.simplefilter("ignore")  # of state that has changed since compile, which a check looks at
+    warnings.simplefilter("ignore")  # of state that changed after compile; a check covers that warning
     found = {}
     for name in engines:
         if ON_DOVETAIL:

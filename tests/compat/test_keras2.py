@@ -1,4 +1,4 @@
-"""Keras 2's names in Keras 3, in a process of their own, and what a program gets that did not ask for them."""
+"""Keras 2's names in Keras 3, in their own process, and in programs that do not import them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_program_does_what_it_does_on_keras_2(program, engine):
 
 
 def same(found, wanted):
-    """Nested lists of numbers and names, but for what engines round."""
+    """Compare nested lists of numbers and names, up to rounding of engines."""
     if isinstance(wanted, list):
         assert len(found) == len(wanted), (found, wanted)
         for one, other in zip(found, wanted, strict=True):

@@ -1,6 +1,6 @@
-"""Programs of TensorFlow's names that make variables in functions: as TensorFlow runs them, Dovetail must.
+"""Programs of TensorFlow's names that make variables in functions; Dovetail must run them as TensorFlow does.
 
-Each is a function of `tf`, which is TensorFlow or Dovetail's names, and of an object that may keep a variable.  It
+Each is a function of `tf`, which is TensorFlow or Dovetail's names, and of an object that may keep a variable. It
 returns calls, as pairs of a function and its argument.
 """
 
@@ -206,7 +206,7 @@ def by_a_method(tf, holder):
         def add(self, x):
             return self.once(lambda: tf.Variable(1.0)).assign_add(x)
 
-    first, second = holder.v = Counter(), Counter()  # which live as long as their calls
+    first, second = holder.v = Counter(), Counter()  # they live as long as their calls
     return [(first.add, ONE), (second.add, ONE), (first.add, ONE)]
 
 

@@ -1,4 +1,4 @@
-"""What halves are accumulated in: float32, by every op of the table in `ops.accumulation`, on every engine."""
+"""Accumulation of halves in float32, by every op of the table in `ops.accumulation`, on every engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ BIG = 150
 
 
 def uneven(*shape: int) -> np.ndarray:
-    """A 1 in the middle of numbers so small that none of them changes it in 16 bits: their sum is 1.06, or less."""
+    """Numbers whose sum in 16 bits would be wrong.
+
+    The middle one is 1, and each other is too small to change it in 16 bits. The true sum is 1.06, or less.
+    """
     x = np.full(np.prod(shape), 0.0002)
     x[x.size // 2] = 1
     return x.reshape(shape)
@@ -28,7 +31,7 @@ def ones(*shape: int) -> np.ndarray:
 
 
 def peaks(*shape: int) -> np.ndarray:
-    """The largest element in the middle, so that it is that of every window."""
+    """Zeros with a 1 in the middle, which is the maximum of every window."""
     return (uneven(*shape) > 0.5) * 1.0
 
 
@@ -37,7 +40,7 @@ CHANNELS_LAST = "channels_last"
 MATRIX = np.eye(3) * 2 + 0.5
 LSTM = uneven(1, 1, N), ones(1, 1), ones(1, 1), ones(N, 4), ones(1, 4)
 GRU = uneven(1, 1, N), ones(1, 1), ones(N, 3), ones(1, 3)
-TABLE = {  # op → calls of it, of which the arrays become halves
+TABLE = {  # op → its calls, whose arrays become halves
     "Sum": [(uneven(N),), (uneven(2, N), 1, True)],
     "SumLike": [(uneven(N), ones(1))],
     "Prod": [(np.full(N, 1.0078125),)],
@@ -128,7 +131,7 @@ def is_float(value):
 
 
 def placed(value, arrays):
-    """An argument with the next of some tensors for each of its arrays of floats."""
+    """An argument whose arrays of floats are replaced by the next of some tensors."""
     if isinstance(value, list):
         return [placed(item, arrays) for item in value]
     return next(arrays) if is_float(value) else value
@@ -141,7 +144,7 @@ def test_every_accumulating_op_has_a_case_a5():
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("name", TABLE)
 def test_halves_are_accumulated_in_float32_a5(engine, name, dtype):
-    """The result of halves is that of the same numbers in float64, computed eagerly and compiled."""
+    """Check results of halves, eager and compiled, against the same numbers in float64."""
     for args in TABLE[name]:
         args = [in_dtype(ALL[dtype].numpy, value) for value in args]
         arrays = [a for value in args for a in (value if isinstance(value, list) else [value]) if is_float(a)]
@@ -170,7 +173,7 @@ FUNCTIONS = {  # of 1000 ones
     "bincount": lambda x: ops.bincount(ROWS, weights=x),
     "average_pool": lambda x: ops.average_pool(ops.reshape(x, (1, 25, 40, 1)), (25, 40)) * 1000,
 }
-GRADIENTS = {  # of functions of a one which is read 1000 times
+GRADIENTS = {  # of a 1 that is read 1000 times
     "gather": lambda x: ops.gather(x, ROWS),
     "gather_nd": lambda x: ops.gather_nd(x, ROWS[:, None]),
     "take_along_axis": lambda x: ops.take_along_axis(x, ROWS, 0),

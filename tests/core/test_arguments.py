@@ -1,4 +1,4 @@
-"""Arguments of other kinds than an op is usually given, what no tensor is made of, numbers that do not fit a dtype."""
+"""Unusual kinds of arguments, values that are no tensors, numbers that do not fit a dtype."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_a_setting_that_is_a_tensor_has_its_gradient_or_is_refused_a2(rng, op, i
     values = [_drawn(v, rng) for v in values]
     with dt.engine("numpy"):
         values = [ops.convert(v, "float64") if getattr(v, "dtype", None) == "float32" else v for v in values]
-        # A tensor as large as may be computes the same: the settings of some ops are bounds.
+        # Some settings are bounds, and huge ones. A tensor of at most 1e3 gives the same results.
         setting, step = ops.constant(min(max(values[index], -1e3), 1e3), "float64"), 1e-5
 
         def f(setting):
@@ -50,7 +50,7 @@ def test_a_setting_that_is_a_tensor_has_its_gradient_or_is_refused_a2(rng, op, i
             eager, traced = f(setting), None
             try:
                 traced = compiled(setting)
-            except TypeError as error:  # the body decides by its value
+            except TypeError as error:  # the body needs the value for a decision
                 assert op.name in str(error) and "need a value" in str(error)
         for y in [eager] if traced is None else [eager, traced]:
             found = tape.gradient(y, setting, unconnected_gradients="zero")
@@ -148,7 +148,7 @@ def test_the_ends_of_the_domain_a6(engine):
     assert ops.full((1,), 2**40, "int64").tolist() == [2**40]
     assert ops.pad([1], 1, constant_values=2.0).tolist() == [2, 1, 2]
     assert ops.quantile([1.0, 2.0], [0, 1]).tolist() == [1, 2]
-    assert ops.cast(np.array([300]), "uint8").tolist() == [44]  # an array's numbers wrap around, as NumPy's do
+    assert ops.cast(np.array([300]), "uint8").tolist() == [44]  # an array's numbers wrap around, as in NumPy
     assert ops.sum(np.matrix([[1.0, 2.0]])).item() == 3
 
 

@@ -1,4 +1,4 @@
-"""Caches of two generations: what is forgotten, and what use keeps."""
+"""Caches of two generations: entries that are forgotten, and entries that use keeps."""
 
 from dovetail.core.cache import Cache
 
@@ -12,7 +12,7 @@ def filled(limit, keys):
 
 def test_what_is_used_outlives_what_is_not():
     cache = filled(2, "abc")
-    assert cache.get("a") == "A" and len(cache) == 3  # young again
+    assert cache.get("a") == "A" and len(cache) == 3  # in the young generation again
     cache.put("d", "D")
     assert (cache.get("a"), cache.get("b")) == ("A", None)
 

@@ -1,4 +1,4 @@
-"""Variables made while a function is traced: by its first call alone, as TensorFlow's functions make them."""
+"""Variables made while a function is traced: only the first call makes them, as in TensorFlow's functions."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ LOOPS = {
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_bodies(engine, loop):
-    """A variable that is kept is made once; one for each iteration is refused, and the error tells of bodies."""
+    """Check that a kept variable is made once. One for each iteration is refused, and the error speaks of bodies."""
     holder = Holder()
 
     @dt.function
@@ -145,10 +145,10 @@ def test_a_first_value_that_is_not_known(engine):
     with pytest.raises(ValueError, match=r"its first value .* cannot be computed .* Make the variable of numbers"):
         g(ROW)
     assert holder.v is None
-    np.testing.assert_allclose(f(ROW), ROW * 3)  # no call was made so far
+    np.testing.assert_allclose(f(ROW), ROW * 3)  # no call was made before
 
 
-# -- other programs go on as before ------------------------------------------------------------------------------------
+# -- other programs are unchanged --------------------------------------------------------------------------------------
 
 
 def test_a_second_trace_only_where_variables_are_made():
@@ -165,7 +165,7 @@ def test_a_second_trace_only_where_variables_are_made():
 
 
 def test_the_graph_of_the_first_call_is_that_of_the_others():
-    """It holds one read of the variable, and no trace of how it was made."""
+    """Check that the graph holds one read of the variable, and no trace of its creation."""
     holder = Holder()
     f = dt.function(lambda x: holder.once(lambda: dt.Variable(ops.exp(x))) * x)
     assert [op.type for op in f.graph(ROW).operations] == ["Placeholder", "ReadVariableOp", "Mul"]
@@ -189,7 +189,7 @@ def test_optimizers_make_their_slots_in_the_first_call(engine):
 
 
 def test_a_generator_that_is_kept_goes_on_from_call_to_call(engine):
-    """With the numbers that it has outside of functions."""
+    """Check that a generator that is kept goes on from call to call, with its numbers outside of functions."""
     holder, outside = Holder(), dt.Generator(3)
     f = dt.function(lambda x: ops.random.normal(holder.once(lambda: dt.Generator(3)), (2,)) + 0.0 * ops.sum(x))
     for x in (ONE, ONE, ROW, ONE):
@@ -250,7 +250,7 @@ def test_nothing_of_the_first_call_is_kept():
 
 
 def test_a_first_call_that_fails_is_none(engine):
-    """The next one can make variables; TensorFlow's gives None then."""
+    """Check that the call after a failed one can make variables; TensorFlow's gives None then."""
     holder = Holder()
 
     @dt.function
@@ -287,7 +287,7 @@ def test_a_refused_call_leaves_the_function_as_it_was(engine):
 
 @pytest.mark.parametrize("kind", ["ones", "zeros", "eye"])
 def test_filled_variables_of_k_are_tensors_in_a_trace(engine, kind):
-    """TensorFlow refuses them there; as tensors they are the same in each call."""
+    """Check that filled variables of K are tensors in a trace, the same in each call; TensorFlow refuses them there."""
     make = {"ones": lambda: K.ones((2,)), "zeros": lambda: K.zeros((2,), "float64"), "eye": lambda: K.eye(2)}[kind]
     found = dt.function(lambda x: (make(), make() * x))
     for x in (ROW, ROW, ROW[:1]):

@@ -1,4 +1,4 @@
-"""Devices as TensorFlow writes them: what is read and written, refused, and found among an engine's."""
+"""Device strings of TensorFlow: reading, writing, errors, and the matching device of an engine."""
 
 from __future__ import annotations
 

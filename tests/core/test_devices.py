@@ -1,4 +1,4 @@
-"""Devices: scopes, and values that stay where they are."""
+"""Devices: scopes, and values that stay on their device."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
-"""Calls that repeat: what is found again, and what tells calls apart.
+"""Repeated calls: which calls are recognized, and which differences keep calls apart.
 
-That repeated calls give the same bits, `tests/ops/test_table.py` checks for every op.
+`tests/ops/test_table.py` checks for every op that repeated calls give the same bits.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def test_what_is_recognised(engine):
     assert signature(dt.ops.sum, (x,), {"axis": [0, 1]}) is not None
     assert signature(dt.ops.concatenate, ([x, x],), {"axis": -1}) is not None
     for op, args in (
-        (dt.ops.add, (x, [1.0, 2.0, 3.0])),  # whose numbers decide of which dtype it is
-        (dt.ops.reshape, (x, dt.ops.convert([6]))),  # which may be another shape in the next call
+        (dt.ops.add, (x, [1.0, 2.0, 3.0])),  # the dtype depends on the numbers
+        (dt.ops.reshape, (x, dt.ops.convert([6]))),  # the next call may have another shape
         (dt.ops.add, (x, x, x)),
     ):
         assert signature(op, args, {}) is None
@@ -42,7 +42,7 @@ def test_what_is_recognised(engine):
 
 
 def test_calls_are_those_of_an_engine(engine):
-    """Of that of the tensors; where there are none, of the current one."""
+    """Check that a call belongs to its tensors' engine, and to the current engine if it has no tensors."""
     with dt.engine("numpy"):
         x = dt.ops.ones((2, 3))
     assert signature(dt.ops.sum, (x,), {})[-1] is get_engine("numpy")
@@ -100,7 +100,7 @@ def test_numbers_are_those_of_each_call(engine):
 
 
 def test_numbers_of_any_size_are_cast(engine):
-    """Those that int32 does not hold are converted otherwise than the ones before them."""
+    """Check that numbers too large for int32 are cast, between numbers that fit."""
     for number in (5, 2**40, -(2**40), 7):
         assert dt.ops.cast(number, "int64").item() == number
         assert dt.ops.full((1,), number, "int64").tolist() == [number]
@@ -203,7 +203,7 @@ def _forty_two(op, g):
 
 @pytest.mark.parametrize("name", UNARY)
 def test_a_composite_has_the_gradient_that_replaces_its_own(name, rng):
-    """Whether it has one of its own or that of its body, and whether the engine has a rule for it or runs the body."""
+    """Check composites with a gradient or the body's, and with a rule of the engine or its body."""
     ((x,), _) = draw(OPS[name].samples[0], rng)
     with dt.engine("numpy"), dt.gradient_override_map({name: "FortyTwoOfDispatch"}), dt.GradientTape() as tape:
         x = dt.ops.convert(x)

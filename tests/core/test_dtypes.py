@@ -49,7 +49,7 @@ def test_limits():
 @pytest.mark.parametrize("a", NAMES)
 @pytest.mark.parametrize("b", NAMES)
 def test_lattice_is_that_of_jax(a, b):
-    """JAX documents the same lattice; weak results aside, its own promotion is the oracle."""
+    """Check the lattice against JAX, which documents the same one. Weak results aside, its promotion is the oracle."""
     jax = pytest.importorskip("jax")
     with jax.enable_x64(True):
         expected = jax.numpy.promote_types(a, b)

@@ -1,4 +1,4 @@
-"""Bad input: each a conventional exception that names the op, the user's line, what was given and what is needed."""
+"""Bad input: a conventional exception that names the op, the user's line, the given value and the needed one."""
 
 from decimal import Decimal
 
@@ -28,7 +28,7 @@ CALLS = {
 
 
 u8 = np.array([1, 2], "uint8")
-ROWS_C = {  # what was answered without an op and a line, or with another op's words, or not at all
+ROWS_C = {  # calls whose errors once had no op and line, or another op's words, or that raised none
     "uint8 + 300": (OverflowError, "AddV2", "uint8, which holds 0 to 255", lambda: ops.constant(u8) + 300),
     "uint8 == 300": (OverflowError, "Equal", "uint8, which holds 0 to 255", lambda: ops.constant(u8) == 300),
     "int32 + 2**31": (OverflowError, "AddV2", 'dtype="int64"', lambda: ops.constant([1]) + 2**31),
@@ -89,7 +89,7 @@ def test_eager(engine, case):
 
 @pytest.mark.parametrize("case", CALLS)
 def test_traced(case):
-    """The same words while a graph is built, and with the same line."""
+    """Check for the same words, with the same line, while a graph is built."""
     kind, op, problem, call = CALLS[case]
     with pytest.raises(kind) as error:
         dt.function(call)(a23)

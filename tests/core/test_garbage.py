@@ -1,4 +1,4 @@
-"""Garbage collection stays off where graphs are built, and is afterwards as it was."""
+"""Garbage collection: it is off while graphs are built, and restored afterwards."""
 
 import gc
 

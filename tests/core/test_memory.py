@@ -1,4 +1,4 @@
-"""Memory that stays with the process: what is told to the C library, what it does, and what is said where it cannot."""
+"""Memory that stays with the process: the C library's setting, its effect, and the error if it cannot be set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of rules: layers, variants, and what engines look up in them."""
+"""Tables of rules: layers, variants, and lookups by engines."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ class WrappingEngine(living.NumPyEngine):
 
 
 def engine_with(*declared):
-    """NumPy without Tanh but for what is declared: (layers, variant, when, rule)."""
+    """NumPy with only the declared rules for Tanh: (layers, variant, when, rule)."""
     rules = Rules({name: rule for name, rule in living.rules.items() if name != "Tanh"})
     for layers, variant, when, rule in declared:
         rules("Tanh", layers=layers, variant=variant, when=when)(rule)
@@ -63,7 +63,7 @@ def test_a_program_takes_the_first_rule_that_fits():
     assert found.rule_for(operation("float64"))(x) == 1
     assert found.rule_for(operation("float32"))(x) == 2
     assert found.rule_for(operation("float32"), OUT) is None
-    assert found.eager_rules["Tanh"](x) == found.rules["Tanh"](x) == 2  # calls are not asked what they are given
+    assert found.eager_rules["Tanh"](x) == found.rules["Tanh"](x) == 2  # `when` is not asked for eager calls
 
 
 def test_a_rule_may_be_bound_to_an_operation():
@@ -121,7 +121,7 @@ def test_an_engine_completes_its_table_with_rules_for_ops_that_have_none():
     rules("Silu", layers=(PROGRAM,))(own)
     found = rules.completed({"Tanh": other, "Exp": other, "Silu": other}, lambda *_: own, lambda layer: ())
     assert (found["Tanh"], found["Exp"], found["Silu"]) == (own, other, own)
-    assert {"Tanh", "Exp"} == set(found.layer(EAGER))  # the body of Silu computes single calls
+    assert {"Tanh", "Exp"} == set(found.layer(EAGER))  # Silu's body makes single calls
     assert found.bound_rule(operation("float32")) is None
 
 

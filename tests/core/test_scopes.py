@@ -21,7 +21,7 @@ KINDS = {
 
 
 def held(scope):
-    """A generator that holds a scope, opened by its first step."""
+    """A generator that opens a scope in its first step."""
     with scope:
         yield
 
@@ -61,7 +61,7 @@ def test_the_same_value_twice_ends_once():
 
 
 def elsewhere(function, way):
-    """Calls a function in another context."""
+    """Call a function in another context."""
     if way == "an empty context":
         return contextvars.Context().run(function)
     if way == "a copied context":
@@ -86,7 +86,7 @@ def test_a_scope_that_ends_in_another_context_changes_nothing_there_or_here(way)
         next(generator)
         elsewhere(end, way)
         assert seen == [("there", 1), None]
-        assert (scopes().engine, scopes().exact) == ("here", True)  # nobody said here that it is over
+        assert (scopes().engine, scopes().exact) == ("here", True)  # this context was not told that it has ended
     assert scopes().engine == "here"
     leave(scopes().key)
     assert scopes() is before
@@ -214,7 +214,7 @@ CELLS = {
 @pytest.mark.parametrize("name", ["<module>", "<cell line: 1>"])
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_a_cell_of_a_notebook_sets_for_the_next(cell, name):
-    """Each is run in a task with a context of its own, as IPython runs cells that await."""
+    """Check cells that run in tasks with their own contexts, as IPython runs cells that await."""
     setting, found = Setting("default"), []
     names = {"s": setting, "found": found, "sleep": asyncio.sleep, "__name__": "__main__"}
 

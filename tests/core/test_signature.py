@@ -34,7 +34,7 @@ def _bits(value):
     return np.where(np.isnan(array), 7.0, array).tobytes()
 
 
-# How a function gets a static value: the function, and what it is given for the value.
+# The ways in which a function gets a static value: the function, and its argument for a value.
 WAYS = {
     "an argument": (lambda x, c: x * c, lambda c: c),
     "in a tuple": (lambda x, t: x * t[1][0], lambda c: (1, [c])),

@@ -1,4 +1,4 @@
-"""What annotations say of parameters that are no tensors; for every op, what it refuses and how values are spelled."""
+"""Annotations of parameters that are no tensors; for every op, the values it refuses and their spellings."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_an_op_says_the_type_of_each_parameter(annotation):
 
 
 class Thing:
-    """What no parameter takes."""
+    """An object that no parameter takes."""
 
 
 WRONG: dict[str, tuple[Any, set[str]]] = {  # values, and the types that take them
@@ -134,7 +134,7 @@ WRONG: dict[str, tuple[Any, set[str]]] = {  # values, and the types that take th
     "a thing": (Thing(), set()),
     "None": (None, {"none", "shape"}),
 }
-OTHERWISE: dict[str, Callable[[Any], list[Any]]] = {  # how else values of a type are given
+OTHERWISE: dict[str, Callable[[Any], list[Any]]] = {  # other spellings of a type's values
     "int": lambda v: [np.int64(v), np.array(v), *([bool(v)] if v in (0, 1) else [])],
     "bool": lambda v: [int(v), np.bool_(v), np.array(v)],
     "float": lambda v: [np.float64(v), np.array(v), *([int(v)] if v == v and v % 1 == 0 else [])],

@@ -59,14 +59,14 @@ def test_dataclasses_a8():
         units: int
 
         def __post_init__(self):
-            self.weights = [self.units]  # no field
+            self.weights = [self.units]  # this is no field
 
     leaves, structure = flatten(Layer(3))
     assert leaves == [3, 3] and unflatten(structure, [4, 5]).weights == [5]
     assert flatten_like(structure, Layer(7)) == [7, 7] and flatten_like(structure, None) == [None, None]
     with pytest.raises(ValueError, match="needs a Layer"):
         flatten_like(structure, 3)
-    assert flatten(dt.spec((2,)))[0] == [dt.spec((2,))]  # a dataclass that is a leaf
+    assert flatten(dt.spec((2,)))[0] == [dt.spec((2,))]  # this dataclass is a leaf
 
 
 def test_keys_of_several_types_a10():

@@ -1,4 +1,4 @@
-"""Shapes as programs for TensorFlow ask for them: of eager tensors, graph tensors and variables."""
+"""Shapes as programs for TensorFlow read them: of eager tensors, graph tensors and variables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_tensor_says_its_shape(make, engine):
 def test_a_shape_is_an_argument_as_a_tuple_is(engine):
     x = dt.ops.convert(np.arange(6.0, dtype="float32").reshape(2, 3))
     flat = dt.ops.reshape(x, (6,))
-    for _ in range(4):  # the third call of a kind goes another way
+    for _ in range(4):  # from the third call on, repeated calls take another path
         np.testing.assert_array_equal(dt.ops.reshape(flat, x.shape).numpy(), x.numpy())
     back, dims = dt.function(lambda flat, x: (dt.ops.reshape(flat, x.shape), x.shape))(flat, x)
     np.testing.assert_array_equal(back.numpy(), x.numpy())

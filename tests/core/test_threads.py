@@ -1,4 +1,4 @@
-"""The number of threads with which engines compute, said once for all of them."""
+"""The number of threads with which engines compute, one setting for all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import dovetail as dt
 from tests.conftest import ENGINES
 
-# How often the processor worked meanwhile: with one thread, never more than the time that went by.
+# The processor's time per elapsed time: with one thread, at most 1.
 PRODUCTS = """
     import time
     import numpy as np

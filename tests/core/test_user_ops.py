@@ -1,4 +1,4 @@
-"""Ops that programs register: they are ops like all others, and what is wrong with them is said when it is seen."""
+"""Ops that programs register: they are ops like all others, and mistakes raise errors when they are noticed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ dt.RegisterGradient("SnakesOwn")(lambda op, g: 3.0 * g)
 
 @pytest.fixture(autouse=True)
 def table():
-    """Leaves the table as it was."""
+    """Restore the table."""
     before = set(OPS)
     yield
     for name in set(OPS) - before:
@@ -42,7 +42,7 @@ RULES = {
 
 
 def by_rules(name):
-    """A rule of the engine's own rules, for engines from outside."""
+    """A rule made of the engine's own rules, for engines from outside."""
     rules = get_engine(name).rules
     return lambda x, y: rules["Sqrt"](rules["AddV2"](rules["Mul"](x, x), rules["Mul"](y, y)))
 
@@ -155,7 +155,7 @@ def test_a_primitive_in_each_way_that_ops_are_used(engine, way):
 @pytest.mark.parametrize("has_rule", [False, True])
 @pytest.mark.parametrize("has_gradient", [False, True])
 def test_a_composite_eagerly_and_compiled(engine, has_rule, has_gradient):
-    """By its body, or by the rule of the engine; differentiated by its body, or by a gradient of its own."""
+    """Check a composite by its body or the engine's rule, and differentiated by its body or its own gradient."""
     calls = []
 
     def rule(x, frequency):
@@ -184,7 +184,7 @@ def test_override_maps(engine):
     graph.outputs = [snake(graph.placeholder(dt.spec((3,)), "x"))]
     assert graph.override_gradients({"Snake": "SnakesOwn"}) == 1
     assert taped(dt.function(graph), X)[1].tolist() == [3.0] * 3
-    graph.override_gradients({"Snake": None, "Sin": "SnakesOwn"})  # what its body consists of
+    graph.override_gradients({"Snake": None, "Sin": "SnakesOwn"})  # the ops of its body
     assert taped(dt.function(graph), X)[1].tolist() != [3.0] * 3
 
 
@@ -239,7 +239,7 @@ def test_values_of_jax_inside_its_transformations():
 
 
 def test_a_compiled_program_that_xla_compiles(monkeypatch):
-    """XLA is given TensorFlow's programs that run often; what it cannot compile goes on as it was."""
+    """Check that XLA gets TensorFlow's programs that run often; programs that it cannot compile run as before."""
     executable = pytest.importorskip("dovetail.engines.tensorflow.executable", exc_type=ImportError)
     monkeypatch.setattr(executable, "OFTEN", 2)
     hypot, compiled = hypot_of("tensorflow"), []
@@ -268,7 +268,7 @@ def _by_python(x):
     return found
 
 
-# -- what goes wrong --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 
 def test_names(engine):
@@ -288,7 +288,7 @@ def test_names(engine):
 
 
 def test_taken_out_and_registered_anew(engine):
-    """Nothing of the first is left, neither what its calls came to nor what its body was traced to."""
+    """Check that nothing of the first op is left: neither its resolved calls nor its traced body."""
     first = dt.function(lambda x: OPS["Snake"](x))
     snake_of()
     graph = dt.Graph()
@@ -319,9 +319,9 @@ def test_an_engine_without_a_rule():
     for way in (lambda: op(x, x), lambda: dt.function(lambda x: op(x, x))(x), lambda: dt.function(graph)(X, Y)):
         with pytest.raises(NotImplementedError, match="Hypotenuse at test_user_ops.py:.*" + problem):
             way()
-    graph.outputs[0].op.engine = "torch"  # what is said is what helps
+    graph.outputs[0].op.engine = "torch"  # this is the error's advice
     np.testing.assert_allclose(dt.function(graph)(X, Y).numpy(), HYPOT, rtol=1e-6)
-    with pytest.raises(NotImplementedError):  # constants are not folded by an engine that has no rule
+    with pytest.raises(NotImplementedError):  # an engine without a rule folds no constants
         dt.function(lambda: op(dt.ops.constant(X), dt.ops.constant(Y)))()
     op.rule("numpy")(RULES["numpy"])
     np.testing.assert_allclose(op(x, Y).numpy(), HYPOT, rtol=1e-6)
@@ -366,7 +366,7 @@ def test_wrong_registrations_leave_nothing():
     assert op.engines == ["numpy"]
 
 
-WRONG = {  # what a rule gives, or a type rule → what is said of it
+WRONG = {  # results of a rule, or a type rule → the error's text
     "dtype": (lambda x: x.astype("float64"), lambda x: x, r"numpy gave float64\[3\], where `infer` says float32\[3\]"),
     "shape": (lambda x: x[:2], lambda x: x, r"numpy gave float32\[2\], where `infer` says float32\[3\]"),
     "number": (lambda x: "text", lambda x: x, "must return arrays of numpy, not 'text'"),

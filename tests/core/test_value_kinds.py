@@ -1,4 +1,4 @@
-"""What each kind of value answers, and which kind handles a call."""
+"""Kinds of values: their answers, and which kind handles a call."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_variables_are_handled_as_graph_tensors_where_they_are_recorded():
 
 
 def test_a_default_graph_records_symbolic_variables_alone():
-    """`dt.Variable` computes as ever beside K's placeholders."""
+    """Check that `dt.Variable` computes eagerly beside K's placeholders."""
     K = dt.backend
     x, of_k, own = K.placeholder((2, 2)), K.variable(ARRAY), dt.Variable(ARRAY)
     try:

@@ -60,7 +60,7 @@ def test_follows_the_engine():
 
 @pytest.mark.parametrize("size", [1, 4096])
 def test_values_read_before_a_step_keep_their_numbers(engine, size):
-    """Whatever a plan does with buffers, Tensors and arrays that somebody holds do not change."""
+    """Check that a plan's use of buffers changes no Tensors and arrays that somebody holds."""
     v = dt.Variable(np.zeros(size, "float32"))
 
     @dt.function
@@ -102,7 +102,7 @@ def test_swapping_two_variables(engine):
 
 
 def test_a_value_that_went_over_to_another_variable(engine):
-    """What another variable holds now is not written over by the next steps of the one that held it."""
+    """Check that a variable's next steps do not write over the value that it gave to another variable."""
     a, b = dt.Variable(np.full(4096, 1.0, "float32")), dt.Variable(np.full(4096, 2.0, "float32"))
 
     @dt.function
@@ -123,7 +123,7 @@ def test_a_value_that_went_over_to_another_variable(engine):
 
 @pytest.mark.parametrize("result", ["whole", "slice", "reshaped"])
 def test_a_result_that_is_a_variables_value(engine, result):
-    """What a compiled function returned keeps its numbers, also where it is a view of the variable's value."""
+    """Check that a function's result keeps its numbers, also if it is a view of the variable's value."""
     v = dt.Variable(np.full(4096, 1.0, "float32"))
     show = {
         "whole": lambda: v.value,
@@ -141,7 +141,7 @@ def test_a_result_that_is_a_variables_value(engine, result):
 
 
 def test_assigned_from_an_argument(engine):
-    """A variable does not take over the memory of what it was given."""
+    """Check that a variable does not take over the memory of an argument."""
     v = dt.Variable(np.zeros(2000, "float32"))
     x = ops.convert(np.ones(2000, "float32"))
     take = dt.function(lambda x: [v.assign(x), None][1])
@@ -153,7 +153,7 @@ def test_assigned_from_an_argument(engine):
 
 
 def test_assigned_a_view(engine):
-    """Nor of what it was given eagerly, of which it has a part."""
+    """Check that a variable does not take over the memory of an eager value of which it has a part."""
     x = ops.convert(np.ones(4096, "float32"))
     v, w = dt.Variable(np.zeros(2048, "float32")), dt.Variable(x[2048:])
     v.assign(x[:2048])
@@ -191,7 +191,7 @@ def test_as_python_and_numpy_take_it(engine):
 
 
 def test_memory_of_its_own(engine):
-    """Neither what it was given nor what was read of it is its memory."""
+    """Check that a variable shares memory neither with the array it was given nor with the values read from it."""
     given = np.array([1.0, 2.0], "float32")
     v, w = dt.Variable(given), dt.Variable([0.0, 0.0])
     w.assign(given)
@@ -304,7 +304,7 @@ def test_buffers_are_consumed_while_nobody_knows_their_array():
     buffer = Buffer(Arrays((np.zeros(3),)), 0, engine, shared=False)
     own = address(buffer.value)
     assert address(taken([buffer])[0]) == own
-    assert buffer.wanted and buffer.lend() is None  # who reads it now asks the variable again
+    assert buffer.wanted and buffer.lend() is None  # a reader now asks the variable again
     held = buffer.value
     assert address(taken([buffer])[0]) != own
     del held

@@ -28,7 +28,7 @@ def raises(call, *words):
 
 
 def made():
-    """Values of all the ways in which new ones are made."""
+    """Values from all functions that make new ones."""
     return [
         ops.constant([1.0, 2.0]),
         ops.convert(np.ones(2)),
@@ -47,23 +47,23 @@ def made():
 
 
 def check_what_engines_are_told():
-    """A device that is given comes before the scope's."""
+    """Check that a given device takes precedence over the scope's."""
     jax, numpy, float32 = get_engine("jax"), get_engine("numpy"), as_dtype("float32")
     with dt.device(SECOND):
         assert jax.device_of(jax.asarray([1.0], float32, FIRST)) == FIRST
         assert jax.device_of(jax.asarray([1.0], float32)) == SECOND
     array = jax.asarray([1.0], float32, SECOND)
     assert jax.device_of(array) == jax.put_on(array) == SECOND
-    assert jax.put_on(jax.asarray([1.0], float32)) is None  # it goes along
+    assert jax.put_on(jax.asarray([1.0], float32)) is None  # it moves along with other arguments
     for device in (FIRST, SECOND):
         assert jax.device_of(jax.receive(np.ones(3), numpy, device)) == device
-        assert jax.device_of(jax.receive(np.ones(3, ml_dtypes.float8_e5m2), numpy, device)) == device  # by a copy
+        assert jax.device_of(jax.receive(np.ones(3, ml_dtypes.float8_e5m2), numpy, device)) == device  # through a copy
         assert jax.device_of(jax.receive(array, jax, device)) == device
     assert jax.receive(array, jax) is array
 
 
 async def check_tasks():
-    """Each has the device of its own scope, also where the scopes do not end in the order of their beginnings."""
+    """Check that each task has the device of its own scope, also if scopes end out of order."""
 
     async def work(device, count):
         with dt.device(device):

@@ -25,7 +25,7 @@ FLOATS = "integers become floats; tf.keras refuses them."
 
 
 def shapes(name, **options):
-    """Ranks, dtypes, an empty tensor, and odd numbers."""
+    """Ranks, dtypes, an empty tensor, and unusual numbers."""
     return [*usual(name, **options), call(name, ODD, **options)]
 
 

@@ -9,7 +9,7 @@ EAGER = ("eager",)
 
 @contextmanager
 def kept(K):
-    """The settings are afterwards as they were, on either side."""
+    """Whether the settings are restored, both here and in the oracle."""
     before = K.floatx(), K.epsilon(), K.image_data_format()
     try:
         yield

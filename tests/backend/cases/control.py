@@ -5,7 +5,7 @@ import numpy as np
 from dovetail.ops.samples import array, ints
 from tests.backend.parity import call, program
 
-KNOWN = ("eager", "compiled")  # where shapes must be known for the call to be refused, or to be made at all
+KNOWN = ("eager", "compiled")  # shapes must be known: for an error, or for the call itself
 EAGER = ("eager",)
 
 A, B = array(2, 3), array(2, 3)
@@ -22,12 +22,12 @@ def fails():
 
 
 def lazy(K, x):
-    """Eagerly, only the function that is picked is called."""
+    """Calls of `switch` whose other function fails; eagerly, only the chosen function is called."""
     return K.switch(K.sum(x) > 1000.0, fails, lambda: -x), K.switch(K.sum(x) < 1000.0, lambda: 2.0 * x, fails)
 
 
 def reads_outside(K, c, x):
-    """Functions that take tensors from around them, and branches in branches."""
+    """Functions that capture tensors from around them, and nested branches."""
     y = x * 2.0
     return K.switch(c, lambda: K.switch(K.sum(y) > 0.0, lambda: y + x, lambda: y - x), lambda: x)
 
@@ -56,7 +56,7 @@ SWITCHES = [
     call("switch", np.array([True]), A, B),
     call("switch", np.array([False]), A, array(1)),
     call("switch", np.array([True]), array(1), array(3)),
-    # of more, it picks slices
+    # a condition of more axes picks slices
     call("switch", np.array([[True], [False]]), A, B),
     call("switch", np.array([[True, False, True], [False, False, True]]), A, B),
     call("switch", np.array([[1.0, 0.0, np.nan], [0.0, -2.0, 0.0]]), A, B),
@@ -77,7 +77,7 @@ SWITCHES = [
         "switch functions", lambda K, c, a, b: K.switch(c, lambda: a, lambda: b), np.array([[True], [False]]), A, B
     ),
     program("switch NaN is not picked", lambda K, x: K.switch(x > 0.0, K.sqrt(x), 0.0 * x), A),
-    # where Keras 2 code goes further than the oracle
+    # Keras 2 code uses more than the oracle allows
     program(
         "switch bool",
         lambda K, a, b: (K.switch(True, a, b), K.switch(False, lambda: a, lambda: b)),

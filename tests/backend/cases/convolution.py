@@ -9,7 +9,7 @@ from dovetail.ops.samples import array, ints
 from tests.backend.parity import call, program
 
 FIRST, LAST = "channels_first", "channels_last"
-KNOWN = ("eager", "compiled")  # where the size of the kernel must be known
+KNOWN = ("eager", "compiled")  # the size of the kernel must be known
 X1, K1 = array(2, 7, 4), array(3, 4, 2)
 X2, K2 = array(2, 7, 6, 4), array(3, 2, 4, 2)
 X3, K3 = array(1, 5, 4, 6, 4), array(2, 3, 2, 4, 2)
@@ -22,7 +22,7 @@ NO_NAME = "tf.keras has no name for it"
 
 
 def plain():
-    """conv1d, conv2d, conv3d and the depthwise and separable ones: strides, padding, dilation and layout."""
+    """Cases of conv1d, conv2d, conv3d and the depthwise and separable ones: strides, padding, dilation and layout."""
     for name, last, first, kernels, strides in [
         ("conv1d", X1, F1, [K1], [2, (3,), [2], np.int32(2)]),
         ("conv2d", X2, F2, [K2], [2, (2, 1), [1, 3], (2,)]),
@@ -36,7 +36,7 @@ def plain():
                 yield call(name, x, *kernels, padding=padding, data_format=data_format)
                 for step in strides if x is last else strides[:2]:
                     options = {"strides": step, "padding": padding, "data_format": data_format}
-                    # Those of each channel want equal strides where TensorFlow computes without oneDNN.
+                    # Without oneDNN, TensorFlow's convolutions of single channels need equal strides.
                     own = "_conv2d" in name and len(set(step)) > 1
                     definition = functools.partial(by_channel, options) if own else None
                     yield call(name, x, *kernels, **options, definition=definition)
@@ -58,7 +58,7 @@ def plain():
 
 
 def by_channel(options, x, kernel, pointwise=None):
-    """Convolutions of each channel by itself, and sums over channels at each place."""
+    """Convolutions of each channel by itself, and sums over the channels at each position."""
     first, (rows, columns) = options["data_format"] == FIRST, kernel.shape[:2]
     x = (np.moveaxis(x, 1, -1) if first else x).astype("float64")
     strides = options["strides"]
@@ -196,7 +196,7 @@ def transposed():
     first = array(2, 4, 3, 3)
     for shape in [(2, 4, 4, 3), [2, 4, 4, 3], (None, 4, 4, 3), [None, 4, 4, 3]]:
         yield call("conv2d_transpose", x, kernel, shape)
-    yield call("conv2d_transpose", x, kernel, (-1, 4, 4, 3), definition=spread)  # refused without oneDNN
+    yield call("conv2d_transpose", x, kernel, (-1, 4, 4, 3), definition=spread)  # without oneDNN the oracle refuses it
     for shape in [(2, 3, 4, 4), (None, 3, 4, 4), [2, 3, 4, 4]]:
         yield call("conv2d_transpose", first, kernel, shape, data_format=FIRST)
     for shape, strides, padding in [
@@ -293,7 +293,7 @@ def separable_sequences():
         {"strides": (2,), "padding": "same"},
     ]:
         pairs = {k: (1, v) if isinstance(v, int) else (1, *v) for k, v in options.items() if k != "padding"}
-        if "strides" in pairs:  # TensorFlow's kernel wants them equal; there is one row
+        if "strides" in pairs:  # TensorFlow's kernel needs equal strides; there is one row
             pairs["strides"] = pairs["strides"][1:] * 2
         pairs |= {k: v for k, v in options.items() if k == "padding"}
         for x, data_format in ((X1, LAST), (F1, FIRST)):

@@ -1,4 +1,4 @@
-"""Cases of what makes values."""
+"""Cases of functions that make values."""
 
 import ml_dtypes
 import numpy as np
@@ -7,12 +7,12 @@ from dovetail.ops.samples import array, bools, ints
 from tests.backend.parity import call, program
 
 NAN, INF = float("nan"), float("inf")
-ONCE = ("eager", "compiled")  # nothing is a placeholder in it
+ONCE = ("eager", "compiled")  # the programs have no placeholders
 DTYPES = ["float32", "float64", "float16", "int32", "int64", "uint8", "bool"]
 
 
 def value(K, x):
-    """The value of what may be a variable."""
+    """The value of a tensor or a variable."""
     return x + 0 if K.dtype(x) != "bool" else K.cast(x, "int32")
 
 
@@ -79,7 +79,7 @@ CASES = [
     call("constant", None, ways=ONCE, raises=True),
     call("constant", [1, 2], dtype="int31", ways=ONCE, raises=True),
     program("constant in a program", lambda K, x: x * K.constant([1, 2, 3]) + K.constant(1), array(2, 3)),
-    # filled
+    # filled tensors
     *(
         case
         for name in ("zeros", "ones")
@@ -135,7 +135,7 @@ CASES = [
     call("eye", -1, ways=ONCE, raises=True),
     call("eye", 2.5, ways=ONCE, raises=True),
     call("eye", (2, 3), ways=ONCE, raises=True),
-    # counting
+    # ranges
     *(
         call("arange", *args, ways=ONCE)
         for args in (
@@ -171,7 +171,7 @@ CASES = [
         differs="there are no numbers between a start and a stop that lies the other way",
         expected=lambda: np.zeros(0, "int32"),
     ),
-    # casting
+    # casts
     *(call("cast", array(2, 3, low=-9, high=9), d) for d in ("float64", "float16", "int32", "int64", "int8", "bool")),
     *(call("cast", ints(2, 3, high=9), d) for d in ("float32", "float64", "int64", "uint8", "bool")),
     *(call("cast", bools(5), d) for d in ("float32", "int32", "float64")),

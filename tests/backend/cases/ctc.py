@@ -43,7 +43,7 @@ def beams(p, times=(6, 4, 5), **options):
 
 
 def sparse(labels, lengths, **options):
-    """Its parts; how many there are follows from values, so they have no shape where jax compiles."""
+    """The case of a sparse tensor's parts. Their sizes depend on values, so jax cannot compile them."""
 
     def parts(K, labels, lengths):
         s = K.ctc_label_dense_to_sparse(labels, lengths)

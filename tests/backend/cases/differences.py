@@ -1,4 +1,4 @@
-"""Cases of differences from tf.keras that do not belong to one shape or dtype of a family's cases."""
+"""Cases of differences from tf.keras that belong to no single shape or dtype of a family's cases."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ EAGER = ("eager",)
 
 
 def refused(function, name, *args, differs, **options):
-    """The call of K.`function` is refused with a ValueError; tf.keras computes something."""
+    """A case in which K.`function` raises a ValueError, and tf.keras computes a result."""
 
     def run(K):
         try:

@@ -7,7 +7,7 @@ from dovetail.ops.samples import array, bools, ints
 from tests.backend.parity import call, program
 
 FIRST, LAST = "channels_first", "channels_last"
-KNOWN = ("eager", "compiled")  # where the size of the images must be known
+KNOWN = ("eager", "compiled")  # the size of the images must be known
 X, F = array(2, 3, 4, 2), array(2, 2, 3, 4)
 V = array(1, 2, 3, 2, 2)
 

@@ -1,4 +1,4 @@
-"""Cases of the names of Keras 1: what the function of today gives in the oracle."""
+"""Cases of the names of Keras 1: the oracle's results of today's functions."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ KERNEL, KERNEL_FIRST = array(3, 2, 2, 3), array(3, 2, 3, 2)
 
 
 def ordering(K):
-    """The settings as each name tells them."""
+    """The settings under each of their names."""
     K.set_image_dim_ordering("th")
     told = [K.image_data_format(), K.image_dim_ordering()]
     K.set_image_dim_ordering("tf")
@@ -19,7 +19,7 @@ def ordering(K):
 
 
 def last(kernel):
-    """A kernel with the channels in front as the oracle takes it."""
+    """A kernel with its channels in front, transposed for the oracle."""
     return np.transpose(kernel, (2, 3, 1, 0))
 
 

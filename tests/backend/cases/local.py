@@ -6,7 +6,7 @@ from dovetail.ops.samples import array, ints
 from tests.backend.parity import call, program
 
 FIRST = "channels_first"
-KNOWN = ("eager", "compiled")  # where the number of windows, or the size of the input, must be known
+KNOWN = ("eager", "compiled")  # the number of windows, or the size of the input, must be known
 X1, F1 = array(2, 5, 3), array(2, 3, 5)
 X2, F2 = array(2, 4, 5, 3), array(2, 3, 4, 5)
 K1, K2 = array(4, 6, 2), array(12, 12, 2)

@@ -30,7 +30,7 @@ def scores(*shape):
 
 
 def usual(name, **options):
-    """Ranks, dtypes, empty tensors, certain and odd probabilities, and scores."""
+    """Ranks, dtypes, empty tensors, certain and unusual probabilities, and scores."""
     return [
         call(name, *pair(4, 3), **options),
         call(name, *pair(2, 3, 4), **options),
@@ -50,7 +50,7 @@ def usual(name, **options):
 
 
 def after(name, activation, target, *arrays, **options):
-    """A loss of the output of an activation."""
+    """A case of a loss of an activation's output."""
     return program(
         f"{name} after {activation}{options or ''}",
         lambda K, t, x: getattr(K, name)(t, getattr(K, activation)(x), **options),
@@ -60,7 +60,7 @@ def after(name, activation, target, *arrays, **options):
 
 
 def refused(run):
-    """The kind of the error, for what the oracle computes."""
+    """The result, or the type of the error, where the oracle computes a result."""
     try:
         return run()
     except Exception as error:
@@ -87,7 +87,7 @@ def binary_focal(target, output):
 
 
 def lenient(name, right, differs=PROMOTED):
-    """Targets of other dtypes."""
+    """Cases of targets of other dtypes."""
     return [
         call(name, array(3, 4, low=0, high=1, dtype="float64"), probabilities(3, 4), differs=differs, expected=right),
         call(

@@ -1,4 +1,4 @@
-"""Cases of Python's operators by name: what the operators give in the oracle's place, in NumPy."""
+"""Cases of Python's operators by name: NumPy's results replace the oracle's."""
 
 import numpy as np
 

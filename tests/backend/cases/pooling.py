@@ -1,4 +1,4 @@
-"""Cases of pools: windows, strides, padding and layouts; then dtypes, odd values and errors."""
+"""Cases of pools: windows, strides, padding and layouts; then dtypes, unusual values and errors."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from dovetail.ops.samples import array, ints
 from tests.backend.parity import call
 
 FIRST = "channels_first"
-KNOWN = ("eager", "compiled")  # where the size of the images must be known
+KNOWN = ("eager", "compiled")  # the size of the images must be known
 X2, X3 = array(2, 5, 6, 3), array(1, 4, 5, 3, 2)
 F2, F3 = array(2, 3, 5, 6), array(1, 2, 4, 5, 3)  # channels first
 MODES = ("max", "avg")
@@ -28,7 +28,7 @@ def windows():
 
 
 def without_elements():
-    """The oracle gives the shape of `x` where a kernel of oneDNN has nothing to do."""
+    """Cases without elements. If oneDNN's kernel has nothing to do, the oracle's result has the shape of `x`."""
     for name, shape, result in [
         ("pool2d", (0, 5, 6, 3), (0, 4, 5, 3)),
         ("pool3d", (0, 3, 4, 3, 1), (0, 2, 3, 2, 1)),

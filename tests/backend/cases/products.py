@@ -5,7 +5,7 @@ import numpy as np
 from dovetail.ops.samples import array, ints
 from tests.backend.parity import call, program
 
-SHAPES = [  # of x and y
+SHAPES = [  # the shapes of x and y
     ((2, 3), (3, 4)),
     ((2, 5, 3), (3, 4)),
     ((2, 3), (5, 3, 4)),
@@ -17,7 +17,7 @@ SHAPES = [  # of x and y
     ((2, 2, 0), (0, 2)),
     ((1, 1), (1, 1)),
 ]
-PAIRS = [  # of x, y and axes
+PAIRS = [  # the shapes of x and y, and the axes
     ((2, 3), (2, 3), None),
     ((2, 3), (2, 3), 1),
     ((2, 3, 4), (2, 4, 5), None),
@@ -55,7 +55,7 @@ REFUSED = [
     ((2, 3, 4), (2, 5, 4), (2, -9)),
     ((2, 3, 4), (2, 5, 4), 2.0),
 ]
-MATMULS = [  # of the mode "matmul": x, y, axes, and NumPy's way to say it
+MATMULS = [  # for the mode "matmul": x, y, axes, and the NumPy expression
     ((2, 3, 4, 5), (2, 3, 5, 2), None, "bcij,bcjk->bcik"),
     ((2, 3, 5, 4), (2, 3, 5, 2), 2, "bcji,bcjk->bcik"),
     ((2, 3, 4, 5), (2, 3, 6, 5), 3, "bcij,bckj->bcik"),
@@ -67,7 +67,7 @@ MATMULS = [  # of the mode "matmul": x, y, axes, and NumPy's way to say it
 
 
 def old(axes):
-    """batch_dot as Keras had it before 2.2.5."""
+    """The result of batch_dot in Keras before 2.2.5."""
 
     def run(K, x, y):
         K.set_batch_dot_mode("matmul")

@@ -1,4 +1,4 @@
-"""Cases of random numbers: their shapes, dtypes and errors, and what of their values is certain."""
+"""Cases of random numbers: their shapes, dtypes and errors, and the values that are certain."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ DISTRIBUTIONS = ("random_normal", "random_uniform", "truncated_normal", "random_
 
 
 def drawn(function, what, *arrays, ways=("eager", "compiled", "symbolic"), **options):
-    """The case of a call of which the shape and dtype are compared, with arrays that its arguments are made of.
+    """A case that compares only shape and dtype; the arrays become the arguments of the call.
 
     Args:
         what: (K, *arrays) → positional and named arguments.
@@ -62,7 +62,7 @@ LARGER = "parameters of more elements than the shape are refused; TensorFlow use
 
 
 def refuses(K, function, *args, **options):
-    """Zero, where a call is refused with a ValueError."""
+    """Zero, if a call raises a ValueError."""
     try:
         getattr(K, function)(*args, **options)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Cases of loops over time: every combination of options, then what inputs, states and outputs may be, then errors."""
+"""Cases of loops over time: all combinations of options, then kinds of inputs, states and outputs, then errors."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import numpy as np
 from dovetail.ops.samples import array
 from tests.backend.parity import program
 
-KNOWN = ("eager", "compiled")  # where the number of steps must be known
+KNOWN = ("eager", "compiled")  # the number of steps must be known
 BATCH, TIME, SIZE = 2, 3, 4
 X, Y = array(BATCH, TIME, SIZE), array(BATCH, TIME, SIZE)
 H, G, W = array(BATCH, SIZE), array(BATCH, SIZE), array(SIZE)
@@ -25,7 +25,7 @@ def cell(K):
 
 
 def run(K, x, h, w, mask=None, time_major=False, **options):
-    """The cell over all steps, with a constant and a count that is an integer state."""
+    """The cell over all steps, with a constant and an integer state that counts."""
     if time_major:
         x, mask = K.permute_dimensions(x, (1, 0, 2)), mask if mask is None else K.transpose(mask)
     count = K.cast(K.zeros_like(h[:, :1]), "int32")
@@ -61,7 +61,7 @@ def combinations():
 
 
 def _differing(zero, go_backwards, unroll, time_major, return_all_outputs):
-    """The attributes of a case in which the oracle fails, or puts the zeros where other steps are masked."""
+    """The attributes of a case in which the oracle fails, or puts zeros at other steps than the masked ones."""
     if not (zero and unroll and (go_backwards or not return_all_outputs)):
         return {}
 
@@ -140,7 +140,7 @@ def counts(K, x, unroll=False):
 
 
 def images(K, x, mask):
-    """More axes than three, with a mask."""
+    """Inputs with more than three axes, and a mask."""
     return K.rnn(lambda x, states: (x * 2, [states[0] + x]), x, [K.zeros_like(x[:, 0])], mask=mask)
 
 

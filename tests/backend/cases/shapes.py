@@ -1,4 +1,4 @@
-"""Cases of shapes: what is known of them, and tensors in other ones."""
+"""Cases of shapes: the known dimensions, and tensors in other shapes."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ NOT_NAMED = {"differs": "tf.keras has no name for it"}
 
 
 def known(name):
-    """A program that tells what is known of a tensor, and of one computed from it."""
+    """A program that returns the known shape of a tensor, and of one computed from it."""
     return lambda K, x: [np.array(getattr(K, name)(x)), np.array(getattr(K, name)(K.transpose(x)))]
 
 

@@ -19,7 +19,7 @@ def parts(s):
 
 
 def fed(K, compute):
-    """What is computed of a sparse placeholder that is fed two matrices, of other sizes."""
+    """The results of computing on a sparse placeholder that is fed two matrices of different sizes."""
     s = K.placeholder((None, 3), sparse=True)
     f = K.function([s], [compute(s)])
     return [f([K.variable(matrix)]) for matrix in (A, NOTHING)]

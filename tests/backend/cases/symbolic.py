@@ -15,7 +15,7 @@ X = np.arange(6, dtype="float32").reshape(2, 3) - 2.0
 
 
 def shapes(K):
-    """What is known of placeholders."""
+    """The static shapes of placeholders."""
     made = [
         K.placeholder((2, 3)), K.placeholder(shape=[None, 4]), K.placeholder(ndim=2), K.placeholder(()),
         K.placeholder((0, 2), dtype="float64"), K.placeholder(ndim=1, dtype="int32"), K.placeholder((), 3, "bool"),
@@ -32,7 +32,7 @@ def kinds(K):
 
 
 def computed(K):
-    """Inputs with unknown dimensions, several outputs, nested ones, one in a list and one that is not."""
+    """Results of functions with unknown dimensions: several outputs, nested ones, one in a list and one alone."""
     x, y = K.placeholder((None, 3)), K.placeholder((None,), dtype="float64")
     z = K.sum(x * 2.0, axis=1)
     found = K.function([x, y], {"b": [z, z + 1.0], "a": (K.cast(y, "float32") * z, K.square(y))})([X, np.array([1, 2])])

@@ -10,7 +10,7 @@ NAN = float("nan")
 
 
 def mutated(K, x, y):
-    """An augmented assignment gives a name another tensor; the tensor that was given stays."""
+    """Results of augmented assignments: the name gets another tensor; the original tensor is unchanged."""
     z = x
     z /= K.sum(z, axis=-1, keepdims=True)
     z += 1
@@ -20,13 +20,13 @@ def mutated(K, x, y):
 
 
 def mean_over_steps(K, x):
-    """A mean over an unknown number of steps, as attention layers have it."""
+    """A mean over an unknown number of steps, as attention layers compute it."""
     steps = K.cast(K.shape(x)[1], K.floatx())
     return K.sum(x, axis=1) / steps
 
 
 def split_heads(K, x):
-    """What multi-head attention does with its input."""
+    """The input of multi-head attention, split into heads."""
     batch, steps, _ = K.shape(x)[0], K.shape(x)[1], K.shape(x)[2]
     x = K.reshape(x, [batch, steps, 2, 2])
     x = K.permute_dimensions(x, (0, 2, 1, 3))
@@ -34,7 +34,7 @@ def split_heads(K, x):
 
 
 def pixel_grid(K, x):
-    """The grid of a detector's anchors: the numbers of rows and columns are known only when it runs."""
+    """The grid of a detector's anchors; the numbers of rows and columns are only known at run time."""
     rows, columns = K.shape(x)[1], K.shape(x)[2]
     down = K.tile(K.reshape(K.arange(0, stop=rows), [-1, 1, 1, 1]), [1, columns, 1, 1])
     across = K.tile(K.reshape(K.arange(0, stop=columns), [1, -1, 1, 1]), [rows, 1, 1, 1])
@@ -42,7 +42,7 @@ def pixel_grid(K, x):
 
 
 def masked_mean(K, x, mask):
-    """A mean over the steps that a mask lets pass."""
+    """A mean over the unmasked steps."""
     mask = K.cast(mask, "float32")
     return K.sum(x * mask[:, :, None], axis=1) / K.maximum(K.sum(mask, axis=1, keepdims=True), K.epsilon())
 

@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test of a case says of which names it is, and on which engine."""
+    """Add the tested names and the engine of a case to its test's report."""
     values = item.callspec.params if hasattr(item, "callspec") else {}
     if {"case", "way", "engine"} <= set(values) and item.config.getoption("--tf-support"):
         said = {"functions": list(values["case"].functions), "way": values["way"], "engine": values["engine"]}
@@ -33,7 +33,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 class Recorder:
-    """Writes the file: a JSON object a line, first the versions of what ran."""
+    """The writer of the file: one JSON object a line, first the versions of the libraries."""
 
     def __init__(self, path: Path):
         self.path = path

@@ -1,4 +1,4 @@
-"""Parity with TensorFlow: how a case runs here, eagerly and in a graph; what it is, and what must agree, is as for K.
+"""Parity with TensorFlow: runs of a case here, eagerly and in a graph; cases and comparisons are K's.
 
 call("reduce_sum", array(2, 3), axis=1)                       tf.reduce_sum(x, axis=1)
 call("compat.v1.reduce_sum", array(2, 3), reduction_indices=1)
@@ -18,7 +18,7 @@ from tests.backend.parity import Case, leaves
 from tests.backend.parity import call as call_of_k
 from tests.backend.parity import program as program_of_k
 
-WAYS = ("eager", "graph", "fixed")  # placeholders have no known dimensions in a graph, and known ones in a fixed graph
+WAYS = ("eager", "graph", "fixed")  # in a graph, placeholders have unknown dimensions; in a fixed graph, known ones
 EAGER, FIXED = ("eager",), ("eager", "fixed")
 
 
@@ -28,13 +28,13 @@ def call(name: str, /, *args: Any, ways: tuple[str, ...] = ("eager", "graph"), *
 
 
 def program(name: str, run: Any, *arrays: Any, ways: tuple[str, ...] = ("eager", "graph"), **options: Any) -> Case:
-    """The case of a program: the names tested, with spaces between, and in parentheses any other text."""
+    """The case of a program: the tested names, separated by spaces, and any other text in parentheses."""
     made = program_of_k(name, run, *arrays, ways=ways, **options)
     return made.but(functions=tuple(name.partition(" (")[0].split()))
 
 
 def actual(case: Case, way: str) -> list[np.ndarray]:
-    """What Dovetail makes of a case on the current engine."""
+    """Dovetail's result of a case on the current engine."""
     if way == "eager":
         return leaves(case.run(compat, *[dt.ops.convert(a) for a in case.drawn()]))
     v1, arrays = compat.compat.v1, case.drawn()

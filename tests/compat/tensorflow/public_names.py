@@ -34,7 +34,7 @@ def _walked(module: ModuleType, prefix: str = "") -> dict[str, str]:
         if name.startswith("_") or prefix + name in ("compat.v1", "compat.v2"):
             continue
         if isinstance(value, ModuleType):
-            if str(vars(value).get("__name__")).startswith("tensorflow._api"):  # not the private and the lazy ones
+            if str(vars(value).get("__name__")).startswith("tensorflow._api"):  # neither a private nor a lazy module
                 found |= {prefix + name: "module", **_walked(value, f"{prefix}{name}.")}
         else:
             found[prefix + name] = "class" if inspect.isclass(value) else "function" if callable(value) else "value"
@@ -42,7 +42,7 @@ def _walked(module: ModuleType, prefix: str = "") -> dict[str, str]:
 
 
 def suggested() -> dict[str, str]:
-    """The names that are not offered → the first name that the message names, if it names one."""
+    """The names that are not offered → the first name that the message gives, if it gives one."""
     found = {}
     for name in nearest.public():
         meant = re.search(r"There is tf\.(\S+), |did you mean '(\w+)'\?|Did you mean", message(name))

@@ -1,7 +1,7 @@
 """Random programs of TensorFlow 1 that read and assign variables, and the results that the definition allows.
 
-A program is data, so it runs on TensorFlow, on Dovetail, and on `allowed`: that unrolls a run to single operations,
-and tries every order of its reads and assignments that agrees with data and control edges.
+A program is data, so it runs on TensorFlow, on Dovetail, and on `allowed`. That function unrolls a run to single
+operations, and tries every order of its reads and assignments that agrees with data and control edges.
 
     python -m tests.compat.tensorflow.random_effects --count 2000 --engines numpy torch jax tensorflow
 """
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 VARIABLES = 3
-EFFECTS = 8  # that nothing orders, at most
-ORDERS = 3000  # that are tried, at most
+EFFECTS = 8  # at most, of effects that nothing orders
+ORDERS = 3000  # at most, of orders that are tried
 
 
 class Step(NamedTuple):
@@ -187,16 +187,16 @@ class Node:
         self, kind: str, takes: list[Node], waits: list[Node], compute: Any = None, variables: Any = ()
     ) -> None:
         self.kind, self.takes, self.waits, self.compute, self.variables = kind, takes, waits, compute, variables
-        self.is_operation = False  # without a result
+        self.is_operation = False  # it has no result
 
 
 class Unrolled:
-    """A run as single operations; it has the part of TensorFlow's meaning that programs use."""
+    """A run as single operations; it covers the part of TensorFlow's semantics that programs use."""
 
     def __init__(self, branch: bool) -> None:
         self._branch = branch
         self._control: list[Node] = []
-        self._done: list[Node] | None = None  # the reads and updates of the function that is called
+        self._done: list[Node] | None = None  # the reads and updates of the function that is being called
 
     def pure(self, compute: Any, *takes: Node) -> Node:
         return Node("pure", list(takes), list(self._control), compute)
@@ -208,7 +208,7 @@ class Unrolled:
         return self._effect(Node("update", list(takes), list(self._control), compute, variables))
 
     def _effect(self, node: Node) -> Node:
-        """In a function the reads and updates of a variable come in program order."""
+        """Order a node behind earlier reads and updates of its variables, as a function does."""
         if self._done is not None:
             others = (other for other in self._done if set(other.variables) & set(node.variables))
             node.waits += [other for other in others if "update" in (node.kind, other.kind)]
@@ -225,7 +225,7 @@ class Unrolled:
         return made
 
     def tensor(self, value: Any) -> Node:
-        """A value as it is used here: of an assignment, the variable behind it."""
+        """A value as an operand: for an assignment, a read of its variable."""
         if value.is_operation:
             return Node("pure", [], [value], lambda: None)
         return self.read(value.variables[0], [value]) if value.kind == "update" else value
@@ -295,11 +295,11 @@ def _operation(node: Node) -> Node:
 
 
 class TooOpen(Exception):
-    """Too many orders are allowed to try them all."""
+    """The error that too many orders are allowed to try them all."""
 
 
 def allowed(program: Program) -> list[set[tuple[Any, ...]]]:
-    """The results that each run may give, as in `results`, whatever orders the runs before it took.
+    """The possible results of each run, in the form of `results`, for all orders of the runs before it.
 
     Raises:
         TooOpen: there are too many orders.
@@ -362,7 +362,7 @@ def _value(node: Node, values: dict[int, Any]) -> Any:
 
 
 def _needed(targets: list[Node]) -> list[Node]:
-    """All nodes that some nodes need; each comes after the nodes that it needs itself."""
+    """All nodes that some nodes need, each after the nodes that it needs itself."""
     found: dict[int, Node] = {}
 
     def visit(node: Node) -> None:
@@ -411,7 +411,7 @@ def _linear(behind: dict[Node, set[Node]]) -> Iterator[list[Node]]:
 
 
 def _is_quiet(read: Node, left: list[Node], behind: dict[Node, set[Node]]) -> bool:
-    """Whether no update is left of a read's variable that could come before it: then only one place matters."""
+    """Whether no update of the read's variable that could precede it is left: then only one place matters."""
     return not any(
         node.kind == "update" and read.variables[0] in node.variables and read not in behind[node] for node in left
     )
@@ -435,7 +435,7 @@ class Verdict(NamedTuple):
 
 
 def judge(program: Program, found: dict[str, list[list[float | None]]]) -> Verdict:
-    """Compares the results of libraries with those that are allowed.
+    """Compare the results of libraries with the allowed results.
 
     Raises:
         TooOpen: too much is allowed.
@@ -467,7 +467,7 @@ def _updates(program: Program, run: Run) -> int:
 def by_tensorflow(program: Program) -> list[list[float | None]]:
     """The results of TensorFlow, with the control flow of TensorFlow 1.
 
-    Its graph optimizer is off: some of its rewritten graphs do reads behind assignments that wait for them.
+    Its graph optimizer is off: it rewrites some graphs so that a read follows an assignment that waits for the read.
     """
     import tensorflow
 

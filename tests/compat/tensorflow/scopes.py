@@ -1,6 +1,6 @@
 """Programs that open scopes and name variables and operations: run(tf, note) notes the names in order.
 
-`tf` is `tensorflow.compat.v1` or Dovetail's.  Operations have names of their own: the default ones differ.
+`tf` is `tensorflow.compat.v1` or Dovetail's.  Operations get explicit names, since the default ones differ.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def op(tf: Any, name: str) -> str:
-    """The name of an operation that is given a name."""
+    """The name of an operation that is made with a name."""
     return tf.identity(tf.constant(1.0, name="c"), name=name).op.name
 
 

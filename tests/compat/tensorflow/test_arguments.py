@@ -1,4 +1,4 @@
-"""Arguments that act, against TensorFlow: of control flow, checks and assignments, and names of results."""
+"""Arguments with effects, against TensorFlow: of control flow, checks and assignments, and names of results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.libraries import Library, require
 tensorflow = Library("tensorflow")
 ERRORS = (TypeError, ValueError, NotImplementedError)
 
-# run(tf, session) in a graph of its own: a list of values and texts
+# run(tf, session) in its own graph: a list of values and texts
 PROGRAMS: dict[str, Callable[[Any, Any], list[Any]]] = {}
 
 
@@ -27,7 +27,7 @@ def started(tf: Any, session: Any) -> None:
     session.run(tf.global_variables_initializer())
 
 
-# -- operations that are waited for -----------------------------------------------------------------------------------
+# -- control dependencies ---------------------------------------------------------------------------------------------
 
 
 @program

@@ -1,4 +1,4 @@
-"""Branches that give operations, against TensorFlow: a run gives the condition, and does what the branch does."""
+"""Branches that return operations, against TensorFlow: a run returns the condition, and runs the branch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ BRANCHES = {
 
 
 def outcome(tf: Any, branch: Any) -> list[Any]:
-    """What runs give, and the variables behind them."""
+    """The results of runs, and the values of the variables after each."""
     with tf.Graph().as_default(), tf.Session() as session:
         p = tf.placeholder(tf.bool, [])
         v, u = (tf.get_variable(name, initializer=1.0) for name in "vu")
@@ -71,6 +71,6 @@ def test_branches_give_operations_as_in_tensorflow(name, engine):
 
 
 def test_a_condition_of_python_loses_nothing(engine):
-    """TensorFlow refuses such a condition."""
+    """Check that a Python condition keeps the assignment; TensorFlow refuses such a condition."""
     found = outcome(compat, lambda tf, p, v, u: tf.cond(True, lambda: tf.group(tf.assign(v, 5.0)), tf.no_op))
     assert found == [[True, [5.0, 1.0]], [True, [5.0, 1.0]]]

@@ -1,4 +1,4 @@
-"""Checkpoints: what is saved is restored, files are whole or not there, and mistakes leave variables as they were."""
+"""Checkpoints: saved values are restored, files are whole or absent, and errors leave variables unchanged."""
 
 from __future__ import annotations
 

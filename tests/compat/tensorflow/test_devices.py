@@ -1,4 +1,4 @@
-"""`tf.device` in graphs, against TensorFlow: the strings that operations have; what a run makes of them."""
+"""`tf.device` in graphs, against TensorFlow: the device strings of operations, and their effect in a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ v1 = tf.compat.v1
 
 
 def scopes(tf):
-    """Devices of operations in nested scopes, of functions, beside others, of what is imported, of variables."""
+    """Devices of operations in nested scopes, of functions, of colocated operations, of imports, of variables."""
     v1, found = tf.compat.v1, []
     with v1.Graph().as_default() as graph:
         x = v1.placeholder(tf.float32, [2], name="x")

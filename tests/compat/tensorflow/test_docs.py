@@ -1,4 +1,4 @@
-"""The page of names is as its script writes it, and is of names that are there."""
+"""The page of names: it is as its script writes it, and lists names that exist."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_name_that_is_not_offered_is_not_counted(tmp_path, name):
 
 
 def counted(folder, functions):
-    """What docs/tf_names.py counts of one run."""
+    """The counts of docs/tf_names.py for one run."""
     lines = {"versions": {"numpy": "2"}}, {"functions": functions, "engine": "numpy", "passed": True}
     (folder / "runs.jsonl").write_text("\n".join(map(json.dumps, lines)))
     return runpy.run_path(str(ROOT / "docs/tf_names.py"))["count"](folder / "runs.jsonl")

@@ -22,13 +22,13 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {}
 
 
 def program(build: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds a program: names, a variable 0, a variable 1 → what is run, or pairs of that and whether `p` is fed."""
+    """Add a program: names, variable 0, variable 1 → a fetch, or pairs of a fetch and whether `p` is fed."""
     PROGRAMS[build.__name__] = build
     return build
 
 
 def values(tf: SimpleNamespace, build: Callable[..., Any]) -> list[np.ndarray]:
-    """What a program's runs give, each followed by the variables' values."""
+    """The results of a program's runs, each followed by the variables' values."""
     v1 = tf.v1
     found: list[Any] = []
     with v1.Graph().as_default():
@@ -372,7 +372,10 @@ def test_program(name, engine):
 
 
 def test_what_assigning_gives_is_assigned_again_behind_it(engine):
-    """As of the reference variables of TensorFlow 1; for others TensorFlow forgets the first assignment."""
+    """Check that the result of an assignment can be assigned again, with the effect after the first one.
+
+    TensorFlow 1's reference variables do so. For other variables TensorFlow forgets the first assignment.
+    """
     v1 = compat.compat.v1
     with v1.Graph().as_default(), v1.Session() as session:
         rows = v1.Variable([1.0, 2.0, 3.0])
@@ -445,7 +448,7 @@ def test_random_first_values_and_sizes_that_are_fed(engine):
     assert one.run(drawn).tolist() == one.run(drawn).tolist()
     with pytest.raises(ValueError, match=r"has no value in this session.*placeholder.*Run its initializer"):
         one.run(fed)
-    if engine == "jax":  # it compiles programs of known shapes
+    if engine == "jax":  # jax compiles programs of known shapes
         with pytest.raises(ValueError, match="jax compiles only programs of known shapes"):
             one.run(fed.initializer, {size: 3})
         return
@@ -542,7 +545,7 @@ SAMPLE = 40
 
 @functools.cache
 def sample() -> list[tuple[int, random_effects.Program, list[list[float | None]]]]:
-    """Programs of which not too much is allowed, with their seeds and what TensorFlow gives."""
+    """Programs that allow few enough orders, with their seeds and TensorFlow's results."""
     found = []
     for seed in range(SAMPLE):
         made = random_effects.program(seed)

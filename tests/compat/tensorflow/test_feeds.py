@@ -1,4 +1,4 @@
-"""Structures as keys of what is fed, against TensorFlow."""
+"""Structures as keys of feeds, against TensorFlow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RUNS = {
 
 
 def outcome(tf: Any, run: Any) -> Any:
-    """What a run gives, or the kind of its error."""
+    """The result of a run, or the type of its error."""
     with tf.Graph().as_default(), tf.Session() as session:
         c, h = tf.placeholder(tf.float32, name="c"), tf.placeholder(tf.float32, name="h")
         v, w = tf.placeholder(tf.float32, [2], name="v"), tf.get_variable("w", initializer=1.0, use_resource=False)

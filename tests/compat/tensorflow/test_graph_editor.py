@@ -1,4 +1,4 @@
-"""Graphs as data, and the graph editor, which TensorFlow 2 no longer has: by numbers."""
+"""Graphs as data, and the graph editor, which TensorFlow 2 lacks: checked by numbers."""
 
 from __future__ import annotations
 
@@ -258,7 +258,10 @@ def _(op, g):
 
 
 def test_gradients_by_type_while_building_on_a_graph_that_is_there_and_imported(engine):
-    """Guided backpropagation: of relu(x) · [1, -1, 1] at [1, 2, -3], [1, 0, 0] where plainly it is [1, -1, 0]."""
+    """Check guided backpropagation.
+
+    The gradient of relu(x) · [1, -1, 1] at [1, 2, -3] is then [1, 0, 0], and without it [1, -1, 0].
+    """
 
     def net(x):
         loop = tf.while_loop(lambda i, h: i < 1, lambda i, h: (i + 1, tf.nn.relu(h)), (0, x))[1]

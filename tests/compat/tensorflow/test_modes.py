@@ -1,4 +1,4 @@
-"""What programs set, and what they print: modes, seeds, settings, devices, logging."""
+"""Settings and printing of programs: modes, seeds, settings, devices, logging."""
 
 from __future__ import annotations
 
@@ -168,7 +168,10 @@ def test_rows_of_a_tensor_are_one(engine):
 
 
 def test_assignments_are_recorded_once_a_graph_is_open(engine):
-    """As in TensorFlow, whose variables know no other way then; also of Dovetail's own, by what they are given."""
+    """Check that assignments are recorded, as TensorFlow's variables then always do.
+
+    For Dovetail's own variables this depends on the assigned value.
+    """
     early, own = tf.Variable([1.0, 2.0]), dt.Variable([1.0, 2.0])
     early.assign([3.0, 4.0])
     assert early.numpy().tolist() == [3.0, 4.0]

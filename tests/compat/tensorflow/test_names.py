@@ -1,4 +1,4 @@
-"""The names that real programs use: each is offered, or says why not; modules can be imported as TensorFlow's are."""
+"""The names that real programs use: each is offered, or its error says why not; modules can be imported."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_strings_of_compat(name, value):
 def test_the_views_are_of_one_table():
     assert tf.compat.v1.nn.conv2d is V1["nn.conv2d"]
     assert tf.nn.conv2d is V2["nn.conv2d"]
-    assert tf.placeholder is tf.compat.v1.placeholder  # what one view alone has, the other finds
+    assert tf.placeholder is tf.compat.v1.placeholder  # each view finds names that only the other one has
     assert tf.math.add is tf.add
 
 

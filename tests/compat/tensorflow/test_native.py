@@ -1,4 +1,4 @@
-"""TensorFlow's own tensors among these names: they compute by TensorFlow, and its tapes differentiate them."""
+"""TensorFlow's own tensors as arguments: TensorFlow computes with them, and its tapes differentiate them."""
 
 from __future__ import annotations
 

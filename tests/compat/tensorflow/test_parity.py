@@ -1,7 +1,7 @@
 """TensorFlow's names against TensorFlow: every case of `cases/`, eagerly and in graphs.
 
-On numpy all of them run eagerly, and half of them in a graph.  On the others the first of each name runs eagerly, and
-of the rest a sixteenth; in a graph a sixteenth runs, always the same: what is recorded is one for all engines.
+numpy runs all cases eagerly, and half of them in a graph. The other engines eagerly run the first case of each name and
+a sixteenth of the rest. In a graph they run a sixteenth, always the same, since recording is the same on all engines.
 DOVETAIL_TEST_WHOLE=1 runs all.
 """
 
@@ -28,7 +28,7 @@ CASES: list[Case] = [
     for module in pkgutil.iter_modules(cases.__path__)
     for case in importlib.import_module(f"{cases.__name__}.{module.name}").CASES
 ]
-FIRST = list({case.functions[0]: case for case in reversed(CASES)}.values())  # of each name
+FIRST = list({case.functions[0]: case for case in reversed(CASES)}.values())  # the first case of each name
 OF_VALUES = {  # the shape depends on values, and jax compiles only programs of known shapes
     "math.bincount", "where", "boolean_mask", "unique", "experimental.numpy.nonzero",
     *(f"{module}.segment_{kind}" for module in ("math", "compat.v1") for kind in (*SCATTERED, "mean")),
@@ -40,7 +40,7 @@ def is_run(case: Case, way: str, engine: str) -> bool:
     if engine == "numpy":
         return way == "eager" or case in FIRST or in_sample(f"{case}-{way}", one_in=2)
     if engine == "boxed" and "dlpack" in str(case):
-        return False  # its arrays do not speak DLPack
+        return False  # its arrays do not support DLPack
     if way == "eager":
         return case in FIRST or in_sample(str(case), one_in=16)
     return in_sample(f"{case}-{way}", one_in=16) and not (engine == "jax" and case.functions[0] in OF_VALUES)

@@ -1,4 +1,4 @@
-"""The programs of `examples/` in TensorFlow 1's style learn, and TensorFlow gives the same numbers for their text."""
+"""The programs of `examples/` in TensorFlow 1's style: they learn, and TensorFlow gives the same numbers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
 
 @functools.cache
 def by_tensorflow(name: str) -> dict[str, Any]:
-    """What TensorFlow makes of the text of a program."""
+    """TensorFlow's results of a program's text."""
     tensorflow.compat.v1.logging.set_verbosity(tensorflow.compat.v1.logging.ERROR)
     text = (EXAMPLES / f"{name}.py").read_text()
     here, there = "import dovetail.compat.tensorflow as tf", "import tensorflow.compat.v1 as tf"

@@ -1,4 +1,4 @@
-"""Python and checks in graphs under TensorFlow's names: what a run computes, differentiates, refuses."""
+"""Python functions and checks in graphs under TensorFlow's names: results, gradients, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers of TensorFlow's names: their seeds, and NumPy's generator, which they leave as it is."""
+"""Random numbers of TensorFlow's names: their seeds, and NumPy's generator, which they do not change."""
 
 # ruff: noqa: NPY002  # NumPy's global generator is the one that programs seed
 
@@ -47,7 +47,7 @@ def of_numpy():
 
 
 def in_a_graph(build, runs=1, seed=None):
-    """What is drawn in some runs of a new graph."""
+    """The numbers that some runs of a new graph draw."""
     with v1.Graph().as_default(), v1.Session() as session:
         if seed is not None:
             v1.set_random_seed(seed)
@@ -104,7 +104,7 @@ with tf.Session() as session:
 
 
 def test_those_of_k_draw_from_numpys_generator_as_in_keras_2():
-    """Also in a graph: `tf.keras.backend` asks NumPy for a seed when a function is called."""
+    """Check that K, also in a graph, asks NumPy for a seed when a function is called, as `tf.keras.backend` does."""
     with v1.Graph().as_default():
         np.random.seed(0)
         for draw in (lambda: K.random_normal((3,)), lambda: K.dropout(tf.ones([3]), 0.5)):

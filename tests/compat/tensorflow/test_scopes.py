@@ -1,4 +1,4 @@
-"""Scopes of names and variables: the names that programs get are those of TensorFlow, and so are the collections."""
+"""Scopes of names and variables: programs get TensorFlow's names and TensorFlow's collections."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MAKERS = {
         "v",
         [2],
         collections=collections and [*collections],
-        **given,  # TensorFlow adds to the list
+        **given,  # a copy of the list, since TensorFlow adds to it
     ),
     "Variable": lambda tf, **given: tf.Variable([1.0, 2.0], **given),
     "Variable of a tensor": lambda tf, **given: tf.Variable(tf.zeros([2]), **given),
@@ -77,7 +77,7 @@ def got(tf: Any, **given: Any) -> Any:
 
 
 def collected(tf: Any, make: Any, given: dict[str, Any]) -> Any:
-    """What the collections hold, and whether the variable is trained."""
+    """The contents of the collections, and whether the variable is trained."""
     with tf.Graph().as_default():
         try:
             made = make(tf, **given)

@@ -1,4 +1,4 @@
-"""Settings of sessions and runs: each acts, or warns once that it does nothing."""
+"""Settings of sessions and runs: each has an effect, or warns once that it has none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _nothing_was_said(monkeypatch):
 
 
 def warned(call: Any) -> list[str]:
-    """The texts of the warnings of settings."""
+    """The texts of the warnings about settings."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         call()

@@ -114,7 +114,7 @@ def test_what_is_computed_is_written_at_once(tmp_path, engine):
 
 
 def merged(tf, scope):
-    """The tags of the summaries whose names begin like a scope."""
+    """The tags of the summaries whose names begin with a scope."""
     with tf.Graph().as_default(), tf.Session() as session:
         for place in ("net", "net/inner", "other"):
             with tf.name_scope(place):

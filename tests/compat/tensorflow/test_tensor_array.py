@@ -1,4 +1,4 @@
-"""Arrays of tensors that grow in loops of graphs: on each engine but jax, which compiles programs of known shapes."""
+"""Arrays of tensors that grow in loops of graphs, on all engines but jax, which compiles programs of known shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ v1 = tf.compat.v1
 
 
 def grown(array, first, build):
-    """The numbers of an array that a loop writes from a place on: build(i, array) → the tensor."""
+    """The numbers of an array into which a loop writes from a position on: build(i, array) → the tensor."""
     count = v1.placeholder(v1.int32, [])
     _, array = v1.while_loop(lambda i, a: i < count, lambda i, a: (i + 1, a.write(i, build(i, a))), (first, array))
     with v1.Session() as session:

@@ -1,4 +1,4 @@
-"""Arguments that nobody reads: each stands in a table with its reason, and each that changes results is read."""
+"""Unread arguments: each is in a table with its reason, and all arguments that change results are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACES = {  # package → its files
     "dovetail.backend": sorted((SOURCES / "dovetail/backend").rglob("*.py")),
     "keras_dovetail": sorted((SOURCES / "keras_dovetail").rglob("*.py")),
 }
-NAMED_BY_THE_TABLE = {"constant.name", "_tensor.name", "folded.name", "call.name"}  # by `table.told`
+NAMED_BY_THE_TABLE = {"constant.name", "_tensor.name", "folded.name", "call.name"}  # `table.told` reads these
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -57,7 +57,7 @@ def is_read(parameter: str, body: list[ast.AST]) -> bool:
 
 
 def is_excused(parameter: str, function: ast.AST) -> bool:
-    """Whether Python, an interface or the table of names accounts for it."""
+    """Whether Python, an interface or the table of names accounts for an unread parameter."""
     if parameter in ("self", "cls") or parameter.startswith("_") or isinstance(function, ast.Lambda):
         return True
     if function.name == "__exit__" or only_raises(function):
@@ -67,7 +67,7 @@ def is_excused(parameter: str, function: ast.AST) -> bool:
 
 
 def only_raises(function: ast.AST) -> bool:
-    """Whether it is abstract: its end raises, or nothing but a docstring is there."""
+    """Whether a function is abstract: its end raises an error, or it has nothing but a docstring."""
     returns = any(isinstance(part, (ast.Return, ast.Yield)) for part in ast.walk(function))
     return not returns and isinstance(function.body[-1], ast.Raise)
 

@@ -1,4 +1,4 @@
-"""Operations as TensorFlow's programs look at them: of variables, by name, with notes, in definitions."""
+"""Operations as TensorFlow's programs use them: of variables, by name, with attributes, in definitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ v1 = tf.compat.v1
 
 
 def seen(tf: Any) -> list[Any]:
-    """What a program sees of the operations of variables, and of one that it notes something on."""
+    """Results of reading the operations of variables, and of an operation with an added attribute."""
     found: list[Any] = []
     with tf.Graph().as_default() as graph, tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 3], name="x")

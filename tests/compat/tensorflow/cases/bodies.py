@@ -6,7 +6,7 @@ from tests.compat.tensorflow.cases.graph import in_graph
 
 
 def found(v1, session, tensor):
-    """The value, and the names of all variables."""
+    """The value of a tensor, and the names of all variables."""
     session.run(v1.global_variables_initializer())
     return [session.run(tensor), [v.name for v in v1.global_variables()]]
 

@@ -1,4 +1,4 @@
-"""Cases of gradients in graphs: from inputs or from outputs, as feeding one of them shows, and zeros or none at all."""
+"""Cases of gradients in graphs: by inputs or outputs, as feeds of one of them show, and zeros or None."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from tests.compat.tensorflow.cases.graph import in_graph
 
 
 def fed(f):
-    """The gradients of a function, as they are, and where its result or an argument is fed another value."""
+    """The gradients of a function, without feeds, and with another value fed for its result or an argument."""
 
     def build(v1, session, *arrays):
         given = [v1.placeholder(v1.float32, a.shape) for a in arrays]
@@ -28,7 +28,7 @@ def fed(f):
 
 
 def named(name):
-    """The function of a name, with dots."""
+    """The function of a dotted name."""
 
     def call(v1, *xs):
         found = v1

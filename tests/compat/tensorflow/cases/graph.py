@@ -11,7 +11,7 @@ NUMBERS = itertools.count()
 
 
 def in_graph(name, build, *arrays, **options):
-    """A program that builds a graph of its own and runs it in a session: build(v1, session) → results."""
+    """A program that builds its own graph and runs it in a session: build(v1, session) → results."""
 
     def run(tf, *given):
         v1 = tf.compat.v1
@@ -532,7 +532,7 @@ def steps_counted(v1, session):
 
 
 def overridden(tf):
-    name = f"Tenfold{next(NUMBERS)}"  # a name is registered once
+    name = f"Tenfold{next(NUMBERS)}"  # a name can be registered once
 
     @tf.RegisterGradient(name)
     def _(op, g):

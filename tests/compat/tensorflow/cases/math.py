@@ -9,7 +9,7 @@ NAN, INF = float("nan"), float("inf")
 PAIR = array(2, 3), array(2, 3)
 ODD = np.array([-INF, -1.5, -0.5, 0.0, 0.5, 1.5, 2.5, INF, NAN], "float32")
 
-UNARY = {  # name → what it takes
+UNARY = {  # name → its argument
     **dict.fromkeys(
         [
             "abs",
@@ -224,7 +224,7 @@ def segments():
 
 
 def segment_gradient(kind):
-    """Of a reduction with a zero, equal numbers, an empty segment, and an infinite number that is left out."""
+    """A gradient of a reduction with a zero, equal numbers, an empty segment, and an infinity left out."""
 
     def run(tf, x):
         with tf.GradientTape() as tape:

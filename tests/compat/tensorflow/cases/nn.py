@@ -11,7 +11,7 @@ IMAGES = array(2, 5, 6, 3)
 
 
 def sparse_ctc(tf, scores):
-    """Losses of sparse labels, of which one sample has three and one has one, and of too many."""
+    """Losses of sparse labels: a sample with three labels, one with one, and one with too many for its length."""
     v1, lengths = tf.compat.v1, np.int32([6, 5])
     labels = tf.SparseTensor(np.int64([[0, 0], [0, 1], [0, 2], [1, 0]]), np.int32([1, 3, 3, 0]), [2, 3])
     many = tf.SparseTensor(np.int64([[0, 0], [0, 1], [0, 2], [1, 0]]), np.int32([2, 1, 2, 1]), [2, 3])
@@ -124,7 +124,7 @@ def normalisation():
             )
 
 
-OTHER_SHAPES = (  # of labels and logits whose samples are the same in order, or of which there is one for all
+OTHER_SHAPES = (  # shapes of labels and logits: the same samples in the same order, or one side has one sample for all
     ((1, 3, 4), (3, 4)), ((3, 4), (1, 3, 4)), ((6, 4), (2, 3, 4)), ((2, 3, 4), (6, 4)), ((1, 4), (4,)),
     ((3, 2, 4), (2, 3, 4)), ((1, 2, 3, 4), (2, 3, 4)), ((3, 4), (3, 4)),
 )  # fmt: skip
@@ -132,7 +132,7 @@ RAISES = {"raises": True, "ways": FIXED}
 
 
 def gradient_of_cross_entropy(tf, labels, logits):
-    """Of labels that do not add up to 1."""
+    """The gradient for labels that do not add up to 1."""
     with tf.GradientTape() as tape:
         tape.watch(logits)
         loss = tf.compat.v1.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)

@@ -17,7 +17,7 @@ def text(shape):
 
 
 def fed(f, shapes=True):
-    """The static shapes of results, and their values; only these where Dovetail and TensorFlow infer other shapes."""
+    """The static shapes of results, and their values; only the values if Dovetail's inferred shapes differ."""
 
     def build(v1, session, *arrays):
         given = [v1.placeholder(a.dtype) for a in arrays]
@@ -65,7 +65,7 @@ def kept(v1, k):
 
 
 def as_said(shape, f):
-    """A function of a tensor whose shape `set_shape` says."""
+    """A function of a tensor whose shape `set_shape` gives."""
 
     def build(v1, x):
         y = x * 2.0 + 1.0
@@ -75,7 +75,7 @@ def as_said(shape, f):
     return build
 
 
-INFERRED = {  # name → a function of placeholders without a shape, and what these are fed
+INFERRED = {  # name → a function of placeholders without a shape, and the values to feed
     "matmul": (lambda v1, x: v1.matmul(x, N), MATRIX),
     "matmul (of many)": (lambda v1, x: v1.matmul(x, N), array(2, 1, 3)),
     "matmul (both, transposed)": (lambda v1, x, y: v1.matmul(x, y, transpose_b=True), MATRIX, MATRIX),
@@ -158,7 +158,7 @@ COMPUTED = {
 
 
 def titled(name):
-    """The name of a function that is offered, and in parentheses the case; "placeholder" for a method."""
+    """The offered name of a function, and the case in parentheses; "placeholder" for a method."""
     function, _, variant = name.rstrip(")").partition(" (")
     said = ", ".join(filter(None, ["unknown rank", "" if function in V1 else function, variant]))
     return f"{function if function in V1 else 'placeholder'} ({said})"
