@@ -31,7 +31,7 @@ def again(graph):
 
 
 def keep_origins(graph, found):
-    """Give each operation of a graph the origin of its counterpart in a copy."""
+    """Give the operations of a copy the origins of their originals."""
     for before, after in zip(graph.operations, found.operations, strict=True):
         after._origin = before.origin
         for part, its_copy in zip(before.subgraphs(), after.subgraphs(), strict=True):

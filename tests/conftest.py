@@ -30,7 +30,7 @@ SEED = int(os.environ.get("DOVETAIL_TEST_SEED", "0"))
 WHOLE = bool(os.environ.get("DOVETAIL_TEST_WHOLE"))  # the whole product of cases, ways and engines; `make test-all`
 ENGINES = os.environ.get("DOVETAIL_TEST_ENGINES", ",".join(dt.list_engines())).split(",")
 RULE_BY_RULE = [name for name in ENGINES if name not in ("jax", "tensorflow")]  # the others compile whole programs
-OUTSIDE = str(Path(__file__).parent / "engines" / "installed")  # an installed package with an engine, "boxed"
+OUTSIDE = str(Path(__file__).parent / "engines" / "installed")  # the folder of an installed engine, "boxed"
 if "boxed" in ENGINES:
     sys.path.append(OUTSIDE)
 

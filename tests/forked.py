@@ -1,6 +1,6 @@
 """A process that forks after Dovetail has computed: `python -m tests.forked ENGINE PROGRAM WAY`.
 
-It prints "right" where the child and then the parent find the numbers that a process without a fork finds.
+It prints "right" if the child and then the parent find the numbers of a process without a fork.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def function() -> Callable[[], list[float]]:
-    """A step of training, of which each call goes on; large enough that libraries compute with all their threads."""
+    """A step of training that continues in each call, large enough for all threads of the libraries."""
     import dovetail as dt
     from dovetail import ops
 
@@ -50,7 +50,7 @@ def eager() -> Callable[[], list[float]]:
 
 
 def session() -> Callable[[], list[float]]:
-    """A graph of TensorFlow 1, of which each run goes on."""
+    """A run of a graph of TensorFlow 1, which continues in each run."""
     import dovetail.compat.tensorflow.compat.v1 as tf
 
     points = RANDOM.normal(size=(512, 256)).astype("float32")
@@ -64,7 +64,7 @@ def session() -> Callable[[], list[float]]:
 
 
 def keras() -> Callable[[], list[float]]:
-    """A model that is trained, of which each fit goes on."""
+    """A fit of a model, which continues in each call."""
     import_module("keras_dovetail")  # before keras
     import keras
 
@@ -116,7 +116,7 @@ def _call_work() -> Any:
 
 
 def by_loader(work: Callable[[], Any]) -> Any:
-    """Workers of a DataLoader of torch, each of which works once."""
+    """The result of a DataLoader's workers on torch, each of which works once."""
     import torch.utils.data
 
     class Samples(torch.utils.data.Dataset):
@@ -133,7 +133,7 @@ def by_loader(work: Callable[[], Any]) -> Any:
 
 
 def by_busy_fork(work: Callable[[], Any]) -> Any:
-    """A fork while the thread in the background imports a library, and another one while it prepares a plan."""
+    """The result after a fork during a background import, and after one during the preparation of a plan."""
     import dovetail as dt
     from dovetail.core.engine_registry import get_engine, list_engines
     from dovetail.plan.background import later
@@ -149,7 +149,7 @@ def by_busy_fork(work: Callable[[], Any]) -> Any:
 
     later(prepare)
     begun.wait()
-    time.sleep(0.1)  # the import has begun
+    time.sleep(0.1)  # by now the import has begun
 
     def twice() -> Any:
         found = work()

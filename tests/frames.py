@@ -1,4 +1,4 @@
-"""Frames: how many calls of Python functions a piece of work takes, a count that is the same in each run."""
+"""Frames: the number of calls of Python functions in a piece of work, which is the same in each run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 
 def frames(work: Callable[[], Any], *packages: str) -> int:
-    """How many frames a call begins or goes on with.
+    """The number of frames that a call begins or resumes.
 
     Args:
-        work: is called.
-        packages: folders, as "/src/dovetail/"; the frames of other files do not count.  Without one, all count.
+        work: the function to call.
+        packages: folders, as "/src/dovetail/"; the frames of other files do not count. Without one, all count.
     """
     count = 0
 

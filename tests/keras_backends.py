@@ -1,8 +1,8 @@
 """Checks that need a backend of Keras: a process has one, so each backend has its own.
 
-Each process of tests starts one process a backend, which runs module after module: importing a backend takes seconds.
-A module of checks ends with `main(globals())`; run with a backend, it prints what each of its functions `check_…` said.
-A module of other things `tell`s them, for tests that compare backends.
+Each process of tests starts one process a backend, which runs module after module, since importing a backend takes
+seconds. A module of checks ends with `main(globals())`; run with a backend, it prints the result of each of its
+functions `check_…`. Other modules print results by `tell`, for tests that compare backends.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from dovetail.plan import ledger
 from tests.memory import Memory
 
 BACKENDS = ("jax", "torch", "tensorflow")
-ALL = (*BACKENDS, "dovetail")  # Keras' own, and Dovetail
+ALL = (*BACKENDS, "dovetail")  # Keras' own backends, and Dovetail
 _TOLD, _ENDED = "told: ", "ended: "
 
 
 def main(names: dict[str, Any]) -> None:
-    """Runs the checks of a module, and prints the tracebacks of those that fail."""
+    """Run the checks of a module, and print the tracebacks of failures."""
     checks = {name: value for name, value in names.items() if name.startswith("check_")}
     tell({name: _outcome(check) for name, check in checks.items()})
 
 
 def tell(found: Any) -> None:
-    """Prints what a module found, for `told` to read."""
+    """Print a module's results, for `told` to read."""
     print("\n" + _TOLD + json.dumps(found), flush=True)
 
 
 def _outcome(check: Callable[[], None]) -> str:
-    Memory.freeze()  # what libraries are takes half a second to look through, and Keras does so as often as it is told
+    Memory.freeze()  # else each collection by Keras looks through the libraries' objects for half a second
     Memory.bound()
     try:
         check()
@@ -50,7 +50,7 @@ def _outcome(check: Callable[[], None]) -> str:
 
 
 class _Backend:
-    """A process with a backend of Keras, that runs modules as programs, one after the other."""
+    """A process with a backend of Keras that runs modules as programs, one after the other."""
 
     def __init__(self, backend: str) -> None:
         environment = {**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -65,7 +65,7 @@ class _Backend:
         )
 
     def run(self, module: str, *arguments: str) -> str:
-        """What a module tells, as it is written."""
+        """The text that a module prints by `tell`."""
         assert self.process.stdin and self.process.stdout
         print(json.dumps([module, *arguments]), file=self.process.stdin, flush=True)
         found = ""
@@ -78,7 +78,7 @@ class _Backend:
                 return found
         self.errors.seek(0)
         ended = f"{module} on {self.name} ended its process with {self.process.wait()}"
-        end_processes()  # the modules after it get another
+        end_processes()  # later modules get another process
         raise AssertionError(f"{ended}:\n{self.errors.read()[-4000:]}")
 
 
@@ -86,15 +86,15 @@ _process = functools.cache(_Backend)
 
 
 def end_processes() -> None:
-    """Ends those that wait for modules, which takes nothing from what is known of those that ran."""
-    _process.cache_clear()  # and with it the pipes from which they read
+    """End the processes that wait for modules; the results of finished modules stay."""
+    _process.cache_clear()  # this also closes their pipes
 
 
 def serve() -> None:
-    """Runs the modules that lines of JSON name, with their arguments, until there are no more."""
+    """Run the modules that lines of JSON name, with their arguments, until there are no more."""
     if os.environ["KERAS_BACKEND"] == "dovetail":
         import keras_dovetail  # noqa: F401  first: it makes Keras run on Dovetail
-    ledger.SHARE = 0.0  # checks of that alone measure engines; on a slow machine, any of them would
+    ledger.SHARE = 0.0  # only special checks measure engines; on a slow machine, any check would
     for line in sys.stdin:
         sys.argv, problem = json.loads(line), ""
         try:
@@ -108,7 +108,7 @@ def serve() -> None:
 
 @functools.cache
 def _written(module: str, backend: str, *arguments: str, alone: bool) -> tuple[str, str]:
-    """What a module tells, or the problem: both are kept, so that nothing is run again for each of its tests."""
+    """A module's printed results, or the problem. Both are kept, so that each module runs once for all its tests."""
     try:
         return (_Backend if alone else _process)(backend).run(module, *arguments), ""
     except AssertionError as problem:
@@ -116,12 +116,12 @@ def _written(module: str, backend: str, *arguments: str, alone: bool) -> tuple[s
 
 
 def told(module: str, backend: str, *arguments: str, alone: bool = False) -> Any:
-    """What a module tells on a backend; `alone` in a process, if it changes Keras."""
+    """A module's results on a backend; `alone` in a process, if it changes Keras."""
     written, problem = _written(module, backend, *arguments, alone=alone)
     assert not problem, problem
     return json.loads(written)
 
 
 def outcomes(module: str, backend: str, *arguments: str, alone: bool = False) -> dict[str, str]:
-    """What the checks of a module say on a backend: for each its traceback, or nothing."""
+    """The results of a module's checks on a backend: for each its traceback, or ""."""
     return told(module, backend, *arguments, alone=alone)

@@ -1,6 +1,6 @@
 """Other libraries in tests, imported when a test first uses them: collecting the tests imports none of them.
 
-With DOVETAIL_TEST_ALONE=1 the tests run as where NumPy is the only engine's library that is installed.
+With DOVETAIL_TEST_ALONE=1 the tests run as if NumPy were the only installed library of an engine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OTHERS = ("jax", "keras", "tensorflow", "tf_keras", "torch")
 
 
 class _Without(PathFinder):
-    """Finds what is installed, but for the libraries of other engines."""
+    """A finder that hides the libraries of other engines."""
 
     @classmethod
     def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> Any:
@@ -32,35 +32,35 @@ if ALONE:
 
 
 class Library:
-    """A library whose import waits for its first use; where it is not installed, a test that uses it is skipped.
+    """A library that is imported at its first use; a test that uses it is skipped if it is not installed.
 
     Args:
-        name: as it is imported, "jax.numpy".
+        name: the name to import, "jax.numpy".
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("_"):  # what pytest asks of each name in a module
+        if attribute.startswith("_"):  # pytest asks for these in each name of a module
             raise AttributeError(attribute)
         return getattr(pytest.importorskip(self._name), attribute)
 
 
 def require(name: str, reason: str) -> None:
-    """Skips the module that calls it, if a library is not installed; the library is not imported to find out."""
+    """Skip the calling module if a library is not installed; finding out does not import the library."""
     if find_spec(name) is None:
         pytest.skip(f"{name} is not installed: {reason}", allow_module_level=True)
 
 
 def compile_quickly() -> None:
-    """Turn off XLA's optimizations in this process and its children. They take a third of the time."""
+    """Turn off XLA's optimizations in this process and its children, which takes a third off the time."""
     flags = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
     os.environ.setdefault("XLA_FLAGS", f"{flags} --xla_cpu_parallel_codegen_split_count=1")  # programs are small
 
 
 def checks_of(module: str, prefix: str = "check_") -> list[str]:
-    """The functions `check_…` that a module of checks has at its top, in order; the module is not imported."""
+    """The functions `check_…` at the top of a module of checks, in order; the module is not imported."""
     tree = ast.parse(Path(__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py").read_text())
     functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     return [name for name in functions if name.startswith(prefix)]

@@ -1,4 +1,4 @@
-"""What tests keep in memory: what XLA compiled is dropped, what libraries are is not looked through for garbage."""
+"""Memory of tests: drops of XLA's compiled programs, and libraries' objects kept out of garbage collection."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import os
 import sys
 from pathlib import Path
 
-STATM = Path("/proc/self/statm")  # Linux says there how many pages are in memory
+STATM = Path("/proc/self/statm")  # Linux writes the number of pages in memory there
 LARGE, GROWN = 1.5e9, 0.2e9  # bytes
-MODULES = 200  # as a library has, and few tests
+MODULES = 200  # as many as a library has; few tests import that many
 
 
 class Memory:
-    """Of a process that runs tests, one after the other."""
+    """The memory of a process that runs tests, one after the other."""
 
     limit = LARGE
-    modules = 0  # that were imported when the objects there were were last frozen
+    modules = 0  # the number of imported modules when objects were last frozen
 
     @classmethod
     def bound(cls) -> None:
-        """Drops what XLA compiled for tests that are over in a large process: each program takes a megabyte."""
+        """Drop XLA's compiled programs of finished tests in a large process: each takes a megabyte."""
         if STATM.exists() and cls.used() > cls.limit:
             if "jax" in sys.modules:
                 sys.modules["jax"].clear_caches()
@@ -31,7 +31,7 @@ class Memory:
 
     @classmethod
     def freeze(cls) -> None:
-        """Keeps what libraries that were imported made, millions of objects, out of garbage collections."""
+        """Keep the objects of imported libraries, which are millions, out of garbage collections."""
         if len(sys.modules) > cls.modules + MODULES:
             gc.collect()
             gc.freeze()

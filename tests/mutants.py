@@ -1,10 +1,10 @@
-"""Mutation check of the trunk: do a file's own tests notice when one operator, comparison, constant or branch changes?
+"""Mutation check of the trunk: whether a file's own tests notice one changed operator, comparison, constant or branch.
 
     python tests/mutants.py                     # 200 random mutants of all files below, on numpy
     python tests/mutants.py --only plan/ --seed 1 --engines numpy,torch
 
 Each mutant is compiled from a changed syntax tree in a forked child, which runs the tests of that file's package; no
-file on disk changes. A mutant is killed when a test fails or does not end. The survivors are listed, to be looked at:
+file on disk changes. A mutant is killed when a test fails or does not end. The survivors are listed for review:
 either a test is missing, or the mutant changes nothing that can be observed and stands in `EQUIVALENT` with the reason.
 """
 
@@ -165,8 +165,8 @@ class Mutant:
 
     Attributes:
         file: relative to the package.
-        number: which of the file's changes it is, in the order of `changes`.
-        line: where.
+        number: the number of the file's change, in the order of `changes`.
+        line: the number of the line.
         text: the code before and after.
     """
 
@@ -183,7 +183,7 @@ class Mutant:
 
 
 def variants(node: ast.AST) -> Iterator[ast.AST]:
-    """What an expression may become."""
+    """The possible changes of an expression."""
     if isinstance(node, ast.Compare):
         for index, op in enumerate(node.ops):
             if type(op) in OPERATORS:
@@ -201,11 +201,11 @@ def variants(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def changes(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
-    """Every change of one place in a syntax tree: (parent, field, index in the field or None, what comes there)."""
+    """Every change of one place in a syntax tree: (parent, field, index in the field or None, the new node)."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
     for field, value in ast.iter_fields(node):
-        # Annotations are not run, the words of a message are nobody's decision, and zip's `strict` only asserts.
+        # Annotations do not run, the words of a message decide nothing, and zip's `strict` only asserts.
         if (
             field in ("annotation", "returns")
             or isinstance(value, ast.JoinedStr)
@@ -233,7 +233,7 @@ def mutants_of(file: str) -> list[Mutant]:
 
 
 def _short(node: ast.AST, parent: ast.AST) -> str:
-    """The code of an expression; of a small one, with what stands around it."""
+    """The code of an expression; for a small one, with the code around it."""
     text = ast.unparse(node)
     if isinstance(node, ast.Constant) and not isinstance(parent, (ast.stmt, ast.arguments)):
         text = f"{text} in {ast.unparse(parent)}"
@@ -257,16 +257,16 @@ def mutated(mutant: Mutant) -> ast.Module:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a module from a changed syntax tree."""
+    """A loader of a module from a changed syntax tree."""
 
     tree: ast.Module
 
-    def get_code(self, fullname: str) -> Any:  # never from, or to, the cache of bytecode
+    def get_code(self, fullname: str) -> Any:  # it neither reads nor writes the cache of bytecode
         return compile(self.tree, self.path, "exec", dont_inherit=True)
 
 
 class _Finder:
-    """Finds one module, changed; all others are found as ever."""
+    """A finder of one changed module; all others are found as usual."""
 
     def __init__(self, mutant: Mutant) -> None:
         self.name = ".".join(("dovetail", *Path(mutant.file).with_suffix("").parts)).removesuffix(".__init__")
@@ -280,7 +280,7 @@ class _Finder:
 
 
 def tests_of(file: str) -> list[str]:
-    """The tests that a file's mutants have to be killed by."""
+    """The tests that have to kill a file's mutants."""
     own = next(tests for part, tests in TRUNK.items() if file == part or file.startswith(f"{part}/"))
     mirrored = Path("tests", file).with_name(f"test_{Path(file).name}")
     found = [SOURCE / file, *(ROOT / test for test in dict.fromkeys([str(mirrored), *own]))]
@@ -329,7 +329,7 @@ def main() -> int:
     files = sorted({str(path.relative_to(SOURCE)) for part in TRUNK for path in _files(part)})
     every = [mutant for file in files for mutant in mutants_of(file) if options.only in str(mutant)]
     drawn = random.Random(options.seed).sample(every, min(options.number, len(every)))
-    limits: dict[tuple[str, ...], float] = {}  # per list of tests, how long a mutant's may take
+    limits: dict[tuple[str, ...], float] = {}  # list of tests → the seconds that a mutant gets
     counts: dict[str, Counter[str]] = {}
     for mutant in tqdm(sorted(drawn, key=str), unit="mutant", disable=not sys.stderr.isatty()):
         tests = tests_of(mutant.file)
@@ -356,7 +356,7 @@ def _files(part: str) -> list[Path]:
 
 
 def report(counts: dict[str, Counter[str]], options: argparse.Namespace) -> int:
-    """Prints the table; 1 if fewer than nine in ten were killed."""
+    """Print the table, and return 1 if fewer than nine in ten were killed."""
     print(f"\n{options.number} mutants, seed {options.seed}, engines {options.engines}\n")
     print("| file | mutants | killed | survived | change nothing |\n| --- | --- | --- | --- | --- |")
     total: Counter[str] = Counter()

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def install(pyproject: dict[str, Any], folder: Path) -> None:
-    """Makes a package known to importlib.metadata, as pip would."""
+    """Make a package known to importlib.metadata, as pip would."""
     project = pyproject["project"]
     info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     info.mkdir()

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md says of adding an op, done in a copy of the source: pasted there, tested as it says."""
+"""The section of CONTRIBUTING.md on adding an op, done in a copy of the source: pasted and tested as it says."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECTION = re.compile(r"at the end of `(\S+)`:\n\n```python\n(.*?)^```$", re.MULT
 
 @pytest.fixture
 def clone(tmp_path):
-    """A copy of what `pytest` reads."""
+    """A copy of the files that `pytest` reads."""
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

@@ -1,4 +1,4 @@
-"""Copies and pickles of everything that a program holds; processes that get them."""
+"""Copies and pickles of all objects of a program, also in other processes."""
 
 import copy
 import functools
@@ -42,7 +42,7 @@ with_signature = dt.function(plain, input_signature=[dt.spec((None,))], name="ot
 
 
 class Model:
-    """What has variables, a compiled method and a generator, as models do."""
+    """An object with variables, a compiled method and a generator, as models are."""
 
     def __init__(self):
         self.w = dt.Variable([1.0, 2.0], name="w")
@@ -76,7 +76,7 @@ def test_a_tensor_whose_engine_is_not_installed_here(engine, monkeypatch):
 
 
 def test_variables(engine, again):
-    """A copy is a variable of its own."""
+    """Check that a copy is a variable of its own."""
     v = dt.Variable(np.ones(4096, "float32"), name="v", trainable=False, constraint=ops.relu)
     double = dt.function(lambda v: [v.assign(v * 2.0), None][1])
     double(v)
@@ -164,7 +164,7 @@ def test_graphs(engine, again):
     x = np.ones((3, 2), "float32")
     first, second = dt.function(found)(x)
     assert first.numpy().tolist() == [3, 6] and second.numpy().tolist() == [2, 3]
-    assert w.numpy().tolist() == ([2, 3] if again is copy.copy else [1, 2])  # a deep copy has variables of its own
+    assert w.numpy().tolist() == ([2, 3] if again is copy.copy else [1, 2])  # a deep copy has its own variables
     found.prune()
     del found.outputs[1:]
     assert len(graph.outputs) == 2
@@ -202,7 +202,7 @@ def test_pickles_hold_no_engine_and_no_program(engine):
 
 
 def work(engine, model, function, x):
-    """What a process makes of what it is given."""
+    """The results of a process that gets these objects."""
     with dt.engine(engine):
         done = float(model.step(x)), float(function(x))
         return x.engine, *done, model.w.read(), ops.random.normal(model.generator, ())
@@ -214,7 +214,7 @@ def calls():
 
 
 def all_calls():
-    """For each engine arguments for `work`, and what it makes of them; so the engine was used here."""
+    """For each engine, arguments for `work`, and its results; so this process has used the engine."""
     found = {}
     for engine in ENGINES:
         with dt.engine(engine):
@@ -247,7 +247,7 @@ def test_joblib(calls):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 def test_a_forked_process():
-    """NumPy and torch work there; of the others an error says that they do not, where they would wait for ever."""
+    """Check that NumPy and torch work there, and that the others raise an error instead of a deadlock."""
     program = "from tests.test_copies import check_forked, all_calls; check_forked(all_calls())"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[1])
 
@@ -268,7 +268,7 @@ def check_forked(calls):
 
 
 class Garbage:
-    """Is let go by the garbage collector alone, and says so."""
+    """An object that only the garbage collector frees, and that records this."""
 
     told: ClassVar[list] = []
 
@@ -282,7 +282,7 @@ class Garbage:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 def test_a_forked_process_lets_nothing_go_that_was_made_before(calls):
-    """A library that waits for threads of its own, which are not there, would be asked to free an array."""
+    """Check this since a library could wait forever for its threads, which the child lacks, to free an array."""
     context = multiprocessing.get_context("fork")
     pipe, end = context.Pipe()
     gc.collect()
@@ -290,7 +290,7 @@ def test_a_forked_process_lets_nothing_go_that_was_made_before(calls):
     process = context.Process(target=lambda: end.send((gc.collect(), len(Garbage.told))))
     process.start()
     assert pipe.poll(60)
-    frozen = any(not engine.forks for engine in engine_registry._loaded.values())  # by other tests, too
+    frozen = any(not engine.forks for engine in engine_registry._loaded.values())  # other tests may have loaded some
     assert pipe.recv()[1] == (0 if frozen else 1)
     process.join(60)
 

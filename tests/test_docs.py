@@ -1,8 +1,8 @@
-"""The README and the guides are programs: their Python blocks run, in order, and print what the pages say.
+"""The README and the guides as programs: their Python blocks run, in order, and print the pages' texts.
 
-A block of text right after a block of Python is what that Python prints.  A Python block whose first line is a comment
-that names a file (`# checked.py`) is that file, importable from then on; a TOML block is that of a package that is
-installed, with its entry points.  A block of shell with text right after it is run where those files are.
+A block of text right after a block of Python is the output of that Python. A Python block whose first line is a comment
+that names a file (`# checked.py`) is that file, importable from then on. A TOML block is a package that is installed,
+with its entry points. A block of shell with text right after it runs in the folder of those files.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ FILE = re.compile(r"# (\w+)\.py\n")
 
 @pytest.fixture
 def undisturbed(monkeypatch, tmp_path):
-    """A folder to import from; the op table, gradients and engines are afterwards as they were."""
+    """A folder to import from; the op table, gradients and engines are restored after the test."""
     module = sys.modules["dovetail.core.engine_registry"]
     monkeypatch.setattr(module, "_loaded", dict(module._loaded))
     monkeypatch.setattr(module, "_default", None)
     monkeypatch.setattr(module, "_chooses", False)
-    monkeypatch.setattr(registry, "_registered", {})  # gradients, whose names pages share
+    monkeypatch.setattr(registry, "_registered", {})  # pages share names of gradients
     monkeypatch.syspath_prepend(tmp_path)
     before = set(OPS)
     yield tmp_path
@@ -65,7 +65,7 @@ def test_page(page, undisturbed):
             (undisturbed / f"{file[1]}.py").write_text(code)
         elif language == "python" or (language == "sh" and expected is not None):
             try:
-                with contextlib.chdir(undisturbed):  # where blocks may write files
+                with contextlib.chdir(undisturbed):  # blocks may write files there
                     printed = run(code, names) if language == "python" else shell(code)
                 assert expected is None or printed == expected
             except Exception as error:
@@ -74,14 +74,14 @@ def test_page(page, undisturbed):
 
 
 def run(code: str, names: dict[str, object]) -> str:
-    """Runs a block; what it prints."""
+    """Run a block, and return its output."""
     with contextlib.redirect_stdout(io.StringIO()) as output:
         exec(compile(code, "example.py", "exec"), names)
     return output.getvalue()
 
 
 def shell(code: str) -> str:
-    """Runs a block of shell with this Python's commands first on the path; what it prints."""
+    """Run a block of shell with this Python's commands first on the path, and return its output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
     return subprocess.run(["bash", "-c", code], env=environment, stdout=subprocess.PIPE, text=True).stdout

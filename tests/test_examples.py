@@ -1,4 +1,4 @@
-"""The programs of `examples/` run with small settings and learn something: each on numpy, torch, and jax or TensorFlow.
+"""The programs of `examples/` with small settings: each learns on numpy, torch, and jax or TensorFlow.
 
 DOVETAIL_TEST_WHOLE=1 runs each on every engine.
 """
@@ -16,7 +16,7 @@ for extra in ("matplotlib", "sklearn", "threadpoolctl", "tqdm"):
     require(extra, "the examples use it")
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-LEARNED = {  # program → whether what its quick run returns is good enough
+LEARNED = {  # program → whether the result of its quick run is good enough
     "variational_autoencoder": lambda found: found["after"] < 0.65 * found["before"] and found["right"] > 0.4,
     "wgan_gp": lambda found: found["after"] < 0.6 * found["before"] and 0.7 < found["slope"] < 1.5,
     "siamese": lambda found: found["right"] > 0.85 and found["right_of_new"] > 0.5,

@@ -21,7 +21,7 @@ if not hasattr(os, "fork"):
     pytest.skip("there is no fork here", allow_module_level=True)
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*")
-LIMIT = 120  # seconds; a child that waits for a thread that is not there waits for ever
+LIMIT = 120  # seconds; a child that waits for a missing thread waits forever
 HERE = [name for name in ("numpy", "torch") if name in ENGINES]
 ON = [*HERE, "auto"]
 CASES = [(engine, program, "fork") for engine in ON for program in PROGRAMS]
@@ -51,7 +51,7 @@ def test_a_process_that_forks(engine, program, way, tmp_path):
 
 @pytest.mark.skipif("torch" not in ENGINES, reason="it is about torch")
 def test_torch_has_one_thread_in_a_child_and_says_so():
-    """With several, OpenMP would wait for threads that the fork did not copy."""
+    """Check this since OpenMP would wait for threads that the fork did not copy."""
     program = (
         "import logging, os, torch, dovetail as dt\n"
         "dt.set_engine('torch'); torch.set_num_threads(3)\n"

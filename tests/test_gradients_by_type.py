@@ -1,4 +1,4 @@
-"""The program that puts gradients in by type: its numbers, worked out by hand."""
+"""The program that changes gradients by type: its numbers, computed by hand."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 def at_identity(name, gradient):
-    """What goes on from the identity, with NumPy."""
+    """The gradient behind the identity, with NumPy."""
     return {"reversed": -0.5 * gradient, "clipped": np.clip(gradient, -1.0, 1.0)}.get(name, gradient)
 
 
 def by_hand(program, name):
-    """Forward through the two layers and back."""
+    """The gradient, forward through the two layers and back."""
     h, layers = program.IMAGES, []
     for kernel in program.KERNELS:
         h = np.maximum(h @ kernel, 0.0)
@@ -45,7 +45,7 @@ def test_each_gradient_in_each_way(program, engine, capsys):
             np.testing.assert_allclose(gradient, by_hand(program, name), rtol=1e-5, atol=1e-6)
     assert len(capsys.readouterr().out.splitlines()) == 12
     different = {tuple(ways["built"].ravel().round(4)) for ways in found.values()}
-    assert len(different) == len(found)  # on these images each map does something
+    assert len(different) == len(found)  # on these images each map has an effect
 
 
 def test_help_teaches(program, capsys):

@@ -1,4 +1,4 @@
-"""Engines' libraries are imported when a program first runs on them: not by imports, nor while a program is built."""
+"""Imports of engines' libraries: when a program first runs on them, not by imports, nor while it is built."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ KERAS = {
 
 
 def run(statements: list[str]) -> None:
-    """Runs statements one by one in a process that names no engine, and looks after each which libraries are there."""
+    """Run statements one by one in a process that names no engine; after each, list the imported libraries."""
     program = "\n".join(["import sys", *(f"{statement}\n{CHECK}" for statement in statements)])
     environment = {**os.environ, "DOVETAIL_ENGINE": "auto", "KERAS_BACKEND": ""}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)

@@ -1,4 +1,4 @@
-"""K's pages: made of docstrings that say all they should, not stale, and with counts of what ran."""
+"""K's pages: made of complete docstrings, up to date, with counts of the cases that ran."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_docstring(name):
 
 @functions
 def test_example_is_a_program(name):
-    """It imports or makes every name that it uses; that it computes what is shown, its doctest tests."""
+    """Check that it imports or defines every name it uses; its doctest checks the results."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", k_pages.example(name, read(FUNCTIONS[name])), re.DOTALL))
     tree = ast.parse(code)
     bound = {
@@ -99,7 +99,10 @@ REFUSED = [case for case in CASES if is_said_to_be_refused(case)]
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 def test_what_is_said_of_tf_keras(case):
-    """Where a difference says that tf.keras refuses something, it does, so that no program which ran can notice it."""
+    """Check that tf.keras raises an error wherever a difference says so.
+
+    Then no program that ran there can notice the difference.
+    """
     import tensorflow as tf
 
     with pytest.raises(Exception):  # noqa: B017  # of any kind

@@ -1,7 +1,7 @@
-"""The house: imports go one way, also those inside functions, and no modules import each other in a circle.
+"""The layers: imports go one way, also inside functions, and no modules import each other in a circle.
 
-core ← ops ← autodiff, graph ← passes ← plan ← backend, compat, interop, cli; engines stand on core alone.  Imports for
-type checkers alone do not count.
+core ← ops ← autodiff, graph ← passes ← plan ← backend, compat, interop, cli; engines import core alone. Imports only
+for type checkers do not count.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import dovetail
 from tests.libraries import require
 
 SOURCE = Path(dovetail.__file__).parent
-BELOW = {"core": set(), "engines": {"core"}, "ops": {"core"}}  # package → those that it may import
+BELOW = {"core": set(), "engines": {"core"}, "ops": {"core"}}  # package → the packages that it may import
 BELOW["autodiff"] = BELOW["graph"] = {"core", "ops", "autodiff", "graph"}
 BELOW["passes"] = {"core", "ops", "autodiff", "graph"}
 BELOW["plan"] = BELOW["passes"] | {"passes"}
@@ -33,7 +33,7 @@ FILES = {name_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def imported(node: ast.AST) -> Iterator[str]:
-    """The modules of ours that a syntax tree imports, wherever in it."""
+    """Our modules that a syntax tree imports anywhere."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
     if isinstance(node, ast.Import):
@@ -48,7 +48,7 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 @functools.cache
 def imports() -> dict[str, set[str]]:
-    """Module → the modules of ours that it imports."""
+    """Module → our modules that it imports."""
     return {name: set(imported(ast.parse(path.read_text()))) - {name} for name, path in FILES.items()}
 
 
@@ -95,7 +95,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def test_no_circles_but_that_of_k():
-    """K is one module that programs may change: its functions call each other through it."""
+    """Check all circles except K, whose functions call each other through one module that programs may change."""
     assert [found for found in circles(imports()) if "dovetail.backend" not in found] == []
 
 

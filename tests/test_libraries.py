@@ -1,4 +1,4 @@
-"""What the tests on NumPy alone hide."""
+"""Libraries that tests on NumPy alone hide."""
 
 from __future__ import annotations
 

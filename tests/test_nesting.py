@@ -1,4 +1,4 @@
-"""Structures that hold themselves or are 5,000 levels deep: errors name the function, the line and the way out."""
+"""Structures that contain themselves or are 5,000 levels deep: errors name the function, the line and a solution."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ STEEPS = [
     steep(Pair),
     steep(lambda x: [1.0, x]),
 ]
-LISTS = [own_list, both_ways, STEEPS[0], STEEPS[1], STEEPS[4]]  # lists that may stand for a tensor or a shape
+LISTS = [own_list, both_ways, STEEPS[0], STEEPS[1], STEEPS[4]]  # lists that may mean a tensor or a shape
 HOLDS, LEVELS = "holds itself; a structure is a tree", f"has more than {DEEPEST} levels"
 
 
 def in_graph(run):
-    """A program of a session on a graph with a placeholder, and a tensor that depends on it."""
+    """A session's program on a graph with a placeholder, and a tensor that depends on it."""
 
     def call(make):
         graph = dt.Graph()
@@ -136,7 +136,7 @@ def step(python, **options):
     return dt.function(python, name="step", **options)
 
 
-STRUCTURES = {  # of functions that take or give structures: the name in the error, and a call
+STRUCTURES = {  # calls of functions that take or return structures: the name in the error, and the call
     "argument": ("step", lambda make: step(lambda s: 1.0)(make(X))),
     "argument by name": ("step", lambda make: step(lambda s: 1.0)(s=make(X))),
     "static argument": ("step", lambda make: step(lambda s: 1.0)(make("word"))),
@@ -196,7 +196,7 @@ OF_DICTS_TOO = {  # TensorFlow's structures have no dataclasses
     "tf.group": ("tf.group", lambda make: tf.group(make(tf.constant(1.0)))),
     "tf fetches": ("tf.Session.run", lambda make: tf.compat.v1.Session(graph=dt.SessionGraph()).run(make(1.0))),
 }
-TENSORS = {  # of functions that take lists for tensors, or for shapes
+TENSORS = {  # calls of functions that take lists for tensors, or for shapes
     "convert": ("convert", lambda make: ops.convert(make(1.0))),
     "convert tensors": ("convert", lambda make: ops.convert(make(ops.constant(1.0)))),
     "stack": ("stack", lambda make: ops.stack(make(ops.constant(X)))),
@@ -235,7 +235,7 @@ def double(x):
 
 
 def refusal(call, make):
-    """The error of a call, which may be no RecursionError."""
+    """The text of a call's error, which must not be a RecursionError."""
     with pytest.raises(ValueError) as caught:
         call(make)
     return str(caught.value)
@@ -293,7 +293,7 @@ def test_a_failed_call_leaves_all_as_it_was(engine):
 
 @pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (x,), lambda x: {"k": x}, Pair, lambda x: [1.0, x]])
 def test_as_deep_as_is_said(engine, wrap):
-    """As an argument, a state that is carried, and a result; one level more is refused."""
+    """Check an argument, a carried state, and a result; one level more raises an error."""
     value = X
     for _ in range(DEEPEST - 1):  # the arguments are a tuple
         value = wrap(value)
@@ -349,7 +349,7 @@ def test_where_the_cycle_is():
 
 @pytest.mark.parametrize("make", [*CYCLES, *STEEPS])
 def test_errors_show_them(make):
-    """Python shows cycles; a structure too deep for it is shown by its type."""
+    """Check that Python shows cycles, and that a structure too deep for it is shown by its type."""
     for leaf in (1.0, ops.constant(X)):
         assert 0 < len(describe(make(leaf))) <= 80
 
@@ -374,7 +374,7 @@ def test_a_function_that_calls_itself_is_told_so(engine):
 
 
 def test_recursion_in_a_library_is_left_as_it_is(engine):
-    """Here by `repr`, of a deep object that no function of the program walks through."""
+    """Check `repr` of a deep object, which no function of the program walks through."""
     deep = STEEPS[0](1.0)
 
     @dt.function
@@ -387,7 +387,7 @@ def test_recursion_in_a_library_is_left_as_it_is(engine):
 
 
 def test_a_recursion_of_the_program_is_left_as_it_is(engine):
-    """Its arguments are flat."""
+    """Check a program's recursion whose arguments are flat."""
 
     def descend(x):
         return descend(ops.add(x, [1.0, 1.0]))

@@ -1,4 +1,4 @@
-"""Origins: every operation knows which of the user's it comes from, or was made for, and no graph is held for that."""
+"""Origins: every operation knows the user's operation that it comes from, without keeping a graph alive."""
 
 import copy
 import gc
@@ -41,7 +41,7 @@ def traced(function, *specs):
 
 
 def constant(value, name=None):
-    """A constant that is not computed already while the function is traced."""
+    """A constant that tracing does not compute at once."""
     return trace.current_graph().constant(np.asarray(value, "float32"), name)
 
 
@@ -68,7 +68,7 @@ def biased(x):
     return ops.add(ops.conv(x[None], np.ones((1, 2, 3), "float32")), np.ones(3, "float32"), name="y")
 
 
-# a pass, what it is applied to, and whether it adds something, which is for the operation named y then
+# a pass, the function it is applied to, and whether it adds an operation, made for the one named y
 PASSES = {
     "composites": (lambda g: inline_composites(g, lambda op: {"Mul"}), lambda x: ops.softplus(x, name="y") * 2.0, True),
     "constant folding": (fold_constants, lambda x: x + ops.exp(constant([0.0, 1.0]), name="y"), True),
@@ -115,7 +115,7 @@ def second_loop(x):
 
 @pytest.mark.parametrize("function", [first_loop, second_loop])
 def test_a_loop_in_the_body_of_a_composite_has_the_line_and_origin_of_that(function):
-    """The body of `WhileGrad` is traced once, and holds loops; it is put into both programs."""
+    """Check `WhileGrad`, whose body is traced once, holds loops, and is put into both programs."""
     graph = traced(function, SQUARE)
     assert "WhileGrad" in [op.type for op in graph.operations]
     inlined = copy_graph(graph)
@@ -153,7 +153,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("dims", [(2, 2), (None, 2)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_operation_of_a_program_has_one_of_the_users_for_its_origin(name, dims):
-    """In plans, where gradients are split, and in gradients of gradients."""
+    """Check plans, split gradients, and gradients of gradients."""
     engines = [get_engine(e) for e in ENGINES if not get_engine(e).static_shapes or None not in dims]
     graph = traced(PROGRAMS[name], dt.spec(dims))
     parts = split(graph)
@@ -194,7 +194,7 @@ def test_what_a_gradient_adds_is_for_what_it_is_the_gradient_of():
 
 
 def test_a_gradient_that_begins_a_branch():
-    """Its first operations go into a graph that is still empty."""
+    """Check that the branch's first operations go into a graph that is still empty."""
 
     def f(x):
         y = ops.tanh(x, name="y")
@@ -205,7 +205,10 @@ def test_a_gradient_that_begins_a_branch():
 
 
 def test_a_function_that_calls_another():
-    """A function takes part in the trace; a graph is replayed in it, and its operations are told from the caller's."""
+    """Check a called function, whose operations join the trace, and a replayed graph.
+
+    The replayed operations refer to that graph's operations, not to the caller's.
+    """
     graph = traced(lambda x: ops.tanh(x, name="y"), SQUARE)
     inner, replayed = dt.function(lambda x: ops.exp(x, name="inner")), dt.function(graph)
     outer = dt.function(lambda x: replayed(inner(x)))
@@ -227,7 +230,7 @@ def test_a_program_of_k():
         K.clear_session()
 
 
-# -- what is the user's -----------------------------------------------------------------------------------------------
+# -- graphs of the user -----------------------------------------------------------------------------------------------
 
 
 def imported(graph):
@@ -247,7 +250,7 @@ OWN = {
 
 @pytest.mark.parametrize("way", OWN)
 def test_a_graph_of_the_users_is_its_own_and_holds_no_other(way):
-    """Not even where it was made from a graph that refers to another."""
+    """Check a graph made from one that refers to another, too."""
     v = dt.Variable(np.ones((2, 2), "float32"), name="v")
 
     def program(x):
@@ -256,7 +259,7 @@ def test_a_graph_of_the_users_is_its_own_and_holds_no_other(way):
 
     source = copy_graph(traced(program, SQUARE))
     found = OWN[way](source)
-    assert {"Scan", "AddV2"} <= {op.type for op in everything(found)}  # that in the body of the loop, too
+    assert {"Scan", "AddV2"} <= {op.type for op in everything(found)}  # the loop's body has one, too
     assert all(op.origin is op for op in everything(found))
     alive = weakref.ref(source)
     del source
@@ -265,7 +268,7 @@ def test_a_graph_of_the_users_is_its_own_and_holds_no_other(way):
 
 
 def test_nothing_that_is_remembered_for_good_holds_a_graph():
-    """Bodies of composites are kept for the next graph; what was made of them for this one is not."""
+    """Check that bodies of composites are kept for the next graph, but not the parts made for this one."""
 
     def program(x):
         with dt.GradientTape() as tape:
@@ -294,7 +297,7 @@ def of_gradient(x, g):
     return tape.gradient(y, x, output_gradients=g)
 
 
-# a program, and what the error says between the engine's name and the engine's words
+# a program, and the error's text between the engine's name and the engine's words
 FAILURES = {
     "as it was written": (lambda x, y: ops.add(x, y, name="y"), r"AddV2 at test_origins.py:\d+: numpy says: "),
     "inlined": (

@@ -44,7 +44,7 @@ def test_the_backend_is_imported_when_it_is_used():
 
 ROOT = SOURCE.parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-OURS = "keras-dovetail"  # the name `dovetail` of the package registry is another project's
+OURS = "keras-dovetail"  # in the package registry, the name `dovetail` is another project's
 
 
 def test_the_distribution_is_not_named_like_another_project():
@@ -78,7 +78,7 @@ def test_the_demo_names_the_libraries_of_its_extra():
 
 
 def test_the_version_is_that_of_the_sources():
-    """Also where another distribution, or none, is installed: as when the sources are on the path."""
+    """Check this also if another distribution, or none, is installed: then the sources are on the path."""
     assert dt.__version__ == VERSION and "version" in PROJECT["dynamic"]
     hidden = "import importlib.metadata as m; m.distributions = lambda **_: []; m.version = None"
     ask = f"{hidden}; from dovetail.cli.main import main; main(['--version'])"

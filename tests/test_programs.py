@@ -1,4 +1,4 @@
-"""Random programs: whatever ops are put together, all engines agree, eager and compiled, forward and gradient."""
+"""Random programs of any ops: all engines agree, eager and compiled, forward and gradient."""
 
 from __future__ import annotations
 
@@ -77,6 +77,6 @@ def test_engines_agree(program, seed):
 
 @pytest.mark.parametrize("name", sorted(STEPS))
 def test_step_keeps_the_shape(name, rng):
-    """The building blocks of the programs above are what they claim to be."""
+    """Check the claims about the building blocks of the programs above."""
     arity, function = STEPS[name]
     assert function(*[ops.convert(rng.normal(size=(3, 4))) for _ in range(arity)]).shape == (3, 4)

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def backend():
-    """The module that pyproject.toml names as what builds the package."""
+    """The module that pyproject.toml names as the build backend."""
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
     spec = importlib.util.spec_from_file_location(
         "backend", ROOT / build["backend-path"][0] / f"{build['build-backend']}.py"
@@ -62,7 +62,7 @@ def test_the_metadata_is_read_from_the_sources(tmp_path):
 
 
 def said(program: str, folder: Path, **variables: str) -> str:
-    """What a program prints in whose process Python has run the files of a folder at its start."""
+    """The output of a program whose process runs the files of a folder at its start."""
     environment = {name: value for name, value in os.environ.items() if name != "KERAS_BACKEND"} | variables
     start = f"import sys; sys.path.append({str(ROOT / 'src')!r}); import site; site.addsitedir({str(folder)!r})"
     done = subprocess.run(
@@ -74,7 +74,7 @@ def said(program: str, folder: Path, **variables: str) -> str:
 
 def test_it_looks_at_the_variable_alone(backend, tmp_path):
     (tmp_path / backend.NAME).write_text(backend.LINE)
-    assert backend.LINE.count("\n") == 1 and backend.LINE.startswith("import ")  # else site takes it for a folder
+    assert backend.LINE.count("\n") == 1 and backend.LINE.startswith("import ")  # else site reads it as a folder
     loaded = "print(sorted(m for m in sys.modules if m.startswith(('dovetail', 'keras'))))"
     assert said(loaded, tmp_path) == said(loaded, tmp_path, KERAS_BACKEND="jax") == "[]"
     assert said(loaded, tmp_path, KERAS_BACKEND="dovetail") == "['keras_dovetail', 'keras_dovetail.finder']"

@@ -1,4 +1,4 @@
-"""Several asyncio tasks at once: tapes, graphs, sessions, scopes; and what threads and copied contexts begin with."""
+"""Several asyncio tasks at once: tapes, graphs, sessions, scopes; and the first scopes of threads and contexts."""
 
 import asyncio
 import contextvars
@@ -20,12 +20,15 @@ COUNT = 50
 
 
 def pause():
-    """Lets the other tasks go on."""
+    """Let the other tasks go on."""
     return asyncio.sleep(0)
 
 
 def together(work, count=COUNT):
-    """The results of work(0), work(1), …, each in a task of its own; a task goes on where the others pause."""
+    """The results of work(0), work(1), …, each in its own task.
+
+    A task goes on when the others pause.
+    """
 
     async def all_of_them():
         return await asyncio.gather(*map(work, range(count)))
@@ -83,7 +86,7 @@ def test_a_tape_records_nothing_of_tasks_that_have_none(engine):
 
 
 def test_one_tape_in_two_tasks():
-    """Each has it until its own block ends."""
+    """Check that each has it until its own block ends."""
     tape, v = dt.GradientTape(persistent=True), dt.Variable(3.0)
 
     async def work(number):
@@ -128,7 +131,7 @@ def test_custom_gradients_and_what_is_computed_again(engine):
 
 
 def test_graphs_tapes_and_engines(engine):
-    """Some tasks build graphs, some record tapes, some compute, some trace functions; each on an engine of its own."""
+    """Check tasks that build graphs, record tapes, compute, or trace functions, each on its own engine."""
     names = [engine, "numpy"]
     v = dt.Variable(2.0, name="v")
 
@@ -214,7 +217,7 @@ def test_an_interactive_session_is_the_tasks():
 
 
 def test_default_graphs(engine):
-    """A task that opens one opens it for itself; ops on variables of others are computed."""
+    """Check that a task opens one for itself, and that ops on variables of other tasks are computed."""
     v = K.variable(2.0)
 
     async def work(number):
@@ -412,7 +415,7 @@ def test_scopes_of_variables_in_one_graph():
 
 
 def test_devices(engine):
-    """Scopes of devices do not end in the order of their beginnings."""
+    """Check scopes of devices that end out of order."""
 
     async def work(number):
         with dt.engine(engine):
@@ -438,11 +441,11 @@ def test_devices_of_graphs_that_are_opened_in_them():
     assert together(work, 5) == [(f"/device:GPU:{n}", "") for n in range(5)]
 
 
-# -- scopes that end otherwise ----------------------------------------------------------------------------------------
+# -- scopes that end in other ways ------------------------------------------------------------------------------------
 
 
 def state():
-    """The behaviour of a thread or task: `PLAIN` where nothing is open."""
+    """The state of a thread or task: `PLAIN` if no scope is open."""
     v = dt.Variable(1.0)
     with dt.GradientTape() as tape:
         y = v * 2.0
@@ -518,7 +521,7 @@ HOLDING = {
 @pytest.mark.parametrize("way", ["another context", "another thread", "a task", "at the end"])
 @pytest.mark.parametrize("kind", HOLDING)
 def test_scopes_that_generators_hold_end_elsewhere(kind, way):
-    """No exception, here or there, and nothing is left of them where they end."""
+    """Check that nothing raises, here or there, and that no scope is left where the generators end."""
 
     def hold():
         with HOLDING[kind]():
@@ -593,7 +596,7 @@ def test_errors_and_cancelled_tasks_leave_the_state_as_it_was(kind, how):
         return before, kinds, state()
 
     async def inside():
-        """The same where the scope is in the very task that goes on."""
+        """Check the same where the scope belongs to the task that goes on."""
         try:
             if how == "error":
                 await fail()
@@ -634,7 +637,7 @@ def view():
 
 
 def opened():
-    """Scopes around what `view` sees."""
+    """Opened scopes, and the result of `view` inside them."""
     stack = ExitStack()
     stack.enter_context(dt.engine(ENGINES[-1]))
     session = stack.enter_context(dt.Session(dt.SessionGraph()))
@@ -741,7 +744,7 @@ def test_rules_that_programs_bring_see_the_context_of_the_call(engine):
 
 
 def test_functions_are_traced_and_compiled_in_tasks(engine):
-    """One trace for each signature; the threads that compile in the background are not the task's."""
+    """Check one trace for each signature; the threads that compile in the background do not belong to the task."""
     traced = []
 
     @dt.function

@@ -16,7 +16,7 @@ THREADS = 6
 
 
 def together(work, count=THREADS):
-    """The results of work(0), work(1), … begun at the same moment, each in a thread of its own."""
+    """The results of work(0), work(1), …, started at the same moment, each in its own thread."""
     start = threading.Barrier(count)
 
     def begin(number):
@@ -61,7 +61,7 @@ def test_engines_are_the_threads_own():
 
 
 def test_one_function_traced_by_all(engine):
-    """One trace for each signature, whoever comes first; nobody's graph shows up in another thread."""
+    """Check that each signature is traced once, and that no graph shows up in another thread."""
     traced = []
     w = dt.Variable(2.0)
 
@@ -92,7 +92,7 @@ def test_one_function_traced_by_all(engine):
 
 
 def test_compiled_steps_on_one_variable(engine):
-    """Steps in several threads happen one after the other; nothing is lost, and what was read stays."""
+    """Check that steps in several threads run one after the other: no update is lost, and read values stay."""
     w, count = dt.Variable(np.zeros(5000, "float32")), dt.Variable(0)
 
     @dt.function
@@ -115,7 +115,7 @@ def test_compiled_steps_on_one_variable(engine):
 
 
 def test_compiled_steps_under_tapes(engine):
-    """A function that assigns counts each call, also where a tape follows it."""
+    """Check that each call of a function that assigns counts, also if a tape follows it."""
     count, w = dt.Variable(0, name="count"), dt.Variable(2.0, name="w")
 
     @dt.function
@@ -135,7 +135,7 @@ def test_compiled_steps_under_tapes(engine):
 
 
 def test_steps_on_two_variables_in_both_orders(engine):
-    """Locks are taken in one order, so threads do not wait for each other for ever."""
+    """Check that locks are taken in one order, so that threads never deadlock."""
     a, b = dt.Variable(0.0), dt.Variable(0.0)
 
     @dt.function
@@ -185,7 +185,7 @@ def test_gradients_of_one_compiled_function(engine):
 
 
 def test_buffers_are_the_threads_own(engine):
-    """A plan keeps its buffers from call to call, for each thread its own."""
+    """Check that a plan keeps its own buffers for each thread, from call to call."""
     f = dt.function(lambda x: ops.sum(ops.tanh(ops.exp(x * 0.5) + 1.0) * x))
     expected = []
     for n in range(THREADS):
@@ -198,7 +198,7 @@ def test_buffers_are_the_threads_own(engine):
             return {float(f(x)) for _ in range(20)}
 
     for found, wanted in zip(together(work), expected, strict=True):
-        assert len(found) == 1 or engine == "tensorflow"  # which goes on with XLA, whose sums are of another order
+        assert len(found) == 1 or engine == "tensorflow"  # it goes on with XLA, which sums in another order
         np.testing.assert_allclose(list(found), wanted, rtol=1e-4)
 
 
@@ -235,7 +235,7 @@ def test_an_error_in_one_thread_is_not_anothers(engine):
 
 
 def test_what_waited_for_a_guard_that_was_joined_waits_for_the_other():
-    """A thread that gets a guard's lock, but finds the guard joined to another, goes on to that one's."""
+    """Check a thread that gets a guard's lock, finds the guard joined to another, and goes on to that guard."""
     whole, part = Guard(), Guard()
     waiting, done = threading.Event(), threading.Event()
 
@@ -248,12 +248,12 @@ def test_what_waited_for_a_guard_that_was_joined_waits_for_the_other():
     def joined():
         thread.start()
         waiting.wait()
-        time.sleep(0.05)  # so that the other thread stands before the lock of `part`
+        time.sleep(0.05)  # by now the other thread waits for the lock of `part`
         join([part, whole])
 
     def work():
         part.holding(joined)
-        assert not done.wait(0.1)  # the lock of `part` is free, that of `whole` is not
+        assert not done.wait(0.1)  # the lock of `part` is free, but not the lock of `whole`
 
     whole.holding(work)
     thread.join()
@@ -281,7 +281,7 @@ def test_guards_that_several_threads_join_in_all_orders_are_one():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork.*")
 def test_locks_in_a_forked_child():
-    """Those that other threads held are free; those that the forking thread holds stay its own."""
+    """Check that locks of other threads are free, and that the forking thread keeps its own."""
     theirs, own = make_lock(), make_lock()
     held, end = threading.Event(), threading.Event()
     thread = threading.Thread(target=lambda: holding(theirs, lambda: held.set() or end.wait(60)))

@@ -1,7 +1,7 @@
-"""Wrong calls: each raises a conventional exception that says which function, on which line, and what it got.
+"""Wrong calls: each raises a conventional exception that names the function, the line, and the given value.
 
-The calls are made by `wrong_calls` from the op table's samples, the examples of docstrings and the parity cases of K:
-all of them run on NumPy, and a sample, drawn with the seed, on the other engines and inside `dovetail.function`.
+`wrong_calls` makes the calls from the op table's samples, the examples of docstrings and the parity cases of K. All of
+them run on NumPy. A sample, drawn with the seed, runs on the other engines and inside `dovetail.function`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ require("tf_keras", "the cases of K need it")
 KINDS = (ValueError, TypeError, IndexError, LookupError, KeyError, OverflowError, NotImplementedError)
 SAMPLE = 150  # of the calls, for each engine and way
 
-# What Python or a library says where nobody has thought of the argument.
+# Words of Python or a library, which show that no code of ours checks the argument.
 RAW = re.compile(
     r"has no attribute|not supported between|unsupported operand|is not iterable|has no len\(\)|not subscriptable"
     r"|inhomogeneous|not callable|recursion|dtype\('O'\)|could not convert|bad operand|unpack|invalid literal"
     r"|zip\(\)|unhashable|real number, not|is not a valid|UFuncTypeError"
 )
 
-# Calls that are answered otherwise: pattern of "function-fault" → why.
+# Calls that need not raise this way: pattern of "function-fault" → why.
 EXCEPTIONS = {
     r"ops\.strided_slice-(begin|end|strides)_is_negative": "they count from the end, or go backwards",
     r"K\.(normalize_batch_in_training|batch_normalization)-(gamma|beta)_is_None": "as in Keras, they may be left out",
@@ -60,13 +60,13 @@ def calls() -> list[Call]:
 
 @functools.cache
 def sample(way: str) -> list[Call]:
-    """Some of them, always the same for one seed and way."""
-    certain = [call for call in calls() if call.certain]  # others may be computed, so compiled
+    """Some of the calls, the same for one seed and way."""
+    certain = [call for call in calls() if call.certain]  # other calls may return a result, so they would compile
     return random.Random(f"{SEED} {way}").sample(certain, SAMPLE)
 
 
 def traced(call: Call) -> Call:
-    """The call inside `dovetail.function`, which is given its arrays."""
+    """The call inside `dovetail.function`, with its arrays as arguments."""
     arrays = {name: value for name, value in call.kwargs.items() if is_array(value)}
     run = dt.function(lambda given: call.function(*call.args, **{**call.kwargs, **given}))
     return replace(call, run=lambda: run(arrays))
@@ -77,13 +77,13 @@ def is_array(value: Any) -> bool:
 
 
 def state_of(call: Call) -> list[Any]:
-    """What a call that fails must leave as it was."""
+    """The state that a failing call must not change."""
     variables = [value.numpy().tolist() for value in call.kwargs.values() if isinstance(value, dt.Variable)]
     return [dt.config.version, dt.ops.constant(1.0).engine, *variables]
 
 
 def fault_of(call: Call) -> str | None:
-    """What is wrong with how a wrong call is answered; None if nothing is."""
+    """The problem of the answer to a wrong call; None if there is none."""
     before = state_of(call)
     try:
         call()
@@ -111,7 +111,7 @@ def _fault_of(call: Call, error: Exception) -> str | None:
 
 
 def faults(tried: Iterable[Call]) -> list[str]:
-    """What is wrong with the answers to calls, but for the exceptions."""
+    """The problems of the answers to calls, without the exceptions."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         found = [(call, fault_of(call)) for call in tried]

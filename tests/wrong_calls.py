@@ -1,7 +1,7 @@
 """Calls with something wrong in them, made of valid ones: of the op table's samples, and of docstrings' examples.
 
-A fault that no function accepts must raise.  Others (another rank, another dtype) are fine with some functions; they
-have to raise well, if they raise.
+A fault that no function accepts must raise an error. Others (another rank, another dtype) are valid for some functions;
+if one raises an error, it must be a good one.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Call:
     """A call of a public function.
 
     Attributes:
-        name: how users find it: `ops.random.gamma`.
-        fault: what is wrong with it.
+        name: the name that users know: `ops.random.gamma`.
+        fault: the wrong part.
         certain: whether no function accepts it.
-        run: what makes the call, if it is not made directly.
+        run: a function that makes the call, if it is not made directly.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Call:
 
 
 class Thing:
-    """What no function takes."""
+    """An object that no function takes."""
 
     def __repr__(self) -> str:
         return "<a thing>"
@@ -86,11 +86,11 @@ def ops_calls() -> Iterator[Call]:
 
 
 def k_calls() -> Iterator[Call]:
-    """A valid call of each function of K: of the parity cases, or of the example in its docstring."""
+    """A valid call of each function of K, from the parity cases, or from the example in its docstring."""
     found: dict[str, Call] = {}
 
     class Spy:
-        """K, which keeps the first call of each function that comes to a result."""
+        """A copy of K that keeps the first successful call of each function."""
 
         def __getattr__(self, name: str) -> Any:
             function = getattr(backend, name)
@@ -115,7 +115,7 @@ def k_calls() -> Iterator[Call]:
             for name in set(found) - before:
                 try:
                     found[name]()
-                except Exception:  # it needs what the program has set before
+                except Exception:  # it needs earlier settings of the program
                     del found[name]
     for name, function in backend.table.FUNCTIONS.items():
         yield from [found[name]] if name in found else _of_example(f"K.{name}", function)
@@ -156,7 +156,7 @@ NOT_TENSORS: dict[str, Any] = {
     "masked": np.ma.masked_array([1.0, 2.0], [True, False]),
     "a function": len,
 }
-FAULTS: dict[str, dict[str, Any]] = {  # kind of parameter → what is wrong for each of this kind
+FAULTS: dict[str, dict[str, Any]] = {  # kind of parameter → faults that are wrong for each parameter of this kind
     "tensor": NOT_TENSORS,
     "tensors": {
         "text": "text",
@@ -181,7 +181,7 @@ FAULTS: dict[str, dict[str, Any]] = {  # kind of parameter → what is wrong for
     "dtype": {"misspelt": "flaot32", "a number": 3.5, "a thing": Thing(), "objects": object},
     "function": {"a number": 3.0, "text": "tanh"},
 }  # fmt: skip
-MAYBE: dict[str, dict[str, Any]] = {  # what is fine with some
+MAYBE: dict[str, dict[str, Any]] = {  # faults that some functions accept
     "tensor": {
         "no axes": np.float32(1),
         "seven axes": np.ones((1, 2, 1, 1, 1, 1, 3), "float32"),
@@ -201,7 +201,7 @@ WORDS = ("padding", "mode", "data_format", "method", "side", "indexing", "interp
 
 
 def kind_of(name: str, parameter: Any, value: Any, op: Op | None) -> str | None:
-    """Of which kind a parameter is, by the op's signature, or by its name, annotation and value; None: of no kind."""
+    """The kind of a parameter, by the op's signature, or by name, annotation and value; None if it has none."""
     kind = next((p.kind for p in op.params if p.name == name), None) if op else None
     if isinstance(kind, Kind):
         return "tensors" if kind.many else "tensor"
@@ -224,12 +224,12 @@ def kind_of(name: str, parameter: Any, value: Any, op: Op | None) -> str | None:
 
 
 def may_be_none(op: Op | None, name: str) -> bool:
-    """Whether an op says that a parameter is a tensor or None, as those do that passes put in."""
+    """Whether an op says that a parameter is a tensor or None, as ops that passes add do."""
     return op is not None and any(p.name == name and getattr(p.kind, "optional", False) for p in op.params)
 
 
 def wrong_calls(valid: Call) -> Iterator[Call]:
-    """The call with one thing wrong in it, in each way there is."""
+    """The call with one thing wrong in it, in all possible ways."""
     op = valid.function if isinstance(valid.function, Op) else None
     signature = inspect.signature(valid.function)
     parameters = {p.name: p for p in signature.parameters.values() if p.name != "name"}

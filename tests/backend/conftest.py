@@ -1,6 +1,7 @@
-"""`pytest tests/backend/test_parity.py --k-support FILE` writes down which cases passed, for `docs/k_support.py`.
+"""The option `--k-support FILE` of pytest: a record of the parity cases that passed, for `docs/k_support.py`.
 
-The file has one JSON object a line: first the versions of the libraries, then each run of a case when it ends.
+`pytest tests/backend/test_parity.py --k-support FILE` writes one JSON object a line: first the versions of the
+libraries, then each run of a case when it ends.
 """
 
 from __future__ import annotations

@@ -134,8 +134,8 @@ def expected(case: Case, reference: Any = None) -> Any:
     """The oracle's result of a case: its leaves, or the exception that it raises.
 
     Args:
-        case: what is run.
-        reference: the oracle, if it is another one than K's.
+        case: the case to run.
+        reference: the oracle, if it is not K's.
     """
     import tensorflow as tf
 

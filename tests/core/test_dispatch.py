@@ -203,7 +203,7 @@ def _forty_two(op, g):
 
 @pytest.mark.parametrize("name", UNARY)
 def test_a_composite_has_the_gradient_that_replaces_its_own(name, rng):
-    """Check composites with a gradient or the body's, and with a rule of the engine or its body."""
+    """Check composites with their own gradient or the body's, run by the engine's rule or by the body."""
     ((x,), _) = draw(OPS[name].samples[0], rng)
     with dt.engine("numpy"), dt.gradient_override_map({name: "FortyTwoOfDispatch"}), dt.GradientTape() as tape:
         x = dt.ops.convert(x)

@@ -1,4 +1,4 @@
-"""Files are replaced whole or not at all."""
+"""Replacing files: whole or not at all."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_a_program_takes_the_first_rule_that_fits():
     assert found.rule_for(operation("float64"))(x) == 1
     assert found.rule_for(operation("float32"))(x) == 2
     assert found.rule_for(operation("float32"), OUT) is None
-    assert found.eager_rules["Tanh"](x) == found.rules["Tanh"](x) == 2  # `when` is not asked for eager calls
+    assert found.eager_rules["Tanh"](x) == found.rules["Tanh"](x) == 2  # eager calls ignore `when`
 
 
 def test_a_rule_may_be_bound_to_an_operation():

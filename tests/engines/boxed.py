@@ -1,4 +1,4 @@
-"""An engine of an outside package, which computes by NumPy's rules; its arrays say nothing of themselves."""
+"""An engine of an outside package, which computes by NumPy's rules on arrays of an opaque type."""
 
 import numpy as np
 

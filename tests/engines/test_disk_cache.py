@@ -1,4 +1,4 @@
-"""Executables of jax that are kept on disk: by whom, where, and what becomes of files that are no such entries."""
+"""Executables of jax on disk: who keeps them, where, and the treatment of files that are no such entries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def disk_cache():
 
 @pytest.fixture
 def store(disk_cache, tmp_path, monkeypatch):
-    """A store that JAX's setting names."""
+    """A store in the folder that JAX's setting names."""
     monkeypatch.setattr(disk_cache.Store, "_is_left", lambda self: False)
     folder = tmp_path / "xla" / "a"
     folder.mkdir(0o700, parents=True)
@@ -89,7 +89,7 @@ def test_entries_that_were_used_last_stay(store, disk_cache, monkeypatch):
     (other / "of another version").write_bytes(bytes(300))
     os.utime(other / "of another version", ns=(0, 0))
     for number in range(4):
-        store.put(str(number), bytes(200))  # and a head of 32
+        store.put(str(number), bytes(200))  # plus a head of 32 bytes
         os.utime(store._file(str(number)), ns=(number + 1, number + 1))
     assert not other.exists()
     assert store.get("0") is not None
@@ -147,7 +147,7 @@ def test_the_name_of_a_folder_stands_for(disk_cache, monkeypatch, tmp_path, name
 
 
 def test_a_program_that_cannot_be_kept(disk_cache, recwarn):
-    """XLA serializes no program that takes its memory in several blocks; JAX would warn of each."""
+    """Check a program that uses several blocks of memory: XLA does not serialize it, and JAX would warn each time."""
 
     def serialize(*args):
         raise RuntimeError("Multiple temp buffer allocations found")
@@ -178,7 +178,7 @@ print(len(hits) >= 2)
 
 
 def ran(folder: Path | str, before: str = "", after: str = "", **variables: str) -> bool:
-    """Runs two programs on jax in a new process; returns whether it found them on disk."""
+    """Run two programs on jax in a new process; return whether it found them on disk."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     environment |= {"DOVETAIL_CACHE": str(folder), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", **variables}
     program = PROGRAM.format(before=before, after=after)
@@ -192,7 +192,7 @@ def entries(folder: Path) -> list[Path]:
 
 
 def swap(paths: list[Path]) -> None:
-    """Gives each file the content of the next one."""
+    """Give each file the content of the next one."""
     contents = [path.read_bytes() for path in paths]
     for path, content in zip(paths, [*contents[1:], contents[0]], strict=True):
         path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Kernels of GPUs: values and gradients are those that numpy computes.  They run where an engine has a GPU."""
+"""Kernels of GPUs, on each engine that has a GPU: values and gradients equal numpy's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROGRAMS = {
 
 @pytest.fixture(params=["torch", "jax", "tensorflow"])
 def gpu(request):
-    """The name of an engine, whose values are on a GPU."""
+    """The name of an engine whose values are on a GPU."""
     if request.param not in dt.list_engines():
         pytest.skip("it is not installed")
     devices = get_engine(request.param).devices()
@@ -79,7 +79,10 @@ def test_random_numbers_are_the_same(gpu):
 
 @pytest.mark.parametrize("other", ["numpy", "torch"])
 def test_values_of_processors_go_along_in_jax(other):
-    """JAX computes on a GPU unless it is asked not to; other engines have their values in the memory of processors."""
+    """Check values that move between JAX and an engine with values in the processor's memory.
+
+    JAX computes on a GPU unless it is asked not to.
+    """
     if not {"jax", other} <= set(dt.list_engines()) or not get_engine("jax").devices()[0].startswith("gpu"):
         pytest.skip("there is no GPU, or no such engine")
     with dt.engine("jax"):
@@ -93,6 +96,6 @@ def test_values_of_processors_go_along_in_jax(other):
         assert {value.device for value in (x, z, slope)} == {"gpu:0"}
         np.testing.assert_allclose([z.numpy(), slope.numpy()], [[5.0, 12.0], [4.0, 8.0]])
     with dt.engine(other):
-        v.assign(ops.convert([5.0, 6.0]))  # moves to the other engine
+        v.assign(ops.convert([5.0, 6.0]))  # this moves it to the other engine
     with dt.engine("jax"):
         np.testing.assert_allclose(dt.function(lambda x: x + v)(x).numpy(), [6.0, 8.0])

@@ -1,4 +1,4 @@
-"""JAX's own ways: shapes of which it does not know all dimensions, and the memory that its threads take."""
+"""JAX's peculiarities: shapes whose dimensions it does not all know, and the memory that its threads take."""
 
 import os
 import subprocess
@@ -58,7 +58,7 @@ def test_arguments_are_copies_of_which_jax_makes_no_other_where_they_are_large(s
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_no_python_of_jax_runs_while_arrays_of_variables_are_consumed(dtype):
-    """From the third call on: an exception that a signal raises there would lose them."""
+    """Check calls from the third on. An exception that a signal raises in JAX's Python code would lose the arrays."""
     variables = [dt.Variable(np.zeros(size, dtype)) for size in (3, 2000)]
     called = []
 

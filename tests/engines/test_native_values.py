@@ -1,7 +1,7 @@
-"""Engines' own values: ops take them, give them back, and the engines' own transformations see through.
+"""Engines' own values: ops take and return them, and the engines' own transformations differentiate the ops.
 
-Every differentiable op of the table is differentiated by jax (under `jit`), by torch's autograd and by TensorFlow's
-tape (eagerly, and inside `tf.function`), and the numbers are those of Dovetail's tape.
+jax (under `jit`), torch's autograd and TensorFlow's tape (eagerly, and inside `tf.function`) differentiate every
+differentiable op of the table. The numbers equal the gradients of Dovetail's tape.
 """
 
 import functools
@@ -29,11 +29,11 @@ def sample(way, one_in=4):
     return [(op, n) for op, n in DIFFERENTIABLE if FIRST[op] == n or in_sample(f"{way}-{op.name}-{n}", one_in)]
 
 
-traced = functools.partial(sample, one_in=8)  # by a library, which takes long
+traced = functools.partial(sample, one_in=8)  # tracing by a library takes long
 
 
 class Case:
-    """An op's sample as a number-valued function of float64 arrays, and what the tape says of it."""
+    """An op's sample as a number-valued function of float64 arrays, and its gradients by the tape."""
 
     def __init__(self, op, number, rng):
         args, kwargs = draw(op.samples[number], rng, "float64")
@@ -104,10 +104,10 @@ def test_torch(op, number, rng):
     )
 
 
-# TensorFlow wants to know channels and the sizes of kernels, and differentiates QR and SVD of known sizes only.
+# TensorFlow needs known channels and kernel sizes, and differentiates QR and SVD of known sizes only.
 NEED_SIZES = {name for kind in ("", "BackpropInput", "BackpropFilter") for name in CONVOLUTIONS[kind]}
 NEED_SIZES |= {"FusedConv", "Cofactors", "Pinv", "Qr", "Svd"}
-OVERWRITTEN = ("MaxPool3DGrad", 1)  # its own MaxPoolGradGrad does that to its argument, where a pool keeps the shape
+OVERWRITTEN = ("MaxPool3DGrad", 1)  # its MaxPoolGradGrad overwrites its argument if a pool keeps the shape
 WAYS = [
     *(("eager", *case) for case in sample("eager")),
     *(("traced", op, n) for op, n in traced("traced") if (op.name, n) != OVERWRITTEN),
@@ -117,7 +117,7 @@ WAYS = [
 
 @pytest.mark.parametrize(("way", "op", "number"), WAYS, ids=identifier)
 def test_tensorflow(way, op, number, rng):
-    """Eagerly, and traced with known dimensions and with unknown ones."""
+    """Check TensorFlow eagerly, and traced with known dimensions and with unknown ones."""
     case = Case(op, number, rng)
 
     def differentiated(*values):
@@ -134,7 +134,7 @@ def test_tensorflow(way, op, number, rng):
     case.check(value.numpy(), [tf.convert_to_tensor(g).numpy() for g in gradients])
 
 
-# -- torch's users write to its tensors ------------------------------------------------------------------------------
+# -- in-place changes of torch's tensors by its users ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("op", "number"), CASES, ids=identifier)
@@ -188,7 +188,7 @@ def test_what_a_user_writes_to_what_a_loop_gives_leaves_the_weight_a16():
 
 
 def model(x, w):
-    """Primitives and composites, broadcasting, numbers, indexing and a reduction."""
+    """A model of primitives and composites, broadcasting, numbers, indexing and a reduction."""
     hidden = ops.relu(ops.matmul(x, w) + 1.5)
     return ops.mean(ops.square(hidden[..., 1:])) + ops.sum(ops.softmax(x)) * 2
 
@@ -261,7 +261,7 @@ MAKE = {"jax": lambda x: jnp.asarray(x), "torch": lambda x: torch.tensor(x), "te
 
 @pytest.mark.parametrize("library", MAKE)
 def test_mixed_with_other_values(library):
-    """With Tensors of any engine, variables, arrays and numbers the result is the engine's own value."""
+    """Check that the result is the engine's own value, beside Tensors of any engine, variables, arrays and numbers."""
     x = MAKE[library](np.array([1.0, 2.0], "float32"))
     kind = type(x)
     for name in dt.list_engines():
@@ -271,7 +271,7 @@ def test_mixed_with_other_values(library):
                     assert isinstance(found, kind) and np.asarray(found).tolist() == [3, 8]
             assert isinstance(x * ops.constant([3.0, 4.0]), kind) and isinstance(dt.Variable([3.0, 4.0]) * x, kind)
             assert isinstance(ops.concatenate([x, [5.0]]), kind) and isinstance(ops.where([True, False], x, 0.0), kind)
-            # what a body makes of nothing belongs to the engine too
+            # values that a body makes without inputs belong to the engine, too
             assert isinstance(ops.one_hot(ops.cast(x, "int32"), 3), kind)
     assert isinstance(ops.split(x, 2)[0], kind)
     assert ops.reshape(x, (2, 1)).shape == (2, 1) and np.asarray(ops.shape(x)).tolist() == [2]
@@ -290,7 +290,7 @@ def test_two_engines():
 
 
 def test_compiled_functions_take_part():
-    """A `function` that is given an engine's own values runs inside that engine's program."""
+    """Check that a `function` of an engine's own values runs inside that engine's program."""
     w = dt.Variable(2.0)
     f = dt.function(lambda x: ops.sum(ops.tanh(x) * w))
     x = jnp.array([0.1, 0.2])
@@ -301,7 +301,7 @@ def test_compiled_functions_take_part():
 
 
 def test_tracers_do_not_leak():
-    """Numbers that were made inside a trace are not kept for later calls."""
+    """Check that numbers made inside a trace are not kept for later calls."""
     for _ in range(2):
         assert float(jax.jit(lambda x: ops.maximum(x * 2.0, 1.25) + 3)(1.0)) == 5
         close(ops.maximum(jnp.ones(2) * 2.0, 1.25) + 3, [5, 5])

@@ -1,4 +1,4 @@
-"""Convolutions on NumPy: blocks of any size give the same numbers, and take little memory."""
+"""Convolutions on NumPy: blocks of any size give the same numbers, and need little memory."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 
 def by_definition(case, x, kernel, g):
-    """Output and gradients, in float64, by a loop over the elements of the window and the output channels."""
+    """Output and gradients, in float64, by a loop over the window's elements and the output channels."""
     strides, padding, dilations, layout = case.window
     x, kernel, g = (a.astype("float64") for a in (x, kernel, g))
     if layout == "channels_first":

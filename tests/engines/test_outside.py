@@ -1,7 +1,7 @@
-"""An engine of another package, whose arrays are of a type of its own that says nothing of itself.
+"""An engine of another package, whose arrays are of its own, opaque type.
 
-The generated suite runs on it; here a sample of it, all with DOVETAIL_TEST_WHOLE=1.  With DOVETAIL_TEST_ENGINES=boxed
-other tests run on it, too.
+A sample of the generated suite runs on it here; with DOVETAIL_TEST_WHOLE=1, the whole suite does.
+DOVETAIL_TEST_ENGINES=boxed runs other tests on it, too.
 """
 
 import inspect
@@ -25,7 +25,7 @@ from tests.packages import install
 
 @pytest.fixture
 def unknown(monkeypatch):
-    """What is known of engines and their types is afterwards as it was."""
+    """Restore the known engines and types of values after the test."""
     monkeypatch.setattr(engine_registry, "_loaded", dict(engine_registry._loaded))
     monkeypatch.setattr(engine_registry, "_owners", dict(engine_registry._owners))
     monkeypatch.setattr(value_kinds, "KINDS", dict(value_kinds.KINDS))
@@ -33,13 +33,13 @@ def unknown(monkeypatch):
 
 @pytest.fixture
 def installed(unknown, monkeypatch):
-    """The engine is installed, and not loaded yet."""
+    """The installed engine, which is not loaded yet."""
     monkeypatch.syspath_prepend(OUTSIDE)
 
 
 @pytest.fixture
 def current(installed, monkeypatch):
-    """The engine is current, and the only one that is tested."""
+    """The engine as the current one, and the only one that is tested."""
     monkeypatch.setattr(test_table_gradients, "ENGINES", ["boxed"])
     with dt.engine("boxed"):
         yield

@@ -1,4 +1,4 @@
-"""What engines use of their libraries that is not public."""
+"""The functions of libraries that engines use though they are not public."""
 
 import subprocess
 import sys
@@ -15,7 +15,10 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_all_is_there_in_the_version_that_is_installed(name):
-    """Else the op's body computes it, slower: a new version of a library took it away, or calls it otherwise."""
+    """Check that the installed version has them all; without one, the op's slower body computes.
+
+    A new version of a library may have removed or renamed one.
+    """
     get_engine(name)
     assert sorted(found for found in private.GONE if found.startswith(name)) == []
     assert name != "torch" or "torch._C._nn.gelu" in private.FOUND

@@ -1,4 +1,4 @@
-"""Rows of NumPy's arrays: when they are taken, and that nothing is written over what somebody holds."""
+"""Rows of NumPy's arrays: when plans use them, and that steps write over no array that somebody holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHAPES = [(4, 5), (300, 40), (), (0, 2), (7,)] * 4
 
 @pytest.fixture
 def made(monkeypatch):
-    """How many arrays each new row has."""
+    """The number of arrays in each new row."""
     found = []
     make = rows.new_row
     monkeypatch.setattr(rows, "new_row", lambda arrays: found.append(len(arrays)) or make(arrays))
@@ -25,7 +25,7 @@ def made(monkeypatch):
 
 
 def trained(slots):
-    """A step of gradient descent on variables, whose gradients are ones."""
+    """A step of gradient descent on variables whose gradients are ones."""
 
     @dt.function
     def train():
@@ -37,7 +37,10 @@ def trained(slots):
 
 
 def test_who_holds_a_view_of_a_part_holds_the_part():
-    """By which plans know that an array is not theirs alone; NumPy would make the memory itself the view's base."""
+    """Check reference counts, by which plans know that they do not own an array alone.
+
+    NumPy would make the memory itself the base of a view.
+    """
     part, other = rows.new_row([np.zeros((4, 5), "float32"), np.zeros(3, "float32")])
     counts = sys.getrefcount(part), sys.getrefcount(other)
     views = [part[1:], part.reshape(-1)[2:], part.T, part.view("int32")]
@@ -78,7 +81,7 @@ def test_steps_go_on_in_two_rows(made):
 
 
 def test_held_parts_are_not_written_over(made):
-    """Of any step, by any view; the others' values are right, too."""
+    """Check parts of any step, held by any view; the values of the other parts are right, too."""
     held = []
     with dt.engine("numpy"):
         slots = [dt.Variable(np.zeros(shape, "float32")) for shape in SHAPES]
@@ -120,7 +123,7 @@ def test_variables_that_are_assigned_between_steps():
 )
 @pytest.mark.parametrize(("step", "count"), [(ops.adam_step, 4), (ops.sgd_step, 3)])
 def test_programs_take_the_rule_where_it_is_faster(step, count, shapes, is_one):
-    """With the same bits as operation by operation."""
+    """Check the choice of the rule, and that it gives the same bits as single operations."""
     function = dt.function(lambda *given: step(*given, 0.1))
     specs = [[dt.spec(shape) for shape in shapes]] * count
     plan = function.concrete(*specs).plan(get_engine("numpy"))
@@ -136,7 +139,7 @@ def test_programs_take_the_rule_where_it_is_faster(step, count, shapes, is_one):
 
 
 def test_other_engines_take_parts_over(engine):
-    """Though these begin anywhere in memory, as their libraries' own arrays do not."""
+    """Check that other engines take over parts, whose addresses are less aligned than their libraries' own."""
     with dt.engine("numpy"):
         slots = [dt.Variable(np.full(size, size, "float32")) for size in (1, 3, 64, 5, 2000) * 4]
         trained(slots)()

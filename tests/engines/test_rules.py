@@ -1,4 +1,4 @@
-"""What engines claim of their rules: `fresh` ones return new memory, `out=` ones fill the array they are given."""
+"""Claims of engines about rules: `fresh` ones return new memory, `out=` ones fill the given array."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_out_rules_fill_their_array(found, rng):
         out = tuple(found.empty(found.shape(result), Tensor(result, found).dtype) for result in results)
         with np.errstate(all="ignore"):
             written = found.out_rules[op.name](*given, out=out if op.returns_tuple else out[0])
-        # Of several arrays, those that do not suit are not written into; what is returned is right, and new memory.
+        # A rule ignores unsuitable arrays of several; its results are right, and in new memory.
         for array, result in zip(written if op.returns_tuple else out, results, strict=True):
             np.testing.assert_array_equal(found.to_numpy(array), found.to_numpy(result), str((op, number)))
             for other in arrays_in(given):

@@ -1,4 +1,4 @@
-"""What is special about TensorFlow: programs that XLA compiles once they run often, its variables, keys in traces."""
+"""TensorFlow's peculiarities: XLA compiles programs that run often; its variables; keys in traces."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ tf, executable = map(Library, ("tensorflow", "dovetail.engines.tensorflow.execut
 
 
 def run_twice(function, *arrays):
-    """What TensorFlow gives for a function's program, and then XLA; None if the program stays with TensorFlow."""
+    """Results of a function's program by TensorFlow, then by XLA; None if the program stays with TensorFlow."""
     engine = get_engine("tensorflow")
     graph = optimized_copy(dt.function(function).graph(*arrays), engine)
     if not executable.fits_xla(graph):
@@ -31,7 +31,7 @@ def run_twice(function, *arrays):
 
 @pytest.mark.parametrize("op", [op for op in OPS.values() if op.samples], ids=identifier)
 def test_xla(op, monkeypatch, rng):
-    """XLA gives what TensorFlow does for every op but those of which the table says that it cannot."""
+    """Check XLA's results against TensorFlow's for every op that XLA can compile according to the table."""
     monkeypatch.setattr("dovetail.engines.tensorflow.executable.OFTEN", 2)
     args, kwargs = draw(op.samples[0], rng)
     arrays = float_arrays(args, kwargs)
@@ -51,7 +51,7 @@ def test_xla(op, monkeypatch, rng):
 
 @pytest.mark.parametrize("strategy", ["", "xla"])
 def test_a_plan_says_whether_xla_compiles(monkeypatch, strategy):
-    """At once, before the first call, or never; where XLA would be slow, that is no other strategy."""
+    """Check that XLA compiles before the first call, or never; a program slow in XLA has no other strategy."""
     monkeypatch.setattr("dovetail.engines.tensorflow.executable.OFTEN", 2)
     found = get_engine("tensorflow")
     traced = []
@@ -141,7 +141,7 @@ def test_keys_while_it_traces():
 
 
 def test_gradients_of_ones_own(monkeypatch):
-    # tf.map_fn leaves a device here where its function fails, as in other tests; tf.recompute_grad refuses it.
+    # tf.map_fn sets a device, and leaves it if its function fails, as in other tests; tf.recompute_grad refuses it.
     monkeypatch.setattr(tf.compat.v1.get_variable_scope(), "_caching_device", None)
 
     @dt.custom_gradient

@@ -1,4 +1,4 @@
-"""What torch's kernels do not take as they are: strides, and dtypes that it can hold but hardly compute with."""
+"""Arguments that torch's kernels do not take: some strides, and dtypes that it hardly computes with."""
 
 import numpy as np
 import pytest
@@ -74,14 +74,14 @@ TABLE = [op for op in OPS.values() if op.samples and not op.name.startswith("Sta
 
 @pytest.mark.parametrize("op", TABLE, ids=identifier)
 def test_every_dtype_that_numpy_takes_b(op, rng):
-    """What computes on NumPy does on torch too, and gives the same type."""
+    """Check that an op that computes a dtype on NumPy does so on torch too, with the same type of result."""
     args, kwargs = draw(op.samples[0], rng)
     for dtype in ("bool", *dtypes.INTEGERS, "float16", "bfloat16"):
         given, named = [in_dtype(v, dtype) for v in args], {k: in_dtype(v, dtype) for k, v in kwargs.items()}
         try:
             with dt.engine("numpy"):
                 expected = leaves(op(*given, **named))
-        except Exception:  # no dtype of this op's
+        except Exception:  # the op does not take this dtype
             continue
         found = leaves(op(*given, **named))
         assert [(f.shape, f.dtype) for f in found] == [(e.shape, e.dtype) for e in expected], dtype
@@ -97,7 +97,7 @@ def test_relu_of_unsigned_integers_b(dtype):
 
 
 Z = [[1 + 2j, 3 - 1j, 0.5j]]
-LAZY = {  # name → a view whose numbers are conjugated or negated when they are read, and these
+LAZY = {  # name → a view whose numbers are conjugated or negated when they are read, and these numbers
     "conj": (lambda torch: torch.tensor(Z).conj(), np.conj(Z)),
     "mH": (lambda torch: torch.tensor(Z).mH, np.conj(Z).T),
     "imag": (lambda torch: torch.tensor(Z).conj().imag, np.conj(Z).imag),

@@ -1,4 +1,4 @@
-"""Moving values between engines: in shared memory where DLPack allows it, and nobody's numbers change."""
+"""Moving values between engines: in shared memory where DLPack allows it, without a change for other holders."""
 
 import gc
 
@@ -26,7 +26,7 @@ def pointer(tensor):
 
 
 def aligned(size, boundary=64):
-    """A float32 array on an address that XLA shares, too."""
+    """A float32 array at an address that XLA can share."""
     memory = np.zeros(size * 4 + boundary, np.uint8)
     start = -memory.ctypes.data % boundary
     array = memory[start : start + size * 4].view(np.float32)
@@ -80,14 +80,14 @@ def test_odd_layouts(name, array, target):
     expected = array.astype("float64")
     for source in (array, Tensor(array, get_engine("numpy"))):
         if name == "swapped bytes" and source is not array:
-            continue  # no Tensor holds those
+            continue  # no Tensor holds swapped bytes
         found = ops.convert(source, engine=target)
         np.testing.assert_array_equal(found.numpy().astype("float64"), expected)
         np.testing.assert_array_equal((found + found).numpy().astype("float64"), expected + expected)
 
 
 def test_arrays_stay_their_owners(engine):
-    """What is done to an array afterwards does not show in tensors and variables that were made of it."""
+    """Check that later changes of an array do not show in tensors and variables made of it."""
     array = np.zeros(4, "float32")
     x, v, view = ops.convert(array), dt.Variable(array), ops.reshape(array, (2, 2))
     v2 = dt.Variable(0.0 * array)
@@ -197,7 +197,7 @@ def test_gradients_through_a_function_on_another_engine(source, target):
 
 
 def test_switching_while_training():
-    """A variable follows the engine that uses it, and so does the state of compiled steps."""
+    """Check that a variable and the state of compiled steps follow the current engine."""
     w = dt.Variable(np.zeros(2000, "float32"))
     step = dt.function(lambda x: [w.assign(w * 0.5 + x), ops.sum(w)][1])
     expected = np.zeros(2000, "float32")
@@ -218,7 +218,7 @@ def test_switching_while_training():
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_memory_shared_with_others_is_not_overwritten(source, target):
-    """A variable's buffer that somebody else sees, by DLPack or as a moved Tensor, is neither reused nor donated."""
+    """Check that no step reuses or donates a buffer that somebody else sees, by DLPack or as a moved Tensor."""
     w = dt.Variable(aligned(4096))
     step = dt.function(lambda: [w.assign(w + 1.0), None][1])
     held = []
@@ -237,7 +237,7 @@ def test_memory_shared_with_others_is_not_overwritten(source, target):
 
 @pytest.mark.parametrize("source", ENGINES)
 def test_arguments_and_results_are_not_overwritten(engine, source):
-    """Neither what a compiled step is given nor what it returns becomes a variable's buffer."""
+    """Check that neither an argument nor a result of a compiled step becomes a variable's buffer."""
     w, other = dt.Variable(np.zeros(4096, "float32")), dt.Variable(np.zeros(4096, "float32"))
 
     @dt.function

@@ -1,4 +1,4 @@
-"""Variants of rules: each computes what the plain rule of its op does, on every sample of the op that it fits."""
+"""Variants of rules: each gives the results of its op's plain rule, on every sample that it fits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLERANCE = {"float16": 1e-2, "bfloat16": 1e-1, "float32": 2e-5, "float64": 1e-1
 
 CONVOLVED = [name for names in CONVOLUTIONS.values() for name in names]
 POOLED = [f"{name}{of}" for name in POOLS["MaxPool"] for of in ("", "Grad")]
-# Of each engine, and by name, the variants that programs take only where they are preferred, and the ops they are of.
+# engine → variant → its ops, for variants that programs use only if they are preferred
 FURTHER = {
     "jax": {"columns": ["Sum", "Mean"], "patches": CONVOLVED, "shifted": CONVOLVED, "comparison": POOLED},
 }
@@ -39,7 +39,7 @@ def test_all_are_tested(engine):
 
 
 def traced(op, number, rng):
-    """A sample as a graph of its float arrays, and these."""
+    """A sample as a graph of its float arrays, and these arrays."""
     args, kwargs = draw(op.samples[number], rng)
     arrays = float_arrays(args, kwargs)
 

@@ -16,7 +16,7 @@ def _installed(monkeypatch):
 
 
 def on(*arrays):
-    """Arrays as Tensors of the engine, on which functions are computed that are given them."""
+    """Arrays as Tensors of the engine, which then computes functions of them."""
     return [ops.convert(a, engine="whole") for a in arrays]
 
 

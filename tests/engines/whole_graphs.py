@@ -1,7 +1,7 @@
 """An engine that only compiles whole graphs, as ONNX Runtime and OpenVINO do: it has no rule for a single op.
 
-What it compiles is a list of NumPy calls, made from `segment.graph` alone.  Its arrays have no attributes and methods
-of NumPy's, so nothing but the engine can look into them.
+It compiles a graph to a list of NumPy calls, made from `segment.graph` alone. Its arrays have no attributes and methods
+of NumPy's, so only the engine can read them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.core.engine import Engine, Rules
 
-# What it can compile: op → its arguments, in the order of its parameters, to the result.
+# The ops it can compile: op → a function from its arguments, in the order of its parameters, to the result.
 CONVERTED = {
     "AddV2": np.add,
     "Sub": np.subtract,

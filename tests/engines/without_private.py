@@ -1,4 +1,4 @@
-"""A process in which no library has what is not public: every op on torch is still computed, as on numpy."""
+"""A process in which libraries lack all private functions: torch still computes every op as numpy does."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What most tests of graphs begin with."""
+"""Shared fixtures of tests of graphs."""
 
 import pytest
 

@@ -20,7 +20,7 @@ x, y = dt.wildcards("x y")
 
 @dt.RegisterGradient("SlopeOfTanh")
 def _(op: Any, g: Any) -> Any:
-    return g * ops.exp(-2.0 * ops.log(ops.cosh(op.inputs[0])))  # what it is, said in another way
+    return g * ops.exp(-2.0 * ops.log(ops.cosh(op.inputs[0])))  # the true slope, written in another way
 
 
 def _pick(items: list[Any], number: int) -> Any:
@@ -186,14 +186,14 @@ edits = st.lists(st.tuples(st.integers(0, len(EDITS) - 1), NUMBER, NUMBER, NUMBE
 
 
 def apply(graph: Graph, edit: tuple[int, ...]) -> None:
-    """Does an edit, to the graph or one inside of it."""
+    """Do an edit to the graph or to one inside of it."""
     which, place, *numbers = edit
     target = _pick([graph, graph, *graph.subgraphs()], place)
     EDITS[which](target, *numbers)
 
 
 def dump(graph: Graph) -> Any:
-    """Everything that an edit could change: names and order included, and what later names will be."""
+    """Everything that an edit could change, with names, order and later names."""
     return (
         [
             (

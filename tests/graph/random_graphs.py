@@ -55,7 +55,7 @@ STEPS = [
     lambda x, y, c: ops.scan(lambda s, row: (ops.tanh(s + row), s * row + y[0]), x[0], y)[1],
     lambda x, y, c: ops.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, s * 0.5 + y), (0, x))[1],
 ]
-LONGEST = 200  # steps of a loop; those that are drawn take a few
+LONGEST = 200  # steps of a loop; drawn numbers of steps are small
 NUMBERS = [0.0, 1.0, -1.0, 2.0, 0.5, -3.0]
 
 
@@ -66,12 +66,12 @@ def graphs(draw: Any, dtype: str = "float32") -> Graph:
 
 
 def graph_of(steps: Iterable[Sequence[int]], rows: int | None, dtype: str = "float32") -> Graph:
-    """A graph of two inputs, with the first dimension known or not, that reads and assigns variables now and then.
+    """A graph of two inputs that now and then reads and assigns variables.
 
     Args:
-        steps: four numbers for each operation: which, of what, of what else, with which number.
-        rows: the first dimension.
-        dtype: of the inputs and the variable.
+        steps: four numbers for each operation: the op, its two arguments, and a number.
+        rows: the first dimension, or None if it is unknown.
+        dtype: the dtype of the inputs and the variable.
     """
     variable = dt.Variable(np.full((ROWS, COLUMNS), 0.5, dtype), name="v")
     graph = Graph("random")
@@ -94,7 +94,7 @@ def arguments() -> list[np.ndarray]:
 
 
 def interpret(graph: Graph, values: list[Any]) -> tuple[list[np.ndarray], dict[Any, np.ndarray]]:
-    """The outputs of a graph, and what its variables are assigned, computed eagerly one operation after the other."""
+    """The outputs of a graph, and the values assigned to its variables, computed one operation after the other."""
     engine = get_engine("numpy")
     known = {t: as_tensor(v, t.dtype, engine) for t, v in zip(graph.inputs, values, strict=True)}
     assigned: dict[Any, np.ndarray] = {}
@@ -107,7 +107,7 @@ def interpret(graph: Graph, values: list[Any]) -> tuple[list[np.ndarray], dict[A
         elif op.type == "ReadVariableOp":
             results = [op.attrs["variable"].read()]
         elif op.type == "AssignVariableOp":
-            op.attrs["variable"].check_shape(inputs[0])  # which a graph with unknown dimensions leaves open
+            op.attrs["variable"].check_shape(inputs[0])  # a graph with unknown dimensions leaves this open
             assigned[op.attrs["variable"]] = inputs[0].numpy()
             results = inputs
         elif op.type in CONTROL_FLOW:
@@ -130,7 +130,7 @@ def _while(init: Any, constants: Any, condition: Graph, body: Graph, limit: Any)
         if not interpret(condition, [*state, *constants])[0][0]:
             return state
         state = interpret(body, [*state, *constants])[0]
-    return hypothesis.reject()  # an edit made a loop without an end
+    return hypothesis.reject()  # an edit made an endless loop
 
 
 def _scan(init: Any, xs: Any, constants: Any, body: Graph, length: Any, reverse: Any) -> list[np.ndarray]:
@@ -146,18 +146,18 @@ CONTROL_FLOW = {"If": _if, "While": _while, "Scan": _scan}
 
 
 def everything(graph: Graph) -> list[Operation]:
-    """The operations of a graph, and of those inside of it."""
+    """The operations of a graph, and of the graphs inside of it."""
     return [op for part in (*graph.subgraphs(), graph) for op in part.operations]
 
 
 def check_origins(made: Graph, graph: Graph) -> None:
-    """All that was made of a user's graph refers to operations of that one."""
+    """Check that all operations made from a user's graph refer to operations of that graph."""
     strange = [(op, op.origin) for op in everything(made) if op.origin.graph.outermost is not graph]
     assert strange == []
 
 
 def check_same(found: Any, expected: Any) -> None:
-    """Two results of `interpret` are equal but for rounding."""
+    """Check that two results of `interpret` are equal up to rounding."""
     for f, e in zip(found[0], expected[0], strict=True):
         assert f.dtype == e.dtype
         np.testing.assert_allclose(f, e, rtol=1e-4, atol=1e-4)

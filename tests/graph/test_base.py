@@ -1,4 +1,4 @@
-"""What a graph holds: members, names, defaults, what it knows of variables, and when it counts as edited."""
+"""Contents of a graph: members, names, defaults, the state of variables, and when it counts as edited."""
 
 import copy
 
@@ -92,7 +92,7 @@ def test_without_its_last_assignment_a_variable_has_the_value_of_the_one_before(
 
 
 def test_an_edit_that_fails_leaves_variables_known(graph, x):
-    """A rewrite that adds reads and assignments, and is refused, takes them back."""
+    """Check that a refused rewrite takes back the reads and assignments that it added."""
     v = dt.Variable([1.0, 2.0], name="v")
     y = dt.wildcards("y")
     graph.outputs = [ops.exp(x)]
@@ -205,7 +205,7 @@ def test_the_trace_of_a_function_is_over():
             build()
 
 
-# -- what new operations take along -----------------------------------------------------------------------------------
+# -- scopes of new operations -----------------------------------------------------------------------------------------
 
 
 def test_control_dependencies_are_for_what_takes_something(graph, x):
@@ -295,7 +295,7 @@ def test_edits_of_a_body_are_edits_of_the_graph(graph, x):
     assert graph.version > before
 
 
-# -- what depends on what ---------------------------------------------------------------------------------------------
+# -- dependencies -----------------------------------------------------------------------------------------------------
 
 
 def test_depends_on(graph, x):

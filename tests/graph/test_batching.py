@@ -1,4 +1,4 @@
-"""Batching: every op of the table on several examples at once gives what it gives for each, and few run one by one."""
+"""Batching: every op of the table gives the same on several examples at once, and few ops run one by one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dovetail.graph import batching, joining
 from tests.ops.table import CASES, cases, draw, leaves
 
 FUNCTIONS = {"If", "While", "Scan", "WhileGrad", "Call"}  # the whole function runs example by example
-RANDOM = "Random"  # numbers of different keys are drawn one by one
+RANDOM = "Random"  # draws with different keys run one by one
 BATCHED = [
     (op, n)
     for op, n in CASES
@@ -26,7 +26,7 @@ ONE_BY_ONE = {  # some of their arguments must be the same for all examples
 
 
 def numeric_arrays(args, kwargs):
-    """All drawn arrays among arguments, also of integers and bools; those of static arguments are none."""
+    """All drawn arrays among arguments, also integers and bools, but not in static arguments."""
     found = []
     for value in [*args, *kwargs.values()]:
         found += [v for v in (value if isinstance(value, list) else [value]) if isinstance(v, np.ndarray)]
@@ -58,7 +58,7 @@ JOINING = [case for case in BATCHED if case[0].name in joining.ROWS or case[0].i
 
 @cases(JOINING)
 def test_joined(op, number, is_first, rng, one_by_one, monkeypatch):
-    """Where examples are batches, whose rows join, whichever op begins."""
+    """Check examples that are batches, whose rows join, whichever op begins."""
     monkeypatch.setattr(joining, "STARTS", {op.name})
     check_op(op, number, rng, one_by_one)
 
@@ -69,7 +69,7 @@ def test_op(op, number, is_first, rng, one_by_one):
 
 
 def check_op(op, number, rng, one_by_one):
-    """With each tensor of an example's own, and with all but one the same for all examples."""
+    """Check tensors that differ between examples, and calls in which all but one tensor are shared."""
     sample = op.samples[number]
     drawn = [draw(sample, rng) for _ in range(COUNT)]
     arrays = [numeric_arrays(*each) for each in drawn]
@@ -95,7 +95,7 @@ def check_op(op, number, rng, one_by_one):
 
 
 def network(x):
-    """Layers as a model has them, on a batch of pictures."""
+    """The layers of a typical model, on a batch of pictures."""
     x = ops.conv(x, KERNEL, padding="same")
     x = ops.max_pool(ops.relu(x + 0.5), 2)
     x = ops.reshape(x, (4, 9, 2))
@@ -109,18 +109,18 @@ KERNEL = np.linspace(-1, 1, 18, dtype="float32").reshape(3, 3, 1, 2)
 
 
 def test_joined_network(rng):
-    """Composites stay whole, and nothing is put in examples but the results."""
+    """Check that composites stay whole, and that only the results are split into examples."""
     pictures = rng.normal(size=(3, 4, 6, 6, 1)).astype("float32")
     function = dt.function(lambda x: ops.vectorized_map(network, x))
     expected = np.stack([network(x).numpy() for x in pictures])
     np.testing.assert_allclose(function(pictures).numpy(), expected, rtol=1e-5, atol=1e-6)
     types = [op.type for op in function.graph(pictures).operations]
     assert {"Conv2D", "MaxPool", "LayerNormalization", "ScaledDotProductAttention", "LSTM"} <= {*types}
-    assert types.count("Reshape") == 4  # two of the program's, the pictures' rows, and the results
+    assert types.count("Reshape") == 4  # two of the program's own, the pictures' rows, and the results
 
 
 def recurrent(weights):
-    """A loop over the rows of a batch of sequences, backwards, with what is the same for all examples."""
+    """A loop over the rows of a batch of sequences, backwards, with values shared by all examples."""
 
     def step(carry, row):
         count, h = carry

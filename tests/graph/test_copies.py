@@ -1,4 +1,4 @@
-"""Whatever takes operations from one graph to another: they keep all that they have."""
+"""Copies of operations from one graph to another: they keep all attributes."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ WAYS = {
 }
 
 
-OWN = ["subgraph", "import_graph", "function.graph"]  # they give the user a graph
+OWN = ["subgraph", "import_graph", "function.graph"]  # these return a graph to the user
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -105,7 +105,7 @@ def test_inputs_that_are_given_stay_given_though_others_wait_for_their_operation
 
 
 def test_assignments_that_wait_a13(engine, capsys):
-    """What an assignment waits for is done, also where it is overwritten, or differentiated."""
+    """Check that control inputs of an assignment run, also if it is overwritten or differentiated."""
     v = dt.Variable([1.0, 2.0], name="v")
     graph = dt.Graph()
     x = graph.placeholder(dt.spec((2,)), "x")
@@ -135,7 +135,7 @@ def test_assignments_that_wait_a13(engine, capsys):
 
 
 def test_what_is_waited_for_in_a_gradient_a13(engine, capsys):
-    """Operations of a gradient that wait for others of it."""
+    """Check operations of a gradient that wait for others of it."""
 
     @dt.custom_gradient
     def doubled(x):
@@ -158,7 +158,7 @@ def test_what_is_waited_for_in_a_gradient_a13(engine, capsys):
 
 @pytest.mark.parametrize("way", ["copy_graph", "subgraph", "import_graph"])
 def test_what_was_computed_of_eager_tensors_is_handed_on(way):
-    """A tape finds the way from the constant of a copy to what the constant was computed from."""
+    """Check that a tape goes from the constant of a copy back to the tensors it was computed from."""
     c = ops.constant([1.0, 2.0])
     graph = dt.function(lambda x: x * ops.square(c)).graph(dt.spec((2,)))
     run = dt.function(WAYS[way](graph))

@@ -1,4 +1,4 @@
-"""Cursor: new operations stand where they are inserted."""
+"""Cursor: new operations stand at the place of insertion."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_an_inserted_operation_stands_where_its_inputs_allow(graph, x):
 
 
 def test_removing_where_operations_are_inserted_b(graph, x):
-    """What is inserted stands where the removed operation stood."""
+    """Check that an inserted operation stands at the removed operation's place."""
     ops.sin(x)
     y, last = ops.tanh(x), ops.exp(x)
     with graph.insert_before(y.op), graph.insert_after(y.op):

@@ -1,6 +1,6 @@
-"""Functions of tensors of unknown rank: recorded, or deferred until the rank is known, or refused with what to do.
+"""Functions of tensors of unknown rank: recorded, or deferred until the rank is known, or refused with advice.
 
-Every op is tried in `tests/ops`, TensorFlow's functions in `tests/compat/tensorflow/cases/ranks.py`.
+`tests/ops` tries every op, `tests/compat/tensorflow/cases/ranks.py` TensorFlow's functions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MATRIX, IMAGES, WEIGHTS = (
     [1, 2, 3],
 )
 SQUARE = np.float32([[2, 1, 0], [1, 3, 1], [0, 1, 4]])
-FUNCTIONS = {  # name → a function of tensors, and values of these
+FUNCTIONS = {  # name → a function of tensors, and values for them
     "rms_normalization": (ops.rms_normalization, MATRIX),
     "rms_normalization (scale)": (lambda x: ops.rms_normalization(x, np.float32(WEIGHTS)), MATRIX),
     "layer_normalization": (ops.layer_normalization, MATRIX),
@@ -39,7 +39,7 @@ FUNCTIONS = {  # name → a function of tensors, and values of these
 
 
 def of_unknown_rank(function, values):
-    """A function on placeholders of unknown rank: the graph, these, and the result."""
+    """The graph of a function on placeholders of unknown rank, the placeholders, and the result."""
     graph = dt.Graph()
     with graph.as_default():
         given = [graph.placeholder(dt.spec(None, value.dtype)) for value in values]

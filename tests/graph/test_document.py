@@ -1,4 +1,4 @@
-"""Graphs as documents: JSON and pickles give back all that went in, and what cannot be written is refused by name."""
+"""Graphs as documents: JSON and pickles restore them completely, and an error names values that cannot be written."""
 
 import json
 import pickle
@@ -66,7 +66,7 @@ def test_variables_and_eager_tensors(graph):
 
 
 def test_a_graph_in_the_middle_of_assignments(graph):
-    """A value that was assigned and not read since is read once more."""
+    """Check that a value that was assigned and not read since is read once more."""
     v = dt.Variable([1.0, 2.0], name="v")
     x = graph.placeholder(dt.spec((2,)), "x")
     with graph.as_default():
@@ -177,7 +177,7 @@ def through_json(graph):
 
 
 def test_a_document_is_the_graph(graph):
-    """With branches, loops, variables, constants and eager tensors; the numbers are the same, too."""
+    """Check branches, loops, variables, constants and eager tensors; the numbers are the same, too."""
     graph, w = model(graph)
     text, found = through_json(graph)
     assert str(found) == str(graph) and through_json(found)[0] == text
@@ -190,7 +190,7 @@ def test_a_document_is_the_graph(graph):
 
 
 def test_constants_that_were_pruned_are_no_closures():
-    """Of an eager tensor that a trace used, and whose constant nothing needs any more."""
+    """Check an eager tensor that a trace used, whose constant is pruned."""
     unused, used = ops.constant([5.0, 6.0]), ops.constant([1.0, 2.0])
     graph = dt.function(lambda x: (unused * x, used * x)[1]).graph(dt.spec((2,)))
     graph.prune()

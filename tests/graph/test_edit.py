@@ -1,4 +1,4 @@
-"""Editing graphs: producers and consumers go on agreeing, and what would break them is refused."""
+"""Editing graphs: producers and consumers stay consistent, and edits that would break them are refused."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_edits_that_cannot_be_are_refused(graph, x):
     refused(graph, TypeError, lambda: y.op.replace_input(0, ints), "cast it first")
     refused(graph, ValueError, lambda: y.op.replace_input(0, other), "other")
     refused(graph, ValueError, lambda: added.op.replace_input(0, wide), "broadcast")
-    refused(graph, ValueError, lambda: y.op.replace_input(0, wide), "broadcast")  # fits here, but not further on
+    refused(graph, ValueError, lambda: y.op.replace_input(0, wide), "broadcast")  # this op fits, a later one does not
     refused(graph, TypeError, lambda: graph.replace_all_uses(x, ints))
     refused(graph, ValueError, lambda: graph.remove(y.op), "Tanh:0")
     refused(graph, ValueError, lambda: y.op.add_control_input(z.op), "cycle")
@@ -79,7 +79,7 @@ def test_replace_all_uses(graph, x):
 
 
 def test_replace_all_uses_by_what_takes_it(graph, x):
-    """Putting an operation behind a tensor: the new one goes on taking it."""
+    """Check that an operation put behind a tensor still takes that tensor."""
     y = ops.tanh(x)
     graph.outputs = [ops.exp(y)]
     with graph.insert_after(y.op):
@@ -92,7 +92,7 @@ def test_replace_all_uses_by_what_takes_it(graph, x):
 
 
 def test_replacing_one_of_many_uses_does_not_look_at_all(graph, x):
-    """What an edit costs depends on what it touches, not on the graph."""
+    """Check that the cost of an edit depends on the operations it touches, not on the graph."""
     y = x
     for _ in range(20_000):
         y = ops.tanh(y)
@@ -102,7 +102,7 @@ def test_replacing_one_of_many_uses_does_not_look_at_all(graph, x):
 
 
 def test_normalising_a_tensor_where_it_stands_b(graph, x):
-    """What the new tensor is computed from goes on taking the old one."""
+    """Check that the inputs of the new tensor still use the old one."""
     y = ops.tanh(x)
     graph.outputs = [ops.exp(y), y]
     normal = (y - ops.mean(y)) / ops.std(y)
@@ -148,7 +148,7 @@ def test_inputs_that_are_not_there(graph, x):
 
 
 def test_a_failing_edit_leaves_names_as_they_were(graph, x):
-    """What is made for an edit is gone with it."""
+    """Check that a failing edit removes all that it made."""
     source = dt.Graph("source")
     a = source.placeholder(dt.spec((2, 3)), "a")
     v = dt.Variable(np.zeros((2, 3), "float32"), name="v")
@@ -217,6 +217,6 @@ def test_prune(graph, x):
     assert graph.prune() == 1
     assert types(graph) == ["Placeholder", "Tanh", "AssignVariableOp"]
     graph.validate()
-    assert graph.prune([y]) == 1  # new outputs: only what they need
+    assert graph.prune([y]) == 1  # with new outputs, only their operations stay
     assert types(graph) == ["Placeholder", "Tanh"]
     graph.validate()

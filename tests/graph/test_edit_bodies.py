@@ -1,4 +1,4 @@
-"""Edits of graphs with shapes that are tensors, and with loops: they reach the shapes, and the bodies."""
+"""Edits of graphs with shapes that are tensors, and with loops: they update the shapes and the bodies."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_a_shape_that_is_a_tensor_is_inferred_again_a12(graph):
 
 
 def test_edits_of_arithmetic_with_shapes_reach_the_shapes_a12(graph):
-    """Neither shape nor dtype of what is replaced changes; what it says of other shapes does."""
+    """Check that shape values are updated, though the replaced tensor keeps its own shape and dtype."""
     x = graph.placeholder(dt.spec((2, 6)), "x")
     w = graph.placeholder(dt.spec((3, 4)), "w")
     two = graph.constant(np.array(2, "int32"))
@@ -39,7 +39,7 @@ def test_edits_of_arithmetic_with_shapes_reach_the_shapes_a12(graph):
 
 @pytest.fixture
 def loop(graph, x):
-    """A scan over three rows, which captures a tensor; its operation and the inputs of that."""
+    """A scan over three rows, which captures a tensor: its operation, and that operation's inputs."""
     xs = graph.placeholder(dt.spec((2, 2, 3)), "xs")
     scale = graph.placeholder(dt.spec((3,)), "scale")
     last, rows = ops.scan(lambda s, row: (ops.tanh(s + row * scale), s), x, xs)
@@ -90,7 +90,7 @@ def test_loops_and_branches_refuse_what_their_bodies_cannot_take_a11(graph, x, l
 
 
 def test_what_a_loop_carries_becomes_wider_a11(graph, loop):
-    """A value of another number of rows, which the body does not keep."""
+    """Check an edit after which the body does not keep the number of rows."""
     loop.replace_input(0, graph.placeholder(dt.spec((1, 3)), "one"))
     loop.replace_input(1, graph.placeholder(dt.spec((2, 5, 3)), "xs"))
     body = loop.attr("body")
@@ -120,7 +120,7 @@ def test_edits_inside_of_a_body_a11(engine, graph, x, loop):
     run = dt.function(graph)
     found = run(given, np.ones((2, 2, 3), "float32"), given[0])[0].numpy()
     np.testing.assert_allclose(found, np.tanh(np.tanh(2 * given) / 2 + 1) / 2, rtol=1e-5)
-    body.outputs[0].op.replace_input(0, body.inputs[0])  # an edit of a body is one of the graph, too
+    body.outputs[0].op.replace_input(0, body.inputs[0])  # an edit of a body counts as one of the graph
     found = run(given, np.ones((2, 2, 3), "float32"), given[0])[0].numpy()
     np.testing.assert_allclose(found, given / 4, rtol=1e-5)
 
@@ -142,7 +142,7 @@ def test_edits_inside_of_a_body_that_the_loop_cannot_take_a11(graph, loop):
 
 
 def test_a_loop_and_its_gradient_keep_their_own_bodies_a11(graph, x):
-    """They share one until an edit of one of them says otherwise."""
+    """Check that they share one body until an edit of one of them needs another."""
     scale = graph.placeholder(dt.spec((3,)), "scale")
     y = ops.while_loop(lambda s: ops.sum(s) < 9.0, lambda s: (s + scale,), (x,))[0]
     dt.gradients(y, x)

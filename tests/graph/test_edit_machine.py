@@ -1,8 +1,8 @@
-"""A machine that edits random graphs, in their bodies too, and looks at all that must hold after each step.
+"""A machine that edits random graphs, in their bodies too, and checks all invariants after each step.
 
-A refused edit changed nothing; the graph is valid; compiled, it computes what its operations compute one after the
-other, without any pass; and its gradients are finite differences.  DOVETAIL_TEST_EDITS says how many sequences of edits
-are tried: a few, always the same, if it is not set.
+A refused edit changed nothing. The graph is valid. Compiled, it gives the results of its operations one after the
+other, without any pass. Its gradients equal finite differences. DOVETAIL_TEST_EDITS is the number of sequences of
+edits; by default it tries a few, always the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.graph.random_edits import EDITS, NUMBER, REFUSED, apply, dump
 from tests.graph.random_graphs import ROWS, arguments, check_same, everything, graphs, interpret
 
 SEQUENCES = int(os.environ.get("DOVETAIL_TEST_EDITS", "40"))
-# Whose gradient is, by definition, not the derivative; and what computes in too few digits for differences.
+# ops whose gradient is not the derivative by definition, or whose results have too few digits for differences
 NOT_DERIVED = {"StopGradient", "AssignVariableOp", "IdentityN"}
 STEP = 1e-4
 
@@ -36,7 +36,7 @@ def given(graph: Graph) -> list[np.ndarray]:
 
 
 class Edits(RuleBasedStateMachine):
-    """Edits of one graph, in any order."""
+    """A sequence of edits of one graph, in any order."""
 
     @initialize(graph=graphs(dtype="float64"))
     def begin(self, graph: Graph) -> None:
@@ -61,7 +61,7 @@ class Edits(RuleBasedStateMachine):
         try:
             expected = interpret(self.graph, values)
         except REFUSED:
-            return  # shapes that nobody knew do not fit
+            return  # dimensions that were unknown do not fit
         with dt.engine("numpy"):
             found = self.run(*values)
             variables = {v: v.numpy() for v in expected[1]}
@@ -70,7 +70,7 @@ class Edits(RuleBasedStateMachine):
             self.check_gradients(values, expected[0])
 
     def check_gradients(self, values: list[np.ndarray], outputs: list[np.ndarray]) -> None:
-        """The gradient of the sum of the outputs, in a direction, is the difference, where that is one at all."""
+        """Check the gradient of the outputs' sum along a direction against differences, if the function is smooth."""
         graph = self.graph
         is_small = all(np.isfinite(v).all() and np.abs(v).max(initial=0) < 1e4 for v in outputs)
         floats = [i for i, t in enumerate(graph.inputs) if t.dtype.is_differentiable]
@@ -89,7 +89,7 @@ class Edits(RuleBasedStateMachine):
         slopes = [(middle - left) / STEP, (right - middle) / STEP, (wide - middle) / STEP / 2]
         scale = 1e-2 * max(1.0, *map(abs, slopes))
         if not np.isfinite(slopes).all() or max(slopes) - min(slopes) > scale:
-            return  # it bends here
+            return  # the function has a kink here
         copy = copy_graph(graph)
         results = [t for t in copy.outputs if t.dtype.is_differentiable]
         if not results:
@@ -118,6 +118,9 @@ TestEdits = Edits.TestCase
 
 
 def test_what_the_machine_did():
-    """Gradients are compared often, if not always, since some graphs bend or grow; most edits are done once."""
+    """Check that gradients are compared often, and that most edits are done once.
+
+    Not all graphs can be compared, since some have kinks or grow.
+    """
     assert Edits.compared > SEQUENCES
     assert len(Edits.done) >= 0.6 * len(set(EDITS))

@@ -1,4 +1,4 @@
-"""The order of reads and assignments: what a run needs, and which value each read gives."""
+"""The order of reads and assignments: the operations that a run needs, and the value that each read gives."""
 
 from __future__ import annotations
 
@@ -106,7 +106,10 @@ def test_what_a_loop_assigns_is_a_part_of_it(graph):
 
 
 def test_a_loop_that_assigns_reads_all_at_one_moment(graph, engine):
-    """Each of two loops reads what the other one assigns: whichever comes first, the second sees it."""
+    """Check two loops, each of which reads the variable that the other one assigns.
+
+    Whichever loop comes first, the second sees its assignment.
+    """
     v, w = dt.Variable(1.0), dt.Variable(2.0)
 
     def summed(changed, seen):

@@ -1,4 +1,4 @@
-"""Branches and bodies of loops after they were built: they take more from around them, and give more."""
+"""Edits of branches and bodies of loops after they were built: more captures, and more outputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(graph, tensor, x=VALUES, y=10.0):
     return tensor.eval({"x:0": x, "y:0": y}).tolist()
 
 
-# kind → (what builds it, the graph that is edited, the result when its first output is multiplied by 10)
+# kind → (the function that builds it, the edited graph, the result if its first output is multiplied by 10)
 MORE = {
     "Scan": (scan, "body", ((1.0 * 10.0 + 2.0) * 10.0 + 3.0) * 10.0),
     "While": (loop, "body", (6.0 * 2.0 + 1.0) * 10.0),
@@ -59,7 +59,7 @@ def test_a_body_takes_more_from_around_it(engine, graph, kind, what):
         with body.as_default():
             body.outputs = [last * outer]
         graph.validate()
-    assert len(body.inputs) == before + 1  # brought in once
+    assert len(body.inputs) == before + 1  # captured once
     assert run(graph, result) == expected
     if kind == "If":
         assert run(graph, result, -VALUES) == -3.0

@@ -1,4 +1,4 @@
-"""Shapes after an edit: what follows from other inputs, what is known of shapes that are tensors, bodies of loops."""
+"""Shapes after an edit: inference from new inputs, shape values, bodies of loops."""
 
 import copy
 import pickle
@@ -40,7 +40,7 @@ def test_a_shape_has_the_one_length_that_an_operation_takes(graph):
 
 
 def test_what_was_known_of_a_shape_stays_known_where_it_is_given(graph, x):
-    """A part whose input is the shape does not see where it came from."""
+    """Check a part that has the shape as an input, so that it does not see the shape's origin."""
     n = graph.placeholder(dt.spec((), "int32"), "n")
     shape = ops.stack([2, n])
     y = ops.reshape(x, shape)
@@ -54,7 +54,10 @@ def test_what_was_known_of_a_shape_stays_known_where_it_is_given(graph, x):
 
 @pytest.mark.parametrize("move", [copy.copy, lambda part: pickle.loads(pickle.dumps(part)), import_all])
 def test_what_is_known_of_a_shape_goes_with_the_tensor(graph, x, move):
-    """Not with the operations that take it, which compute the same from the same."""
+    """Check that shape values move with the tensor.
+
+    They belong to no operation that takes the tensor: equal operations on it give equal results.
+    """
     shape = ops.stack([2, graph.placeholder(dt.spec((), "int32"), "n")])
     y = ops.reshape(x, shape)
     assert not y.op.attrs
@@ -84,7 +87,7 @@ def test_another_shape_forgets_what_was_known_of_the_first(graph, x):
 
 
 def test_what_is_computed_of_a_shape_is_followed_to_its_end(graph):
-    """Also past results whose own shapes stay, and not into tensors that are no shapes."""
+    """Check operations behind results whose own shapes stay, but not behind tensors that are no shapes."""
     x = graph.placeholder(dt.spec((2, 6)), "x")
     n = ops.shape(x)[1]
     y = ops.broadcast_to(1.0, ops.stack([ops.minimum(n, 4) + 1, n // 2, graph.placeholder(dt.spec((), "int32"))]))
@@ -109,7 +112,7 @@ def test_ranks_follow(graph):
 
 
 def test_each_operation_that_follows_is_inferred_once(graph, monkeypatch):
-    """In program order, so that all that an operation takes is known when its turn comes."""
+    """Check that operations are inferred in program order, so that each has known inputs at its turn."""
     from dovetail.graph import inference
 
     x = graph.placeholder(dt.spec((2, 3)), "x")
@@ -141,7 +144,7 @@ def test_an_edit_must_not_change_dtypes_or_the_number_of_results(graph, x):
 
 
 def test_integers_that_do_not_change_shapes_leave_bodies_shared(graph, x):
-    """A loop and its gradient have one body until an edit gives one of them other shapes."""
+    """Check that a loop and its gradient share one body until an edit gives one of them other shapes."""
     n, m = (graph.placeholder(dt.spec((), "int32"), name) for name in "nm")
     y = ops.while_loop(lambda s: ops.sum(s) < 9.0, lambda s: (s * ops.cast(n, "float32"),), (x,))[0]
     dt.gradients(y, x)

@@ -1,4 +1,4 @@
-"""Lookup: what names, types and collections find, and what is refused."""
+"""Lookup by names, types and collections, and its errors."""
 
 from __future__ import annotations
 

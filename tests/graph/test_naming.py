@@ -1,4 +1,4 @@
-"""Names of operations of a graph: given ones, and those that new operations get."""
+"""Names of operations of a graph: given names, and generated ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations and their tensors: shapes that are promised, truth, arguments, control inputs, what passes change."""
+"""Operations and their tensors: promised shapes, truth, arguments, control inputs, changes by passes."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""The order of operations: positions grow along it, wherever operations are put."""
+"""The order of operations: positions grow along it, at any place of insertion."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from dovetail.graph.order import NOWHERE, Order
 
 
 class Node:
-    """As much of an operation as an order looks at."""
+    """The attributes of an operation that an order reads."""
 
     def __init__(self):
         self._position, self._previous, self._next = NOWHERE, None, None
@@ -61,7 +61,7 @@ def test_an_insertion_into_a_gap_moves_nothing_else():
 
 
 def test_positions_stay_small():
-    """However often something is put at one place, positions are integers of one machine word."""
+    """Check that many insertions at one place leave positions in the range of a machine word."""
     order, end = Order(), Node()
     order.insert(Node())
     order.insert(end)
@@ -71,7 +71,7 @@ def test_positions_stay_small():
 
 
 def test_few_positions_change_per_insertion():
-    """n insertions at one place renumber O(n log n) operations."""
+    """Check that n insertions at one place renumber O(n log n) operations."""
     changes = []
 
     class Counted(Node):

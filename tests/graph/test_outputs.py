@@ -1,4 +1,4 @@
-"""The list of a graph's results: a list like others, which knows where its tensors stand."""
+"""The list of a graph's results: a list like others, which knows the positions of its tensors."""
 
 import copy
 import pickle

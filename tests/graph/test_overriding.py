@@ -1,4 +1,4 @@
-"""Gradients by op type on graphs that are there: which operations get them, what keeps them, what is refused."""
+"""Gradients by op type on existing graphs: which operations get them, what keeps them, and errors."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def _(op, g):
 
 
 def tanh_of(build, shape=(3,)):
-    """A graph of one input, what `build` makes of it."""
+    """A graph of one input, with the output that `build` makes of it."""
     graph = dt.Graph("built")
     graph.outputs = [build(graph.placeholder(dt.spec(shape), "x"))]
     return graph
 
 
 def slope(graph, value=VALUES):
-    """The gradient of the sum of its output, by a tape around a compiled call and by more operations of a copy."""
+    """The gradient of the output's sum, by a tape around a compiled call and by operations added to a copy."""
     x = ops.convert(value)
     with dt.GradientTape() as tape:
         tape.watch(x)
@@ -70,7 +70,7 @@ def test_operations_that_are_there_get_gradients_by_name(build, engine):
     x = ops.convert(VALUES)
     for overrides, expected in (({"Tanh": "Sevenfold"}, [7.0] * 3), ({"Tanh": None}, 1 - np.tanh(VALUES) ** 2)):
         assert graph.override_gradients(overrides) == 1
-        with dt.GradientTape() as tape:  # the next run of what was compiled before
+        with dt.GradientTape() as tape:  # the next run of the compiled program
             tape.watch(x)
             y = run(x)
         np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected, rtol=1e-5)
@@ -81,7 +81,7 @@ def test_operations_that_are_there_get_gradients_by_name(build, engine):
 def test_what_composites_consist_of():
     graph = tanh_of(ops.log_sigmoid)
     plain = slope(graph)
-    assert graph.override_gradients({"Softplus": "Sevenfold"}) == 0  # none but the one in the composite
+    assert graph.override_gradients({"Softplus": "Sevenfold"}) == 0  # only the one in the composite has that type
     assert slope(graph) == [7.0] * 3
     graph.override_gradients({"LogSigmoid": "Identity"})  # the whole goes before its parts
     assert slope(graph) == [1.0] * 3
@@ -100,7 +100,7 @@ def test_within_some_operations():
     assert [op.overrides.get("Tanh") for op in (first.op, inner, third.op)] == ["Sevenfold", "Sevenfold", None]
     np.testing.assert_allclose(slope(graph), 14 + 1 - np.tanh(VALUES) ** 2, rtol=1e-5)
     size = len(graph)
-    assert graph.override_gradients({"Tanh": None}, within=second) == 1  # one tensor is not taken for its elements
+    assert graph.override_gradients({"Tanh": None}, within=second) == 1  # one tensor is no sequence of its elements
     assert len(graph) == size
     np.testing.assert_allclose(slope(graph), 7 + 2 * (1 - np.tanh(VALUES) ** 2), rtol=1e-5)
     assert second.op.body("body").override_gradients({"Tanh": "Sevenfold"}) == 1
@@ -132,14 +132,14 @@ def test_maps_add_up_and_the_later_wins():
 
 
 def test_the_gradient_of_another_op(engine):
-    """Straight through what has no derivative, as nets of few bits have it."""
+    """Check straight-through gradients of ops without a derivative, as nets of few bits use them."""
     for op, x in ((ops.round, [0.2, 0.7, 1.4]), (ops.sign, [-2.0, 0.0, 3.0]), (ops.floor, [0.1, 1.2, 2.3])):
         graph = tanh_of(lambda x, op=op: op(x) * 2.0)
         assert graph.override_gradients({graph.outputs[0].op.inputs[0].op.type: "Identity"}) == 1
         assert slope(graph, np.float32(x)) == [2.0] * 3
 
 
-# -- refused, and taken back ------------------------------------------------------------------------------------------
+# -- errors, and removal ----------------------------------------------------------------------------------------------
 
 
 def test_what_is_refused_changes_nothing(graph, x):
@@ -171,7 +171,7 @@ def test_an_edit_that_fails_takes_it_back(graph, x):
     assert dump(graph) == before
 
 
-# -- what keeps it ----------------------------------------------------------------------------------------------------
+# -- copies that keep it ----------------------------------------------------------------------------------------------
 
 
 def _imported(graph):
@@ -221,7 +221,7 @@ KEEPERS = {
 
 @pytest.mark.parametrize("keeper", KEEPERS)
 def test_what_comes_of_the_graph_keeps_its_gradients(keeper):
-    """A tanh, one in a composite's body and one in a loop's."""
+    """Check a tanh, one in a composite's body and one in a loop's."""
     scale = dt.Variable(2.0, name="scale")
     graph = dt.Graph("kept")
     with graph.as_default():
@@ -243,7 +243,7 @@ def test_node_definitions_say_it(graph, x):
     assert y.op.attrs == {}
 
 
-# -- graphs that are put in under a map -------------------------------------------------------------------------------
+# -- imports under a map ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("build", HELD)
@@ -261,7 +261,7 @@ def test_importing_under_a_map(build, way, engine):
 
 
 def test_many_operations_at_once():
-    """Each has the map once, shared by all: linear, and small."""
+    """Check that all operations share one map, so that time is linear and memory small."""
     graph = dt.Graph()
     y = graph.placeholder(dt.spec(()), "x")
     for _ in range(2000):

@@ -1,4 +1,4 @@
-"""What is known of integers before a graph runs: what is followed, what is not, and how far."""
+"""Shape values: which operations on integers are followed before a graph runs, and how far."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def x():
 
 
 def known(ints):
-    """The shape of what is broadcast to a shape that is a tensor."""
+    """The shape of a broadcast to a shape that is a tensor."""
     return ops.broadcast_to(ops.sum(ints.graph.inputs[0]), ints).shape
 
 
@@ -33,7 +33,7 @@ def known(ints):
         (lambda s: ops.identity(ops.cast(s, "int64")), (None, 4)),
         (lambda s: ops.flip(s, 0), (4, None)),
         (lambda s: ops.optimization_barrier((s, s[1:]))[1], (4,)),
-        (lambda s: ops.bitwise_and(s, 7), (None, None)),  # which is not followed, but has two elements
+        (lambda s: ops.bitwise_and(s, 7), (None, None)),  # this op is not followed, but the result has two elements
     ],
 )
 def test_integers_are_followed(x, ints, expected):
@@ -41,7 +41,7 @@ def test_integers_are_followed(x, ints, expected):
 
 
 def test_arithmetic_of_floats_is_not_followed(engine):
-    """Computed in another precision than the program's it might be another number."""
+    """Check that floats are not followed; in another precision than the program's the number might differ."""
 
     def run(x):
         halves = ops.cast(ops.cast(ops.shape(x)[1], "float32") * 1.5, "int32")  # 4.5, so 4
@@ -49,7 +49,7 @@ def test_arithmetic_of_floats_is_not_followed(engine):
 
     x = dt.Graph().placeholder(dt.spec((None, 3)))
     assert run(x).shape == (None,)
-    if engine != "jax":  # which needs to know every shape
+    if engine != "jax":  # jax needs to know every shape
         assert dt.function(run)(np.ones((2, 3), "float32")).shape == (8,)
 
 

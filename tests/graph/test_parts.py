@@ -1,4 +1,4 @@
-"""Parts: what is taken out of a graph, and what an import maps."""
+"""Parts: subgraphs taken out of a graph, and mappings of an import."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_subgraph(graph, x):
     assert types(part) == ["Placeholder", "Const", "AddV2", "Exp"]
     value = np.ones((3, 3), "float32")
     np.testing.assert_allclose(interpret(part, [value])[0][0], np.exp(value + 1), rtol=1e-6)
-    assert len(graph) == 5  # as it was
+    assert len(graph) == 5  # the graph is unchanged
     with pytest.raises(ValueError, match="'x'"):
         graph.subgraph([y])
 
@@ -105,7 +105,7 @@ def test_import_graph(graph, x):
     assert y.op.name == "copy/Tanh"
     assert [t.op.name for t in graph.inputs] == ["x", "copy/b"]
     graph.validate()
-    (z,) = graph.import_graph(source, {source.outputs[0].op.inputs[0]: x})  # any tensor can be mapped
+    (z,) = graph.import_graph(source, {source.outputs[0].op.inputs[0]: x})  # an import can map any tensor
     assert z.op.inputs == [x]
     assert [t.op.name for t in graph.inputs] == ["x", "copy/b", "a", "b"]
     graph.validate()

@@ -1,4 +1,4 @@
-"""Patterns: what they match, and rewriting by them."""
+"""Patterns: matching, and rewriting by them."""
 
 import numpy as np
 import pytest
@@ -264,7 +264,7 @@ def test_a_replacement_may_be_what_was_there(graph, a):
 
 
 def test_what_another_pattern_made_meanwhile_is_matched(graph, a):
-    """Places that a replacement took away are not looked at any more."""
+    """Check that operations that a replacement removed are no longer looked at."""
     graph.outputs = [ops.tanh(ops.tanh(a))]
     seen = []
 

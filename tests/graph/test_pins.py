@@ -1,4 +1,4 @@
-"""Where operations are recorded for: scopes of devices and engines, copies, bodies, what a run makes of them."""
+"""Pins of operations: scopes of devices and engines, copies, bodies, and their effect in a run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_scopes_of_devices_nest_and_none_closes_them(engine):
         "", "/job:worker/task:1", "/job:worker/task:1/device:GPU:0", "/job:worker/task:1/device:CPU:1", "",
         "/job:worker/task:1/device:GPU:0", "",
     ]  # fmt: skip
-    for value in dt.Session(graph).run(found, {x: [0.0, 1.0]}):  # wherever they are for, they are computed here
+    for value in dt.Session(graph).run(found, {x: [0.0, 1.0]}):  # whatever their device, they are computed here
         np.testing.assert_allclose(value, np.exp([0.0, 1.0]), rtol=1e-6)
 
 
@@ -70,7 +70,7 @@ def test_functions_say_the_device_of_each_operation():
         assert ops.exp(x).device == "/job:a/device:CPU:3"
         assert ops.tanh(x).device == "/job:a"
         with graph.device("/gpu:5"):
-            assert ops.exp(x).device == "/job:a/device:CPU:3"  # the function's word alone counts, as in TensorFlow
+            assert ops.exp(x).device == "/job:a/device:CPU:3"  # only the function's result counts, as in TensorFlow
             assert ops.tanh(x).device == "/job:a"
             assert ops.sin(x).device == "/job:a/device:GPU:5"
     assert seen[0] == ("Exp", "", ["x:0"]) and seen[2][1] == "/device:GPU:5"

@@ -12,14 +12,14 @@ from dovetail import ops
 
 
 def text_of(function, *specs):
-    """The text with the lines of this file counted from the function's first."""
+    """The text of a graph, with lines of this file counted from the function's first."""
     start = inspect.getsourcelines(function)[1] - 1
     text = str(dt.function(function, input_signature=specs).graph(*specs))
     return re.sub(r"(:)(\d+)$", lambda m: f":{int(m[2]) - start}", text, flags=re.M)
 
 
 def check(found, expected):
-    """Equal but for the widths of the columns."""
+    """Compare two texts, up to the widths of the columns."""
     squeeze = [re.sub(r" +", " ", line.strip()) for line in found.split("\n")]
     assert squeeze == [re.sub(r" +", " ", line.strip()) for line in textwrap.dedent(expected).strip().split("\n")]
 
@@ -84,7 +84,7 @@ def test_a_line_is_named_once():
 
 
 def test_what_stands_where():
-    """Small constants stand where they are used, defaults are left out, what has several results is numbered."""
+    """Check that small constants stand at their uses, defaults are left out, and several results are numbered."""
     table, empty = np.full(9, 2.5, "float32"), np.full(9, np.nan, "float32")
 
     def run(x, i):
@@ -124,7 +124,7 @@ from 0 to 8
 
 
 def lines_of(graph):
-    """The text without the places of lines."""
+    """The text without file and line."""
     return [re.sub(r" +(test_printing.py)?:\d+$", "", line) for line in str(graph).split("\n")]
 
 

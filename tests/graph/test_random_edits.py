@@ -1,4 +1,4 @@
-"""Random edits of random graphs: each is done or refused, and what is left runs as it says."""
+"""Random edits of random graphs: each is done or refused, and the edited graph runs right."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ from tests.graph.random_graphs import ROWS, arguments, check_same, graphs, inter
 @settings(deadline=None, max_examples=60)
 @given(graphs(), edits)
 def test_random_edits_are_done_or_refused(graph, edits):
-    """Whatever is asked for, in the graph or in those inside of it, is done or refused; never half."""
+    """Check that any edit, of the graph or one inside of it, is done or refused, never half done."""
     for edit in edits:
         before = dump(graph)
         try:
@@ -29,7 +29,7 @@ def test_random_edits_are_done_or_refused(graph, edits):
 @settings(deadline=None, max_examples=40)
 @given(graphs(), edits)
 def test_an_edited_graph_runs_as_it_says(graph, edits):
-    """What is compiled of a graph after edits computes what its operations compute one after the other."""
+    """Check that a compiled graph after edits gives the results of its operations one after the other."""
     run = dt.function(graph)
     for edit in edits:
         with contextlib.suppress(*REFUSED):
@@ -40,7 +40,7 @@ def test_an_edited_graph_runs_as_it_says(graph, edits):
     try:
         expected = interpret(graph, values)
     except REFUSED:
-        return  # shapes that nobody knew do not fit
+        return  # dimensions that were unknown do not fit
     with dt.engine("numpy"):
         found = run(*values)
     found = [t.numpy() for t in (found if isinstance(found, tuple) else (found,))]

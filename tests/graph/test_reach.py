@@ -1,4 +1,4 @@
-"""Reach: against a plain recursive definition on random graphs; what it leaves alone; walks over anything else."""
+"""Reach: against a plain recursive definition on random graphs; its limits; walks over anything else."""
 
 import itertools
 
@@ -25,7 +25,7 @@ def random_graph(rng, size=24):
 
 
 def defined(starts, forward, control, given, is_outside):
-    """The same in the words of its docstring."""
+    """The result of `reach`, by the definition in its docstring."""
     found = set()
 
     def enter(op):
@@ -70,7 +70,7 @@ def test_what_is_given_at_the_start_is_not_needed():
     y = ops.tanh(x)
     assert reach([y, x], given=[y, x]) == []
     assert reach([x.op], given=(y, x)) == []
-    assert reach([y.op], given={y, x}) == [y.op]  # somebody asks for the operation, not for its result
+    assert reach([y.op], given={y, x}) == [y.op]  # the operation is asked for, not its result
 
 
 def test_a_walk_through_many_paths_goes_each_once():
@@ -83,7 +83,7 @@ def test_a_walk_through_many_paths_goes_each_once():
 
 
 def test_a_walk_is_as_long_as_what_it_finds(monkeypatch):
-    """In a large graph, what is near takes few steps."""
+    """Check that a walk near its start takes few steps in a large graph."""
     graph = dt.Graph()
     y = graph.placeholder(dt.spec(()), "x")
     for _ in range(2000):
@@ -95,13 +95,16 @@ def test_a_walk_is_as_long_as_what_it_finds(monkeypatch):
 
 
 def test_a_walk_over_anything():
-    """Each after what follows it, also in a long chain, and it comes to an end in a circle."""
+    """Check the post-order, also in a long chain, and that a walk ends in a circle."""
     assert walk([10_000], lambda n: range(n - 1, max(n - 3, -1), -1)) == list(range(10_001))
     assert sorted(walk("a", {"a": "bc", "b": "c", "c": "a"}.__getitem__)) == ["a", "b", "c"]
 
 
 def test_what_an_assignment_waits_for_in_order():
-    """In the place of an earlier assignment of any variable, what that waits for; of what else waits, all it does."""
+    """Check the control inputs of an assignment, in order.
+
+    An earlier assignment of any variable is replaced by its own control inputs. All other control inputs are kept.
+    """
     v = dt.Variable(1.0, name="v")
     graph = dt.Graph()
     x = graph.placeholder(dt.spec(()), "x")

@@ -1,4 +1,4 @@
-"""Control flow in graphs: what bodies and branches capture, promote, join and assign."""
+"""Control flow in graphs: captures, promotion, joins and assignments of bodies and branches."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def test_branches_are_promoted_and_dimensions_joined(engine):
     for condition, expected in ((True, 2.5), (False, 1.0)):
         found = pick(condition, 2.5)
         assert (found.dtype, float(found)) == ("float32", expected)
-    if engine != "jax":  # which needs to know every shape
+    if engine != "jax":  # jax needs to know every shape
         cut = dt.function(lambda c, x: ops.cond(c, lambda: x, lambda: x[1:]))
         assert cut.graph(ops.convert(True), np.zeros(3)).outputs[0].shape == (None,)
         assert cut(ops.convert(False), np.zeros(3)).shape == (2,)
 
 
 def test_carried_dtypes_and_shapes_settle(engine):
-    """An integer 0 is a fine start for a sum of floats."""
+    """Check that an integer 0 can start a sum of floats."""
 
     def run(x):
         halved = ops.while_loop(lambda n, _: n < 3, lambda n, y: (n + 1, y * 0.5), (0, 8))
@@ -147,7 +147,7 @@ def test_branches_take_the_same_inputs_in_one_order():
     assert [t.op.name for t in inputs] == ["v/Read", "x", "y"]
     assert [len(g.inputs) for g in (one, other)] == [3, 3]
     assert [len(g.outputs) for g in (one, other)] == [2, 2]
-    assert other.outputs[0] is other.inputs[0]  # the value of `v` stays where it is not assigned
+    assert other.outputs[0] is other.inputs[0]  # a branch that does not assign `v` passes its value on
     assert (one.is_traced, other.is_traced, one.outer) == (True, True, graph)
     graph.validate()
 

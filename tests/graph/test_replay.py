@@ -1,4 +1,4 @@
-"""Replaying a graph inside of another: what it does happens to the variables and tapes of the place of the call."""
+"""Replaying a graph inside of another: its effects reach the variables and tapes at the place of the call."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_inputs_are_cast(source):
 
 
 def test_variables_are_read_before_they_are_assigned(engine):
-    """Reads of the graph give the values that variables had when it was called, as often as it is."""
+    """Check that reads give the variables' values at the time of each call."""
     v = dt.Variable(1.0, name="v")
     graph = dt.Graph("count")
     with graph.as_default():

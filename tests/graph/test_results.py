@@ -1,4 +1,4 @@
-"""What comes out of a traced function: structures of tensors; other tensors of its graph are refused, by name."""
+"""Results of a traced function: structures of tensors; an error names other tensors of its graph."""
 
 import functools
 from collections import deque
@@ -192,7 +192,7 @@ def test_a_tensor_in_more_of_what_is_no_structure_a8(holder):
 
 
 def test_numbers_arrays_and_words_in_structures(engine):
-    """Numbers become tensors; words, bytes and None stay what they are, each in its place."""
+    """Check that numbers become tensors, and that words, bytes and None stay, each in its place."""
     found = dt.function(lambda x: {"a": (1, "one", x), "b": [None, 2.5, True], "c": b"bytes", "d": np.ones(2)})(X)
     assert [found["a"][0].dtype, found["b"][1].dtype, found["b"][2].dtype] == ["int32", "float32", "bool"]
     assert (int(found["a"][0]), float(found["b"][1]), bool(found["b"][2])) == (1, 2.5, True)

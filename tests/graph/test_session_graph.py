@@ -1,4 +1,4 @@
-"""Session graphs: what assignments do there, and when; first values; groups."""
+"""Session graphs: assignments and their order; first values; groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail import ops
 
 @pytest.fixture
 def graph():
-    """A session graph in which all is recorded; so variables are read by `numpy()` alone."""
+    """A session graph that records everything, so tests read variables by `numpy()` alone."""
     graph = dt.SessionGraph()
     with graph.as_default():
         yield graph

@@ -1,4 +1,4 @@
-"""What TensorFlow's operations have: private setters, definitions, where they were made."""
+"""Attributes of TensorFlow's operations: private setters, definitions, source lines."""
 
 import pytest
 from dovetail.compat.tensorflow.compat import v1

@@ -1,4 +1,4 @@
-"""Tracing: what becomes a node, what is captured, what is refused, and what is known of shapes on the way."""
+"""Tracing: recorded nodes, captures, errors, and known shapes."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,10 @@ def test_promotion_adds_casts(graph):
 
 
 def test_the_same_call_again_gives_the_same(graph):
-    """Calls are looked up by their arguments' specs; numbers of another type, and another floatx, are other calls."""
+    """Check that calls are looked up by their arguments' specs.
+
+    Numbers of another type, and another floatx, are other calls.
+    """
     x = graph.placeholder(dt.spec((2,), "int32"))
     for _ in range(2):
         assert (x + 1).dtype == "int32"
@@ -57,7 +60,7 @@ def test_errors_name_the_op_the_line_and_the_arguments(graph):
             x @ x
 
 
-# -- graphs that do not meet ------------------------------------------------------------------------------------------
+# -- graphs that do not mix -------------------------------------------------------------------------------------------
 
 
 def test_tensors_of_two_graphs(graph):
@@ -102,7 +105,7 @@ def test_subgraphs_capture():
     branch = op.attrs["then_branch"]
     assert {t.op.type for t in op.inputs[1:]} == {"Mul", "ReadVariableOp", "Placeholder"}
     assert len(branch.inputs) == len(op.inputs) - 1
-    assert "ReadVariableOp" not in types(branch)  # the value comes in
+    assert "ReadVariableOp" not in types(branch)  # the value is captured
     assert "Const" in types(op.attrs["else_branch"])
 
 
@@ -168,7 +171,7 @@ def test_a_body_can_be_edited_with_constants_b(graph):
     assert float(dt.function(graph)(np.ones(3, "float32"))) == ((1 * 2 + 1 + 1) * 2 + 1 + 1) * 2 + 1
 
 
-# -- what is kept from call to call -----------------------------------------------------------------------------------
+# -- caches of calls --------------------------------------------------------------------------------------------------
 
 
 def test_static_values_of_any_kind_decide_on_a_call(graph):
@@ -200,7 +203,7 @@ def test_calls_are_kept_by_shape_dtype_and_type_of_numbers(graph):
 
 
 def test_many_kinds_of_calls(graph, monkeypatch):
-    """What is kept of calls and of bodies is let go when it is too much, and made anew."""
+    """Check that the caches of calls and bodies drop entries when they are full, and refill."""
     monkeypatch.setattr(trace, "_bodies", Cache(5))
     monkeypatch.setattr(ops.multiply, "resolved", Cache(5))
     for _ in range(2):
@@ -225,7 +228,7 @@ def test_composites_with_several_results(graph):
 
 
 def test_static_parameters_that_are_given_tensors(engine):
-    """A composite is what its body says of them; a primitive says that it needs a value."""
+    """Check that a composite is replaced by its body, and that a primitive's error asks for a value."""
 
     def run(x, low):
         return ops.nan_to_num(x, nan=low)
@@ -247,7 +250,7 @@ def test_a_shape_that_is_one_number(engine):
     for t in graph.outputs:
         assert t.op.inputs[1].shape == (1,)
     graph.validate()
-    if engine != "jax":  # which needs to know every shape
+    if engine != "jax":  # jax needs to know every shape
         found = dt.function(run)(np.ones((2, 3), "float32"), ops.constant(6))
         assert [t.shape for t in found] == [(6,), (6,)]
 
@@ -299,7 +302,7 @@ def test_eager_tensors_are_one_constant_for_all_their_uses(graph):
 
 
 def test_integer_constants_are_not_captured_but_known(graph):
-    """What decides on shapes is known in a body, too; what has gradients comes in."""
+    """Check that a body knows integers that determine shapes, and captures constants that have gradients."""
     size, scale = graph.constant(np.array([2, 3], "int32")), graph.constant(np.float32(2.0).reshape(()))
     x = graph.placeholder(dt.spec((4,)), "x")
     body = ops.scan(lambda s, e: (s, ops.broadcast_to(e * scale, size)), 0.0, x)[1].op.attr("body")
@@ -355,7 +358,7 @@ def test_a_tensor_of_a_graph_that_is_not_around(graph):
 
 
 def test_what_was_assigned_and_read_has_the_gradient_of_the_variable(engine):
-    """State stops gradients: they go to the variable as it was at the start, not to what was assigned."""
+    """Check that gradients go to the variable's value at the start, not to the assigned value."""
     v = dt.Variable(2.0, name="v")
 
     @dt.function

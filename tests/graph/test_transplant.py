@@ -1,4 +1,4 @@
-"""Transplanting operations: what becomes of variables and eager Tensors, and what stands for what is not copied."""
+"""Transplanting operations: the treatment of variables, eager Tensors, and operations that are not copied."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from dovetail.graph.journal import all_or_nothing
 from dovetail.graph.transplant import Variables, copy_graph, copy_into, transplant
 from tests.graph.test_copies import program
 
-# -- variables and eager Tensors, by what becomes of them --------------------------------------------------------------
+# -- variables and eager Tensors, by mode ------------------------------------------------------------------------------
 
 
 @dt.RegisterGradient("Around")
@@ -31,9 +31,9 @@ class Stateful:
             graph.outputs = [ops.scan(lambda s, e: (ops.tanh(s * e), None), 1.0, y)[0]]
 
 
-# mode → the variables that `read` and `assigned` name, those that the target's own state knows to be assigned; the ops
-# that stand for the first value of v, for that of w, and for what is assigned to v; what copies have over their own
-# overrides; how many of the target's tensors stand for the eager Tensor, which it used before
+# mode → the variables in `read`, in `assigned`, and newly assigned in the target's state. Then the ops that replace the
+# first values of v and w, and v's assigned value. Then overrides of copies beyond their own, and the number of the
+# target's constants for the eager Tensor, which it used before.
 MODES = {
     Variables.KEEP: ("", "", "", "ReadVariableOp", "ReadVariableOp", "AssignVariableOp", {}, 2),
     Variables.INPUTS: ("vw", "wv", "", "Placeholder", "Placeholder", "Tanh", {}, 2),
@@ -43,7 +43,7 @@ MODES = {
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_becomes_of_variables(mode):
-    """In a target where v was assigned before: an `IdentityN` gives its value there."""
+    """Check a target that assigned v before: an `IdentityN` gives its value there."""
     read, assigned, state, first_v, first_w, last_v, overrides, constants = MODES[mode]
     made = Stateful()
     source, target = made.graph, dt.Graph("target")
@@ -54,7 +54,7 @@ def test_what_becomes_of_variables(mode):
     mapped = {source.inputs[0]: x}
     with target.gradient_override_map({"Tanh": "Around"}):
         copies = transplant(source.operations, target, mapped, variables=mode)
-    assert mapped == {source.inputs[0]: x}  # what was given is not changed
+    assert mapped == {source.inputs[0]: x}  # the argument is not changed
     reads = {op.attr("variable"): op.outputs[0] for op in source.operations if op.type == "ReadVariableOp"}
     writes = {op.attr("variable"): op.outputs[0] for op in source.operations if op.type == "AssignVariableOp"}
     assert "".join(v.name for v in copies.read) == read
@@ -77,7 +77,7 @@ def test_what_becomes_of_variables(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_copied_has_all_that_its_original_has(mode):
-    """Whatever becomes of variables; in the scope of the target."""
+    """Check attributes of copies in each mode, in the target's scope."""
     source, target = program(), dt.Graph("target")
     x = target.placeholder(dt.spec((2,)), "x")
     tape = dt.GradientTape()
@@ -115,11 +115,11 @@ def test_a_constant_that_was_taken_out_is_made_again(way):
     graph.validate()
 
 
-# -- what is waited for, and what stands for what is not copied --------------------------------------------------------
+# -- control inputs, and replacements of operations that are not copied ------------------------------------------------
 
 
 def test_assignments_are_imported_as_they_are():
-    """Nothing is added for the sake of an order that assignments have anyway."""
+    """Check that nothing is added to order assignments, which have an order already."""
     v = dt.Variable([1.0, 2.0], name="v")
     source = dt.Graph("source")
     with source.as_default():
@@ -135,7 +135,7 @@ def test_assignments_are_imported_as_they_are():
 
 
 def test_what_is_put_in_the_place_of_an_operation_has_its_line_and_origin():
-    """Also inside of loops, whose operations have those of their originals else."""
+    """Check this also inside loops; without `replacing`, operations there keep their originals' line and origin."""
     body, graph = Stateful().graph, dt.Graph("graph")
     x = graph.placeholder(dt.spec((2,)), "x")
     y = ops.tanh(x)
@@ -164,7 +164,10 @@ def test_what_is_waited_for_and_does_not_come_along_is_left_out():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_an_assignment_alone_waits_for(mode):
-    """Where it is not copied, its value is given on by what waits, which is for the assignment."""
+    """Check an assignment that is not copied.
+
+    An `Identity` with the assignment's control inputs passes its value on, and has the assignment as its origin.
+    """
     v = dt.Variable([1.0, 2.0], name="v")
     source, target = dt.Graph("source"), dt.Graph("target")
     x = source.placeholder(dt.spec((2,)), "x")
@@ -197,7 +200,7 @@ def test_what_waits_for_an_assignment_or_a_read_waits_for_what_stands_for_it():
 
 
 def test_a_part_holds_what_is_waited_for_in_it():
-    """Of an input that is given, its operation too, if it is more than an input."""
+    """Check that a part also has the operation of a given input, if it is more than a placeholder."""
     graph = dt.Graph()
     x = graph.placeholder(dt.spec((2,)), "x")
     first = ops.tanh(x)
@@ -232,7 +235,7 @@ def test_a_copy_stands_for_the_same_eager_tensors_and_has_subgraphs_of_its_own()
     with again.as_default():
         before = len(again)
         again.inputs[0] + c
-    assert len(again) == before + 1  # the constant is there
+    assert len(again) == before + 1  # the constant exists already
 
 
 def test_the_eager_tensors_of_what_is_not_copied_are_left_out():

@@ -1,4 +1,4 @@
-"""The type attributes of operations have the names, and the dtypes, that TensorFlow's have."""
+"""Type attributes of operations: they have TensorFlow's names and dtypes."""
 
 from __future__ import annotations
 

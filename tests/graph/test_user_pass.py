@@ -1,4 +1,4 @@
-"""Passes of the user's: what they change, in bodies too; applied as a whole or not at all, alone and by functions."""
+"""A user's passes: changes, also in bodies; applied as a whole or not at all, alone and by functions."""
 
 from __future__ import annotations
 

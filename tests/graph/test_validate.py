@@ -1,4 +1,4 @@
-"""Validation finds whatever is wrong with a graph, and names it."""
+"""Validation: it finds and names every error in a graph."""
 
 import re
 

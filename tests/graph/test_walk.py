@@ -1,4 +1,4 @@
-"""Walks: what they reach, and where they stop."""
+"""Walks: the nodes they reach, and their limits."""
 
 import dovetail as dt
 from dovetail import ops

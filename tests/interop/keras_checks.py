@@ -18,7 +18,7 @@ from dovetail import ops
 from tests.keras_backends import main
 
 ON_DOVETAIL = os.environ.get("KERAS_BACKEND") == "dovetail"
-OF_STOCK = {  # what holds where Keras computes with another library
+OF_STOCK = {  # checks that hold only if Keras computes with another library
     "check_what_is_traced_is_no_value_of_a_variable",  # Dovetail's programs assign variables
     "check_errors_name_the_op_and_the_line",  # Keras' layers take K's placeholders
     "check_a_tape_does_not_follow_what_keras_has",  # tapes follow Keras' variables
@@ -40,15 +40,15 @@ def close(found, wanted):
 
 
 def holds(x, y, wanted):
-    """A model gives what it should: as it is made, saved and loaded, and cloned."""
+    """Check a model's predictions: as it is made, saved and loaded, and cloned."""
     model = keras.Model(x, y)
     close(model.predict(X, verbose=0), wanted)
     for again in (loaded(model), keras.models.clone_model(model)):
-        close(again(X, training=False), wanted)  # `predict` would compile what was compiled
+        close(again(X, training=False), wanted)  # `predict` would compile the same program again
 
 
 def loaded(model):
-    """The model, after it was saved."""
+    """The model, saved and loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "model.keras")
         model.save(path)
@@ -80,7 +80,7 @@ def check_custom_gradients_are_for_layers():
         def call(self, x):
             return twice(x)
 
-    for symbolic in (False, True):  # K's default graph is another one than the model's
+    for symbolic in (False, True):  # K's default graph is not the model's
         if symbolic:
             K.placeholder((2,))
         x = inputs()
@@ -147,7 +147,7 @@ def check_what_is_traced_is_no_value_of_a_variable():
 
     Mean()(X)
     np.testing.assert_allclose(K.get_value(variable), X.mean(), rtol=1e-5)
-    if keras.backend.backend() != "torch":  # which traces nothing
+    if keras.backend.backend() != "torch":  # torch traces nothing
         with pytest.raises(ValueError, match=r"K.update: .*'v' cannot be assigned what \w+ traces.*add_weight"):
             Mean()(inputs())
     np.testing.assert_allclose(K.get_value(variable), X.mean(), rtol=1e-5)
@@ -423,7 +423,7 @@ def check_a_model_with_gradients_is_saved():
         again = loaded(model)
         assert len(again.weights) == len(model.weights) == 4
         close(again.predict(X, verbose=0), model.predict(X, verbose=0))
-        again.set_weights([w * 2 for w in again.get_weights()])  # the layers are the same inside and outside
+        again.set_weights([w * 2 for w in again.get_weights()])  # the layers inside and outside share weights
         model.set_weights([w * 2 for w in model.get_weights()])
         close(again.predict(X, verbose=0), model.predict(X, verbose=0))
     with pytest.raises(NotImplementedError, match="save the model to a file"):
@@ -519,7 +519,7 @@ def check_a_fresh_process_loads():
         path = str(Path(folder) / "model.keras")
         keras.Model(x, ops.map_fn(ops.sum, ops.tanh(x) * ops.constant([1.0] * 4))).save(path)
         orders = ("import dovetail, keras", "import keras, dovetail", "import dovetail.backend, keras")
-        for imports in orders if keras.backend.backend() == "jax" else orders[:1]:  # which is the same on all
+        for imports in orders if keras.backend.backend() == "jax" else orders[:1]:  # all backends have the same order
             first = "import keras_dovetail; " if ON_DOVETAIL else ""
             program = f"{first}{imports}; keras.saving.load_model({path!r})"
             done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -16,7 +16,7 @@ from tests.keras_backends import main
 
 
 def of(size, batches):
-    """The groups of an epoch, each with as many steps."""
+    """The groups of an epoch, each with `size` steps."""
     return groups(batches, lambda: size, is_steady=True)
 
 
@@ -27,7 +27,7 @@ def check_equal_batches_are_groups():
 
 
 def epochs(source, options, size):
-    """Two epochs, each with what is drawn for it."""
+    """Two epochs, with the random order drawn for each."""
     keras.utils.set_random_seed(1)
     batches = Batches(**source, **options)
     return [list(of(size, batches)) for _ in range(2)]
@@ -42,7 +42,7 @@ def single(epoch):
 
 
 def check_groups_are_cut_out_of_arrays():
-    """They have the samples of single batches in the same order, from every kind of array that Keras takes."""
+    """Check that groups have the samples of single batches, in order, from every kind of array that Keras takes."""
     x, y = np.arange(280.0).reshape(70, 4), np.arange(70)
     sources = [
         {"x": x, "y": y},
@@ -68,7 +68,7 @@ def check_groups_are_not_cut_where_keras_orders_samples_otherwise():
     assert Batches(x=x).in_groups(1) is None
     keras.utils.set_random_seed(1)
     found = list(of(3, Batches(x=x, batch_size=5, shuffle="batch")))
-    assert [len(data) for *_, data in found] == [3, 3, 3, 3, 1, 1]  # collected
+    assert [len(data) for *_, data in found] == [3, 3, 3, 3, 1, 1]  # collected from single batches
     assert {*found[0][2].parts[1]} == {*range(5, 10)}
 
 

@@ -8,7 +8,7 @@ import importlib
 import pickle
 import sys
 
-import keras_dovetail  # first: it makes Keras run on Dovetail
+import keras_dovetail  # must be first: it makes Keras run on Dovetail
 
 # isort: split
 import keras
@@ -123,7 +123,7 @@ def check_a_variable_made_while_a_program_is_traced_has_a_value():
 
 
 def check_layers_are_built_in_any_trace_and_kept():
-    """Also in a later one, whose weights are those of the calls that follow."""
+    """Check layers built in a first and in a later trace; the later calls use their weights."""
     dense, other = keras.layers.Dense(2, kernel_initializer="ones"), keras.layers.Dense(1, kernel_initializer="ones")
     model = keras.Sequential([keras.layers.Dense(1, kernel_initializer="ones"), keras.layers.Dropout(0.5)])
 
@@ -141,7 +141,7 @@ def check_layers_are_built_in_any_trace_and_kept():
 
 
 def check_a_layer_in_each_trace_is_refused():
-    """As on TensorFlow, for the weights and for the seeds of a layer."""
+    """Check that a layer in each trace raises an error, as on TensorFlow, for its weights and its seeds."""
     for make in (lambda: keras.layers.Dense(2), lambda: keras.layers.Dropout(0.5), keras.metrics.Mean):
 
         @dt.function
@@ -246,7 +246,7 @@ def check_layers_are_built_in_a_trace():
 
 
 class Layers(keras.layers.Layer):
-    """Builds its own layer when Keras calls it to find what it gives."""
+    """A layer whose own layer is built when Keras calls it to infer the output."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Checks of `dovetail demo`: it learns on every engine, the same by the same seed, and Ctrl-C loses nothing."""
+"""Checks of `dovetail demo`: it learns on every engine, equally with the same seed, and Ctrl-C loses nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVERY = {"loss", "accuracy", "worst_digit", "val_loss", "val_accuracy", "val_wor
 
 
 def run(folder, *options):
-    """The exit status of the command, and what it prints to stdout and stderr."""
+    """The exit status of the command, and its texts on stdout and stderr."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         status = dovetail(["demo", *options, "--out", str(folder)])
@@ -105,7 +105,7 @@ DIFFERENT = [("a", 0.5), ("b", 0.51)]
 
 
 def interrupting(function, at=1):
-    """The function, in whose call of this number Ctrl-C comes first."""
+    """The function; before its call number `at`, Ctrl-C comes."""
     calls = iter(range(1, 100))
 
     def call(*args, **kwargs):

@@ -1,7 +1,7 @@
-"""What Keras' training can do: each feature trains a small model and gives its losses, on the backend that runs.
+"""Features of Keras' training: each trains a small model and gives its losses, on the backend that runs.
 
-On Dovetail the process tells those of each engine, else those of the backend: {engine or backend: {feature: losses}}.
-No layer draws random numbers and weights are given, so the losses are the same on all of them.
+On Dovetail the process prints the losses of each engine, else of the backend: {engine or backend: {feature: losses}}.
+No layer draws random numbers and weights are given, so all losses are the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.keras_backends import tell
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(64, 8)).astype("float32"), RANDOM.integers(0, 3, 64)
-WORDS = RANDOM.integers(1, 9, (32, 6)) * (np.arange(6) < RANDOM.integers(2, 7, (32, 1)))  # 0 from where a text ends
+WORDS = RANDOM.integers(1, 9, (32, 6)) * (np.arange(6) < RANDOM.integers(2, 7, (32, 1)))  # 0 after the end of a text
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
@@ -51,7 +51,7 @@ def feature_class_weights():
 
 
 def feature_masks():
-    """Of an embedding, through recurrent layers, to the loss of each step."""
+    """Losses with masks of an embedding, through recurrent layers, to the loss of each step."""
     words = [keras.Input((6,), dtype="int32"), layers.Embedding(9, 4, mask_zero=True)]
     steps = [layers.LSTM(5, return_sequences=True), layers.GRU(4, return_sequences=True, reset_after=False)]
     return losses(compiled(keras.Sequential([*words, *steps, layers.Dense(3)])), WORDS, WORDS % 3)
@@ -71,7 +71,7 @@ ACCUMULATING = (
 
 
 def feature_accumulation_by_adam():
-    """Adam's count of steps is no variable then."""
+    """Losses with accumulation of gradients; Adam's count of steps is no variable then."""
     scaled = keras.optimizers.LossScaleOptimizer(
         keras.optimizers.Adam(0.02, gradient_accumulation_steps=2), initial_scale=64.0, dynamic_growth_steps=3
     )
@@ -97,7 +97,7 @@ def feature_recomputed_layers():
 
 
 class OwnStep(keras.Sequential):
-    """A model with a training step of its own, as it is written for Dovetail; other backends do the same unasked."""
+    """A model with its own training step, written for Dovetail; other backends do the same by default."""
 
     if ON_DOVETAIL:
 
@@ -116,7 +116,7 @@ def feature_own_training_step():
 
 
 def feature_ragged_generators():
-    """Batches of other sizes each time."""
+    """Losses by batches of different sizes."""
 
     def batches():
         for _ in range(3):
@@ -155,7 +155,7 @@ def feature_scikit_learn():
 
 
 def feature_switched_engines():
-    """An epoch on each engine; elsewhere all on the one that there is."""
+    """Losses of an epoch on each engine; on other backends, all on the one that runs."""
     model, found = mlp(keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.02, 3, 0.9))), []
     for name in ("jax", "torch", "numpy", "tensorflow"):
         with dt.engine(name) if ON_DOVETAIL else nullcontext():
@@ -172,7 +172,7 @@ def outcome(feature):
 
 
 def main(engines):
-    warnings.simplefilter("ignore")  # of a generator Keras says that it cannot be shuffled
+    warnings.simplefilter("ignore")  # Keras warns that it cannot shuffle a generator
     found = {}
     for name in engines:
         with dt.engine(name) if ON_DOVETAIL else nullcontext():

@@ -1,4 +1,4 @@
-"""Checks of the graphs of Keras' models: they compute what the models do, and edited ones predict."""
+"""Checks of the graphs of Keras' models: they give the models' results, and edited graphs predict."""
 
 from __future__ import annotations
 

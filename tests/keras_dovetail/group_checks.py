@@ -23,7 +23,10 @@ MANY = 300  # epochs at most, until each strategy has run
 
 @contextlib.contextmanager
 def free_learning(size=4):
-    """Learning may cost anything, a million steps come, candidates are prepared at once, groups have a few steps."""
+    """Lift the limits of learning.
+
+    It may cost anything, a million steps come, candidates are prepared at once, and groups have `size` steps.
+    """
     ahead = mock.patch.object(policy, "remaining", lambda state: 10**6)
     room = mock.patch.object(ledger.Ledger, "room", lambda self, now: float("inf"))
     at_once = mock.patch.object(jobs, "later", lambda function: function())
@@ -33,7 +36,7 @@ def free_learning(size=4):
 
 
 class InGroups(steps.Program):
-    """Runs each pair of steps in one call, if groups are possible."""
+    """A program that runs each pair of steps in one call, if groups are possible."""
 
     is_steady = True
 
@@ -46,7 +49,7 @@ def in_groups():
 
 
 def sizes_of(function):
-    """How often steps ran alone and in groups, by the size of a group."""
+    """The numbers of steps that ran alone and in groups, by the size of a group."""
     found = {}
     for plan in function.plans:
         if plan.measurer is not None:
@@ -56,7 +59,7 @@ def sizes_of(function):
 
 
 def check_groups_are_compared_with_single_steps():
-    """On one engine, in the background of training; the numbers are the same bits."""
+    """Check groups on one engine, in the background of training; the numbers are the same bits."""
     x, y = np.tile(X, (2, 1)), np.tile(Y, 2)
     for name in [name for name in ENGINES if name in ("numpy", "jax")]:
         found, wanted = [], []
@@ -92,7 +95,7 @@ class Batches(keras.callbacks.Callback):
 
 
 def check_groups_of_steps_give_the_same_bits():
-    """With dropout, whose random numbers go on, a last batch that is short, and metrics."""
+    """Check dropout, whose random numbers go on, a last batch that is short, and metrics."""
 
     def trained(callbacks=(), **options):
         model = mlp(dropout=0.3, **options)
@@ -107,13 +110,13 @@ def check_groups_of_steps_give_the_same_bits():
                 found, found_weights, run = trained()
             assert len(run._many._traces) == len(run._one._traces) == 1, name
             near(found, wanted)
-            assert (found == wanted) or name == "tensorflow", (name, found, wanted)  # which fuses otherwise in loops
+            assert (found == wanted) or name == "tensorflow", (name, found, wanted)  # its loops fuse differently
             for a, b in zip(found_weights, weights, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
 def check_groups_of_predictions():
-    """Of several results, the last batch short; a callback that looks at batches gets each by itself."""
+    """Check several results, and a short last batch; a callback that reads batches gets each by itself."""
 
     class Seen(keras.callbacks.Callback):
         sizes = ()
@@ -138,7 +141,10 @@ def check_groups_of_predictions():
 
 
 def check_predictions_are_joined_where_the_engine_is_chosen():
-    """An epoch is one group, but for the last batch, which is short; its numbers are those of single batches."""
+    """Check an epoch that is one group, except for the last batch, which is short.
+
+    The numbers equal the results of single batches.
+    """
     inputs = keras.Input((6, 6, 1))
     convolved = keras.layers.Conv2D(2, 3, activation="relu")(inputs)
     pooled = keras.layers.BatchNormalization()(keras.layers.MaxPooling2D()(convolved))
@@ -146,7 +152,7 @@ def check_predictions_are_joined_where_the_engine_is_chosen():
     model = keras.Model(inputs, {"class": dense, "mean": keras.ops.mean(inputs, axis=(0, 1, 2, 3), keepdims=True)})
     x = RANDOM.normal(size=(70, 6, 6, 1)).astype("float32")
     wanted = model.predict(x, batch_size=20, verbose=0)
-    assert wanted["mean"].shape == (4, 1, 1, 1)  # of each batch
+    assert wanted["mean"].shape == (4, 1, 1, 1)  # one mean per batch
     sizes = []
 
     class Seen(steps.Program):
@@ -165,13 +171,13 @@ def check_predictions_are_joined_where_the_engine_is_chosen():
     assert {*sizes} == {1, 3} and not model.predict_function._many._traces
     types = [op.type for trace in model.predict_function._joined._traces.values() for op in trace[0].graph.operations]
     assert {"Conv2D", "MaxPool"} <= {*types} and "Scan" not in types
-    model.compile(steps_per_execution=2)  # groups of the user's are loops
+    model.compile(steps_per_execution=2)  # groups that the user sets are loops
     with dt.engine("auto"):
         model.predict(x[:40], batch_size=20, verbose=0)
     assert model.predict_function._many._traces and not model.predict_function._joined._traces
     model.compile()
     model.predict(x[:20], verbose=0)
-    with mock.patch.object(steps, "LARGEST", x[:50].nbytes):  # what is given is the largest
+    with mock.patch.object(steps, "LARGEST", x[:50].nbytes):  # the input is the largest array
         assert model.predict_function._room_for((x[:20],)) == 2
 
 
@@ -186,7 +192,7 @@ def check_nothing_is_grouped_while_somebody_looks():
 
 
 def check_callbacks_are_told_of_batches_where_one_listens():
-    """Without a progress bar, calls of callbacks that do nothing would cost a thread an epoch."""
+    """Check this since, without a progress bar, calls of callbacks that do nothing would cost a thread an epoch."""
     model, told = mlp(), "on_predict_batch_end"
     with mock.patch.object(keras.callbacks.CallbackList, told, autospec=True) as method:
         model.predict(X, verbose=0)
@@ -202,7 +208,7 @@ def check_a_progress_bar_counts_the_steps_that_nobody_knew():
 
 
 def check_the_engine_is_chosen_while_a_model_trains():
-    """By whatever is computed, losses are those of one engine; the progress bar says what is compared."""
+    """Check that losses equal those on one engine, and that the progress bar names the comparison."""
     wanted = losses(mlp(dropout=0.3), epochs=40)
     with free_learning(size=2), dt.engine("auto"), contextlib.redirect_stdout(io.StringIO()) as shown:
         model = mlp(dropout=0.3)

@@ -1,4 +1,4 @@
-"""Checks that K and Keras are one where Keras runs on Dovetail: weights, models, placeholders, settings, phases."""
+"""Checks that K and Keras agree if Keras runs on Dovetail: weights, models, placeholders, settings, phases."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def arrays(weights):
 
 
 def by_tape(model, rate):
-    """The loss, and what a step down the gradients makes of the weights."""
+    """The loss, and the weights after a step of gradient descent."""
     with dt.GradientTape() as tape:
         loss = K.mean(K.square(K.flatten(model(X)) - Y))
     gradients = tape.gradient(loss, model.trainable_weights)
@@ -111,7 +111,7 @@ def check_operators_in_place_never_touch_a_weight():
 
 
 def check_a_function_trains_a_model():
-    """The updates come of gradients of the model's own output and a placeholder of targets."""
+    """Check updates from gradients of the model's output and a placeholder of targets."""
     for name in ENGINES:
         with dt.engine(name):
             model = small()
@@ -145,7 +145,7 @@ def check_models_take_placeholders():
 
 
 def check_expressions_of_weights_are_recorded():
-    """While the default graph is open; so a penalty on weights has its gradient."""
+    """Check expressions of weights while the default graph is open; so a penalty on weights has its gradient."""
     kernel = small().layers[1].kernel
     value = np.array(kernel)
     x = K.placeholder(())
@@ -215,7 +215,7 @@ def check_updates_of_functions_of_models():
     np.testing.assert_allclose(np.array(kernel), value + found, rtol=1e-6)
 
 
-# -- what a model computes in K ---------------------------------------------------------------------------------------
+# -- computations of a model in K -------------------------------------------------------------------------------------
 
 
 def noisy_loss(y_true, y_pred):
@@ -245,7 +245,7 @@ def check_the_learning_phase_is_what_layers_are_told():
 
 
 def check_the_learning_phase_steers_layers_that_placeholders_meet():
-    """Dropout and averages follow what is fed, also through a model; a run that is not training changes nothing."""
+    """Check that dropout and averages follow the fed phase, also through a model; without training nothing changes."""
     for name in ENGINES:
         with dt.engine(name):
             x = keras.Input((3,))
@@ -306,7 +306,7 @@ def spread(w):
 
 
 def check_constraints_regularization_and_gradients_in_k():
-    """What tutorials write in K for layers, trained alike on each engine, on sequences of several lengths."""
+    """Check code of tutorials in K for layers, which trains alike on each engine, on sequences of several lengths."""
     rng = np.random.default_rng(0)
     batches = [(rng.normal(size=(8, length, 3)).astype("float32"), rng.normal(size=(8, 1))) for length in (4, 7)]
     losses = []
@@ -337,7 +337,7 @@ def check_constraints_regularization_and_gradients_in_k():
 
 
 def check_loops_of_ones_own():
-    """A tape and a function over a model and an optimizer of Keras, on each engine."""
+    """Check a tape and a function over a model and an optimizer of Keras, on each engine."""
     found = []
     for name in ENGINES:
         with dt.engine(name):

@@ -22,7 +22,7 @@ IS_WORD = [[True, True, False], [True, False, False]]
 
 
 class Averages(layers.Layer):
-    """Asks for the mask, and hands it on."""
+    """A layer that takes the mask, and passes it on."""
 
     def __init__(self):
         super().__init__()
@@ -49,7 +49,7 @@ def embedded():
 
 
 def check_tensors_keep_the_masks_of_layers():
-    """As on Keras' other backends: layers make masks, pass them on, split them and drop them."""
+    """Check, as on Keras' other backends, that layers make masks, pass them on, split them and drop them."""
     for name in dt.list_engines():
         with dt.engine(name):
             x = embedded()
@@ -74,7 +74,7 @@ def check_tensors_keep_the_masks_of_layers():
 
 
 def check_layers_take_the_masks_of_tensors():
-    """Layers that are called one by one compute as in a model."""
+    """Check that layers called one by one compute as in a model."""
     for name in dt.list_engines():
         with dt.engine(name):
             x = embedded()
@@ -94,7 +94,7 @@ def check_tensors_without_masks_have_no_attribute_for_one():
 
 
 class Normed(layers.Layer):
-    """A layer in TensorFlow's words; `tf` is TensorFlow or Dovetail's names of it."""
+    """A layer written in TensorFlow's names; `tf` is TensorFlow or Dovetail's names of it."""
 
     def __init__(self, tf):
         super().__init__()
@@ -137,7 +137,7 @@ def compiled(model):
 
 
 def check_what_the_error_says_works():
-    """Layers in Dovetail's names of TensorFlow, and TensorFlow's own data, on each engine."""
+    """Check layers written in Dovetail's names of TensorFlow, and TensorFlow's own data, on each engine."""
     data = tensorflow.data.Dataset.from_tensor_slices((X, Y)).batch(4)
     wanted = None
     for name in dt.list_engines():

@@ -20,7 +20,7 @@ from tests.keras_dovetail.training_checks import ENGINES, RANDOM, losses, mlp, n
 
 
 def check_optimizers():
-    """Accumulated gradients, averages of weights and scaled losses; a scale of the loss changes no gradient."""
+    """Check accumulated gradients, averages of weights and scaled losses; a loss scale changes no gradient."""
     near(losses(mlp(keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(1e-2)))), losses(mlp()))
     sgd = keras.optimizers.SGD
     for make in (
@@ -34,7 +34,10 @@ def check_optimizers():
 
 
 def check_steps_are_one_op():
-    """With the numbers of Keras' own update, which runs where a class of the user's overrides it, or for amsgrad."""
+    """Check the numbers of steps against Keras' own update.
+
+    That update runs if a user's class overrides it, or for amsgrad.
+    """
     adam, sgd = keras.optimizers.Adam, keras.optimizers.SGD
     steps = {adam: "AdamStep", sgd: "SgdStep"}
     cases = [
@@ -49,7 +52,7 @@ def check_steps_are_one_op():
 
 
 def count_of(step, engine, kind, options):
-    """How many operations of a type a training step has that gives the numbers of a class with an update of its own."""
+    """The number of operations of a type in a training step whose numbers equal an overridden update's."""
     with dt.engine(engine):
         models = [mlp(each(1e-2, **options)) for each in (kind, with_own_update(kind))]
         near(*map(losses, models))
@@ -72,7 +75,7 @@ def types_of_step(model):
 
 
 def check_steps_of_several_dtypes():
-    """An op for the variables of each dtype, whose gradients may be of another; what is frozen stays as it is."""
+    """Check one op for the variables of each dtype, with gradients of another; frozen variables stay."""
     inputs = keras.Input((4,))
     x = keras.layers.Dense(3, dtype="mixed_bfloat16")(keras.layers.Dense(3, dtype="float64")(inputs))
     outputs = keras.layers.Dense(2, dtype="float32")(keras.layers.Dense(3, trainable=False)(x))
@@ -91,7 +94,10 @@ def check_steps_of_several_dtypes():
 
 
 def check_steps_of_several_devices():
-    """An op for the variables of each device; here with what stands for variables, since few machines have two."""
+    """Check one op for the variables of each device.
+
+    The test uses stand-ins for variables, since few machines have two devices.
+    """
     places = "gpu:0", "cpu:0", "gpu:0"
     variables = [SimpleNamespace(dtype="float32", _value=SimpleNamespace(device=place)) for place in places]
     first, second = _alike("abc", variables)
@@ -113,7 +119,7 @@ def trained(variable, optimizer):
 
 
 def check_optimizers_train_variables_of_k_and_of_tensorflows_names():
-    """As they train Keras' own: the numbers and what is kept for them are the same."""
+    """Check that the numbers and the optimizer's state equal those for Keras' own variables."""
     kinds = {
         "Keras": lambda: keras.Variable([1.0, 2.0]),
         "TensorFlow": lambda: tf.Variable([1.0, 2.0], name="layer/w"),

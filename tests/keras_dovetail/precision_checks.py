@@ -1,6 +1,6 @@
 """Training in other float types: each case trains a small model and gives its losses, on the backend that runs.
 
-On Dovetail the process tells those of each engine, else those of the backend: {engine or backend: {case: losses}}.
+On Dovetail the process prints the losses of each engine, else of the backend: {engine or backend: {case: losses}}.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def policy(name):
 
 
 def case_mixed_float16():
-    """The loss is scaled by itself; a scale that is too large halves, and its step is left out."""
+    """Losses with automatic scaling; a scale that is too large halves, and its step is left out."""
     with policy("mixed_float16"):
         made = model()
         assert made.layers[0].compute_dtype == "float16" and made.layers[0].kernel.dtype == "float32"
@@ -69,7 +69,7 @@ def case_mixed_bfloat16():
 
 
 def case_float8():
-    """A layer that multiplies in 8 bits, with scales that follow what it has seen."""
+    """Losses of a layer that multiplies in 8 bits, with scales that follow the values seen."""
     with policy("mixed_bfloat16"):
         made = model()
         for layer in made.layers:
@@ -87,7 +87,7 @@ def _in_floatx(name):
     try:
         with policy(name):
             made = model()
-            if ON_DOVETAIL or name == "float16":  # JAX makes 32 bits of 64, unless they are enabled
+            if ON_DOVETAIL or name == "float16":  # without a setting, JAX makes 32 bits of 64
                 assert {w.dtype for w in made.weights} == {name} == {str(made(X[:1]).dtype)}
             return trained(made, keras.optimizers.SGD(0.1))
     finally:

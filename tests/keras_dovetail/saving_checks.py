@@ -1,6 +1,6 @@
-"""Models that one backend of Keras saves and another loads: run with a folder and what to do there, "load", "save".
+"""Models that one backend of Keras saves and another loads: run with a folder and a command, "load" or "save".
 
-It tells the problems of each pair: {"saved on → loaded on": traceback, or nothing}.
+It prints the problems of each pair: {"saved on → loaded on": traceback, or nothing}.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def made():
 
 
 def predicted(model) -> np.ndarray:
-    """What a model gives; without `predict`, which would compile it."""
+    """The results of a model, without `predict`, which would compile it."""
     return keras.ops.convert_to_numpy(model(X, training=False))
 
 
 def state(model) -> dict[str, np.ndarray]:
-    """What a model gives, and the state of its optimizer."""
+    """The results of a model, and the state of its optimizer."""
     numbers = [keras.ops.convert_to_numpy(v) for v in model.optimizer.variables]
     return {"predicted": predicted(model), **{f"optimizer {i}": n for i, n in enumerate(numbers)}}
 
 
 def places() -> Iterator[str]:
-    """Where the process runs models: on the backend, or on each of Dovetail's engines in turn."""
+    """The places that run models: the backend, or each of Dovetail's engines in turn."""
     for name in ("numpy", "torch", "jax", "tensorflow") if ON_DOVETAIL else (BACKEND,):
         with dt.engine(name) if ON_DOVETAIL else nullcontext():
             yield f"dovetail-{name}" if ON_DOVETAIL else name
@@ -76,7 +76,7 @@ def save(folder: Path) -> dict[str, str]:
 
 
 def load(folder: Path) -> dict[str, str]:
-    """Loads what other backends saved; on Dovetail's engines also what was saved on the engine before."""
+    """Load files of other backends; each of Dovetail's engines also loads the previous engine's file."""
     saved = sorted(path.stem for path in folder.glob("*.npz"))
     ours = [name for name in saved if name.startswith("dovetail")]
     found = {}
@@ -88,7 +88,7 @@ def load(folder: Path) -> dict[str, str]:
 
 
 def problem(folder: Path, name: str, other) -> str:
-    """What is wrong with a model that was saved, or with the weights of one in another."""
+    """The difference of a saved model, or of its weights in another model, from the results; "" if there is none."""
     wanted = dict(np.load(folder / f"{name}.npz"))
     try:
         other.load_weights(folder / f"{name}.weights.h5")

@@ -1,5 +1,7 @@
-"""Runs the programs of `examples/seeds` that TensorFlow runs, too, with their imports as they were, and tells what they
-print."""
+"""Run the programs of `examples/seeds` on TensorFlow, and print their outputs.
+
+These are the programs that TensorFlow runs, too, with their original imports.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from tests.libraries import Library
 tf = Library("tensorflow")
 
 SEEDS = Path(__file__).parents[2] / "examples" / "seeds"
-PROGRAMS = (  # the last two are of graphs, and leave TensorFlow in that mode
+PROGRAMS = (  # the last two build graphs, and leave TensorFlow in graph mode
     "002_1_tensor_operations",
     "002_2_mean_and_variance",
     "002_3_conditional",
@@ -29,7 +31,7 @@ IMPORTS = {
 
 
 def printed(name: str) -> str:
-    """What a program prints."""
+    """The text that a program prints."""
     text = (SEEDS / f"{name}.py").read_text()
     for here, there in IMPORTS.items():
         text = text.replace(here, there)

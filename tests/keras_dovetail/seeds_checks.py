@@ -1,4 +1,4 @@
-"""Checks that the programs of `examples/seeds` give the right numbers on each engine, in a process of their own."""
+"""Checks that the programs of `examples/seeds` give the right numbers on each engine, in their own process."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def near(found, wanted, rtol=2e-4):
 
 
 def ran(name: str) -> Iterator[dict[str, Any]]:
-    """What a program's names stand for when it ran, on each engine in turn; that engine is current then.
+    """The global names of a finished program, on each engine in turn, with that engine current.
 
-    If TensorFlow runs the program, too, it prints the same there.
+    If TensorFlow runs the program, too, it prints the same text there.
     """
     by_tensorflow = told("tests.keras_dovetail.seeds_by_tensorflow", "tensorflow") if "tensorflow" in ENGINES else {}
     for engine in ENGINES:
         with dt.engine(engine), warnings.catch_warnings(), mock.patch.dict(registry._registered):
             warnings.filterwarnings("ignore", "Do not pass an `input_shape`")
-            keras.utils.clear_session()  # names of layers count from the start
+            keras.utils.clear_session()  # generated names of layers start from 0 again
             keras.utils.set_random_seed(1)
             with contextlib.redirect_stdout(io.StringIO()) as output:
                 names = runpy.run_path(str(SEEDS / f"{name}.py"))
@@ -50,7 +50,7 @@ def ran(name: str) -> Iterator[dict[str, Any]]:
 
 
 def fell_alike(losses: list[Any]) -> None:
-    """The losses of training runs are the same, each loss as good as smaller than the one before."""
+    """Check that training runs have the same losses, which fall by a tenth at least."""
     assert losses[0][-1] < 0.9 * losses[0][0]
     for others in losses[1:]:
         near(others, losses[0])
@@ -78,7 +78,7 @@ def check_000_2_custom_gradient():
 
 def check_000_3_graph_edit():
     for names in ran("000_3_graph_edit"):
-        before = names["model"](names["input_data"]).numpy()  # the model itself is as it was
+        before = names["model"](names["input_data"]).numpy()  # the model itself is unchanged
         wanted = (before - before.mean(1, keepdims=True)) / before.std(1, keepdims=True)
         near(names["output_val"], wanted, rtol=1e-3)
         near(names["output_of_graph"], names["output_val"])

@@ -50,11 +50,11 @@ def check_cross_validation_gives_the_same_scores_on_each_engine():
             found.append(cross_val_score(pipeline, X, y, cv=2, params=options))
     assert found[0].min() > 0.85, found
     for scores in found[1:]:
-        np.testing.assert_allclose(scores, found[0], atol=0.014)  # a flower of 75, at most
+        np.testing.assert_allclose(scores, found[0], atol=0.014)  # at most one flower of 75
 
 
 def check_a_search_over_two_processes_finds_what_one_finds():
-    """Models go to other processes and come back; there the variable KERAS_BACKEND says on what Keras runs."""
+    """Check that models go to other processes and back; there KERAS_BACKEND selects the backend."""
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     grid = {"model_kwargs": [{**classifier().model_kwargs, "units": units} for units in (0, 8)]}

@@ -1,4 +1,4 @@
-"""What Keras' training can do gives the same losses on Dovetail's engines as on Keras' own backend for JAX."""
+"""Features of Keras' training: the same losses on Dovetail's engines as on Keras' own backend for JAX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The twin branches that make Keras know the backend; here Keras itself is imported in other processes only."""
+"""The twin branches by which Keras knows the backend; other processes import Keras itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "keras_dovetail" / "finder.py"
 
 
 def module():
-    """The finder, imported without the package, which would change what backend Keras gets in this process."""
+    """The finder, imported without the package, which would change Keras' backend in this process."""
     spec = importlib.util.spec_from_file_location("keras_dovetail_finder", SOURCE)
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
@@ -49,7 +49,7 @@ def test_each_module_has_its_branches(name):
 
 @pytest.mark.parametrize("name", finder.MODULES)
 def test_nothing_else_changes(name):
-    """Without the twins the tree is as it was."""
+    """Check that without the twins the syntax tree is the original one."""
 
     class Without(ast.NodeTransformer):
         def visit_If(self, node):
@@ -104,7 +104,7 @@ def test_the_demo_installs_a_version_that_is_supported():
 
 
 def run(program: str, path: list[Path] = ()) -> str:
-    """What a program says on its last line; packages in `path` come before those that are installed."""
+    """The value that a program prints last; packages in `path` come before installed ones."""
     lines = [f"import sys; sys.path[:0] = {[*map(str, path), str(SOURCE.parents[1])]}", program]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
     return (done.stdout + done.stderr).strip().splitlines()[-1]
@@ -112,7 +112,7 @@ def run(program: str, path: list[Path] = ()) -> str:
 
 @pytest.fixture
 def other_keras(tmp_path):
-    """Makes a package that looks like a Keras of some version, whose modules have no branches."""
+    """A function that makes a package like a Keras of some version, whose modules have no branches."""
 
     def make(version: str) -> Path:
         for name in ("keras", "keras/src", "keras/src/backend"):

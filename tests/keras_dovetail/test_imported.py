@@ -1,4 +1,4 @@
-"""Models are saved, and loaded, without importing TensorFlow; its values are saved where a program has them."""
+"""Saving and loading of models without importing TensorFlow; its values are saved if a program has them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_other_ways(tmp_path):
 
 
 def test_dovetail_under_the_name_of_tensorflow(tmp_path):
-    """As old programs have it, which save models all the same."""
+    """Check that old programs under TensorFlow's name save models all the same."""
     program = MODEL.format(engine="numpy", path=str(tmp_path / "model.keras"))
     named = "import dovetail.compat.tensorflow\nsys.modules['tensorflow'] = dovetail.compat.tensorflow"
     save = "model.save(path); found = keras.models.load_model(path)"

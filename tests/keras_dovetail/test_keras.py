@@ -1,4 +1,4 @@
-"""Keras on Dovetail: checks of what it is used for, each module in a process of its own."""
+"""Keras on Dovetail: checks of its uses, each module in its own process."""
 
 from __future__ import annotations
 

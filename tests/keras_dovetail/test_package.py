@@ -1,4 +1,4 @@
-"""How `keras_dovetail` stands in the house: on Dovetail and on what Keras' backends have in common, for all engines."""
+"""The layers of `keras_dovetail`: it imports Dovetail and common parts of Keras' backends, for all engines."""
 
 from __future__ import annotations
 

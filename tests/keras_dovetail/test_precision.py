@@ -1,4 +1,4 @@
-"""Mixed precision, 8-bit floats and other values of `floatx` train on each engine as on Keras' backend for JAX."""
+"""Training in mixed precision, 8-bit floats and other values of `floatx`: equal to Keras' backend for JAX."""
 
 from __future__ import annotations
 

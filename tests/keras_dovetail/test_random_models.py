@@ -1,6 +1,6 @@
-"""Random models train, predict and save on Dovetail as on Keras' own backends; faults put into Dovetail are found.
+"""Random models on Dovetail and on Keras' own backends: training, prediction, saving; and faults that are found.
 
-`python -m tests.keras_dovetail.random_models` runs more of them.
+The faults are put into Dovetail. `python -m tests.keras_dovetail.random_models` runs more models.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.libraries import require
 
 for library in ("keras", "jax", "torch", "tensorflow"):
     require(library, "Keras on Dovetail is compared with Keras on torch")
-# Each program runs on numpy and on one engine more. jax and TensorFlow take ten times as long, so they get fewer.
+# Each program runs on numpy and on one more engine. jax and TensorFlow take ten times as long, so they get fewer.
 ENGINES = {
     "torch": (4, 13, 19, 21, 33, 64, 67, 73, 103),
     "jax": (3, 7, 16, 26, 31),

@@ -1,4 +1,4 @@
-"""Models saved on Dovetail load on Keras' own backends and the other way round, and say the same."""
+"""Models saved on Dovetail and loaded on Keras' own backends, and the other way round: the same predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`keras.utils.set_random_seed` seeds TensorFlow without importing it; each case in a process of its own."""
+"""`keras.utils.set_random_seed`: it seeds TensorFlow without importing it; each case in its own process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DRAW = "import tensorflow as tf; print(tf.random.uniform((4,), maxval=9999, dtyp
 
 
 def said(*lines: str) -> object:
-    """What a program prints on its last line."""
+    """The value that a program prints last."""
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
     assert not done.returncode, done.stderr
     return ast.literal_eval(done.stdout.splitlines()[-1])
@@ -25,7 +25,7 @@ def said(*lines: str) -> object:
 
 @pytest.fixture(scope="module")
 def wanted():
-    """What TensorFlow draws that was seeded with 8."""
+    """The numbers that TensorFlow draws with the seed 8."""
     return said("import tensorflow; tensorflow.random.set_seed(8)", DRAW)
 
 

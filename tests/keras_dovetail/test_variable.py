@@ -1,4 +1,4 @@
-"""First values of Keras' variables: computed on numpy, on the engine that was current afterwards."""
+"""First values of Keras' variables: computed on numpy, and moved to the current engine."""
 
 from __future__ import annotations
 

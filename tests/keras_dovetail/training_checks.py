@@ -8,7 +8,7 @@ import warnings
 from itertools import product
 from pathlib import Path
 
-import keras_dovetail  # first: it makes Keras run on Dovetail
+import keras_dovetail  # must be first: it makes Keras run on Dovetail
 
 # isort: split
 import keras
@@ -25,7 +25,7 @@ RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(70, 8)).astype("float32"), RANDOM.integers(0, 3, 70)
 IMAGES = RANDOM.normal(size=(40, 10, 10, 2)).astype("float32")
 PACKAGES = tuple(str(Path(package.__file__).parent) for package in (dt, keras_dovetail))
-MOST_FRAMES = {"numpy": 50_000, "torch": 35_500}  # a tenth more than when this was written
+MOST_FRAMES = {"numpy": 50_000, "torch": 35_500}  # 10 % more than when this was written
 LOSS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
@@ -64,7 +64,7 @@ def check_models_train_alike_on_each_engine():
 
 
 def check_one_model_goes_from_engine_to_engine():
-    """The optimizer's state and the random numbers of dropout go along."""
+    """Check that the optimizer's state and dropout's random numbers move along."""
     for make, x in ((lambda: mlp(dropout=0.3), X), (cnn, IMAGES)):
         wanted = losses(make(), x, epochs=len(ENGINES))
         model, found = make(), []
@@ -101,7 +101,7 @@ def check_steps_per_execution_is_one_loop():
 
 
 def check_recurrent_layers():
-    """As one op, where the engine has a kernel, they give what they give step by step, and learn alike."""
+    """Check layers as one op, where the engine has a kernel, against step by step: the same results and training."""
     x, y = RANDOM.normal(size=(6, 5, 4)).astype("float32"), RANDOM.normal(size=(6, 2)).astype("float32")
     for name, layer in product(ENGINES, (keras.layers.LSTM, keras.layers.GRU)):
         has_kernel = layer.__name__ in get_engine(name).claimed
@@ -128,7 +128,7 @@ def check_weights_of_classes_and_samples():
 
 
 def check_single_batches():
-    """The metrics are those of the batch alone."""
+    """Check that the metrics cover the batch alone."""
     model = mlp()
     assert model.train_on_batch(X, Y, return_dict=True).keys() == {"loss", "accuracy"}
     assert model.test_on_batch(X, Y) == model.test_on_batch(X, Y)
@@ -150,7 +150,7 @@ def check_generators_and_callbacks():
     seen = []
     callback = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append(float(logs["loss"])))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a generator Keras says that it is not shuffled, and when it has ended
+        warnings.simplefilter("ignore")  # Keras warns that it cannot shuffle a generator, and when it has ended
         model.fit((batch for batch in batches), verbose=0, callbacks=[callback], steps_per_epoch=7)
         found = model.predict(((x,) for x, _ in batches), steps=7, verbose=0)
     assert len(seen) == 7
@@ -160,7 +160,7 @@ def check_generators_and_callbacks():
 
 
 class Custom(keras.Model):
-    """A model with a training step of its own."""
+    """A model with its own training step."""
 
     def __init__(self):
         super().__init__()
@@ -186,7 +186,7 @@ def check_a_training_step_of_ones_own():
 
 
 class Autoencoder(keras.Model):
-    """A model without `call`, as the official examples have them: parts, steps, and a metric of its own."""
+    """A model without `call`, as in the official examples: parts, steps, and its own metric."""
 
     def __init__(self):
         super().__init__()
@@ -218,7 +218,7 @@ class Autoencoder(keras.Model):
 
 
 class Duel(keras.Model):
-    """A GAN: two parts, two optimizers, and none of those that `compile` makes."""
+    """A GAN: two parts, and two optimizers instead of the one that `compile` makes."""
 
     def __init__(self):
         super().__init__()
@@ -254,7 +254,7 @@ class Duel(keras.Model):
 
 
 def check_models_without_call_train_by_their_own_steps():
-    """Also eagerly and on one batch; they are built in their steps, as on Keras' backend for TensorFlow."""
+    """Check this also eagerly and on one batch; the steps build them, as on Keras' backend for TensorFlow."""
     wanted = None
     for name in ENGINES:
         with dt.engine(name):
@@ -305,7 +305,7 @@ def check_layers_that_run_again_train_alike():
 
 
 class Lookup(keras.layers.Layer):
-    """Asks for numbers, as Keras' layers of strings do: it says that it cannot be part of a program."""
+    """A layer that needs numbers, as Keras' layers of strings do, and says that it cannot be compiled."""
 
     def __init__(self):
         super().__init__()
@@ -334,7 +334,7 @@ def check_mixed_precision():
 
 
 def check_the_first_step_takes_few_frames():
-    """A step is traced once, and its plan made once."""
+    """Check that a step is traced once, and its plan made once."""
 
     def first_fit():
         middle = [layers.Dense(16, activation="relu") for _ in range(4)]
@@ -346,7 +346,7 @@ def check_the_first_step_takes_few_frames():
     for name, most in MOST_FRAMES.items():
         if name in ENGINES:
             with dt.engine(name):
-                first_fit()  # what libraries and tables need once
+                first_fit()  # libraries and tables need this once
                 found = first_fit()
                 assert found < most, (name, found)
 

@@ -1,8 +1,9 @@
-"""Stands as `conftest.py` beside the copies of Keras' tests: what they import of it, and what the runner is told.
+"""The `conftest.py` beside the copies of Keras' tests: the names they import from it, and reports for the runner.
 
 Each test runs on one engine after another: collecting Keras' tests takes longer than running a sample of them.
-It writes a line of JSON for each test that starts and each report of it, as they come: so what a process did is known
-also when it died.  Tests of which the file tells already are not run again.
+
+It writes a line of JSON for each test that starts and for each report of it at once, so the results of a process
+survive its end. Tests whose results the file has already are not run again.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 BACKEND = os.environ.get("KERAS_BACKEND", "")
-FOLDER = "keras/src"  # of the copies, which are modules of Keras so: by their names it finds the classes in them
-TOLD = "KERAS_OWN_TOLD"  # the variables of the environment by which the runner speaks
-SAMPLES = "KERAS_OWN_SAMPLES"  # {engine: one test in how many}
+FOLDER = "keras/src"  # the copies are modules of Keras there, in which it finds classes by name
+TOLD = "KERAS_OWN_TOLD"  # the environment variables that the runner sets
+SAMPLES = "KERAS_OWN_SAMPLES"  # {engine: n}, which runs one test in n
 SECONDS = "KERAS_OWN_SECONDS"
 ENGINES = pytest.StashKey[list[str]]()
 
 
 def skip_if_backend(given_backend: str, reason: str) -> Any:
-    """Keras' tests import it."""
+    """Skip a test on a backend; Keras' tests import this function."""
     return pytest.mark.skipif(given_backend == BACKEND, reason=reason)
 
 
@@ -43,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the tests those that are in the sample of an engine, and were not run."""
+    """Select the tests that are in the sample of an engine, and were not run."""
     done = {(line["engine"], line["test"]) for line in told(Path(os.environ[TOLD]))}
     samples = json.loads(os.environ[SAMPLES])
 
@@ -57,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Runs a test on each of its engines."""
+    """Run a test on each of its engines."""
     for engine in item.stash[ENGINES]:
         with _on(engine):
             item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -68,7 +69,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @contextmanager
 def _on(engine: str) -> Iterator[None]:
-    """What is told is told of the engine, which is current if Dovetail is the backend."""
+    """Report for an engine, which is current if Dovetail is the backend."""
     global _engine
     _engine = engine
     if BACKEND != "dovetail":
@@ -80,7 +81,7 @@ def _on(engine: str) -> Iterator[None]:
         yield
 
 
-_engine = ""  # that runs a test; none while they are collected
+_engine = ""  # the engine that runs a test; "" while tests are collected
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -106,7 +107,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @contextmanager
 def _limited(seconds: int) -> Iterator[None]:
-    """Interrupts what takes longer; the handler runs in the main thread, which is where tests run."""
+    """Interrupt a test after a time limit; the handler runs in the main thread, as the tests do."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise TimeoutError(f"longer than {seconds} s")
@@ -121,7 +122,7 @@ def _limited(seconds: int) -> Iterator[None]:
 
 
 def _last_line(report: pytest.CollectReport | pytest.TestReport) -> str:
-    """What was raised, in short."""
+    """The last line of an error."""
     crash = getattr(report.longrepr, "reprcrash", None)
     lines = (crash.message if crash else str(report.longrepr or "")).strip().splitlines() or [""]
     return (lines[0] if crash else lines[-1])[:300]
@@ -129,7 +130,7 @@ def _last_line(report: pytest.CollectReport | pytest.TestReport) -> str:
 
 def name(nodeid: str) -> str:
     """A test's name, "layers/core/dense_test.py::DenseTest::test_dense_basics", the same in each process."""
-    return re.sub("0x[0-9a-f]+", "0x", nodeid.removeprefix(FOLDER + "/"))  # of functions, which are at other addresses
+    return re.sub("0x[0-9a-f]+", "0x", nodeid.removeprefix(FOLDER + "/"))  # functions are at different addresses
 
 
 def _tell(nodeid: str, engine: str, **said: Any) -> None:
@@ -138,5 +139,5 @@ def _tell(nodeid: str, engine: str, **said: Any) -> None:
 
 
 def told(path: Path) -> list[dict[str, Any]]:
-    """What was told of tests so far."""
+    """The reports of tests so far."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

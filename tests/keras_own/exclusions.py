@@ -3,8 +3,8 @@
 [[excluded]]
 reason = "…"
 tests = ["layers/core/dense_test.py::DenseTest::test_*"]  # as pytest names them
-engines = ["numpy"]  # where it differs from engine to engine
-stock = true  # where they fail on Keras' own backend here too
+engines = ["numpy"]  # if it differs between engines
+stock = true  # if they fail on Keras' own backend here too
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIST = Path(__file__).with_name("excluded.toml")
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Tests that do not pass, and why."""
+    """Tests that do not pass, and the reason."""
 
     reason: str
     tests: tuple[str, ...]
@@ -33,12 +33,12 @@ class Exclusion:
             raise ValueError(f"an exclusion needs a reason and tests, not {self.reason!r} and {self.tests}")
 
     def covers(self, test: str) -> bool:
-        """Whether the test is one of them; in `tests` a star stands for any text, and brackets for themselves."""
+        """Whether this covers a test; in `tests` a star matches any text, and a bracket only itself."""
         return any(re.fullmatch(".*".join(map(re.escape, name.split("*"))), test) for name in self.tests)
 
 
 def read(engine: str, path: Path = LIST) -> list[Exclusion]:
-    """What is excluded on an engine."""
+    """The exclusions of an engine."""
     entries: Iterable[dict[str, Any]] = tomllib.loads(path.read_text())["excluded"]
     found = [
         Exclusion(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})

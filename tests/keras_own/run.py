@@ -1,16 +1,16 @@
-"""Runs Keras' own tests, those that its wheel carries, with Keras on Dovetail.
+"""Run Keras' own tests, which its wheel contains, with Keras on Dovetail.
 
     python -m tests.keras_own.run layers losses --engine numpy
 
-copies the test files of folders of `keras/src` to a temporary folder, gives their chains of backend names the branches
-that Keras itself gets, and runs them.  A file that cannot be collected counts as failed.  `excluded.toml` lists the
-tests that do not pass; the command fails if another one fails, one of these passes, or too few of a folder pass.
+This copies the test files of folders of `keras/src` to a temporary folder. It adds to their chains of backend names the
+branches that Keras itself gets, and runs them. A file that cannot be collected counts as failed. `excluded.toml` lists
+the tests that do not pass. The command fails if another one fails, one of these passes, or too few of a folder pass.
 
     python -m tests.keras_own.run layers losses --backend jax --save jax.json
     python -m tests.keras_own.run layers losses --engine torch --against jax.json
 
-runs them on Keras' own backend, then counts on Dovetail only what passes there.  `--sample 5` runs one test in five,
-always the same.  Nothing of the tests is kept.
+These commands run the tests on Keras' own backend, then count on Dovetail only tests that pass there. `--sample 5` runs
+one test in five, always the same. No copies of the tests are kept.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from tests.keras_own.exclusions import Exclusion, exclusion_of, read
 
 KERAS = Path(find_spec("keras").origin).parent / "src"
 FINDER = Path(__file__).parents[2] / "src" / "keras_dovetail" / "finder.py"
-FILES = 30  # that a process runs, or as many tests of more files: compiled programs fill its memory
+FILES = 30  # files of each process, or as many tests of more files: compiled programs fill its memory
 
 
 class Outcome(NamedTuple):
-    """What became of a test."""
+    """The outcome of a test."""
 
-    outcome: str  # "passed", "failed", "skipped", or "died", where the process ended
+    outcome: str  # "passed", "failed", "skipped", or "died" if the process ended
     said: str
     seconds: float
 
 
 def with_twins(text: str) -> str:
-    """A test file's text in which what it knows of backends is there for Dovetail too.
+    """The text of a test file, with Dovetail added to its knowledge of backends.
 
-    The chains at its top, which import of a backend, have twins; a table by backends' names has jax' entry twice.
+    The chains at its top, which import by backend, get twins; a table by backends' names gets jax' entry twice.
     """
     spec = spec_from_file_location("finder", FINDER)
     finder = module_from_spec(spec)
@@ -63,7 +63,7 @@ def with_twins(text: str) -> str:
 
 
 class _Tables(ast.NodeTransformer):
-    """Gives tables by the names of backends an entry for Dovetail, which is that of jax."""
+    """A transformer that adds an entry for Dovetail, the same as jax', to tables by the names of backends."""
 
     def visit_Dict(self, node: ast.Dict) -> ast.Dict:
         pairs = zip(node.keys, node.values, strict=True)
@@ -75,7 +75,7 @@ class _Tables(ast.NodeTransformer):
 
 
 def copy_tests(folders: list[str], target: Path, backend: str) -> list[Path]:
-    """The copies of the test files of some folders, or of single files."""
+    """Copies of the test files of some folders, or of single files."""
     found = [path for folder in folders for path in files_of(KERAS / folder)]
     copies = []
     for path in found:
@@ -93,7 +93,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def run(paths: list[Path], target: Path, backend: str, samples: dict[str, int], seconds: int) -> Iterator[dict]:
-    """Runs test files in one process, and in another where a test ended it; what is told of each test.
+    """Run test files in one process, and go on in another if a test ends it; return the reports of tests.
 
     Args:
         samples: the engines, and one test in how many runs there.
@@ -102,7 +102,7 @@ def run(paths: list[Path], target: Path, backend: str, samples: dict[str, int], 
     environment = {
         **os.environ,
         "KERAS_BACKEND": backend,
-        "DOVETAIL_ENGINE": next(iter(samples)),  # for what a file computes when it is imported
+        "DOVETAIL_ENGINE": next(iter(samples)),  # the engine for computations at import
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONPATH": os.pathsep.join([str(target), os.environ.get("PYTHONPATH", "")]),
         companion.TOLD: str(told),
@@ -124,7 +124,7 @@ def run(paths: list[Path], target: Path, backend: str, samples: dict[str, int], 
 
 
 def outcomes(lines: Iterator[dict]) -> dict[str, dict[str, Outcome]]:
-    """The outcome of each test on each engine; one whose parts were reported apart fails with one of them."""
+    """The outcome of each test on each engine; if one of several parts of a test fails, it fails."""
     found: defaultdict[str, dict[str, Outcome]] = defaultdict(dict)
     for line in lines:
         of_engine, test = found[line.pop("engine")], line.pop("test")
@@ -145,16 +145,16 @@ def measured(folders: list[str], backend: str, samples: dict[str, int], seconds:
 
 @dataclass(frozen=True)
 class Row:
-    """What counts of a folder: the tests that pass on Keras' own backend, without those that skip themselves here."""
+    """The counts of a folder, of tests that pass on Keras' own backend and do not skip themselves here."""
 
     passed: int
     skipped: int
     excluded: int
-    wrong: dict[str, str]  # tests that fail and are not excluded, or are and pass; what is said of each
+    wrong: dict[str, str]  # tests that fail and are not excluded, or pass and are excluded → a message
 
     @property
     def share(self) -> float:
-        """Of the tests that count those that pass."""
+        """The share of the counted tests that pass."""
         counted = self.passed + self.excluded + len(self.wrong)
         return self.passed / counted if counted else 1.0
 
@@ -164,13 +164,13 @@ class Row:
 
 
 def row(found: dict[str, Outcome], exclusions: list[Exclusion], stock: dict[str, Outcome] | None = None) -> Row:
-    """Compares what became of tests with what is known of them.
+    """Compare the outcomes of tests with the exclusions.
 
     Args:
         found: the tests' outcomes on an engine.
-        exclusions: what does not pass there.
-        stock: the outcomes on one of Keras' own backends: only what passes there counts.  Without them the exclusions
-            tell what does not pass there.
+        exclusions: the tests that do not pass there.
+        stock: the outcomes on one of Keras' own backends; only tests that pass there count. Without them, the
+            exclusions name the tests that do not pass there.
     """
     counts: Counter[str] = Counter()
     wrong: dict[str, str] = {}

@@ -1,5 +1,4 @@
-"""Keras' own tests on Dovetail: the part of them that runs always, and the runner, which tells what passed from what
-failed."""
+"""Keras' own tests on Dovetail: the part that always runs, and the runner, which tells passed from failed tests."""
 
 from __future__ import annotations
 
@@ -20,9 +19,9 @@ FOLDERS = (
     *("activations", "callbacks", "initializers", "layers", "losses", "metrics", "models", "ops", "optimizers"),
     *("random", "saving", "trainers", "utils", "wrappers"),
 )
-ONE_IN = {"numpy": 150, "torch": 300, "jax": 500}  # of the tests, always the same; jax compiles what each calls
+ONE_IN = {"numpy": 150, "torch": 300, "jax": 500}  # one test in n, always the same; jax compiles the calls of each
 SAMPLES = {engine: 5 if WHOLE else one_in for engine, one_in in ONE_IN.items() if engine in ENGINES}
-PARTS = [[folder] for folder in FOLDERS] if WHOLE else [list(FOLDERS)]  # each run in a process of its own
+PARTS = [[folder] for folder in FOLDERS] if WHOLE else [list(FOLDERS)]  # each part runs in its own process
 
 
 @functools.cache

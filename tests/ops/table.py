@@ -22,7 +22,7 @@ CASES = [(op, i) for op in OPS.values() for i in range(len(op.samples))]
 
 
 def identifier(value: Any) -> str:
-    """How a parameter of a generated test is called."""
+    """The name of a parameter in a generated test's name."""
     return str(getattr(value, "name", value))
 
 
@@ -70,7 +70,7 @@ def cases(found: list[tuple[Op, int]]) -> pytest.MarkDecorator:
 
 
 def complex_arguments(op: Op, number: int) -> set[str]:
-    """The names of the arguments of a sample that may be complex, and have a gradient."""
+    """The names of a sample's arguments that may be complex, and have a gradient."""
     sample = op.samples[number]
     if not sample.gradient or not op.differentiable:
         return set()
@@ -96,11 +96,10 @@ def draw_complex(op: Op, number: int, rng: np.random.Generator) -> tuple[list[An
 
 
 def engines_to_compile(names: list[str], op: Op, number: int, is_first: bool, one_in: int = 1) -> Iterator[str]:
-    """The engines on which a program of a sample is worth its time.
+    """The engines on which compiling a sample is worth the time.
 
-    One that compiles whole programs, which takes long, is asked only for what it has a rule for, and one sample of each
-    op, or of one op in so many; what it has no rule for is computed by ops that it has rules for.
-    DOVETAIL_TEST_WHOLE=1 asks each for all.
+    Engines that compile whole programs take long. They get only ops for which they have a rule, and one sample of each
+    op, or of one op in `one_in`; they compute other ops by these. With DOVETAIL_TEST_WHOLE=1 each engine gets all.
     """
     for name in names:
         engine = get_engine(name)
@@ -147,7 +146,7 @@ class Function:
 
     Attributes:
         arrays: the arrays that were drawn.
-        weights: what each element of a result counts in `value`; some nothing.
+        weights: the weight of each element of a result in `value`; some are 0.
         directions: changes of the arrays, for derivatives along them.
     """
 
@@ -172,9 +171,9 @@ class Function:
         return functools.reduce(dt.ops.add, terms)
 
     def curved(self, *new: Any) -> Any:
-        """As `value`, with half the squared distances of the results from those at the arrays.
+        """Like `value`, plus half the squared distances of the results from the results at the arrays.
 
-        So the second derivative has in it how the gradient depends on what arrives at the op, also where that is 0.
+        So the second derivative shows how the gradient depends on the incoming gradient, also if that is 0.
         """
         total = dt.ops.zeros((), "float64")
         for result, weight, point in zip(self.results(*new), self.weights, self._point, strict=True):
@@ -197,7 +196,7 @@ class Function:
         return functools.reduce(dt.ops.add, [dt.ops.sum(dt.ops.real(g * v.conj())) for g, v in pairs])
 
     def differences(self) -> list[np.ndarray]:
-        """`second`, from differences of the gradient."""
+        """The values of `second`, from differences of the gradient."""
         step = 1e-6
         ahead, behind = (
             self.first(
@@ -230,12 +229,12 @@ def unknown_dimensions(arrays: list[np.ndarray]) -> list[Any]:
 
 
 def unknown_ranks(arrays: list[np.ndarray]) -> list[Any]:
-    """The specs of arrays of which not even the rank is known."""
+    """The specs of arrays of unknown rank."""
     return [dt.spec(None, x.dtype) for x in arrays]
 
 
 def projected(op: Op, args: list[Any], kwargs: dict[str, Any], weights: list[np.ndarray]) -> Any:
-    """The op's float results, weighted and summed to one number: what is differentiated."""
+    """The op's float results, weighted and summed to one number, which tests differentiate."""
     results = [r for r in leaves(op(*args, **kwargs)) if r.dtype.is_floating]
     total = 0
     for result, weight in zip(results, weights, strict=True):
@@ -246,7 +245,7 @@ def projected(op: Op, args: list[Any], kwargs: dict[str, Any], weights: list[np.
 def finite_differences(function: Any, arrays: list[np.ndarray], step: float = 1e-6) -> list[np.ndarray]:
     """Central differences of a number-valued function of float64 and complex128 arrays.
 
-    By a complex number they are those by its real part, and i times those by its imaginary part.
+    For a complex number, they are the difference by the real part, plus i times the difference by the imaginary part.
     """
     gradients = []
     for which, array in enumerate(arrays):

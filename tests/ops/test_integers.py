@@ -1,4 +1,4 @@
-"""Sizes, counts and axes that are integers of NumPy's, or arrays without axes, mean what Python's integers mean."""
+"""Sizes, counts and axes as integers of NumPy, or as arrays without axes: they mean the same as Python's integers."""
 
 from __future__ import annotations
 

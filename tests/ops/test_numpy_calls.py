@@ -1,4 +1,4 @@
-"""NumPy's functions on tensors: operators are ops; what ends a gradient says so, conversions do not."""
+"""NumPy's functions on tensors: operators are ops; functions that end a gradient warn, conversions do not."""
 
 import warnings
 
@@ -13,9 +13,9 @@ from dovetail.ops.operators import NUMPY
 A = np.array([1.0, 2.0], "float32")
 RECORDED = [
     name for name in NUMPY.values() if name.split("_")[0] not in ("bitwise", "left", "right")
-]  # those that take floats
+]  # only the functions that take floats
 
-# A call with NumPy → the name that the warning gives, and what is to be used.
+# a call with NumPy → the name in the warning, and the function to use instead
 LOST = {
     "np.tanh": (np.tanh, "ops.tanh"),
     "np.mean": (np.mean, "ops.mean"),
@@ -38,7 +38,7 @@ QUIET = {
     "shape": np.shape,
     "argmax": np.argmax,
     "isfinite": np.isfinite,
-    "floor": np.floor,  # has no gradient in Dovetail either
+    "floor": np.floor,  # floor has no gradient in Dovetail either
     "atleast_1d": np.atleast_1d,
     "testing": lambda x: np.testing.assert_allclose(x, A),
     "array_equal": lambda x: np.array_equal(x, A),
@@ -59,7 +59,7 @@ def said(call, *values):
 def test_a_gradient_that_numpy_ends_a17(engine, name):
     call, instead = LOST[name]
     x, v = ops.convert(A), dt.Variable(A)
-    plain, found = said(call, x)  # no tape
+    plain, found = said(call, x)  # there is no tape
     assert found == []
     np.testing.assert_allclose(plain, call(A), rtol=1e-6)
     with dt.GradientTape() as tape:
@@ -69,7 +69,7 @@ def test_a_gradient_that_numpy_ends_a17(engine, name):
             assert type(result) is type(call(A))
             assert str(warning.message).startswith(f"{name} at test_numpy_calls.py:")
             assert instead in str(warning.message) and warning.filename == __file__
-        assert said(call, ops.convert(A))[1] == []  # nobody follows it
+        assert said(call, ops.convert(A))[1] == []  # no tape follows it
     assert said(call, x)[1] == []
 
 
@@ -79,7 +79,7 @@ def test_conversions_are_quiet_a17(name):
     with dt.GradientTape() as tape:
         tape.watch(x)
         assert said(QUIET[name], x)[1] == []
-    f = dt.function(lambda y: y + np.tanh(ops.convert(A)))  # no tape while it is traced
+    f = dt.function(lambda y: y + np.tanh(ops.convert(A)))  # there is no tape while it is traced
     assert said(f, A)[1] == []
 
 

@@ -1,4 +1,4 @@
-"""Python's operators that are made of more than one op: on tensors, variables, and in graphs."""
+"""Python's operators that consist of several ops: on tensors, variables, and in graphs."""
 
 import numpy as np
 import pytest

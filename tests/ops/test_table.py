@@ -1,4 +1,4 @@
-"""The generated suite: every op of the table on every engine, by value and dtype, called again, and compiled."""
+"""The generated suite: every op of the table on every engine: value and dtype, repeated calls, and compilation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def check_close(found, expected, tolerance):
 @pytest.mark.sampled(4)
 @cases(CASES)
 def test_value_and_type(engine, op, number, is_first, rng):
-    """The value agrees with the NumPy engine's, shape and dtype with the type rule; a second call gives its bits."""
+    """Check the value against the NumPy engine's, and shape and dtype against the type rule.
+
+    A second call must give the same bits.
+    """
     sample = op.samples[number]
     args, kwargs = draw(sample, rng)
     found = leaves(op(*args, **kwargs))
@@ -84,11 +87,11 @@ def test_value_and_type(engine, op, number, is_first, rng):
 @pytest.mark.sampled(16, ("jax", "tensorflow"))
 @cases(CASES)
 def test_compiled_is_eager(engine, op, number, is_first, rng):
-    """`function` gives what the eager call gives, with known dimensions, unknown ones, and unknown ranks."""
+    """Check `function` against the eager call, with known and unknown dimensions, and unknown ranks."""
     sample = op.samples[number]
     args, kwargs = draw(sample, rng)
     arrays = float_arrays(args, kwargs)
-    with dt.engine("numpy"):  # whose values are those of the engine: `test_value_and_type`
+    with dt.engine("numpy"):  # `test_value_and_type` shows that the engine's values are the same
         expected = leaves(op(*args, **kwargs))
 
     def call(*new):

@@ -1,6 +1,7 @@
-"""The generated suite of gradients: of every op, of gradients, with unknown dimensions, of complex numbers, of halves.
+"""The generated suite of gradients of every op.
 
-What is expected comes from NumPy, once for all engines; see `engines_to_compile` for where a sample is compiled.
+It checks gradients of gradients, unknown dimensions, complex numbers and halves. NumPy computes the expected values,
+once for all engines; see `engines_to_compile` for where a sample is compiled.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def check(found, expected, where, tolerance=1e-4):
 @pytest.mark.sampled(16, ("jax", "tensorflow", "torch"))
 @cases(DIFFERENTIABLE)
 def test_gradient(engine, op, number, is_first, rng):
-    """The gradient agrees with finite differences in float64: taped, compiled, of what was compiled, of constants."""
+    """Check gradients against finite differences in float64: taped, compiled, of compiled functions, of constants."""
     sample = op.samples[number]
     args, kwargs = draw(sample, rng, "float64")
     arrays = float_arrays(args, kwargs)
@@ -74,7 +75,7 @@ def test_gradient(engine, op, number, is_first, rng):
     ways = [gradient]
     if engine in engines_to_compile([engine], op, number, is_first):
         ways.append(gradient_of_compiled)
-    if not current_engine().compiles_programs:  # on which `test_second_order` compiles it
+    if not current_engine().compiles_programs:  # on other engines `test_second_order` compiles it
         of_constants = dt.function(lambda: gradient(*map(dt.ops.convert, arrays)))
         ways += [dt.function(gradient), lambda *new: of_constants()]
     for way in ways:
@@ -84,7 +85,7 @@ def test_gradient(engine, op, number, is_first, rng):
 
 @cases(DIFFERENTIABLE)
 def test_second_order(op, number, is_first, rng):
-    """A product with the Hessian agrees with differences of the gradient; compiled, with unknown dimensions."""
+    """Check a product with the Hessian against differences of the gradient; compiled, with unknown dimensions."""
     sample = op.samples[number]
     function = Function(op, *draw(sample, rng, "float64"), rng)
     with dt.engine("numpy"):
@@ -101,7 +102,7 @@ def test_second_order(op, number, is_first, rng):
 
 @cases([(op, number) for op, number in DIFFERENTIABLE if not op.samples[number].known])
 def test_unknown_ranks(op, number, is_first, rng):
-    """The gradient of arrays of which not even the ranks are known when it is recorded is that of a tape."""
+    """Check the gradient of arrays whose ranks are unknown when it is recorded against a tape's."""
     function = Function(op, *draw(op.samples[number], rng, "float64"), rng)
     with dt.engine("numpy"):
         expected = function.first(*function.arrays)
@@ -113,7 +114,7 @@ def test_unknown_ranks(op, number, is_first, rng):
 
 @cases(COMPLEX)
 def test_complex_numbers(op, number, is_first, rng):
-    """The gradient agrees with differences along the real and the imaginary axis, that of it with differences of it."""
+    """Check gradients and second derivatives against differences along the real and the imaginary axis."""
     function = Function(op, *draw_complex(op, number, rng), rng)
     with dt.engine("numpy"):
         once = finite_differences(lambda new: float(function.curved(*new)), function.arrays)
@@ -126,7 +127,7 @@ def test_complex_numbers(op, number, is_first, rng):
 
 @cases(DIFFERENTIABLE)
 def test_halves(op, number, is_first, rng):
-    """Values and gradients agree with those of float32, but for a few roundings of what is largest in them."""
+    """Check values and gradients against float32, up to a few roundings of the largest element."""
     functions = {name: Function(op, *draw(op.samples[number], rng, dtype), rng) for name, dtype in HALVES.items()}
     arrays = {name: function.arrays for name, function in functions.items()}
 

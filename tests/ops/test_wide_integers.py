@@ -1,6 +1,6 @@
-"""Integers of 64 bits as positions, classes and shapes: what is out of range stays so, however large it is.
+"""Integers of 64 bits as positions, classes and shapes: numbers out of range stay so, however large they are.
 
-A call with a large number comes to what it comes to with a small one that is out of range: a value, or an exception.
+A call with a large number has the same outcome as one with a small number out of range: a value, or an exception.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ M = np.arange(12, dtype="float32").reshape(3, 4)
 P = np.float32([[0.2, 0.3, 0.5]])
 FIVE = np.float32([5])
 
-# name → what is computed with integers, of which `n` is the one that is out of range
+# name → a computation with integers, of which `n` is out of range
 CALLS: dict[str, tuple[Callable[..., Any], Callable[[Any], list[Any]]]] = {
     "gather": (lambda i: ops.gather(X, i), lambda n: [[0, n]]),
     "gather a scalar": (lambda i: ops.gather(M, i, axis=1), lambda n: [n]),
@@ -61,7 +61,7 @@ SMALL_AND_LARGE = {  # dtype → pairs of a number that is out of range, and lar
 
 
 def outcome(call: Callable[..., Any], *args: Any) -> Any:
-    """What a call comes to: its value as text, where NaN is NaN, or the type of its exception."""
+    """The outcome of a call: its value as text, where NaN equals NaN, or the type of its exception."""
     try:
         return str(np.asarray(call(*args)).tolist())
     except (IndexError, ValueError) as error:

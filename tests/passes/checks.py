@@ -1,4 +1,4 @@
-"""What every pass must do: keep the graph valid, and what it computes."""
+"""Requirements of every pass: it keeps the graph valid, and its results the same."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def draw(specs: Any, unknown: int = 2) -> list[np.ndarray]:
 
 
 def optimized(function: Callable[..., Any], *specs: Any, by: list[Callable[[Graph], int]], unknown: int = 2) -> Graph:
-    """What passes make of a function, after checking that the graph is valid and computes the same."""
+    """The graph after passes, checked to be valid and to compute the same."""
     graph = traced(function, *specs)
     copy = copy_graph(graph)
     for apply in by:

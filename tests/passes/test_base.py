@@ -1,4 +1,4 @@
-"""Running passes: in rounds, on subgraphs too, and on what is needed alone."""
+"""Running passes: in rounds, on subgraphs too, and on needed operations alone."""
 
 from functools import partial
 
@@ -82,7 +82,7 @@ def test_later_rounds_visit_what_is_near_to_a_change():
         early = ops.exp(x)
         for _ in range(2 * NEAR):
             x = ops.tanh(x)
-        size = ops.size(early)  # what is known of sizes is known at once, however far away
+        size = ops.size(early)  # sizes are known at once, however far away
         return early, x, ops.reshape(x, [size + 1 - 1, 1])
 
     graph = traced(function, dt.spec((None,)))
@@ -128,7 +128,7 @@ def test_a_visit_is_followed_by_visits_of_what_is_near_to_its_changes():
 
 
 class Everywhere(Passes):
-    """Passes that look at all graphs, and at each again."""
+    """Passes that look at all graphs, and look at each again."""
 
     def _applied(self, apply, part):
         self._is_done.clear()
@@ -136,7 +136,7 @@ class Everywhere(Passes):
 
 
 def check_skipping(graph, monkeypatch, **options):
-    """A graph comes to the same whether passes are skipped or not, on all engines."""
+    """Check that the optimized graph is the same whether passes are skipped or not, on all engines."""
     for name in ENGINES:
         engine = get_engine(name)
         found = str(optimized_copy(graph, engine, **options))
@@ -181,7 +181,7 @@ def test_skipping_leaves_graphs_of_steps_as_they_are(monkeypatch):
 
 @pytest.mark.parametrize("size", [0, 3])
 def test_skipping_keeps_what_is_known_of_integers(size, monkeypatch):
-    """An empty tensor of integers is known, though the graph has no constant."""
+    """Check an empty tensor of integers, which is known though the graph has no constant."""
     graph = traced(lambda n: ops.maximum(-n, n), dt.spec((size,), "int32"))
     check_skipping(graph, monkeypatch)
     assert types(optimized_copy(graph, get_engine("numpy"))) == (["Neg", "Maximum"] if size else [])

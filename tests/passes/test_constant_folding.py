@@ -18,7 +18,7 @@ test_random_graphs = keeps_random_graphs(fold_constants)
 
 
 def constant(value):
-    """A constant that is not computed already while the function is traced."""
+    """A constant that tracing does not compute at once."""
     from dovetail.graph.trace import current_graph
 
     return current_graph().constant(np.asarray(value, "float32"))
@@ -58,7 +58,7 @@ def test_shapes_become_static_inputs():
 
 
 def test_what_is_known_of_a_shape_makes_dimensions_known():
-    """One dimension comes to be known, the other depends on a value."""
+    """Check two dimensions: one becomes known, the other depends on a value."""
 
     def function(x, n):
         return ops.exp(ops.broadcast_to(1.0, ops.stack([ops.shape(x)[0], n])))
@@ -86,7 +86,7 @@ def test_a_carry_whose_shape_changes_stays_open():
 
 def test_shapes_flow_through_results_that_are_folded():
     graph = traced(lambda x, y: ops.matmul(ops.ones(ops.shape(x)), y), dt.spec((None, 3)), dt.spec((3, 4)))
-    assert specialize(graph, [(2, 3), (3, 4)]) == 3  # the shape is a number, then static, and the ones are held
+    assert specialize(graph, [(2, 3), (3, 4)]) == 3  # the shape is a number, then static, the ones constant
     prune(graph)
     graph.validate()
     assert types(graph) == ["MatMul"]

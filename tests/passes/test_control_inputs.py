@@ -1,4 +1,4 @@
-"""Control inputs become data, so that no pass loses what is waited for."""
+"""Control inputs as data, so that no pass loses the operations that others wait for."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from dovetail.core.engine_registry import get_engine
 from dovetail.passes.control_inputs import control_inputs_to_data
 from dovetail.plan.optimize import optimized_copy
 
-# each is computed from x, after something was printed, and is changed by passes
+# functions of x that wait for a print, and that passes change
 WAITING = {
     "plain": ops.tanh,
     "composite": ops.log_softmax,

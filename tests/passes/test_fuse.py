@@ -63,7 +63,7 @@ def test_left_alone(function, specs):
 
 @pytest.mark.parametrize("transposed", [(True, False), (False, True), (True, True)])
 def test_transposed(transposed):
-    """The bias is as wide as the product, however the product comes about."""
+    """Check a bias as wide as the product, for each pair of transpositions."""
     x, y = (dt.spec((3, 2) if transposed[0] else (2, 3)), dt.spec((4, 3) if transposed[1] else (3, 4)))
 
     def function(x, y, b):

@@ -1,4 +1,4 @@
-"""Convolutions with what follows them."""
+"""Convolutions that are fused with the next operations."""
 
 import numpy as np
 import pytest
@@ -94,7 +94,7 @@ def test_nothing_comes_after_an_activation():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_gradients_and_numbers(engine, rng, dtype):
-    """While a model trains, relu's gradient asks for its result alone."""
+    """Check a training step, in which relu's gradient needs the result alone."""
     x, k, b = (rng.normal(size=s.shape).astype(dtype) for s in (X, KERNEL, BIAS))
 
     def step(x, k, b):
@@ -111,7 +111,7 @@ def test_gradients_and_numbers(engine, rng, dtype):
 
 @pytest.mark.parametrize("activation", ["relu", "relu6", "sigmoid", "silu", "tanh"])
 def test_nan_stays_nan(engine, activation):
-    """Also where a library's own kernel makes 0 of it."""
+    """Check NaN also where a library's own kernel turns it into 0."""
     x, k = np.full((1, 4, 4, 16), np.nan, "float32"), np.ones((3, 3, 16, 16), "float32")
     function = dt.function(lambda x, k, y: getattr(ops, activation)(conv(x, k) + y))
     assert np.isnan(function(x, k, np.ones((1, 4, 4, 16), "float32")).numpy()).all()

@@ -78,7 +78,7 @@ def test_left_alone(function, given):
 
 
 def test_the_gradient_is_that_of_the_program(engine, rng):
-    """Normalization by given numbers while the kernel is trained: the gradient needs the convolution's result."""
+    """Check a fixed normalization while the kernel trains: the gradient needs the convolution's result."""
     kernel, x = dt.Variable(KERNEL), ops.constant(rng.normal(size=(2, 16, 16, 2)).astype("float32"))
 
     def gradient():

@@ -61,7 +61,7 @@ def test_the_first_result_of_branches():
 
 
 def test_how_many_were_removed():
-    """Operations, and of control flow results and inputs."""
+    """Check the count of removed operations, and of removed results and inputs of control flow."""
 
     def function(x, y, flag):
         return ops.cond(flag, lambda: (x + 1.0, ops.exp(y)), lambda: (x, y))[0]
@@ -81,7 +81,7 @@ def test_results_of_a_scan_that_carries_nothing():
 
 
 def test_a_scan_without_constants_keeps_its_slices():
-    """Though it does not use them, they say how many steps there are."""
+    """Check that slices stay though no step uses them; they give the number of steps."""
 
     def function(x):
         return ops.scan(lambda c, row: (c + 1.0, c), 0.0, x)
@@ -95,7 +95,7 @@ def test_results_of_a_scan():
         return ops.scan(lambda c, row: (c + row, {"a": ops.exp(row), "b": row * 2.0}), ops.zeros((3,)), x)[1]["b"]
 
     op = control_flow(traced(function, dt.spec((5, 3))))
-    assert len(op.outputs) == 2  # what is carried stays
+    assert len(op.outputs) == 2  # carried values stay
     assert [t.index for t in op.outputs] == [0, 1]
     assert "Exp" not in types(op.attrs["body"])
     found = dt.function(function)(np.ones((5, 3), "float32"))

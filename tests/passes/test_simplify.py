@@ -84,7 +84,7 @@ def test_identities(function, left, spec):
 )
 def test_identities_of_known_shapes(function):
     assert types(optimized(function, X, by=BY)) == []
-    assert types(optimized(function, OPEN, by=BY)) != []  # it checks that there are two rows
+    assert types(optimized(function, OPEN, by=BY)) != []  # the reshape checks that there are two rows
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_identities_of_known_shapes(function):
         lambda x: x - x,
         lambda x: x / x,
         lambda x: 0 / x,
-        lambda x: (x + 1e8) - 1e8,  # rounding is what is meant
-        lambda x: (x * 1e-30) * 1e30,  # so is underflow
+        lambda x: (x + 1e8) - 1e8,  # the user wants the rounding
+        lambda x: (x * 1e-30) * 1e30,  # the user wants the underflow
         lambda x: x + np.zeros((4, 2, 3), "float32"),  # the result is wider than x
         lambda x: x * np.ones((2, 1), "int32") * np.array([[2.0, 1.0, 1.0]], "float32"),
         lambda x: ops.sum(x) + np.zeros((2, 3), "float32"),
@@ -107,13 +107,13 @@ def test_left_alone(function):
 
 
 def test_a_reshape_of_two_open_dimensions_stays():
-    """That both dimensions are unknown does not make them the same."""
+    """Check that two unknown dimensions do not count as equal."""
     spec = dt.spec((None, None))
     graph = optimized(lambda x, y: ops.reshape(x, ops.shape(y)), spec, spec, by=BY)
     assert "Reshape" in types(graph)
 
 
-# what is between is left out if it holds every value
+# a cast between two others is removed if its type holds every value
 HOLDS = {
     "bool": ["int8", "float8_e5m2", "bfloat16", "complex64"],
     "int8": ["int16", "float16", "bfloat16", "complex64"],
@@ -155,7 +155,7 @@ def test_casts_that_round_stay(dtype, between):
 
 def test_how_many_were_rewritten():
     graph = traced(lambda x: ops.tanh(-(-x)) * 1.0 + np.zeros((2, 3), "float32"), X)
-    assert simplify(graph) == 4  # the sum twice: first its constant becomes a scalar
+    assert simplify(graph) == 4  # the sum counts twice: first its constant becomes a scalar
     assert simplify(graph) == 0
 
 
@@ -178,7 +178,7 @@ def test_integer_chains_wrap_as_before():
 
 @pytest.mark.parametrize("spec", [X, OPEN], ids=["static", "open"])
 def test_broadcast_scalars_are_used_as_they_are(spec):
-    """The gradient of a mean, and products with ones."""
+    """Check the gradient of a mean, and products with ones."""
 
     def function(x):
         with dt.GradientTape() as tape:
@@ -290,7 +290,7 @@ def test_nan_and_infinity_come_through():
 
 
 def test_shapes_that_may_differ_are_not_the_same_a19(rng):
-    """The gradient of what is broadcast is summed, though the shapes of all are unknown alike."""
+    """Check that the gradient of a broadcast argument is summed, though all shapes are unknown."""
 
     def gradient(x, y):
         with dt.GradientTape() as tape:

@@ -90,7 +90,7 @@ def test_shapes_that_do_not_fit_are_refused():
 
 
 def test_shapes_that_a_loop_keeps_for_another(engine):
-    """What a scan stacks of its steps is known where it is the same in each, as shapes for gradients are."""
+    """Check that a value that all steps of a scan stack alike is known, as shapes for gradients are."""
 
     @dt.function(input_signature=[dt.spec((None, 2))])
     def kept(x):

@@ -1,4 +1,4 @@
-"""Functions whose engine is chosen, where the folder of entries cannot be used; as a program, in a process of its own.
+"""Functions whose engine is chosen, if the folder of entries cannot be used; a program for its own process.
 
 python -m tests.plan.hostile_places CIRCUMSTANCE
 """
@@ -15,7 +15,7 @@ from dovetail.core import cache_folder
 from dovetail.plan import jobs, measured_plan, measurer, records
 from tests.plan.interrupted import LONG_AGO
 
-NOBODY = 54321  # a user without an entry among the users
+NOBODY = 54321  # this number belongs to no user
 X = np.linspace(-1, 1, 6, dtype="float32")
 
 
@@ -24,14 +24,14 @@ def made(factor):
 
 
 def settle(function, factor):
-    """Calls a function until strategies were compared, checks each result, and keeps the times."""
+    """Call a function until strategies were compared, check each result, and keep the times."""
     for _ in range(100):
         np.testing.assert_allclose(function(X), np.tanh(X * factor), rtol=1e-6)
     function.plan(X).measurer.keep()
 
 
 def become_nobody():
-    """Another user without a home, for whom folders of this one are closed."""
+    """Become another user without a home, who may not read this user's folders."""
     os.setgroups([])
     os.setgid(NOBODY)
     os.setuid(NOBODY)
@@ -39,7 +39,7 @@ def become_nobody():
 
 
 def fill_the_disk():
-    """From now on no file of this process can have a byte."""
+    """Let no file of this process grow beyond zero bytes."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
@@ -51,7 +51,7 @@ def main(circumstance):
     engines = [name for name in dt.list_engines() if name in ("numpy", "torch", "jax")][:2]
     measured_plan.list_engines = lambda: engines
     said, os.environ[cache_folder.VARIABLE] = os.environ.get(cache_folder.VARIABLE), ""
-    settle(made(2.0), 2.0)  # by now all modules are imported, which another user may not be allowed to read
+    settle(made(2.0), 2.0)  # this imports all modules, which another user may not be allowed to read
     del os.environ[cache_folder.VARIABLE]
     if said is not None:
         os.environ[cache_folder.VARIABLE] = said

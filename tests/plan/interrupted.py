@@ -1,4 +1,4 @@
-"""Steps that change 12 variables, to be interrupted; as a program, it interrupts them by signals at random moments.
+"""Steps that change 12 variables, to be interrupted; as a program, signals interrupt them at random moments.
 
 python -m tests.plan.interrupted ENGINE SEED
 """
@@ -20,25 +20,25 @@ from dovetail.core.scopes import scopes
 from dovetail.plan import measurer
 
 COUNT = 12
-LONG_AGO = -1e12  # seconds: since then, learning may have cost anything
-SIZES = (3, 2000)  # of elements: too small for planned buffers, and large enough
+LONG_AGO = -1e12  # seconds; after so long, learning may cost anything
+SIZES = (3, 2000)  # elements: too few for planned buffers, and enough
 
 
 class Stop(Exception):
-    """What the handler of a signal of the program's own raises."""
+    """The exception of a program's own signal handler."""
 
 
 RAISED = (KeyboardInterrupt, Stop, MemoryError)
 
 
 class Steps:
-    """Variables that all count the same steps, and a way to make one.
+    """Variables that all count the same steps, and a function that makes one.
 
     Attributes:
-        run: makes one step; all variables are then one more.
+        run: make one step, which adds 1 to all variables.
     """
 
-    owned = False  # whether the new buffers are known to the variables alone
+    owned = False  # whether only the variables hold the new buffers
 
     def __init__(self, make=dt.Variable):
         self.variables = [make(np.zeros(SIZES[i % 2], "float32"), name=f"v{i}") for i in range(COUNT)]
@@ -47,19 +47,22 @@ class Steps:
         self._others = dt.Variable(0.0)
 
     def values(self):
-        """The value of each variable, which is the same number everywhere."""
+        """The value of each variable, whose elements are all equal."""
         found = [v.numpy() for v in self.variables]
         assert all((value == value[0]).all() for value in found)
         return [float(value[0]) for value in found]
 
     def check(self, before):
-        """All old or all new, with no lock held and nothing left behind; returns how many steps were done by now."""
+        """Check that all values are old or all are new, and return the number of finished steps.
+
+        No lock is held and nothing is left behind.
+        """
         values = self.values()
         assert set(values) in ({before}, {before + 1}), values
         assert self._pool.submit(self._locks_are_free).result(timeout=60)
         assert scopes().tapes == scopes().graphs == ()
         jax, torch = (sys.modules.get(name) for name in ("jax", "torch"))
-        if hasattr(jax, "config"):  # not while it is imported in the background
+        if hasattr(jax, "config"):  # the attribute is missing while a background thread imports jax
             assert not jax.config.jax_enable_x64
         if hasattr(torch, "is_grad_enabled"):
             assert torch.is_grad_enabled()
@@ -69,7 +72,7 @@ class Steps:
         return all(v.guard.holding(bool) is False for v in self.variables)
 
     def check_next(self, before):
-        """The next step works, and its buffers are the variables' own again."""
+        """Check that the next step works, and that its buffers belong to the variables alone again."""
         self.run()
         assert set(self.values()) == {before + 1}
         if self.owned:
@@ -93,7 +96,7 @@ class Compiled(Steps):
 
 
 class Trained(Steps):
-    """Every other variable is changed by a step of an optimizer, whose averages are variables, too."""
+    """Steps in which an optimizer changes every other variable; its averages are variables, too."""
 
     owned = True
 
@@ -116,14 +119,14 @@ class Trained(Steps):
         self.run = step
 
     def values(self):
-        """After each step the gradient of the step before is minus the count of steps."""
+        """The values, and numbers from the averages: the last step's gradient is minus the count of steps."""
         found = [*(-v.numpy() for v in self.means), *(np.sqrt(v.numpy()) for v in self.squares)]
         assert all((value == value[0]).all() for value in found)
         return [*super().values(), *(float(value[0]) for value in found)]
 
 
 class Chosen(Compiled):
-    """The engine is chosen by measuring, and candidates are compiled in the background meanwhile."""
+    """Steps whose engine is chosen by measuring, while candidates are compiled in the background."""
 
     owned = False
 
@@ -134,7 +137,7 @@ class Chosen(Compiled):
 
 
 class Read(Compiled):
-    """Somebody has read a variable since the step before, so that the plan finds the variables anew."""
+    """Steps after each of which somebody reads a variable, so that the plan finds the variables again."""
 
     owned = False
 
@@ -145,7 +148,7 @@ class Read(Compiled):
 
 
 class TwoEngines(Steps):
-    """Every other variable is changed on another engine, by what one or the other engine computes."""
+    """Steps that change every other variable on another engine, with values from both engines."""
 
     owned = True
 
@@ -188,7 +191,7 @@ class Session(Steps):
         super().__init__(K.variable)
         x = K.placeholder(())
         self.function = K.function([x], [x * 2.0], updates=[(v, v + self.rate) for v in self.variables])
-        K.clear_session()  # else whatever is computed from these variables is recorded from now on
+        K.clear_session()  # else K records all computations with these variables from now on
 
     def run(self):
         return self.function([1.0])
@@ -221,7 +224,7 @@ SITUATIONS = {
 
 
 def interrupted_by_signals(steps, rng, times, errors=RAISED):
-    """Interrupts steps by the handler of a signal, at random moments."""
+    """Interrupt steps by the handler of a signal, at random moments."""
     for _ in range(10):
         steps.run()
     done = steps.check(9)
@@ -245,7 +248,7 @@ def interrupted_by_signals(steps, rng, times, errors=RAISED):
                 before = done
                 steps.run()
                 done += 1
-        except BaseException as error:  # a library may make another one of it: TensorFlow a SystemError
+        except BaseException as error:  # a library may turn it into another error: TensorFlow into a SystemError
             if armed:
                 raise AssertionError("no signal came") from error
         done = steps.check(before if done == before + 1 and steps.values()[0] == before + 1 else done)
@@ -258,7 +261,7 @@ def main(engine, seed):
         for name, make in SITUATIONS.items():
             interrupted_by_signals(make(), rng, 200 if name == "compiled" else 30)
             print(name, "is right")
-        interrupted_by_signals(Chosen(), rng, 200, (KeyboardInterrupt, Stop))  # memory that runs out drops a candidate
+        interrupted_by_signals(Chosen(), rng, 200, (KeyboardInterrupt, Stop))  # a MemoryError drops a candidate
         print("chosen is right")
 
 

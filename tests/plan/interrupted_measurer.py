@@ -2,7 +2,7 @@
 
 python -m tests.plan.interrupted_measurer HOME SEED TIMES
 
-HOME is the engine of the arguments and results, TIMES how many plans of each kind are interrupted.
+HOME is the engine of the arguments and results, TIMES the number of interrupted plans of each kind.
 """
 
 import random
@@ -20,9 +20,9 @@ from dovetail.plan import measured_plan, measurer
 from dovetail.plan.function import Function, Options
 from tests.plan.interrupted import LONG_AGO, Stop
 
-CALLS = 100  # in which several strategies run
+CALLS = 100  # enough that several strategies run
 THREADS = {"dovetail-plans", "dovetail-plans-end"}
-RAISED = (KeyboardInterrupt, Stop)  # memory that runs out drops a candidate
+RAISED = (KeyboardInterrupt, Stop)  # a MemoryError drops a candidate
 X = np.linspace(-1, 1, 6, dtype="float32")
 
 
@@ -30,7 +30,7 @@ class Program:
     """A function whose engine is being chosen.
 
     Attributes:
-        function: it adds x to a variable, and its result says how often.
+        function: it adds x to a variable, and its result contains that sum.
     """
 
     def __init__(self):
@@ -50,7 +50,7 @@ class Program:
         return self.function.plans[-1]
 
     def check(self):
-        """A call is right, and nothing of those before is left."""
+        """Check that a call is right, and that earlier calls left nothing behind."""
         done = round(float(self.total.numpy()[0] / X[0])) + 1
         result = self.function(X)
         np.testing.assert_allclose(self.total.numpy(), X * done, rtol=1e-3, atol=1e-3)
@@ -58,10 +58,10 @@ class Program:
         assert scopes().tapes == () and scopes().graphs == ()
 
     def settle(self):
-        """Checks calls, and the state that they leave."""
+        """Check calls, and the state that they leave."""
         for _ in range(CALLS):
             self.check()
-            time.sleep(1e-5)  # so that the thread that prepares candidates goes on
+            time.sleep(1e-5)  # this lets the thread that prepares candidates go on
         plan = self.plan
         assert plan.chosen is plan.candidates[plan.chosen.strategy]
         assert _in_another_thread(lambda: plan._lock.acquire(timeout=60) and plan._lock.release() is None)
@@ -70,14 +70,14 @@ class Program:
 
 
 class Staying(Program):
-    """Results stay on the engine that is chosen, and may still be computed."""
+    """A program whose results stay on the chosen engine, and may still be computed."""
 
     def made(self):
         return Function(self.step, options=Options(engine="auto", stays=True))
 
 
 class Prepared(Program):
-    """The program says beforehand that there will be many calls."""
+    """A program that announces many calls."""
 
     def made(self):
         function = dt.function(self.step, engine="auto")
@@ -97,7 +97,7 @@ def _in_another_thread(test):
 
 
 def by_signals(make, rng, times):
-    """Interrupts choices by the handler of a signal, each at one random moment."""
+    """Interrupt choices by the handler of a signal, each at one random moment."""
     armed = []
 
     def handler(number, frame):
@@ -115,7 +115,7 @@ def by_signals(make, rng, times):
             for _ in range(CALLS):
                 program.function(X)
             lasts = time.perf_counter() - start
-        except BaseException as error:  # a library may make another one of it
+        except BaseException as error:  # a library may turn it into another error
             assert not armed, error
             interrupted += 1
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -128,7 +128,7 @@ def main(home, seed, times):
     measurer.ledger.started = LONG_AGO
     rng = random.Random(int(seed))
     others = [name for name in dt.list_engines() if name in (home, "numpy", "torch")]
-    measured_plan.list_engines = lambda: others  # those whose plans are soon made
+    measured_plan.list_engines = lambda: others  # the engines whose plans are made quickly
     with dt.engine(home):
         for name, make in PROGRAMS.items():
             by_signals(make, rng, int(times))

@@ -32,7 +32,7 @@ def lines(f, *arguments):
 
 
 def check(f, function, *arguments):
-    """A function's graph with devices gives the same numbers and gradients, which lie where the arguments do."""
+    """Check that a graph with devices gives the function's numbers and gradients, on the devices of the arguments."""
     found = []
     for called in (f, function):
         with dt.GradientTape() as tape:
@@ -45,7 +45,7 @@ def check(f, function, *arguments):
 
 
 def check_segments(name):
-    """Operations with another device start another segment, whose constants and random numbers are made there."""
+    """Check that an operation with another device starts a segment, which makes constants and random numbers there."""
 
     def f(x):
         return ops.tanh(ops.exp(x + ops.constant([1.0, 2.0, 3.0]))) * ops.random.uniform(7, (3,))
@@ -64,23 +64,23 @@ def check_segments(name):
     check(pinned, f, x)
     with dt.device(SECOND):
         there = ops.convert(X)
-    assert len(pinned.plan(there).segments) == 1 and pinned(there).device == SECOND  # all of it is where `there` is
+    assert len(pinned.plan(there).segments) == 1 and pinned(there).device == SECOND  # all runs on the device of `there`
     check(pinned, f, there)
 
 
 def check_results():
-    """They lie where they are computed; from another engine they come to the plan's device."""
+    """Check that results stay on their segment's device; from another engine they move to the plan's device."""
     graph = graph_of(lambda x: (ops.exp(x), ops.sin(x), ops.tanh(x), x, ops.ones((2,))), dt.spec((2, 3)), Exp=SECOND)
     graph.get_operation("Sin").engine = "numpy"
     results = dt.function(graph)(X)
     assert [r.device for r in results] == [SECOND, FIRST, FIRST, FIRST, FIRST]
     np.testing.assert_allclose(results[1].numpy(), np.sin(X), rtol=1e-6)
     again = dt.function(graph_of(lambda a, b: a + b, *[dt.spec((2, 3))] * 2, AddV2=SECOND))
-    assert again(results[0], results[1]).device == SECOND  # arguments on two devices come together
+    assert again(results[0], results[1]).device == SECOND  # arguments on two devices are brought together
 
 
 def check_wishes(name):
-    """A device as TensorFlow writes it is followed where it is there, and else not looked at."""
+    """Check that a plan follows TensorFlow's device strings if the device exists, and ignores others."""
 
     def f(x):
         return ops.tanh(ops.sin(ops.exp(x)))
@@ -96,7 +96,7 @@ def check_wishes(name):
 
 
 def check_made_there():
-    """All ways in which a program makes values of nothing."""
+    """Check all functions of a program that make values without inputs."""
 
     def f(x):
         return ops.ones_like(x), ops.shape(x), ops.random.normal(ops.random.key(ops.shape(x)[0]), (4,))
@@ -122,7 +122,7 @@ def check_loops():
 
 
 def check_variables():
-    """They are lent where a segment computes, and live where their new value is computed."""
+    """Check that variables are lent to the segment that computes, and live on the device of their new value."""
     v, w, rate = dt.Variable(np.zeros(3, "float32")), dt.Variable(np.zeros(3, "float32")), dt.Variable(0.5)
 
     def step():
@@ -162,7 +162,7 @@ def check_k_functions():
 
 
 def split_processor(name):
-    """Makes two devices of TensorFlow's processor, before it is used; JAX is told by $XLA_FLAGS."""
+    """Make two devices of TensorFlow's processor, before it is used; for JAX, $XLA_FLAGS does so."""
     if name == "tensorflow":
         config = importlib.import_module(name).config
         (processor,) = config.list_physical_devices("CPU")

@@ -13,8 +13,8 @@ from dovetail.plan.ledger import SHARE, Ledger
 from dovetail.plan.policy import Arm, Estimate, State
 from dovetail.plan.strategy import Strategy
 
-SLOWED = 1.3  # times as long a call takes while something is prepared
-JUMP = 1 / 40  # of the steps so far, that run at once where nothing is decided
+SLOWED = 1.3  # a call takes this many times as long while something is prepared
+JUMP = 1 / 40  # if nothing is decided, this share of the steps so far runs at once
 
 
 @dataclass
@@ -22,11 +22,11 @@ class Machine:
     """The true times of strategies, and the noise of the machine.
 
     Attributes:
-        seconds, starts: of a step, and of preparing, by strategy.
+        seconds, starts: by strategy, the seconds of a step, and of preparing it.
         before: seconds of a process before it prepares its first strategy.
-        noise: of the logarithm of a time.
+        noise: the standard deviation of a time's logarithm.
         disturbed: the share of calls that take three times as long.
-        drift: by which part times go up and down.
+        drift: the relative size of slow changes of times.
         fails: strategy → the number of its calls after which it fails.
     """
 
@@ -53,12 +53,12 @@ class Machine:
 
 
 class Process:
-    """Runs steps until it is stopped.
+    """A process that runs steps until it is stopped.
 
     Attributes:
         now: the clock.
-        curve: the number of steps that were done, and when.
-        overrun: by how much learning has cost more than its share, at most.
+        curve: pairs of a number of finished steps and a time.
+        overrun: the most by which learning has cost more than its share.
         prepared: all strategies that were prepared for learning.
     """
 
@@ -77,7 +77,7 @@ class Process:
             self.call()
 
     def call(self) -> None:
-        """One call, and as many more as run in the same way until something may be decided."""
+        """Make one call, and as many more as run in the same way until something may be decided."""
         self._begin_job()
         strategy, counts = policy.next_call(self.state, self.ledger.room(self.now))
         arm = self.state.arms[strategy]
@@ -129,10 +129,10 @@ def random_set(seed: int, error: float, ahead: int = 0, count: int = 6, **machin
     """A process with random strategies.
 
     Args:
-        seed: of the random numbers.
+        seed: the seed of the random numbers.
         error: the standard deviation of the logarithm of predictions.
-        ahead: steps that the program says.
-        count: of strategies.
+        ahead: the number of steps that the program announces.
+        count: the number of strategies.
         **machine: fields of `Machine`.
     """
     rng = random.Random(seed)
@@ -150,10 +150,10 @@ def recorded(rows: Mapping[str, Mapping[str, float]], ahead: int, within: float 
 
     Args:
         rows: engine → its seconds, measured and predicted, as `benchmarks/first_minute.py --simulation` writes them.
-        ahead: steps that the program says.
+        ahead: the number of steps that the program announces.
         within: the factor by which a prediction may differ from the measurement; one that differs more is moved there.
     """
-    before = min(row["start"] for row in rows.values())  # imports of Python and Keras, which all engines have
+    before = min(row["start"] for row in rows.values())  # all engines have these imports of Python and Keras
     seconds = {Strategy(engine): row["step"] for engine, row in rows.items()}
     starts = {Strategy(engine): row["start"] - before for engine, row in rows.items()}
     arms = {}

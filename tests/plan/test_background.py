@@ -1,4 +1,4 @@
-"""Work in the background: in order, whatever fails; and a program that ends does not wait for it."""
+"""Work in the background: it keeps its order, whatever fails; and a program that ends does not wait for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies as programs: what an engine's library traces for shapes that it does not know."""
+"""Bodies as programs: an engine's library traces them for shapes that it does not know."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_lists_of_tensors(kept):
 
 
 def test_what_is_like_no_other_is_not_kept(kept):
-    """A static argument that is an object of its own, alone or in a list, would be kept alive by a key."""
+    """Check a static argument that is a unique object, alone or in a list; a key would keep it alive."""
     for value in (bodies._UNKNOWN, object(), [1, object()]):
         key = ("Softmax", bodies._key(value, []))
         bodies._segment(OPS["Softmax"], ENGINE, (Tensor(X, ENGINE), -1), key)

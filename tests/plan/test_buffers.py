@@ -1,4 +1,4 @@
-"""Buffer planning: what is reused, what must not be, and that the numbers stay right."""
+"""Buffer planning: reused buffers, buffers that must not be reused, and right numbers."""
 
 import threading
 
@@ -52,7 +52,7 @@ def test_unknown_sizes_have_no_buffers():
 
 
 def test_results_are_never_in_the_arena(engine):
-    """What a call returned stays as it is during the next calls, views of intermediates too."""
+    """Check that a call's result does not change during the next calls, nor do views of intermediate values."""
 
     @dt.function
     def f(x):
@@ -68,7 +68,7 @@ def test_results_are_never_in_the_arena(engine):
 
 
 def test_views_keep_their_buffer_alive(engine):
-    """A transposed view is read after the value it looks at has died."""
+    """Check a transposed view that is read after the last use of its base."""
 
     @dt.function
     def f(x):
@@ -91,7 +91,7 @@ def test_no_write_over_a_transposed_argument(engine):
         a = ops.exp(x)
         return (a + ops.transpose(a)) * 2.0
 
-    if engine == "numpy":  # which would copy where it reads and writes the same memory
+    if engine == "numpy":  # numpy copies if it reads and writes the same memory
         assert len(plan_of(f, x).segments[0].buffers.specs) == 2
     np.testing.assert_allclose(f(x).numpy(), 2 * (np.exp(x) + np.exp(x).T), rtol=1e-5)
 
@@ -118,7 +118,7 @@ def test_threads_have_arenas_of_their_own():
 
 @pytest.mark.parametrize(("size", "count"), [(SMALLEST // 4 - 60, 16), (SMALLEST // 4 - 61, 0)])
 def test_spare_buffers_are_of_so_many_bytes_in_all_results(size, count):
-    """An op that computes several variables is given all their spare buffers, though the first is a small one."""
+    """Check that an op of several variables gets all their spare buffers, though the first is small."""
     slots = [dt.Variable(np.zeros(n, "float32")) for n in (*[4] * 15, size)]
 
     def step():

@@ -1,4 +1,4 @@
-"""Calibration: corrections of rates are kept on disk."""
+"""Calibration: corrections of rates, which are kept on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Candidates: all strategies compute the same, over random models that train."""
+"""Candidates: all strategies give the same results, over random models that train."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Model:
     """A random model of images, as a function of a batch and weights that gives a loss and new weights.
 
     Attributes:
-        weights: those to start with, arrays.
-        layers: what they are for, by name.
+        weights: the arrays to start with.
+        layers: the names of the layers.
     """
 
     def __init__(self, seed: int, dtype: str) -> None:
@@ -70,7 +70,7 @@ class Model:
         return images, self.rng.integers(0, CLASSES, BATCH).astype("int32")
 
 
-# Layers: the shape of a sample → a function of a batch and weights, the new shape, and the shapes of weights.
+# layers: the shape of a sample → a function of a batch and weights, the new shape, and the shapes of weights
 
 
 def convolved(shape):
@@ -154,7 +154,7 @@ def logits(shape):
 
 
 def strategies(graph):
-    """All ways to run a graph that there can be."""
+    """All possible strategies of a graph."""
     found = [Strategy(name, variant) for name in ENGINES for variant in get_engine(name).strategies]
     return [*found, *split_strategies(graph, ENGINES)]
 

@@ -1,4 +1,4 @@
-"""What is kept of traces: plans, and the traces themselves, as long as they are used."""
+"""Caches of traces: plans, and the traces themselves, which live as long as they are used."""
 
 import dovetail as dt
 from dovetail import ops

@@ -93,7 +93,7 @@ def test_start_costs_are_learned():
     assert known.build_seconds("jax", work) == pytest.approx(3.0)
     known.learn_build("jax", work, 0.0)
     assert 0 < known.build_seconds("jax", work) < 1.0
-    known.learn_load("jax", 0.0, 5.0)  # it was there already
+    known.learn_load("jax", 0.0, 5.0)  # it was loaded already
     assert ("jax", costs.LOAD) not in known.factors
     known.learn_load("jax", 2.0, 4.0)
     assert known.factors["jax", costs.LOAD] == pytest.approx(math.log(2))

@@ -9,7 +9,7 @@ from dovetail.plan.optimize import optimized_copy
 from tests.conftest import ENGINES
 from tests.frames import frames
 
-# function → the most frames that its first call may take, a tenth more than it took when this was written
+# function → the most frames of its first call, 10 % more than when this was written
 MOST = {
     "one op": (lambda x: ops.tanh(x), 630),
     "two ops": (lambda x: ops.exp(x) + x, 770),
@@ -19,7 +19,7 @@ MOST = {
 
 @pytest.fixture(autouse=True)
 def _without_codec(monkeypatch):
-    """Graphs run as they are: the codec has frames of its own."""
+    """Run graphs as they are, since the codec has frames of its own."""
     monkeypatch.setattr(plan, "optimized_copy", optimized_copy)
 
 
@@ -29,7 +29,7 @@ def test_frames(engine, name):
     function, most = MOST[name]
     with dt.engine(engine):
         x = ops.ones((4, 4))
-        dt.function(function)(x)  # what libraries and tables need once
+        dt.function(function)(x)  # libraries and tables need this once
         first = dt.function(lambda x: function(x))
         taken = frames(lambda: first(x))
         assert taken <= most
@@ -37,7 +37,7 @@ def test_frames(engine, name):
 
 
 def test_frames_grow_with_the_operations(engine):
-    """No part of the work looks at all operations for each."""
+    """Check that no part of the work looks at all operations for each operation."""
 
     def chain(count):
         def function(x):

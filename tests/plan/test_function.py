@@ -1,4 +1,4 @@
-"""`function`: signatures, structures, state, nesting, retracing, and what cannot be traced."""
+"""`function`: signatures, structures, state, nesting, retracing, and errors of tracing."""
 
 import gc
 import threading
@@ -38,7 +38,7 @@ def test_traces_once_per_signature(engine):
 
 
 def test_arrays_may_change_after_the_call(engine):
-    """Also one that lies as engines like it, while a long program still runs."""
+    """Check this also for an aligned array, which engines share, while a long program still runs."""
     room = np.zeros(600 * 600 + 16, "float32")
     start = -room.ctypes.data % 64 // 4
     x = room[start : start + 600 * 600].reshape(600, 600)
@@ -79,7 +79,7 @@ def test_structures(engine):
 
 
 def test_static_arguments_that_cannot_be_hashed():
-    """Each object has a trace of its own, also when it stands where another one stood in memory."""
+    """Check that each object has its own trace, also at the address of an earlier object."""
     scale = dt.function(lambda x, options: x * max(options))
     assert [float(scale(ops.constant(1.0), {value})) for value in range(5)] == [0, 1, 2, 3, 4]
 
@@ -109,7 +109,7 @@ def test_state(engine):
     def f(x):
         count.assign_add(1)
         total.assign_add(x)
-        total.assign_add(x)  # reads what was assigned just before
+        total.assign_add(x)  # it reads the value assigned just before
         return total / ops.cast(count, "float32")
 
     assert [float(f(np.float32(3))) for _ in range(3)] == [6, 6, 6]
@@ -214,7 +214,7 @@ def _under_a_setting(f, n):
     f(ops.constant(1.0))
 
 
-# what differs from call to call → what the warning says of the ninth trace
+# the argument that differs between calls → the warning's text at the ninth trace
 RETRACES = {
     "a shape": (lambda f, n: f(np.ones(n, "float32")), r"float32\[7\] became float32\[8\]\. Pass"),
     "a static value": (lambda f, n: f(np.ones(2), n), r"the static value 7 became the static value 8\. Pass"),
@@ -239,7 +239,7 @@ def test_retracing_warns_of_what_differs(case):
 
 
 def test_tensors_of_several_engines():
-    """The first one says where it runs."""
+    """Check that the first tensor's engine runs the call."""
     f = dt.function(lambda n, x, y: x * n + y)
     for name in TWO:
         with dt.engine(name):
@@ -298,7 +298,7 @@ def test_methods_have_signatures_and_names():
 
 @pytest.mark.parametrize("around", [False, True], ids=["not recorded", "recorded"])
 def test_assigned_under_a_tape(engine, around):
-    """A call that no tape has to record assigns its variables all the same."""
+    """Check that a call assigns its variables also if no tape has to record it."""
     count, w = dt.Variable(0.0, trainable=False), dt.Variable([1.0, 2.0])
 
     @dt.function
@@ -316,7 +316,7 @@ def test_assigned_under_a_tape(engine, around):
 
 
 def test_a_recorded_call_waits_for_the_variables_that_it_assigns():
-    """While another thread holds their guard, it has not yet read them."""
+    """Check that it has not read them yet while another thread holds their guard."""
     v, found = dt.Variable(1.0), []
     double = dt.function(lambda: v.assign(v * 2.0).value)
 
@@ -349,7 +349,7 @@ def test_a_function_of_several_results_and_none(engine):
 
 
 def test_closures_that_only_one_tape_follows(engine):
-    """Each tape finds its way back to the tensors it watches, whatever the others do."""
+    """Check that each tape goes back to the tensors it watches, whatever the others do."""
     a, b, x = ops.constant(2.0), ops.constant(3.0), ops.constant(5.0)
     f = dt.function(lambda x: a * a * b * x)
     with dt.GradientTape() as outer, dt.GradientTape() as inner:
@@ -403,7 +403,7 @@ def test_error_while_tracing_leaves_nothing_behind(engine):
         f(np.ones((2, 3), "float32"))
     assert float(v) == 1
     assert f(np.ones((2, 2), "float32")).shape == (2, 2) and float(v) == 5
-    assert float(ops.add(1.0, 1.0)) == 2  # nothing is being built any more
+    assert float(ops.add(1.0, 1.0)) == 2  # no graph is being built any more
 
 
 def test_an_edited_graph_runs(engine):
@@ -423,7 +423,7 @@ def test_an_edited_graph_runs(engine):
     twice = dt.function(lambda x: (run(x)[0] + run(x)[0], count + 0))
     value, same = run(x)
     assert float(value) == 11 and int(count) == 1 and same.numpy().tolist() == [3, -1]
-    value, seen = twice(x)  # the second sees what the first assigned
+    value, seen = twice(x)  # the second call reads the first assignment
     assert float(value) == 22 and int(count) == 3 and int(seen) == 3
 
     def gradients(x):
@@ -471,7 +471,7 @@ def test_edits_of_a_graph_count_from_the_next_call_on_a14(engine):
     assert [t.numpy().tolist() for t in run(value, 0.0)] == [[3.0, 6.0], [2.0, 3.0]]
     first = graph.outputs[0].op
     traced = run.concrete(value, 0.0)
-    ops.exp(x)  # what is added changes nothing of what was there
+    ops.exp(x)  # an added operation changes none of the others
     assert run.concrete(value, 0.0) is traced
     first.add_control_input(graph.outputs[1].op)
     assert run.concrete(value, 0.0) is not traced
@@ -519,7 +519,7 @@ def test_what_cannot_be_called_c(decorator, given):
 
 
 def test_what_a_trace_depends_on_beside_its_arguments_a15():
-    """The settings and K's learning phase, with a signature, too."""
+    """Check the settings and K's learning phase, with a signature, too."""
     K.clear_session()
     kinds = [{}, {"input_signature": [dt.spec(())]}]
     phases = [dt.function(lambda x: K.in_train_phase(x + 1, x), **options) for options in kinds]

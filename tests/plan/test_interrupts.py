@@ -19,9 +19,10 @@ ROOT = Path(__file__).parents[2]
 
 
 class Lines:
-    """Counts the lines of Dovetail's that run inside the `with` block, and raises an exception at one of them.
+    """A counter of Dovetail's lines in the `with` block, which raises an exception at one of them.
 
-    Functions in `CLOSED` end in one call of a C function, before which Python handles no signal, but traces the line.
+    Functions in `CLOSED` end in one call of a C function. Python traces that line, but handles no signal before the
+    call.
     """
 
     CLOSED = ("in_64_bits", "opened")
@@ -72,11 +73,11 @@ def test_an_exception_at_every_line_a9(engine, situation):
             raised += 1
         done = steps.check(done)
         done = steps.check_next(done)
-    assert raised >= lines.count - 3  # a few lines fewer where something is kept from call to call
+    assert raised >= lines.count - 3  # a few lines fewer run if calls are cached
 
 
 def test_signals_at_random_moments_a9(engine):
-    """In a process of its own, a few hundred times."""
+    """Check this in its own process, a few hundred times."""
     print(f"DOVETAIL_TEST_SEED={SEED}")
     command = [sys.executable, "-m", "tests.plan.interrupted", engine, str(SEED)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
@@ -92,7 +93,7 @@ def test_no_signal_handler_is_swapped(engine, monkeypatch):
 
 
 def test_a_signal_that_comes_twice(engine):
-    """The second comes while the first is dealt with, at each of the lines where this happens."""
+    """Check a second signal while the first is handled, at each of the lines where this happens."""
     steps = SITUATIONS["compiled"]()
     for _ in range(4):
         steps.run()

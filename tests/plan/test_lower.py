@@ -17,7 +17,7 @@ def program_of(graph):
 
 
 def test_the_text_holds_only_names_made_here():
-    """Names, attributes and constants of a graph, which may come from a file, are never part of the code."""
+    """Check that names, attributes and constants of a graph, which may come from a file, never become code."""
     graph = dt.Graph("__import__('os')")
     x = graph.placeholder(dt.spec((2,)), "exec('1')\nimport os")
     with_name = ops.reshape(x, (2, 1), name="); evil(")
@@ -60,7 +60,7 @@ def test_constants_and_results_are_not_let_go():
 
 
 def test_every_kind_of_argument(engine):
-    """Lists of tensors between others, shapes that are tensors, switches, several results."""
+    """Check lists of tensors between others, shapes that are tensors, switches, several results."""
 
     def function(x, y, n):
         joined = ops.concatenate([x, y, x * 2.0], 0)
@@ -78,7 +78,7 @@ def test_every_kind_of_argument(engine):
 
 
 def test_programs_of_equal_layers_share_their_code(engine):
-    """The text of a program says neither constants nor static arguments: each program has its own."""
+    """Check that the text has no constants and static arguments, of which each program has its own."""
 
     def layer(weight, axis):
         w = dt.Variable(np.full((2, 2), weight, "float32"))

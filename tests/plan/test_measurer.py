@@ -1,4 +1,4 @@
-"""Graphs that run where they are measured to be fastest: numbers and state stay right, and failures are left out."""
+"""Graphs that run on the engine measured as fastest: numbers and state are right, and failures are left out."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from dovetail.plan.measured_plan import MeasuredPlan
 from dovetail.plan.strategy import Strategy
 from tests.conftest import ENGINES
 
-CALLS = 400  # after which the best strategy of quick engines is known
+CALLS = 400  # enough to find the best strategy of fast engines
 
 needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
 
 
 def learn_freely(monkeypatch):
-    """Nothing is known of other tests, learning may cost anything, and candidates are prepared at once."""
+    """Forget other tests, let learning cost anything, and prepare candidates at once."""
     fresh = jobs.Job()
     monkeypatch.setattr(jobs, "later", lambda function: function())
     for module in (measurer, measured_plan):
@@ -46,7 +46,7 @@ def _at_once(monkeypatch):
 
 
 class Clock:
-    """Time that passes only while a candidate runs, a number of seconds a call."""
+    """A clock that advances only while a candidate runs, by a number of seconds a call."""
 
     def __init__(self, monkeypatch, **seconds):
         self.now, self.seconds, self.ran = 0.0, seconds, []
@@ -93,7 +93,7 @@ def test_the_fastest_is_chosen(monkeypatch):
 
 @needs_two
 def test_results_that_stay_are_where_they_are_computed(monkeypatch):
-    """An engine may still compute them while the program goes on, so it is measured from call to call."""
+    """Check measuring from call to call, since an engine may still compute results while the program goes on."""
     fastest = ENGINES[-1]
     Clock(monkeypatch, **{fastest: 0.5})
     function = Function(lambda x: line(x, 2.0, 1.0), options=Options(engine="auto", stays=True))
@@ -133,7 +133,7 @@ def test_a_machine_that_becomes_slower_or_faster_does_not_decide(monkeypatch, dr
 @needs_two
 @pytest.mark.parametrize("count", [0, 3, CALLS])
 def test_a_strategy_can_be_pinned(monkeypatch, count):
-    """Before anything is measured, meanwhile, and instead of the chosen one; its numbers are the same."""
+    """Check pins before, during and after measuring; the numbers are the same."""
     Clock(monkeypatch)
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
     for _ in range(count):
@@ -147,7 +147,7 @@ def test_a_strategy_can_be_pinned(monkeypatch, count):
     with pytest.raises(ValueError, match=f"no strategy 'abacus'; it has .*'{name}'"):
         plan.pin("abacus")
     assert plan.chosen.strategy.name == name
-    for other in ENGINES:  # pins are not the end of other strategies
+    for other in ENGINES:  # other strategies can still be pinned
         plan.pin(other)
         np.testing.assert_allclose(function(X), np.tanh(X * 2 + 1), rtol=1e-5)
         assert plan.chosen.strategy.name == other
@@ -169,7 +169,7 @@ def test_nothing_is_learned_without_room(monkeypatch):
 
 
 def test_the_first_call_tells_the_cost_of_a_program(monkeypatch):
-    """Of the engine that runs first; others are prepared apart from their calls."""
+    """Check the cost for the engine that runs first; others are prepared apart from their calls."""
     monkeypatch.setattr(ledger.Ledger, "room", lambda self, now: 0.0)
     clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 5.0))
     function = dt.function(lambda x: line(x, 2.0, 1.0), engine="auto")
@@ -208,7 +208,7 @@ def test_calls_that_are_not_timed_count(monkeypatch, calls):
 
 @needs_two
 def test_sessions_choose_too(monkeypatch):
-    """Where their own engine is not named: variables go on as on one engine."""
+    """Check sessions without a named engine: variables change as on one engine."""
     fastest = ENGINES[-1]
     clock = Clock(monkeypatch, **{fastest: 0.5})
     graph, w = dt.Graph(), dt.Variable(np.zeros(6, "float32"))
@@ -250,7 +250,7 @@ def model(engine):
 
 
 def test_training_goes_on_wherever_it_is_computed(rng):
-    """State, random numbers and losses are those of one engine, while candidates take turns and after."""
+    """Check that state, random numbers and losses equal one engine's, while candidates take turns and after."""
     batches = [(rng.normal(size=(4, 3)).astype("float32"), rng.normal(size=(4, 2)).astype("float32"))] * 150
     (alone, w, count), (measured, other_w, other_count) = model("numpy"), model("auto")
     np.testing.assert_allclose(train(measured, batches), train(alone, batches), rtol=1e-4)
@@ -259,7 +259,7 @@ def test_training_goes_on_wherever_it_is_computed(rng):
 
 
 def failing(monkeypatch, name, engine, error):
-    """Lets a method of candidates fail on an engine."""
+    """Make a method of candidates fail on an engine."""
     whole = getattr(Candidate, name)
 
     def method(self, *args):
@@ -274,7 +274,7 @@ def failing(monkeypatch, name, engine, error):
 @pytest.mark.parametrize("engine", ENGINES[1:])
 @pytest.mark.parametrize("method", ["__init__", "run"])
 def test_a_strategy_that_fails_is_left_out_and_the_call_is_done(monkeypatch, caplog, engine, method):
-    """Also the first one; the log says so in one line."""
+    """Check this also for the first strategy; the log has one line about it."""
     failing(monkeypatch, method, engine, MemoryError("too large"))
     step, _, count = model("auto")
     x, y = np.ones((4, 3), "float32"), np.ones((4, 2), "float32")
@@ -296,7 +296,7 @@ def test_the_last_resort_is_numpy(monkeypatch):
 
 
 class Stop(Exception):
-    """What the handler of a signal raises."""
+    """The exception of a signal handler."""
 
 
 @needs_two
@@ -305,7 +305,7 @@ class Stop(Exception):
     [(MemoryError, NotDelivered, r"the call is done on .* MemoryError: no room"), (Stop, Stop, "no room")],
 )
 def test_a_call_that_is_done_is_not_done_again(monkeypatch, error, told, text):
-    """Where its results cannot be brought home: its assignments are done, and the program is told."""
+    """Check results that cannot be brought home: the call assigns its variables, and the program gets an error."""
     home = engine_registry.get_engine("numpy")
     receive = type(home).receive
 
@@ -357,7 +357,7 @@ def test_an_interrupt_changes_nothing(monkeypatch):
 
 
 def test_a_graph_starts_where_its_variables_are():
-    """So a last, smaller batch does not move them from engine to engine."""
+    """Check this so that a last, smaller batch does not move them from engine to engine."""
     engine = ENGINES[-1]
     w = dt.Variable(np.zeros((1000, 1000), "float32"))
     with dt.engine(engine):
@@ -369,7 +369,7 @@ def test_a_graph_starts_where_its_variables_are():
 
 
 def test_graphs_that_share_variables_notice_each_other():
-    """Directly, or through a third one; a graph without a common variable, or alone, is not visited."""
+    """Check graphs that share a variable directly, or through a third one; others are not visited."""
     first, second, other = (dt.Variable(np.zeros(3, "float32")) for _ in range(3))
     adds = [dt.function(f, engine="auto") for f in (lambda x: first.assign_add(x), lambda x: second.assign_add(x))]
     both = dt.function(lambda x: first.assign_add(x) + second, engine="auto")
@@ -389,7 +389,7 @@ def test_graphs_that_share_variables_notice_each_other():
 
 @needs_two
 def test_a_forward_and_its_backward_are_one_choice(monkeypatch, rng):
-    """Each pair runs on one engine, and the sum of their times decides."""
+    """Check that each pair runs on one engine, and that the sum of their times decides."""
     fastest = ENGINES[-1]
     clock = Clock(monkeypatch, **{fastest: 0.5})
     w = dt.Variable(rng.normal(size=4).astype("float32"))
@@ -404,12 +404,12 @@ def test_a_forward_and_its_backward_are_one_choice(monkeypatch, rng):
     assert {forward for forward, _ in pairs} >= set(ENGINES) and pairs[-1][0] == fastest
     (functional,) = function.concrete(x)._functionals.values()
     times = [arm.times for arm in functional.forward.plans[0].measurer.state.arms.values() if arm.times]
-    assert all(set(map(round, of_one)) <= {1, 2} for of_one in times)  # of both programs: 2 x 0.5, or 2 x 1
+    assert all(set(map(round, of_one)) <= {1, 2} for of_one in times)  # the sum for both programs: 2 x 0.5, or 2 x 1
 
 
 @needs_two
 def test_gradients_of_a_deterministic_function_run_on_one_engine(monkeypatch, rng):
-    """Also gradients of gradients."""
+    """Check gradients of gradients, too."""
     clock = Clock(monkeypatch, **dict.fromkeys(ENGINES, 1.0) | {ENGINES[-1]: 0.5})
     function = dt.function(lambda x: ops.sum(ops.exp(x * 2.0)), engine="auto", deterministic=True)
     x = ops.constant(rng.normal(size=4).astype("float32"))
@@ -431,7 +431,7 @@ def test_a_backward_that_fails_leaves_the_engine_out(monkeypatch, caplog):
     function = dt.function(lambda x: ops.exp(x * w), engine="auto")
 
     def failing(candidate, arguments):
-        if candidate.strategy.engine == engine and len(arguments) > 1:  # the backward program takes more
+        if candidate.strategy.engine == engine and len(arguments) > 1:  # the backward program takes more arguments
             raise MemoryError("too large")
         return run(candidate, arguments)
 
@@ -594,7 +594,7 @@ def test_unknown_engines():
 def test_libraries_that_come_later_leave_room_on_devices(monkeypatch):
     monkeypatch.setattr(engine_registry, "_loaded", {})
     monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
-    monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")  # as the user says
+    monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")  # the user's own setting
     engine_registry.share_devices()
     assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
     assert os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "false"

@@ -18,7 +18,7 @@ from tests.plan.test_measurer import learn_freely
 ROOT = Path(__file__).parents[2]
 MODULES = (background, candidate, jobs, ledger, measured_plan, measurer, policy, records)
 FILES = {module.__file__ for module in MODULES}
-POINTS = 24  # of a choice, at each of which one is interrupted
+POINTS = 24  # points of a choice, each of which gets an interrupt
 
 needs_two = pytest.mark.skipif(len(ENGINES) < 2, reason="there is nothing to choose from")
 
@@ -31,7 +31,7 @@ def rng(request):
 
 @pytest.fixture
 def two_engines(engine, monkeypatch):
-    """Choices are made at once, between the engine and numpy, or of numpy between it and another."""
+    """Choose at once, between the engine and numpy, or between numpy and another engine."""
     other = next(name for name in ENGINES if name != engine)
     names = [engine, "numpy" if engine != "numpy" and "numpy" in ENGINES else other]
     monkeypatch.setattr(measured_plan, "list_engines", lambda: names)
@@ -42,7 +42,7 @@ def two_engines(engine, monkeypatch):
 
 
 class LinesOfMeasurers(Lines):
-    """As `Lines`, of the modules alone that measure."""
+    """A counter as `Lines`, of the modules that measure."""
 
     def _trace(self, frame, event, arg):
         if event == "call" and frame.f_code.co_filename not in FILES:
@@ -51,7 +51,7 @@ class LinesOfMeasurers(Lines):
 
 
 def interrupted(program, at=None, error=None):
-    """How many lines of these modules run, if nothing is raised at one of them."""
+    """The number of lines that run in these modules, with an optional exception at one of them."""
     lines = LinesOfMeasurers(at, error)
     try:
         with lines:
@@ -75,7 +75,7 @@ def test_an_exception_at_any_line(two_engines, rng, name):
 
 @needs_two
 def test_many_exceptions(two_engines, rng):
-    """One choice is interrupted again and again, and goes on with the times that it has."""
+    """Check one choice that is interrupted again and again, and goes on with its measured times."""
     program = Program()
     for number in range(POINTS):
         interrupted(program, rng.randrange(1, 200), RAISED[number % len(RAISED)])
@@ -119,7 +119,7 @@ def test_an_exception_inside_of_an_engines_call(two_engines, rng, monkeypatch, p
 @needs_two
 @pytest.mark.parametrize("step", ["make", "prepare", "decide", "observe", "keep"])
 def test_an_exception_while_a_strategy_is_chosen(two_engines, monkeypatch, step):
-    """Each step is interrupted the first time, and done the second."""
+    """Check that each step, interrupted the first time, is done the second time."""
     place, name = {
         "make": (Candidate, "__init__"),
         "prepare": (measured_plan.Plan, "prepare"),
@@ -148,7 +148,7 @@ def test_an_exception_while_a_strategy_is_chosen(two_engines, monkeypatch, step)
 
 
 def test_signals_at_random_moments(engine):
-    """In a process of its own, whose plans are made in the background."""
+    """Check this in its own process, whose plans are made in the background."""
     print(f"DOVETAIL_TEST_SEED={SEED}")
     times = "30" if engine == "numpy" else "8"
     command = [sys.executable, "-m", "tests.plan.interrupted_measurer", engine, str(SEED), times]

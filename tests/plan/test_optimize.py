@@ -1,4 +1,4 @@
-"""The passes together: what a plan runs is valid, small, and computes what was traced."""
+"""The passes together: a plan's graph is valid, small, and gives the traced results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Steps of optimizers write over the variables' own arrays; other arrays stay as they are."""
+"""Steps of optimizers that write over the variables' own arrays; other arrays stay as they are."""
 
 import numpy as np
 import pytest
@@ -23,9 +23,9 @@ class Training:
 
     Attributes:
         slots: the variables, then lists of the optimizer's values for each.
-        wanted: the gradient of a variable is its distance from these.
+        wanted: the targets; a variable's gradient is its distance from its target.
         count: a variable that counts the steps.
-        run: makes a step; returns the sum of the gradients' squares before it.
+        run: make a step, and return the sum of the gradients' squares before it.
     """
 
     def __init__(self, name, rng, shapes=SHAPES, dtype="float64", gradient=ops.subtract):
@@ -51,7 +51,7 @@ class Training:
         return sum(ops.sum(ops.square(g)) for g in gradients)  # computed after the step, from its arguments
 
     def check(self, tolerance=1e-9):
-        """Makes a step, whose numbers are right."""
+        """Make a step, and check its numbers."""
         gradients = [np.asarray(self.gradient(v, w)) for v, w in zip(self.arrays[0], self.wanted, strict=True)]
         after = expected(self.formula, [self.arrays[0], gradients, *self.arrays[1:]], self.numbers)
         result, before = self.run(), float(self.count)
@@ -78,7 +78,7 @@ def addresses(variables):
 def test_no_other_arrays_are_made(rng, monkeypatch, name, dtype, tolerance):
     training = Training(name, rng, dtype=dtype)
     before = addresses(training.variables)
-    training.check(tolerance)  # makes buffers of the values between
+    training.check(tolerance)  # this makes the buffers of intermediate values
     assert training.plan._spares == []
     for method in ("empty", "copy"):
         monkeypatch.setattr(current_engine(), method, lambda *_: pytest.fail("an array was made"))
@@ -153,7 +153,7 @@ def test_what_a_program_returns_of_a_variable_stays(rng, name):
 
 
 def test_variables_that_change_their_places(rng):
-    """Two variables swap their new values."""
+    """Check two variables that swap their new values."""
     a, b = (dt.Variable(np.full(2000, n, "float32")) for n in (1, 2))
 
     @dt.function
@@ -169,7 +169,7 @@ def test_variables_that_change_their_places(rng):
 
 
 def test_two_steps_in_one_program(rng):
-    """One of two optimizers trains by the earlier values of the other's variables."""
+    """Check two optimizers, one of which trains by the earlier values of the other's variables."""
     a, b = (dt.Variable(np.full(2000, n, "float32")) for n in (1, 2))
     means, squares = (dt.Variable(np.zeros(2000, "float32")) for _ in range(2))
 
@@ -232,7 +232,7 @@ def test_in_the_last_of_several_segments(rng, where, engine):
 
 @pytest.mark.parametrize("name", STEPS)
 def test_python_code_around_the_functions_of_a_library(rng, name):
-    """It could be interrupted after something was written, so it sees copies."""
+    """Check that Python code, which an interrupt could stop after a write, gets copies."""
     from torch.overrides import TorchFunctionMode
 
     class Interrupted(TorchFunctionMode):

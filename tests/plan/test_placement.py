@@ -1,4 +1,4 @@
-"""Placement: pins, the segments that follow from them, and what goes between."""
+"""Placement: pins, the segments that follow from them, and transfers."""
 
 from itertools import pairwise
 
@@ -50,7 +50,7 @@ def test_operations_are_computed_where_they_are_pinned_and_else_on_the_plans_eng
 
 
 def test_a_pin_is_an_edit():
-    """`function` makes a new plan; an edit that fails takes the pin back."""
+    """Check that `function` makes a new plan, and that an edit that fails takes the pin back."""
     graph = graph_of(lambda x: ops.exp(x))
     f = dt.function(graph)
     f(X)
@@ -126,7 +126,7 @@ def test_a_loop_is_computed_where_it_is_pinned():
     np.testing.assert_allclose(dt.function(graph)(X).numpy(), dt.function(loop)(X).numpy(), rtol=1e-6)
 
 
-# -- inside of branches and loops -------------------------------------------------------------------------------------
+# -- inside branches and loops ----------------------------------------------------------------------------------------
 
 DIVIDED = {
     "scan": loop,
@@ -144,7 +144,7 @@ def inner(graph, type):
 
 @pytest.mark.parametrize("case", DIVIDED)
 def test_parts_of_branches_and_loops_are_computed_elsewhere(engine, case):
-    """With the same numbers and gradients."""
+    """Check that the numbers and gradients are the same."""
     graph = graph_of(DIVIDED[case])
     other = "torch" if engine != "torch" else "numpy"
     inner(graph, "Tanh").engine = other
@@ -157,7 +157,7 @@ def test_parts_of_branches_and_loops_are_computed_elsewhere(engine, case):
         values.append([y.numpy(), tape.gradient(y, x).numpy(), f(x).numpy()])
     for found, expected in zip(*values, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    if case != "no steps":  # whose tanh is not computed
+    if case != "no steps":  # its tanh does not run
         text = str(Plan(graph, get_engine(engine)))
         assert f"{other} (cpu:0): Tanh" in text and f" to {other}\n" in text
 
@@ -183,7 +183,7 @@ def test_pins_survive_copies_and_passes():
     assert copy_graph(graph).get_operation("Softmax").engine == "torch"
     optimized = optimized_copy(graph, get_engine(ENGINES[-1]))
     pins = {op.type: op.engine for op in optimized.operations}
-    assert pins["Softmax"] == "torch" and pins["Exp"] is None  # torch claims it
+    assert pins["Softmax"] == "torch" and pins["Exp"] is None  # torch has a rule for it
 
 
 def test_composites_are_inlined_where_their_engine_does_not_claim_them(monkeypatch):
@@ -206,7 +206,7 @@ def test_composites_in_a_loop_are_claimed_by_the_engine_of_the_loop(monkeypatch,
     assert ("Softmax" in types(body)) == (pinned == "numpy")
 
 
-MERGED = {  # what becomes one operation, where nothing is pinned
+MERGED = {  # operations that become one, if nothing is pinned
     "common": (lambda x: (ops.exp(x), ops.exp(x)), "Exp", ["Exp", "Exp"]),
     "simplified": (lambda x: ops.negative(ops.negative(x)), "Neg", ["Neg", "Neg"]),
     "scaled": (lambda x: (x * 2.0) * 3.0, "Mul", ["Mul", "Mul"]),
@@ -240,7 +240,7 @@ def chain(length):
 
 
 def test_segments_are_few():
-    """A chain has as many as its pins change; what does not depend on each other takes two, however it is mixed."""
+    """Check that a chain has a segment per change of pins, and that independent operations need two, in any order."""
     assert len(cut(chain(10).operations, Place(NUMPY))) == 10
     graph = dt.Graph("wide")
     x = graph.placeholder(dt.spec((2, 3)), "x")
@@ -252,7 +252,7 @@ def test_segments_are_few():
 
 
 def test_the_order_of_two_engines_is_the_better_one():
-    """torch first: two segments; numpy first would need three."""
+    """Check that torch goes first, with two segments; numpy first would need three."""
     graph = graph_of(lambda x, y: ops.exp(y) + ops.exp(ops.tanh(x)), *[dt.spec(())] * 2, Tanh="torch", Exp="torch")
     assert [part.place.engine.name for part in cut(graph.operations, Place(NUMPY))] == ["torch", "numpy"]
 
@@ -282,7 +282,7 @@ def test_nothing_to_compute(engine):
     assert x.numpy().tolist() == X.tolist() and c.numpy().tolist() == [1, 2]
 
 
-# -- what goes between ------------------------------------------------------------------------------------------------
+# -- transfers --------------------------------------------------------------------------------------------------------
 
 
 def test_inputs_and_constants_are_returned_by_plans_of_several_segments():
@@ -292,7 +292,7 @@ def test_inputs_and_constants_are_returned_by_plans_of_several_segments():
     assert c.tolist() == [1, 2]
     assert described(Plan(graph, NUMPY)) == [("torch", ["Tanh"]), ("numpy", ["Tanh", "Exp"])]
     alone = graph_of(lambda x: (ops.tanh(x), ops.constant([1.0, 2.0])), Tanh="torch")
-    assert described(Plan(alone, NUMPY)) == [("torch", ["Tanh"]), ("numpy", [])]  # the constant's
+    assert described(Plan(alone, NUMPY)) == [("torch", ["Tanh"]), ("numpy", [])]  # the constant's segment
 
 
 def test_values_are_let_go_that_nobody_takes_any_more():
@@ -350,7 +350,7 @@ def test_variables_that_change_places_and_one_that_takes_an_argument():
 
 
 def test_an_argument_that_a_variable_takes_stays_as_it_is():
-    """Later steps write into buffers that are the variable's own; of this one there is a view."""
+    """Check a view of an argument, since later steps write into buffers that the variable owns."""
     with dt.engine("torch"):
         v, x = dt.Variable(np.zeros(4096, "float32")), ops.ones((4096,))
         view = ops.reshape(x, (64, 64))
@@ -364,7 +364,7 @@ def test_an_argument_that_a_variable_takes_stays_as_it_is():
 
 
 def test_results_are_not_the_memory_of_the_next_value():
-    """A variable's old and new values go to another engine and come back; they stay as they were."""
+    """Check that a variable's old and new values, moved to another engine and back, stay as they were."""
     v = dt.Variable(np.ones(4096, "float32"), name="v")
 
     def step():

@@ -1,4 +1,4 @@
-"""Plans: what happens to variables when a step is interrupted or fails."""
+"""Plans: the state of variables if a step is interrupted or fails."""
 
 import tracemalloc
 
@@ -21,7 +21,7 @@ def stepping(size=2000):
 
 
 def test_a_step_that_fails_after_its_buffers_were_consumed(engine, monkeypatch):
-    """Where an engine fails in the middle of a program that consumes, there is nothing left to keep."""
+    """Check an engine that fails in the middle of a program that consumes: no values are left to keep."""
     v, step, plan = stepping()
     run = plan.segments[0].executable
 
@@ -60,7 +60,7 @@ def test_a_step_that_fails_before_its_buffers_were_consumed(engine, monkeypatch)
 
 @pytest.mark.parametrize("where", ["plain", "loop"])
 def test_errors_at_run_time_name_the_op_and_the_line(engine, where):
-    """What unknown dimensions hide while a function is traced is told in the same way when it runs."""
+    """Check errors that unknown dimensions hide during tracing: they have the same text at run time."""
 
     def add(x, y):
         return ops.exp(x) + y
@@ -83,7 +83,7 @@ def test_a_value_whose_shape_turns_out_to_be_another_changes_no_variable(engine)
         w.assign(x)
 
     step(np.ones(3, "float32"))
-    with pytest.raises(ValueError, match=r"AssignVariableOp at .*shape \(5,\)"):  # and where the plan is made, the line
+    with pytest.raises(ValueError, match=r"AssignVariableOp at .*shape \(5,\)"):  # making the plan names the line
         step(np.full(5, 2, "float32"))
     assert (float(count), w.numpy().tolist()) == (1.0, [1.0, 1.0, 1.0])
     step(np.full(3, 2, "float32"))
@@ -101,7 +101,7 @@ def test_stepping_allocates_nothing(monkeypatch):
 
 
 def test_the_spare_buffer_is_not_one_that_somebody_reads():
-    """A plan in another thread has taken hold of the array, and reads it during the next steps."""
+    """Check a plan in another thread that holds the array, and reads it during the next steps."""
     with dt.engine("numpy"):
         v, step, _ = stepping()
         held = v.array_on(current_engine())
@@ -113,11 +113,11 @@ def test_the_spare_buffer_is_not_one_that_somebody_reads():
 @pytest.mark.skipif("jax" not in dt.list_engines(), reason="jax is not installed")
 @pytest.mark.parametrize("shown", [False, True])
 def test_arrays_are_consumed_but_by_programs_that_print(capsys, shown):
-    """Python code runs while such a program does, so what it was given has to stay."""
+    """Check that a program that runs Python code keeps its arguments."""
     with dt.engine("jax"):
         v = dt.Variable(np.zeros(3, "float32"))
         step = dt.function(lambda: [v.assign(ops.print_tensor(v + 1.0) if shown else v + 1.0), None][1])
-        for _ in range(2):  # which warm up, with copies
+        for _ in range(2):  # these warm up, with copies
             step()
         before = v.array_on(current_engine())
         address = before.unsafe_buffer_pointer()
@@ -128,7 +128,7 @@ def test_arrays_are_consumed_but_by_programs_that_print(capsys, shown):
 
 
 def taken_meanwhile(call):
-    """The bytes that NumPy asks for during a call, at most at one time."""
+    """The peak of bytes that NumPy allocates during a call."""
     tracemalloc.start()
     try:
         call()
@@ -191,7 +191,7 @@ def test_variables_that_are_assigned_and_not_read(engine):
 
 
 def test_results_are_not_the_memory_of_the_next_value(engine):
-    """What a step returns of a variable, or of what it becomes, stays as it is."""
+    """Check that results made of a variable's old or new value stay as they are."""
     v = dt.Variable(np.ones(4096, "float32"))
     w = dt.Variable(np.ones(4096, "float32"))
 

@@ -18,11 +18,11 @@ from tests.conftest import SEED, WHOLE
 from tests.plan.simulated import random_set, recorded
 
 SETS = range(SEED, SEED + (1000 if WHOLE else 12))
-WITHIN = 1.1  # of the best strategy's time, that the chosen one may take
+WITHIN = 1.1  # the chosen strategy's time, at most, relative to the best time
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text())  # see benchmarks/README.md
-LENGTHS = (1, 8, 64, 512, 4096, 32_768)  # steps of programs
-ENOUGH = 25  # times the cost of trying all, after which the best one is known where times are not noisy
-SETTLED = 100  # times that cost, in which a process settles on a noisy machine
+LENGTHS = (1, 8, 64, 512, 4096, 32_768)  # numbers of a program's steps
+ENOUGH = 25  # without noise, the best is known after this many times the cost of trying all
+SETTLED = 100  # on a noisy machine, a process settles after this many times that cost
 
 
 def chosen(process):
@@ -60,7 +60,7 @@ def test_the_best_is_found_where_predictions_mislead(machine, share):
 
 @pytest.mark.parametrize("drift", [0.0, 0.2])
 def test_the_best_is_settled_on_a_noisy_machine(drift):
-    """Times have 25 % of noise, and one call of twenty takes three times as long; drift is slow."""
+    """Check times with 25 % of noise and slow drift, of which one in twenty is three times as long."""
     print(f"DOVETAIL_TEST_SEED={SEED}")
     ratios = []
     for process in runs(0.7, noise=0.25, disturbed=0.05, drift=drift):
@@ -73,7 +73,7 @@ def test_the_best_is_settled_on_a_noisy_machine(drift):
 
 
 def test_a_process_is_never_much_slower_than_its_first_engine():
-    """At each number of steps it took at most what the first engine takes alone, learning's share, and one job."""
+    """Check that each step comes at most one job and learning's share later than on the first engine alone."""
     for seed in SETS:
         process = random_set(seed, 0.2, ahead=20_000, noise=0.02)
         process.run(steps=20_000, seconds=600)
@@ -84,7 +84,7 @@ def test_a_process_is_never_much_slower_than_its_first_engine():
 
 
 def is_late(rows, steps):
-    """Whether a program takes more than a tenth longer than by the best single engine for its number of steps."""
+    """Whether a program takes over a tenth longer than by the best single engine for its number of steps."""
     process = recorded(rows, steps, within=1.5)
     process.run(steps=steps)
     return process.now > process.machine.alone(steps) / 0.9 + 0.3
@@ -107,7 +107,7 @@ def test_recorded_models_are_as_quick_as_the_best_engine_where_predictions_are_c
 def test_a_known_number_of_steps_chooses_the_first_engine():
     quick, slow = Strategy("compiled"), Strategy("interpreted")
     arms = [Arm(quick, Estimate(math.log(0.001), 0.1), start=2.0), Arm(slow, Estimate(math.log(0.01), 0.1))]
-    for steps, wanted in ((10, slow), (10_000, quick), (0, slow)):  # of 0 nobody knows more
+    for steps, wanted in ((10, slow), (10_000, quick), (0, slow)):  # 0 announces nothing
         assert policy.first(State({}, ahead=steps), arms) == wanted
 
 
@@ -116,7 +116,7 @@ def test_a_graph_starts_where_its_variables_are():
     arms = [Arm(here, Estimate(math.log(0.01), 0.1)), Arm(there, Estimate(math.log(0.008), 0.1))]
     for move, wanted in ((0.0, there), (1.0, here)):
         assert policy.first(State({}, ahead=50, move=move, place="here"), arms) == wanted
-    assert policy.first(State({}, ahead=50, move=1.0), arms) == there  # nobody has them yet
+    assert policy.first(State({}, ahead=50, move=1.0), arms) == there  # no engine has the variables yet
 
 
 def test_moves_of_graphs_that_take_turns_are_part_of_their_cost():
@@ -147,7 +147,7 @@ def test_strategies_that_fail_leave_a_process_that_goes_on(failing):
 
 
 def test_a_process_goes_on_where_one_stopped():
-    """Strategies that an earlier process measured are not tried again."""
+    """Check that strategies that an earlier process measured are not tried again."""
     before = random_set(3, 0.7)
     before.run(seconds=ENOUGH * before.machine.cost_of_all + 60)
     measured = {s: statistics.median(a.times) for s, a in before.state.arms.items() if a.times}
@@ -221,5 +221,5 @@ def test_states_of_several_graphs_share_one_budget():
     assert [p.gain / max(p.cost, policy.TINY) for p in worth] == sorted(
         (p.gain / max(p.cost, policy.TINY) for p in worth), reverse=True
     )
-    room = worth[1].cost  # the third one waits if it costs more, and so does each after it
+    room = worth[1].cost  # the third job waits if it costs more, and so does each after it
     assert len(policy.next_jobs(states, room)) <= sum(p.cost <= room for p in worth)

@@ -1,4 +1,4 @@
-"""Probes: the program of a family corrects the rate of this family."""
+"""Probes: the program of a family of ops corrects the rate of this family."""
 
 from __future__ import annotations
 

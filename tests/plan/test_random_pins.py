@@ -1,4 +1,4 @@
-"""Random graphs with random pins compute what the same graphs do on one engine: values, gradients and variables."""
+"""Random graphs with random pins: values, gradients and variables equal the graphs' on one engine."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from tests.conftest import ENGINES, SEED
 from tests.graph.random_graphs import COLUMNS, ROWS, arguments, graph_of
 from tests.libraries import require
 
-CASES = {"numpy": 264, "jax": 18, "tensorflow": 18}  # by the slowest engine that takes part; these two compile
+CASES = {"numpy": 264, "jax": 18, "tensorflow": 18}  # by the slowest engine that takes part; jax and tensorflow compile
 LONGEST = 8
 
 
@@ -27,7 +27,7 @@ def random_graph(rng):
 
 
 def pinned(graph, places, rng):
-    """A copy of a graph with some operations, and some inside of branches and loops, pinned to places."""
+    """A copy of a graph with some operations, also inside branches and loops, pinned to places."""
     copy = copy_graph(graph)
     for part, share in ((copy, 0.6), *((inner, 0.2) for inner in copy.subgraphs())):
         for operation in part.operations:
@@ -37,7 +37,7 @@ def pinned(graph, places, rng):
 
 
 def results(graph, engine):
-    """What a graph returns, its gradients, and what its variable becomes with and without a tape."""
+    """A graph's results, gradients, and its variable's new value with and without a tape."""
     f = dt.function(graph)
     variable = next((op.attrs["variable"] for op in graph.operations if "variable" in op.attrs), None)
     start = np.full((ROWS, COLUMNS), 0.5, "float32")
@@ -63,7 +63,7 @@ def results(graph, engine):
 
 
 def check_pins(count, places):
-    """Graphs with operations pinned to places, which are engines and devices, compute what they do on NumPy."""
+    """Check graphs with operations pinned to engines and devices against NumPy."""
     print(f"DOVETAIL_TEST_SEED={SEED}")
     several = 0
     for number in range(count):

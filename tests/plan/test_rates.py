@@ -11,7 +11,7 @@ from dovetail.plan.rates import AVX2, AVX512, GPU, STRANGER, TABLES
 
 @pytest.fixture
 def on(monkeypatch, tmp_path):
-    """Sets the machine."""
+    """A function that sets the machine."""
 
     def on(features, has_gpu, installed=()):
         driver = tmp_path / "version"
@@ -40,7 +40,7 @@ def test_the_table_that_fits(on, name):
     *machine, of_jax, of_torch = MACHINES[name]
     on(*machine)
     assert rates.rates("jax") is TABLES[of_jax]["jax"]
-    assert rates.rates("torch") is TABLES[of_torch]["torch"]  # computes on processors unless it is asked not to
+    assert rates.rates("torch") is TABLES[of_torch]["torch"]  # torch computes on processors by default
 
 
 def test_engines_of_others_have_rates():

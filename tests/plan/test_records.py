@@ -51,7 +51,7 @@ def made():
 
 
 def test_disturbed_times_stand_in_for_others(monkeypatch, tmp_path):
-    """They are read where there are none that count, before or after; reports are kept beside them."""
+    """Check that disturbed times are used if there are no others, in any order; reports are kept beside them."""
     monkeypatch.setenv(cache_folder.VARIABLE, str(tmp_path))
     numpy, torch = Strategy("numpy"), Strategy("torch")
     for strategy, seconds, is_disturbed in [
@@ -93,7 +93,7 @@ def test_a_damaged_report_is_ignored(monkeypatch, tmp_path, change):
 
 @needs_two
 def test_the_next_process_goes_on(monkeypatch):
-    """It starts with the fastest engine, and tries none again that was slow."""
+    """Check that it starts with the fastest engine, and does not try slow ones again."""
     clock = Clock(monkeypatch, **{ENGINES[-1]: 0.5})
     plan, _ = called(made(), X)
     plan.measurer.keep(is_last=True)

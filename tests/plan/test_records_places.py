@@ -46,7 +46,7 @@ def _fresh(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _in_time():
-    """A call that blocks fails."""
+    """Let a call that blocks fail."""
 
     def blocked(number, frame):
         raise TimeoutError("it blocks")
@@ -60,7 +60,7 @@ def _in_time():
 
 @pytest.fixture
 def chosen(monkeypatch):
-    """Choices are made at once."""
+    """Choose at once."""
     learn_freely(monkeypatch)
     monkeypatch.setattr(measured_plan, "list_engines", lambda: ["numpy", OTHER_ENGINE])
     Clock(monkeypatch, **{OTHER_ENGINE: 0.5})
@@ -87,13 +87,13 @@ def fed_pipe(path):
 
 
 def fed(path):
-    with contextlib.suppress(BrokenPipeError):  # nobody reads it
+    with contextlib.suppress(BrokenPipeError):  # the other end may be closed
         path.write_text(TEXT)
 
 
 def bound_socket(path):
     here = os.getcwd()
-    os.chdir(path.parent)  # since the names of sockets are short
+    os.chdir(path.parent)  # the names of sockets must be short
     try:
         with socket.socket(socket.AF_UNIX) as made:
             made.bind(path.name)
@@ -138,14 +138,14 @@ def test_what_is_no_file_of_ours_is_ignored_at_once(folder, kind):
     records.append(OTHER, "step", Strategy("numpy"), TIMES, 3)
     assert not records.read(KEY).times
     assert [entry.key for entry in records.entries()] == [OTHER]
-    is_left = not path.is_file()  # also a link to a file is an entry that can be forgotten
+    is_left = not path.is_file()  # forgetting also removes a link to a file
     assert records.clear() == 2 - is_left
     assert os.path.lexists(path) == is_left and not (folder / f"{OTHER}.jsonl").exists()
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_is_no_file_of_ours_is_replaced_or_left(folder, kind, caplog):
-    """A folder is left as it is, and the log says so; of a link only the link is replaced."""
+    """Check that a folder stays, with a line in the log, and that only a link itself is replaced, not its target."""
     path = folder / f"{KEY}.jsonl"
     HOSTILE[kind](path)
     records.append(KEY, "step", Strategy("numpy"), TIMES, 3)
@@ -254,7 +254,7 @@ def nowhere(patch, tmp_path):
 
 
 def of(make):
-    """A circumstance in which the folder is the one that a function makes and names."""
+    """A circumstance in which a function makes the folder, and the variable names it."""
     return lambda patch, tmp_path: patch.setenv(cache_folder.VARIABLE, str(make(tmp_path)))
 
 
@@ -341,7 +341,7 @@ def test_what_is_measured_is_kept(circumstance, tmp_path, chosen, caplog):
 
 @pytest.mark.parametrize("number", [28, 30, 1], ids=os.strerror)
 def test_a_file_system_that_fails(folder, monkeypatch, caplog, number):
-    """No half of a file is left, and one line of the log says so."""
+    """Check that no partial file is left, and that the log has one line about it."""
 
     def failing(*args, **kwargs):
         raise OSError(number, os.strerror(number))
@@ -358,8 +358,8 @@ def test_a_file_system_that_fails(folder, monkeypatch, caplog, number):
 @needs_two
 @pytest.mark.parametrize(("owner", "mode"), [(0, 0o755), (1234, 0o700), (1234, 0o777)])
 def test_a_folder_of_another_user(owner, mode):
-    """It is used where all users may write to it."""
-    with tempfile.TemporaryDirectory() as name:  # those of pytest are closed for others
+    """Check that the folder is used if all users may write to it."""
+    with tempfile.TemporaryDirectory() as name:  # other users cannot enter pytest's folders
         os.chown(name, owner, owner)
         os.chmod(name, mode)
         said = settled_in("nobody", name)

@@ -1,4 +1,4 @@
-"""Schedules: what segments consume of what others made, and of variables."""
+"""Schedules: the arrays of other segments and of variables that a segment consumes."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def _on_jax():
 
 
 def stepping(pinned="Exp"):
-    """Two variables, and a step that ends on jax, after another engine: in it `v` is read last, and `w` before it."""
+    """Two variables, and a step that ends on jax, after another engine; it reads `v` last, and `w` before."""
     v, w = (dt.Variable(np.zeros(SIZE, "float32"), name=name) for name in "vw")
 
     def step():
@@ -49,7 +49,7 @@ def test_text():
 
 
 def given_to(segment, monkeypatch):
-    """A list that has what the next calls of a segment's executable are given."""
+    """A list that records the arguments of the next calls of a segment's executable."""
     run, given = segment.executable, []
     monkeypatch.setattr(
         segment, "executable", lambda *arrays, **options: [given.extend(arrays), run(*arrays, **options)][1]
@@ -58,8 +58,11 @@ def given_to(segment, monkeypatch):
 
 
 def test_the_last_segment_consumes_what_it_reads_last(monkeypatch):
-    """What another segment made for it, and the variable; not what was moved, nor a variable that a segment before it
-    reads last, after which the run can fail."""
+    """Check that it consumes another segment's result, and the variable.
+
+    It consumes neither a moved value, nor a variable whose last reader is an earlier segment, after which the run can
+    fail.
+    """
     *_, f, plan = stepping()
     first, _, last = plan.segments
     assert (first.donated, len(last.donated)) == ((), 1)
@@ -83,7 +86,7 @@ def test_what_another_segment_made_is_consumed(monkeypatch):
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_segment_that_fails_leaves_the_variables(monkeypatch, number, when):
-    """What fails before its arrays are consumed, and before the last segment whatever it does."""
+    """Check a failure before arrays are consumed, and any failure before the last segment."""
     v, w, f, plan = stepping()
     before = v.numpy(), w.numpy()
     segment = plan.segments[number]

@@ -1,4 +1,4 @@
-"""Segments: what an engine is given to compile."""
+"""Segments: the data from which an engine compiles."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_a_missing_rule_names_the_op_and_the_line(monkeypatch, inside):
 
 
 def test_what_an_engine_is_given():
-    """All that the protocol says, and nothing is lowered before an engine asks for it."""
+    """Check that an engine gets all that the protocol promises, and that nothing is lowered before it asks."""
     segment = segment_of(lambda x, y: (x + y, x * y), dt.spec((2,)), dt.spec((2,)), states=1, donated=[1])
     assert [t.op.type for t in segment.inputs] == ["Placeholder", "Placeholder"]
     assert [t.op.type for t in segment.outputs] == ["AddV2", "Mul"]

@@ -1,4 +1,4 @@
-"""Sessions: what can be fetched and fed, what is computed and assigned, what is kept, what is refused."""
+"""Sessions: fetches, feeds, results and assignments, caches, errors."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_eval_and_run_use_the_default_session(program):
     assert float(count) == 1.0
     with pytest.raises(RuntimeError, match="the session is closed"):
         session.run(y, {x: [0.0]})
-    assert y.eval({x: [0.0, 0.0]}).tolist() == [0.5, 0.5]  # by a session of the graph
+    assert y.eval({x: [0.0, 0.0]}).tolist() == [0.5, 0.5]  # the graph's session evaluates it
     other = dt.Session(dt.Graph())
     with other.as_default():
         assert session_of(graph) is not other
@@ -160,7 +160,7 @@ def test_a_traced_graph_is_run_with_what_it_assigns_in_order():
     graph = dt.function(program).graph(dt.spec(()))
     session = dt.Session(graph)
     assert session.run([graph.outputs, v], {graph.inputs[0]: 3.0}) == [[30.0, 4.0], 1.0]
-    assert float(v) == 1.0  # nobody asked for an assignment
+    assert float(v) == 1.0  # no assignment was fetched
     last = graph.find("AssignVariableOp")[-1]
     assert session.run([last, graph.outputs[0]], {graph.inputs[0]: 3.0}) == [None, 30.0]
     assert float(v) == 4.0

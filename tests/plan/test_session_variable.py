@@ -1,4 +1,4 @@
-"""Variables of session graphs: values in each session, first values, what threads do to them at the same time."""
+"""Variables of session graphs: values in each session, first values, and changes by several threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def variable(graph, value, **options):
 
 
 def changed(graph, variable, by):
-    """The tensor of a variable's value once something is added."""
+    """A tensor of a variable's value after an addition."""
     with graph.as_default():
         return variable.assign_add(np.asarray(by, "float32"))
 
@@ -106,7 +106,7 @@ def test_copies_that_are_pickled_keep_the_value(graph, engine):
 
 
 def at_once(count, work):
-    """Calls a function of a number in as many threads."""
+    """Call a function of a number in `count` threads at once."""
     errors = []
     start = threading.Barrier(count)
 

@@ -127,7 +127,7 @@ CASES = [
             ),
         )
     ),
-    # logsumexp, which tf.keras has no name for
+    # logsumexp, a name that tf.keras lacks
     *(
         call(
             "logsumexp",

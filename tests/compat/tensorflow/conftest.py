@@ -1,4 +1,4 @@
-"""`pytest tests/compat/tensorflow --tf-support FILE` writes down which cases passed, for `docs/tf_names.py`."""
+"""The option `--tf-support FILE` of `pytest tests/compat/tensorflow`: passed cases, for `docs/tf_names.py`."""
 
 from __future__ import annotations
 

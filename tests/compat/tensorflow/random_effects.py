@@ -421,7 +421,7 @@ def _is_quiet(read: Node, left: list[Node], behind: dict[Node, set[Node]]) -> bo
 
 
 class Verdict(NamedTuple):
-    """How a program ended.
+    """The end of a program.
 
     Attributes:
         is_open: whether several results are allowed.
@@ -438,7 +438,7 @@ def judge(program: Program, found: dict[str, list[list[float | None]]]) -> Verdi
     """Compare the results of libraries with the allowed results.
 
     Raises:
-        TooOpen: too much is allowed.
+        TooOpen: there are too many orders.
     """
     options = allowed(program)
     problems = []

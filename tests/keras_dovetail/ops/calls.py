@@ -1,4 +1,4 @@
-"""What the tables of sample calls are written in: each call runs on Keras' numpy backend, and on Dovetail's engines."""
+"""The form of the tables of sample calls: each call runs on Keras' numpy backend, and on Dovetail's engines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Call:
-    """A call of one of a backend's functions, and what of its results must be as on Keras' numpy backend."""
+    """A call of a backend's function, and the properties of its results that must equal Keras' numpy backend's."""
 
     module: str
     name: str
     args: tuple[Any, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
-    same_dtype: bool = True  # else Keras' backends differ among themselves
+    same_dtype: bool = True  # else Keras' backends differ from each other
     tolerance: float = 2e-5
 
 
@@ -33,7 +33,7 @@ def bools(*shape: int) -> np.ndarray:
 
 
 def identified(calls: list[Call]) -> dict[str, Call]:
-    """The calls by names: that of the function, and which of its calls it is."""
+    """The calls by names, made of the function's name and the call's number."""
     counts: dict[str, int] = {}
     found = {}
     for call in calls:

@@ -26,7 +26,7 @@ def linalg(name: str, *args: Any, same_dtype: bool = True, tolerance: float = 1e
 
 
 def spectrum(length: int, stride: int, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of a wave, as `istft` takes it."""
+    """The spectrum of a wave, as `istft` takes it."""
     frames = np.lib.stride_tricks.sliding_window_view(WAVE, size, -1)[:, ::stride]
     found = np.fft.rfft(frames * np.hanning(size))
     return found.real.astype("float32"), found.imag.astype("float32")

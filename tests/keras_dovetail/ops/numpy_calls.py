@@ -22,7 +22,7 @@ def call(name: str, *args: Any, same_dtype: bool = True, tolerance: float = 2e-5
 ANY = "absolute abs fabs angle ceil copy cos cosh exp exp2 floor isfinite isinf isnan logical_not round sign sin sinh "
 ANY += "square tan tanh trunc isneginf isposinf isreal signbit deg2rad rad2deg sinc cbrt expm1 arcsinh arctan conj "
 ANY += "conjugate real imag i0 nan_to_num"
-WITHIN = "arccos arcsin"  # -1 to 1
+WITHIN = "arccos arcsin"  # arguments between -1 and 1
 POSITIVE = "log log10 log1p log2 sqrt"
 BOTH = "add multiply divide true_divide divide_no_nan maximum minimum fmax fmin mod fmod floor_divide arctan2 hypot "
 BOTH += "logaddexp logaddexp2 heaviside"
@@ -31,7 +31,7 @@ BITS = "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shif
 SUMS = "all any amax amin max min mean sum std var prod ptp median"
 NANS = "nansum nanprod nanmean nanstd nanvar nanmax nanmin nanmedian"
 
-HALVES = {"rad2deg", "cbrt"}  # whose int8 Keras' numpy backend computes in float16
+HALVES = {"rad2deg", "cbrt"}  # for int8, Keras' numpy backend computes these in float16
 CALLS = [call(name, x) for name in ANY.split() for x in (F, N, *([] if name in HALVES else [SMALL]))]
 CALLS += [call(name, x) for name in WITHIN.split() for x in (F / 2, ints(3, high=2))]
 CALLS += [call(name, x) for name in POSITIVE.split() for x in (P, N, P.astype("float16"))]

@@ -1,4 +1,4 @@
-"""What is not a matter of equal results: random numbers, functions of functions, factors that are not unique.
+"""Checks of functions without unique results: random numbers, functions of functions, factors.
 
 The argument is the engine.
 """
@@ -21,7 +21,7 @@ N = 4000
 
 
 def drawn(function: Any, *args: Any, dtype: str = "float32", shape: tuple[int, ...] = (N,)) -> np.ndarray:
-    """Random numbers, after looking that the seed decides them."""
+    """Random numbers, after a check that the seed determines them."""
     first, again, other = (np.asarray(function(*args, seed=seed)) for seed in (3, 3, 4))
     assert first.dtype == dtype and first.shape == shape
     assert (first == again).all() and (first != other).any()
@@ -84,7 +84,7 @@ def check_what_has_no_factor_is_refused() -> None:
 
 
 def check_different_rows() -> None:
-    """Of many columns of many values, whose number together no integer holds; NaN are different from each other."""
+    """Check rows of many columns, whose combinations exceed any integer; NaN differ from each other."""
     rng = np.random.default_rng(0)
     rows = rng.integers(-(2**31), 2**31, (300, 40))[rng.integers(300, size=500)].astype("int32")
     rows[:, 0] = rng.integers(2, size=500)
@@ -140,7 +140,7 @@ def check_elastic_transform() -> None:
 
 
 def check_layers_that_are_no_one_op() -> None:
-    """Keras makes them of others where this raises."""
+    """Check that these raise an error, upon which Keras composes them of other functions."""
     tanh, sigmoid = activations.tanh, activations.sigmoid
     for call in (
         bidirectional_lstm,

@@ -1,6 +1,6 @@
 """The sample calls on Keras' numpy backend and on one of Dovetail's engines: the same values, dtypes and shapes.
 
-The arguments are the engine, and which calls: each nth.
+The arguments are the engine and `every`: each nth call runs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tests.keras_backends import main
 from tests.keras_dovetail.ops.calls import Call
 from tests.keras_dovetail.ops.tables import MODULES, TABLE, sample
 
-HELPERS = {"unstack", "numpy_scan"}  # of Keras' rnn, which it does not use elsewhere
-ELSEWHERE = {  # what gives functions or random numbers, or raises, has checks of its own
+HELPERS = {"unstack", "numpy_scan"}  # helpers of Keras' rnn, which Keras uses nowhere else
+ELSEWHERE = {  # functions that return functions or random numbers, or raise errors, have their own checks
     "beta", "bidirectional_gru", "bidirectional_lstm", "binomial", "categorical", "dropout", "elastic_transform",
     "gamma", "gru", "jvp", "lstm", "normal", "randint", "shuffle", "sobel_edges", "truncated_normal", "uniform",
     "vectorize",
@@ -34,13 +34,13 @@ ELSEWHERE = {  # what gives functions or random numbers, or raises, has checks o
 
 
 def theirs_of(module: str) -> Any:
-    """A module of Keras' numpy backend; importing it would put the backend in the place of Dovetail's functions."""
+    """A module of Keras' numpy backend, imported so that the backend does not replace Dovetail's functions."""
     with patch.object(keras.src.backend, "numpy"):
         return importlib.import_module(f"keras.src.backend.numpy.{module}")
 
 
 def ours_of(module: str) -> Any:
-    """Our module that stands for one of Keras' numpy backend."""
+    """The module of `keras_dovetail` for a module of Keras' numpy backend."""
     folder = "" if module in ("core", "random", "rnn") else "ops."
     return importlib.import_module(f"keras_dovetail.{folder}{module}")
 
@@ -76,7 +76,7 @@ def check_signatures(module: str) -> None:
     for name, function in functions(theirs_of(module)).items():
         found, wanted = (inspect.signature(f).parameters.values() for f in (getattr(ours, name), function))
         if wanted and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in wanted):
-            continue  # it only raises
+            continue  # it only raises an error
         assert [(p.name, p.default, p.kind) for p in found] == [(p.name, p.default, p.kind) for p in wanted], name
 
 
@@ -87,7 +87,7 @@ def check_all_are_called(module: str) -> None:
 
 
 def check_every_function_of_a_backend_is_there() -> None:
-    """Those that the numpy, jax and torch backends of Keras all define."""
+    """Check the functions that the numpy, jax and torch backends of Keras all define."""
     count = 0
     for module in ("core", *MODULES):
         names = set.intersection(*(defined(backend, module) for backend in ("numpy", "jax", "torch")))
@@ -98,7 +98,7 @@ def check_every_function_of_a_backend_is_there() -> None:
 
 
 def defined(backend: str, module: str) -> set[str]:
-    """The public functions of a module of one of Keras' backends, of its text: the backend need not be installed."""
+    """The public functions in the text of a backend's module; the backend need not be installed."""
     text = Path(keras.__file__).parent.joinpath("src", "backend", backend, f"{module}.py").read_text()
     return {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"}
 

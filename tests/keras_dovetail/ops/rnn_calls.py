@@ -7,7 +7,7 @@ from typing import Any
 from tests.keras_dovetail.ops.calls import Call, bools, floats
 
 X, START, MASK = floats(2, 4, 3), floats(2, 3), bools(2, 4)
-MASK[:, 0] = True  # the output before the first step differs among Keras' backends: zeros here, as on tensorflow
+MASK[:, 0] = True  # Keras' backends differ in the output before the first step: zeros here, as on tensorflow
 
 
 def step(x: Any, states: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The functions give what those of Keras' numpy backend give, on the engines."""
+"""The functions of the backend: their results on each engine equal those on Keras' numpy backend."""
 
 from __future__ import annotations
 

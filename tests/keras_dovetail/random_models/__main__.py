@@ -1,4 +1,4 @@
-"""Runs random models on Keras' own backends and on Dovetail, and prints the programs that differ.
+"""Run random models on Keras' own backends and on Dovetail, and print the programs that differ.
 
 python -m tests.keras_dovetail.random_models --count 150 --engines numpy torch jax tensorflow
 """

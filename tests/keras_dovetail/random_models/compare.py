@@ -12,12 +12,12 @@ import numpy as np
 from tests.keras_backends import told
 
 RUN = "tests.keras_dovetail.random_models.keras3_run"
-Outcome = dict[str, Any]  # of `keras3_run.outcome`
-ROUNDING = {"float32": 1e-5, "mixed_bfloat16": 2e-2, "mixed_float16": 3e-3}  # of one step, by dtype policy
+Outcome = dict[str, Any]  # from `keras3_run.outcome`
+ROUNDING = {"float32": 1e-5, "mixed_bfloat16": 2e-2, "mixed_float16": 3e-3}  # for one step, by dtype policy
 
 
 class Verdict(NamedTuple):
-    """How a program ended.
+    """The end of a program.
 
     Attributes:
         kind: "agreed", "open" if Keras' own backends disagree, "refused" if all raise the same error, or "wrong".
@@ -31,7 +31,7 @@ class Verdict(NamedTuple):
 
 
 def outcomes(made: dict[str, Any], backend: str, *ways: str) -> dict[str, Outcome]:
-    """Run a program on a backend of Keras; return its outcomes by way. A process that ends early is an error."""
+    """Run a program on a backend of Keras, and return its outcomes by way; raise an error if the process ends early."""
     try:
         return told(RUN, backend, json.dumps(made), *ways)
     except AssertionError as problem:
@@ -46,7 +46,7 @@ def verdict_on(made: dict[str, Any], oracles: Sequence[str], ways: Sequence[str]
         oracles: Keras' own backends. Each runs the program only if Dovetail differs from those before it.
         ways: engines of Dovetail, or "turns".
     """
-    if "steps_per_execution" in str(made):  # which Keras on torch refuses
+    if "steps_per_execution" in str(made):  # Keras on torch refuses this
         oracles = [oracle for oracle in oracles if oracle != "torch"]
     found, wanted = outcomes(made, "dovetail", *ways), dict[str, Outcome]()
     for oracle in oracles:
@@ -58,19 +58,19 @@ def verdict_on(made: dict[str, Any], oracles: Sequence[str], ways: Sequence[str]
 
 
 def judge(made: dict[str, Any], wanted: dict[str, Outcome], found: dict[str, Outcome]) -> Verdict:
-    """Compares outcomes with what Keras' own backends allow: each number between theirs, or as near as they round.
+    """Compare outcomes with Keras' own backends: each number must be between theirs, up to their rounding.
 
     Args:
         made: the program; its dtypes determine how they round.
         wanted: the outcomes of Keras' own backends by their names.
-        found: others.
+        found: the outcomes to judge.
     """
     rounding = max(part for dtype, part in ROUNDING.items() if dtype in json.dumps(made))
     whole = {name: run for name, run in wanted.items() if not run["error"]}
     errors = {run["error"] for run in wanted.values()} - {""}
     if not whole:
         last = {run["trace"].strip().rpartition("\n")[2] for run in wanted.values()}
-        if len(last) > 1:  # each fails for a reason of its own
+        if len(last) > 1:  # the errors have different causes
             return Verdict("open", {}, "; ".join(sorted(last)))
         allowed = errors | {"TypeError", "ValueError"}
         problems = {who: run["trace"] or "no error" for who, run in found.items() if run["error"] not in allowed}
@@ -90,7 +90,7 @@ def judge(made: dict[str, Any], wanted: dict[str, Outcome], found: dict[str, Out
 
 
 def _difference(wanted: list[Outcome], found: Outcome, rounding: float) -> str:
-    """The first difference of a run from several, or ""."""
+    """The first difference of a run from several runs, or ""."""
     for number, (name, steps, values) in enumerate(found["records"]):
         records = [run["records"][number] if number < len(run["records"]) else ("nothing",) for run in wanted]
         if {record[0] for record in records} != {name}:
@@ -105,14 +105,17 @@ def _difference(wanted: list[Outcome], found: Outcome, rounding: float) -> str:
 
 
 def _outside(wanted: list[list[float]], found: list[float], tolerance: float) -> str:
-    """Says which of the values is not between the wanted ones; each may be off by a part of itself and of the mean."""
+    """The first value that is not between the wanted ones, or "".
+
+    Each may be off by a part of itself and of the mean.
+    """
     if any(len(values) != len(found) for values in wanted):
         return f"{len(found)} values, not {len(wanted[0])}"
     if not found:
         return ""
     of, values = np.array(wanted), np.array(found)
     with np.errstate(invalid="ignore"):
-        low, high = np.fmin.reduce(of), np.fmax.reduce(of)  # numbers before NaN
+        low, high = np.fmin.reduce(of), np.fmax.reduce(of)  # they ignore NaN
         size = np.abs(of[np.isfinite(of)])
         room = tolerance * (np.maximum(abs(low), abs(high)) + (size.mean() if len(size) else 0.0) + 0.01)
         is_equal = (values == of).any(0) | (np.isnan(values) & np.isnan(of).any(0))

@@ -27,7 +27,7 @@ def named(kind: str) -> Data:
 
 
 def some(draw: Draw, probability: float, **options: Any) -> Data:
-    """Options that are given with a probability, else none. A sequence is a choice."""
+    """Options that are drawn with a probability, else none. A sequence of values is a choice."""
     if draw.random() >= probability:
         return {}
     return {

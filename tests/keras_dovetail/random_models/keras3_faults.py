@@ -2,7 +2,7 @@
 
     python -m … NAME…
 
-Tells the outcome of each named fault's program on the engine numpy.
+Print the outcome of each named fault's program on the engine numpy.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Fault(NamedTuple):
     """A function that is replaced by a wrong one.
 
     Attributes:
-        seed: of a program that calls the function.
+        seed: the seed of a program that calls the function.
         place: a class or module.
-        name: of the function there.
+        name: the name of the function there.
         wrong: makes the wrong function of the right one.
     """
 

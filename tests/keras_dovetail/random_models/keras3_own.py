@@ -1,4 +1,4 @@
-"""Layers, models, losses, metrics and callbacks of a user's own, which random programs use under the name `own`."""
+"""A user's layers, models, losses, metrics and callbacks, which random programs use under the name `own`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ registered = keras.saving.register_keras_serializable("own")
 
 @registered
 class Counter(keras.layers.Layer):
-    """Adds an average of the inputs seen in training, which it keeps."""
+    """A layer that adds an average of the inputs seen in training, which it keeps."""
 
     def build(self, shape: Any) -> None:
         self.total = self.add_weight(shape=(), initializer="zeros", trainable=False, name="total")
@@ -35,7 +35,7 @@ class Counter(keras.layers.Layer):
 
 @registered
 class Penalty(keras.layers.Layer):
-    """Adds the size of its inputs to the loss."""
+    """A layer that adds the size of its inputs to the loss."""
 
     def __init__(self, factor: float, **options: Any) -> None:
         super().__init__(**options)
@@ -51,7 +51,7 @@ class Penalty(keras.layers.Layer):
 
 @registered
 class Scaled(keras.layers.Layer):
-    """Multiplies by weights, of which one is frozen."""
+    """A layer that multiplies by weights, of which one is frozen."""
 
     def build(self, shape: Any) -> None:
         self.scale = self.add_weight(shape=(shape[-1],), initializer="ones", regularizer="l2", name="scale")
@@ -63,7 +63,7 @@ class Scaled(keras.layers.Layer):
 
 @registered
 class Visible(keras.layers.Layer):
-    """Sets steps that are masked to 0, and passes the mask on."""
+    """A layer that sets masked steps to 0, and passes the mask on."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -77,7 +77,7 @@ class Visible(keras.layers.Layer):
 
 
 def replayed(nodes: list[Any], layers: list[Any], tensors: list[Any]) -> list[Any]:
-    """Calls layers on tensors as the nodes of a program say; returns all tensors."""
+    """Call layers on tensors as the nodes of a program say, and return all tensors."""
     for node, layer in zip(nodes, layers, strict=True):
         taken = [tensors[i] for i in node["takes"]]
         if "op" in node:
@@ -100,7 +100,7 @@ def layers_of(nodes: list[Any], built: Any) -> list[Any]:
 
 @registered
 class Replayed(keras.Model):
-    """A model with a `call` of its own."""
+    """A model with its own `call`."""
 
     def __init__(self, model: Any, **options: Any) -> None:
         from tests.keras_dovetail.random_models.keras3_run import built
@@ -132,7 +132,7 @@ class Doubled(keras.Model):
 
 @registered
 class Stepped(keras.Model):
-    """A functional model whose training step is written for Dovetail; other backends do the same unasked."""
+    """A functional model with a training step written for Dovetail; other backends do the same by default."""
 
     if keras.backend.backend() == "dovetail":
 
@@ -191,7 +191,7 @@ def halved(epoch: int, rate: float) -> float:
 
 
 class Shrinks(keras.callbacks.Callback):
-    """Multiplies all weights, after each epoch or batch."""
+    """A callback that scales all weights after each epoch or batch."""
 
     def __init__(self, factor: float, when: str) -> None:
         super().__init__()
@@ -209,7 +209,7 @@ class Shrinks(keras.callbacks.Callback):
 
 
 class Looks(keras.callbacks.Callback):
-    """Keeps the logs of each batch."""
+    """A callback that keeps the logs of each batch."""
 
     seen: Any = ()
 
@@ -221,7 +221,7 @@ class Looks(keras.callbacks.Callback):
 
 
 class Predicts(keras.callbacks.Callback):
-    """Keeps sums of the weights after each epoch."""
+    """A callback that keeps sums of the weights after each epoch."""
 
     seen: Any = ()
 
@@ -230,7 +230,7 @@ class Predicts(keras.callbacks.Callback):
 
 
 class Stops(keras.callbacks.Callback):
-    """Ends training after a batch."""
+    """A callback that ends training after a batch."""
 
     def __init__(self, batch: int) -> None:
         super().__init__()
@@ -242,7 +242,7 @@ class Stops(keras.callbacks.Callback):
 
 
 class Rates(keras.callbacks.Callback):
-    """Sets another learning rate before the second batch."""
+    """A callback that sets another learning rate before the second batch."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -254,7 +254,7 @@ class Rates(keras.callbacks.Callback):
 
 
 class Keeps(keras.callbacks.ModelCheckpoint):
-    """Saves weights after each epoch, and goes back to the first ones after training."""
+    """A callback that saves weights after each epoch, and restores the first ones after training."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()

@@ -1,4 +1,4 @@
-"""Runs random programs on the process' backend of Keras, and tells the results.
+"""Run random programs on the process' backend of Keras, and print the results.
 
     python -m … PROGRAM WAY…
 
@@ -160,7 +160,7 @@ class Run:
     def _first(self, weight: Any) -> np.ndarray:
         if weight.dtype.startswith("int"):
             return np.zeros(weight.shape, weight.dtype)
-        if len(weight.shape) < 2:  # among these are scales and variances
+        if len(weight.shape) < 2:  # this skips scales and variances
             return self.random.uniform(0.2, 1.0, weight.shape)
         return self.random.normal(0, 1 / np.sqrt(np.prod(weight.shape[:-1])), weight.shape)
 
@@ -168,7 +168,7 @@ class Run:
         self.model.compile(**built(data))
 
     def go(self, around: Any) -> None:
-        """Makes all calls, each in a context of its own."""
+        """Make all calls, each in its own context."""
         for number, call in enumerate(self.program["calls"]):
             self._name = f"{number} {call['do']}"
             with around(number):
@@ -176,7 +176,7 @@ class Run:
         self._name = "end"
         with around(0):
             self._keep("weights", self.model.get_weights())
-            self.model.optimizer.build(self.model.trainable_variables)  # if nothing has done so before
+            self.model.optimizer.build(self.model.trainable_variables)  # if no call has built it before
             self._keep("optimizer", self.model.optimizer.variables)
 
     def _keep(self, name: str, values: Any) -> None:
@@ -196,7 +196,7 @@ class Run:
         return x, y, _arranged([v[rows] for v in self._weights], self.data["outputs_as"], "out")
 
     def _fed(self, feed: str, *data: Any) -> Data:
-        """The arguments by which `fit` and others get data."""
+        """The arguments that pass data to `fit` and others."""
         if feed == "arrays":
             return {**dict(zip(("x", "y", "sample_weight"), data, strict=False)), "batch_size": self.sizes["batch"]}
         batches = Batches(data, self.sizes["batch"])
@@ -268,7 +268,7 @@ class Run:
         self.model.set_weights([w if w.dtype.kind == "i" else w * call["factor"] for w in weights])
 
     def _apply(self, call: Data) -> None:
-        """Steps by given gradients."""
+        """Do steps by given gradients."""
         weights = self.model.trainable_weights
         gradients = [keras.ops.convert_to_tensor(self.random.normal(size=w.shape), w.dtype) for w in weights]
         self._steps += 1
@@ -287,7 +287,7 @@ class Run:
                 self.model.load_weights(path)
 
     def _copy(self, call: Data) -> None:
-        """Go on with a copy. A copy that is not compiled gets compiled."""
+        """Go on with a copy; compile it if it is not compiled."""
         old, kind = self.model, call["kind"]
         if kind in ("pickle", "deepcopy"):
             self.model = pickle.loads(pickle.dumps(old)) if kind == "pickle" else copy.deepcopy(old)
@@ -300,7 +300,7 @@ class Run:
 
 
 def outcome(program: Data, way: str) -> Data:
-    """What a run gives: its records, and the error by which it ended, or ""."""
+    """The result of a run: its records, and the error by which it ended, or ""."""
     keras.utils.clear_session()
     keras.utils.set_random_seed(1)
     keras.config.set_dtype_policy(program["policy"])

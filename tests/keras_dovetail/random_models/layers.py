@@ -18,11 +18,11 @@ class Drawn(NamedTuple):
 
     Attributes:
         layer: as data.
-        shape: of its result for a sample.
+        shape: the shape of its result for a sample.
         call: further arguments of the call.
         takes: how often its input is given: twice for attention.
-        apart: whether several inputs are arguments of their own, rather than a list.
-        pick: which one of several results goes on; None if there is one.
+        apart: whether several inputs are separate arguments, rather than a list.
+        pick: the index of the result that goes on; None if there is one result.
     """
 
     layer: Data
@@ -37,7 +37,7 @@ Table = dict[str, Callable[[Draw, Shape], Drawn]]
 
 
 def weights(draw: Draw) -> Data:
-    """What a layer with a kernel may have besides: activations, regularizers, constraints."""
+    """Options of a layer with a kernel: activations, regularizers, constraints."""
     regularizers = ["l2", new("regularizers.L1L2", l1=0.01, l2=0.02), new("regularizers.L1", l1=0.02)]
     constraints = ["non_neg", new("constraints.MaxNorm", max_value=0.8), new("constraints.UnitNorm")]
     return {
@@ -55,7 +55,7 @@ def _dense(draw: Draw, shape: Shape) -> Drawn:
 
 
 def _same(kind: str, **options: object) -> Callable[[Draw, Shape], Drawn]:
-    """A layer that keeps shapes. A list is a choice of its option."""
+    """A layer that keeps shapes. Each list among the options is a choice."""
 
     def drawn(draw: Draw, shape: Shape) -> Drawn:
         return Drawn(new(kind, **some(draw, 1.0, **options)), shape)
@@ -85,7 +85,7 @@ def _slid(length: int, size: int, stride: int, padding: str) -> int:
 
 
 def _window(draw: Draw, shape: Shape, size: int) -> tuple[Data, Shape]:
-    """Strides and padding of a window over all axes but the last one, and the lengths that come out."""
+    """Strides and padding of a window over all axes except the last one, and the resulting lengths."""
     padding = "same" if min(shape[:-1]) < size else draw.choice(["same", "valid"])
     stride = draw.choice([1, 1, 2])
     return {"strides": stride, "padding": padding}, tuple(_slid(n, size, stride, padding) for n in shape[:-1])
@@ -259,5 +259,5 @@ IMAGES: Table = {
 TABLES = {1: VECTORS, 2: SEQUENCES, 3: IMAGES}
 TO_VECTORS = {2: ("recurrent", "global", "flat"), 3: ("global", "flat")}
 MERGES = ("Add", "Multiply", "Average", "Maximum", "Minimum", "Subtract", "Concatenate")
-RANDOM = ("Dropout", "GaussianNoise")  # layers of these draw random numbers in training, others on each backend
+RANDOM = ("Dropout", "GaussianNoise")  # these layers draw random numbers in training, different ones on each backend
 OPS = {1: ("tanh", "square", "sigmoid", "negative", "sin"), 2: ("add", "multiply", "maximum", "subtract")}

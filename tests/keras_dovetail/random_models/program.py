@@ -17,7 +17,7 @@ def program(seed: int) -> Data:
     """A random program.
 
     Args:
-        seed: of all choices.
+        seed: the seed of all choices.
 
     Returns:
         Data with these keys: "seed"; "policy", a dtype policy; "model", see `_Model`; "compile", the arguments of
@@ -73,7 +73,7 @@ def _arranged(values: list[Any], by_name: bool) -> Any:
 
 
 class _Model:
-    """Draws a model.
+    """A model that is drawn at random.
 
     Attributes:
         data: a dictionary with these keys.
@@ -122,7 +122,7 @@ class _Model:
         return {"name": f"in{number}", "kind": kind, "shape": shape, "dtype": self._draw.choice(kinds)}
 
     def _add(self, drawn: Drawn, takes: list[int]) -> int:
-        """Adds a node; returns the number of its tensor."""
+        """Add a node, and return the number of its tensor."""
         node = {"layer": drawn.layer, "takes": takes * drawn.takes}
         node |= {"call": drawn.call} if drawn.call else {}
         node |= {"apart": True} if drawn.apart else {}
@@ -132,7 +132,7 @@ class _Model:
         return len(self._shapes) - 1
 
     def _layer(self, taken: int, names: tuple[str, ...] = ()) -> int:
-        """Adds a random layer of those named, or of any, behind a tensor."""
+        """Add a random layer of the given names, or of any, behind a tensor."""
         shape = self._shapes[taken]
         table = TABLES[len(shape)]
         if not names:
@@ -143,7 +143,7 @@ class _Model:
         return self._add(drawn, [taken])
 
     def _chain(self) -> None:
-        """Layers one behind another, which a sequential model can have."""
+        """Add layers one behind another, which a sequential model can have."""
         for _ in range(self._draw.randint(1, 4)):
             before = len(self._nodes)
             self._layer(len(self._shapes) - 1)
@@ -152,7 +152,7 @@ class _Model:
         self._to_vector(len(self._shapes) - 1, is_chain=True)
 
     def _grow(self) -> None:
-        """Layers behind any tensors, two tensors as one, and layers that are called again."""
+        """Add layers behind any tensors, merges of two tensors, and repeated calls of layers."""
         for _ in range(self._draw.randint(2, 6)):
             choice, taken = self._draw.random(), self._any()
             if choice < 0.15 and self._again(taken):
@@ -167,7 +167,7 @@ class _Model:
         return self._draw.choice(fit[-3:])
 
     def _again(self, taken: int) -> bool:
-        """Calls a layer again with another tensor of the same shape, if there is one."""
+        """Call a layer again with another tensor of the same shape, if there is one."""
         offset = len(self._inputs)
         shape = self._shapes[taken]
         fit = [
@@ -185,7 +185,7 @@ class _Model:
         return True
 
     def _merged(self, taken: int) -> bool:
-        """Makes one tensor of two with equal shapes, by a layer or an op of Keras, or of one by an op."""
+        """Merge two tensors of equal shape by a layer or an op of Keras, or apply an op to one."""
         offset, shape = len(self._inputs), self._shapes[taken]
         others = [i for i in range(offset, len(self._shapes)) if self._shapes[i] == shape and i != taken]
         if taken < offset:
@@ -201,14 +201,14 @@ class _Model:
         return True
 
     def _to_vector(self, taken: int, is_chain: bool = False) -> int:
-        """Makes a vector of a sequence or an image."""
+        """Turn a sequence or an image into a vector."""
         while len(self._shapes[taken]) > 1:
             names = TO_VECTORS[len(self._shapes[taken])]
             taken = self._layer(taken, names[1:] if is_chain else names)
         return taken
 
     def _heads(self, count: int) -> list[Data]:
-        """The outputs: each from all inputs, since the first ones of the graph's ends are put together."""
+        """The outputs. Each depends on all inputs, since the loose ends of the graph are joined first."""
         used = {i for node in self._nodes for i in node["takes"]}
         ends = [i for i in range(len(self._shapes)) if i not in used]
         is_sequence = len(ends) == 1 and len(self._shapes[ends[0]]) == 2 and self._draw.random() < 0.6

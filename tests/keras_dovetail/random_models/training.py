@@ -13,8 +13,8 @@ class Task:
     """A kind of target: the layer before it, losses, metrics.
 
     Args:
-        units: of the last layer.
-        activations: of the last layer; its losses have the same place.
+        units: the size of the last layer.
+        activations: of the last layer; its losses have the same index.
         losses: lists of losses, one list for each activation.
         metrics: for each activation.
     """
@@ -152,7 +152,7 @@ def loss(draw: Draw, task: str, activation: str | None) -> Any:
 
 
 def metrics(draw: Draw, task: str, activation: str | None) -> list[Any]:
-    """Up to three metrics for a task, none of them twice."""
+    """Up to three different metrics for a task."""
     of = TASKS[task]
     found = of.metrics[of.activations.index(activation)]
     chosen = draw.sample(found, min(len(found), draw.choice([0, 1, 1, 2, 3])))
@@ -201,14 +201,14 @@ _OPTIMIZERS: dict[str, Data] = {
 }
 _WEIGHTED = ("SGD", "Adam", "Adam", "Adam", "AdamW", "RMSprop", *_OPTIMIZERS)
 _BY_NAME = ("sgd", "adam", "rmsprop", "adamw", "adagrad", "nadam")
-UNSTEADY = ("Lion", "Muon", "Adafactor")  # make steps of rounding errors, if nothing else is in a gradient
+UNSTEADY = ("Lion", "Muon", "Adafactor")  # these turn rounding errors into steps, if a gradient has nothing else
 
 
 def optimizer(draw: Draw, has_noise: bool) -> Any:
     """An optimizer, by name or as an object.
 
     Args:
-        draw: random numbers.
+        draw: the random generator.
         has_noise: whether gradients of some weights are nothing but rounding errors.
     """
     if not has_noise and draw.random() < 0.15:
@@ -256,7 +256,7 @@ def callbacks(draw: Draw, has_schedule: bool) -> list[Data]:
 
 
 def _rows(draw: Draw, sizes: Data) -> Data:
-    """Which samples make a batch: one of two sizes, since engines compile each."""
+    """The samples of a batch: one of two sizes, since engines compile each."""
     size = draw.choice([sizes["batch"], sizes["batch"], sizes["rest"] or sizes["batch"]])
     return {"start": draw.randint(0, sizes["samples"] - size), "size": size}
 
@@ -296,7 +296,7 @@ def test_on_batch(draw: Draw, sizes: Data) -> Data:
 
 
 FEEDS = ["arrays", "arrays", "sequence", "generator"]
-CALLS: dict[str, tuple[int, Any]] = {  # how often, and what
+CALLS: dict[str, tuple[int, Any]] = {  # the weight in a random choice, and the function
     "fit": (6, fit),
     "train_on_batch": (4, train_on_batch),
     "test_on_batch": (2, test_on_batch),
@@ -318,7 +318,7 @@ TRAINING = ("fit", "train_on_batch")
 
 
 def calls(draw: Draw, sizes: Data) -> list[Data]:
-    """Random calls of a model; the first trains, unless none may, and the last looks at it."""
+    """Random calls of a model; the first trains, unless none may, and the last evaluates it."""
     names = list(CALLS) if sizes["trains"] else [name for name in CALLS if name not in TRAINING]
     chosen = draw.choices(names, [CALLS[name][0] for name in names], k=draw.randint(2, 5))
     first = draw.choice(TRAINING if sizes["trains"] else ("evaluate", "predict"))

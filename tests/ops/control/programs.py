@@ -14,7 +14,7 @@ def branch(x):
 
 
 def branch_of_one_input(x, y):
-    """One branch uses y alone, the other neither."""
+    """A branch of which one side uses y alone, the other neither."""
     return ops.cond(ops.sum(x) > 0, lambda: y * 3.0, lambda: ops.ones_like(y))
 
 
@@ -43,12 +43,12 @@ def powers(x):
 
 
 def constants_alone(x, w):
-    """The steps use tanh(w), which does not depend on the step."""
+    """A loop whose steps use tanh(w), which does not depend on the step."""
     return ops.scan(lambda c, t: (c * ops.tanh(w) + t, None), ops.zeros_like(x[0]), x)[0]
 
 
 def newton(x):
-    """Square roots, until they are good."""
+    """Square roots by Newton's method, until they are exact enough."""
 
     def goes_on(i, y):
         return ops.sum((y * y - x) * (y * y - x)) > 1e-3
@@ -112,7 +112,7 @@ def switched(x, y):
     return rows * ops.switch_case(1, [lambda: x, lambda: y, lambda: x * y])
 
 
-PROGRAMS = [  # a function of float arrays, and their shapes
+PROGRAMS = [  # functions of float arrays, and the shapes of these
     (branch, [(2, 3)]),
     (branch_of_one_input, [(3,), (2,)]),
     (recurrent, [(4, 2, 3), (3, 3), (2, 3)]),
@@ -165,5 +165,5 @@ def agree(found, expected, tolerance=1e-9):
 
 
 def compiled(run):
-    """A call of a compiled program of a vector and a truth."""
+    """A call of a compiled program with a vector and a truth."""
     return lambda: dt.function(run)(ops.convert([1.0, 2.0]), ops.convert(True))

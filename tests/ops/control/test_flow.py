@@ -18,7 +18,7 @@ def test_compiled_is_eager(engine, function, shapes, rng):
         expected = function(*map(ops.convert, arrays))
     open_dimensions = [dt.spec([None] * a.ndim, a.dtype) for a in arrays]
     calls = [function, dt.function(function)]
-    if function is not prefix:  # which needs to know the length
+    if function is not prefix:  # this one needs to know the length
         calls.append(dt.function(function, input_signature=open_dimensions))
     for call in calls:
         found = call(*map(ops.convert, arrays))
@@ -26,7 +26,7 @@ def test_compiled_is_eager(engine, function, shapes, rng):
         agree([found], [expected])
 
 
-# -- what runs, and when ----------------------------------------------------------------------------------------------
+# -- the branches and steps that run, and when ------------------------------------------------------------------------
 
 
 def test_only_the_chosen_branch_runs(engine):
@@ -153,7 +153,7 @@ def _tensorflow_ways():
 @pytest.mark.parametrize("steps", [0, 2])
 @pytest.mark.parametrize("library", [_jax_ways, _tensorflow_ways])
 def test_a_loop_over_numbers_may_use_what_a_library_traces(library, steps):
-    """What depends on it is the library's own, and nothing else."""
+    """Check that only results that depend on the library's traced values are the library's own."""
     made, owned, ways = library()
     x, start = np.ones((steps, 3), "float32"), ops.convert(1.0)
     seen = []
@@ -209,7 +209,7 @@ def test_the_shape_of_what_no_step_gives_must_be_known():
 def test_errors_say_what_is_needed(engine, run, error, words):
     with pytest.raises(error, match=words):
         compiled(run)()
-    if "float32" not in words:  # eager branches need not agree
+    if "float32" not in words:  # eager branches may differ
         with pytest.raises(error, match=words) if "'a'" not in words else dt.engine(engine):
             run(ops.convert([1.0, 2.0]), ops.convert(True))
 

@@ -1,4 +1,4 @@
-"""What Python computes when a graph runs: functions of arrays, checks; cut out of what engines compile."""
+"""Python code in graphs: functions of arrays, and checks; engines' programs are cut around them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ dt.RegisterGradient("TenTimesForPyFunc")(lambda op, g: g * 10.0)
 
 
 def flipped(array):
-    array += 1  # a copy of its own
+    array += 1  # a private copy
     return array[::-1]
 
 
@@ -130,7 +130,7 @@ def test_what_a_function_does_is_done_though_nobody_uses_it(engine):
 
     assert f(X).tolist() == [2.0, 4.0, 6.0] and calls == ["kept"]
     f(X)
-    assert calls == ["kept"] * 2  # not folded, not merged
+    assert calls == ["kept"] * 2  # neither folded nor merged
 
 
 def test_checks_stop_a_run_and_leave_variables_as_they_were(engine):

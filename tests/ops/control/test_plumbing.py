@@ -1,4 +1,4 @@
-"""The ops that hold a program together: in the table, and not among the functions that users call."""
+"""The structural ops of programs: they are in the table, but not among the functions that users call."""
 
 import dovetail as dt
 from dovetail import ops

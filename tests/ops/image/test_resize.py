@@ -1,4 +1,4 @@
-"""Resizing against `tf.image.resize`: every interpolation, up and down, both layouts, sizes known and not."""
+"""Resizing against `tf.image.resize`: every interpolation, up and down, both layouts, known and unknown sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def reference(x, size, interpolation, antialias):
     return tf.image.resize(x, size, interpolation, antialias=antialias).numpy()
 
 
-@pytest.mark.sampled(4, ("jax", "tensorflow"))  # the reference is TensorFlow's, and what is traced there takes long
+@pytest.mark.sampled(4, ("jax", "tensorflow"))  # the reference is TensorFlow's, and tracing it takes long
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("interpolation", INTERPOLATIONS)
@@ -73,7 +73,7 @@ def test_images_and_their_gradients_are_those_of_numpy_in_every_dtype(engine, rn
         expected = [t.numpy() for t in both(ops.convert(x), ops.convert(g))]
     given = [ops.convert(a, dtype=dtype) for a in (x, g)]
     tolerance = {"float16": 5e-3, "bfloat16": 4e-2, "float32": 1e-5, "float64": 1e-12}[dtype]
-    if interpolation in ("bicubic", "area"):  # whose weights are those of TensorFlow, in float32
+    if interpolation in ("bicubic", "area"):  # their weights are TensorFlow's, in float32
         tolerance = max(tolerance, 1e-5)
     for run in (both, dt.function(both)):
         for found, wanted in zip(run(*given), expected, strict=True):

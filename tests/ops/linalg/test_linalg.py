@@ -83,7 +83,7 @@ def test_solve_takes_vectors_and_batches(engine, rng):
     a, b = symmetric(rng, 2, 1, 3, 3), rng.normal(size=(4, 3, 2))
     close(ops.solve(a, b), np.linalg.solve(a, b))
     close(ops.solve(a, b[0, :, 0]), np.linalg.solve(a, b[0, :, 0]))
-    square = symmetric(rng, 2, 2, 2)  # right-hand sides that could be taken for a batch of vectors
+    square = symmetric(rng, 2, 2, 2)  # right-hand sides of this shape could be a batch of vectors
     close(ops.solve(square, np.eye(2)), np.linalg.inv(square))
 
 
@@ -129,7 +129,7 @@ def test_eigenvalues(engine, rng, dtype):
 
 
 def test_signs_are_the_same_on_every_engine(engine, rng):
-    """Libraries choose signs as they like; here the first large entry of each vector is positive."""
+    """Check that the first large entry of each vector is positive, since libraries choose signs freely."""
     for x in rng.normal(size=(20, 4, 3)):
         u, _, vh = ops.svd(x, full_matrices=False)
         _, v = ops.eigh(x @ x.T + np.diag([1, 2, 3, 4]))
@@ -146,7 +146,7 @@ def test_symmetric_matrices_are_read_below_the_diagonal(engine, rng):
     close(ops.eigh(lower)[0], np.linalg.eigvalsh(x))
 
 
-# -- what cannot be computed ------------------------------------------------------------------------------------------
+# -- singular and other impossible inputs -----------------------------------------------------------------------------
 
 SINGULAR = np.array([[1.0, 2.0], [2.0, 4.0]])
 REGULAR = np.array([[2.0, 0.0], [0.0, 4.0]])
@@ -154,7 +154,7 @@ REGULAR = np.array([[2.0, 0.0], [0.0, 4.0]])
 
 @pytest.mark.parametrize("invert", [ops.inv, lambda x: ops.solve(x, np.eye(2))], ids=["inv", "solve"])
 def test_singular_matrices_give_nan(engine, invert):
-    """Only they: the others of the batch keep their results; compiled as well."""
+    """Check that the other matrices of the batch keep their results; compiled as well."""
     batch = np.stack([SINGULAR, REGULAR])
     for call in (invert, dt.function(invert)):
         found = call(batch).numpy()
@@ -181,7 +181,7 @@ def test_determinants_of_singular_matrices(engine):
 
 @pytest.mark.parametrize("name", ["svd", "eigh", "eig"])
 def test_nan_comes_through(engine, name):
-    """Where NumPy and torch would raise."""
+    """Check arguments with NaN, on which NumPy and torch would raise an error."""
     x = np.stack([np.full((2, 2), np.nan), REGULAR])
     for result in getattr(ops, name)(x):
         assert np.isnan(result.numpy()[0]).all()
@@ -254,7 +254,7 @@ SMOOTH = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_second_derivatives(engine, rng, name):
-    """The derivative of the gradient along a line agrees with the gradient's differences."""
+    """Check the derivative of the gradient along a line against differences of the gradient."""
     a, direction, weights = symmetric(rng, 3, 3), rng.normal(size=(3, 3)), None
 
     def gradient(x):
@@ -334,9 +334,9 @@ def test_second_derivative_of_the_determinant_of_singular_matrices_a7(engine, rn
 
 
 def test_third_derivative_of_the_determinant(engine):
-    """The singular values of the matrix are equal, but the derivative needs them only where it is nearly singular."""
+    """Check a matrix of equal singular values; the derivative uses them only at nearly singular matrices."""
     power = lambda n: lambda x: ops.det(x) ** n  # noqa: E731
-    for n, expected in ((1, 6), (2, 4 * 5 * 6)):  # of t ** (3 * n) at 1, along the identity
+    for n, expected in ((1, 6), (2, 4 * 5 * 6)):  # derivatives of t ** (3 * n) at 1, along the identity
         f = power(n)
         for _ in range(3):
             f = (lambda g: lambda x: gradient(g, x) * np.eye(3))(f)
@@ -387,7 +387,7 @@ INVARIANT = {  # functions that the phases of vectors do not change
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", INVARIANT)
 def test_gradients_of_complex_matrices(engine, rng, name):
-    """Twice along a line, against differences; also the phases that the engines fix do no harm."""
+    """Check two derivatives along a line against differences; the phases that engines choose do not matter."""
     x = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
     x = x @ x.conj().T + np.eye(3)
     direction = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))

@@ -26,7 +26,7 @@ EINSUMS = [
 
 
 def test_axes_of_dots_that_are_not_in_the_result_are_summed_over(rng):
-    """As in gradients; NumPy does not allow it in equations of users."""
+    """Check a sum that gradients need, and NumPy forbids in a user's equation."""
     g, x = draw(rng, (2, 3, 5), (3, 2, 4))
     found = ops.linalg.products._einsum([g, x], "b...d,...bh->hd")
     np.testing.assert_allclose(found.numpy(), np.einsum("bcd,cbh->hd", g, x))
@@ -40,7 +40,7 @@ def draw(rng, *shapes):
 
 @pytest.mark.parametrize(("subscripts", "shapes"), [(s, shapes) for s, *shapes in EINSUMS], ids=[e[0] for e in EINSUMS])
 def test_einsum(engine, rng, subscripts, shapes):
-    """The value is NumPy's, eagerly, compiled and with unknown dimensions; the gradient that of its differences."""
+    """Check values against NumPy: eager, compiled and with unknown dimensions; gradients against differences."""
     arrays = draw(rng, *shapes)
     expected = np.einsum(subscripts, *arrays)
     np.testing.assert_allclose(ops.einsum(subscripts, *arrays).numpy(), expected, rtol=1e-10, atol=1e-12)
@@ -172,7 +172,7 @@ def test_matvec_and_transpose(engine, rng):
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "uint16", "uint32", "int64", "float16", "bfloat16", "complex64"])
 def test_products_in_every_kind_of_dtype(engine, rng, dtype):
-    """Integers wrap around alike; halves are summed in more digits than their own."""
+    """Check that integers wrap around alike, and that sums of halves are more precise than halves."""
     wide = ops.convert(rng.integers(-100, 100, (40, 40)), dtype=dtype if "uint" not in dtype else "int64")
     x = ops.cast(wide, dtype)
     found = ops.matmul(x, x), ops.einsum("ij,kj->ik", x, x)

@@ -14,7 +14,7 @@ EDGES = np.array(
 )
 LEFT, RIGHT = (grid.ravel() for grid in np.meshgrid(EDGES, EDGES))
 
-SAME_NAME = [  # as in NumPy
+SAME_NAME = [  # NumPy has the same name
     *("absolute", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "conj", "cos", "cosh", "exp"),
     *("exp2", "expm1", "floor", "imag", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "negative"),
     *("real", "reciprocal", "rint", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc"),
@@ -35,7 +35,7 @@ BINARY["divide_no_nan"] = lambda x, y: np.where(y == 0, 0, x / y)
 
 
 def check(found, expected, rtol=2e-6, atol=2e-38):
-    """Equal up to rounding, NaN and infinities included; numbers too small to be normal may have become 0."""
+    """Check equality up to rounding, with NaN and infinities; subnormal numbers may have become 0."""
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found.numpy(), expected, rtol=rtol, atol=atol)
 
@@ -50,7 +50,7 @@ def test_unary_at_the_edges(engine, name):
 @np.errstate(all="ignore")
 def test_binary_at_the_edges(engine, name):
     x, y = LEFT, RIGHT
-    if name == "mod":  # where the quotient is no float32, libraries differ
+    if name == "mod":  # libraries differ if the quotient is no float32
         x, y = (v[np.isfinite(LEFT / RIGHT) | ~np.isfinite(LEFT) | (RIGHT == 0)] for v in (x, y))
     check(getattr(ops, name)(x, y), BINARY[name](x, y))
 
@@ -83,7 +83,7 @@ EXACT += ["bitwise_and", "bitwise_or", "bitwise_xor"]
 @pytest.mark.parametrize("name", EXACT)
 @np.errstate(all="ignore")
 def test_integers_are_exact(engine, dtype, name):
-    """Overflow wraps around, and what is divided by zero is zero."""
+    """Check that overflow wraps around, and that a division by zero gives zero."""
     x, y = integers(dtype)
     found = getattr(ops, name)(x, y)
     expected = getattr(np, name)(x, y)
@@ -136,7 +136,7 @@ def test_floats_keep_their_dtype(engine, dtype, name):
     x = np.array([[0.25, 0.75, 1.0]]).astype(getattr(ml_dtypes, dtype, None) or dtype)
     found = getattr(ops, name)(x)
     assert found.dtype == dtype and found.shape == x.shape
-    if x.itemsize == 2:  # about as exact as the dtype allows
+    if x.itemsize == 2:  # nearly exact in this dtype
         wide = np.nan_to_num(np.asarray(getattr(ops, name)(x.astype("float32")), "float64"), posinf=0)
         np.testing.assert_allclose(np.nan_to_num(found.numpy().astype("float64"), posinf=0), wide, rtol=0.02, atol=0.02)
 
@@ -192,7 +192,7 @@ OPERATORS = {
 
 @pytest.mark.parametrize("symbol", OPERATORS)
 def test_operators(engine, symbol):
-    """With a tensor, a variable, a NumPy array and a number, on either side, eager and in a graph."""
+    """Check operators of a tensor with a variable, a NumPy array and a number, on either side, eager and in a graph."""
     operator = OPERATORS[symbol]
     x, y = np.array([[7], [2]], "int32"), np.array([3, 2], "int32")
     tensor, other = ops.convert(x), ops.convert(y)
@@ -235,7 +235,7 @@ def test_equality_with_what_is_no_tensor(engine):
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int32", "int8", "complex64"])
 @np.errstate(all="ignore")
 def test_numbers_take_the_same_way_as_tensors(engine, number, dtype):
-    """The quick way for `tensor * number` gives what the number as a tensor of the promoted dtype gives."""
+    """Check the fast path of `tensor * number` against the number as a tensor of the promoted dtype."""
     x = ops.cast([3.0, -1.0], dtype)
     promoted = dt.dtypes.promote([dtype, type(number)])
     try:
@@ -281,7 +281,7 @@ def test_gradients_at_the_origin(engine):
 
 
 def test_gradient_of_a_complex_function(engine):
-    """As TensorFlow and PyTorch define it: the direction of steepest ascent of a real result."""
+    """Check TensorFlow's and PyTorch's definition: the direction of steepest ascent of a real result."""
     (found,) = gradient(lambda z: ops.sum(ops.square(ops.absolute(z * (1 + 2j)))), np.array([1 + 1j, -2j], "complex64"))
     np.testing.assert_allclose(found, 2 * 5 * np.array([1 + 1j, -2j]), rtol=1e-6)
 
@@ -319,7 +319,7 @@ def test_squares_by_the_operator_have_the_dtype_of_powers(engine):
 
 
 def test_an_engines_own_values_and_differentiation():
-    """On a library's own values the ops are the library's own calls, seen by its autodiff."""
+    """Check that on a library's own values ops are the library's own calls, which its autodiff sees."""
     torch = pytest.importorskip("torch")
     x = torch.tensor([0.5, -2.0, 0.25], requires_grad=True)
     y = ops.sum(ops.sign(x) * ops.square(x) + ops.mod(x, 2.0) + ops.clip(x, -1.0, 1.0)) + ops.prod(x) + ops.max(x)

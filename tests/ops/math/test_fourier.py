@@ -1,4 +1,4 @@
-"""Fourier transforms: of real numbers forth and back, with their gradients, and what is refused."""
+"""Fourier transforms of real numbers, forth and back, with their gradients, and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_rfft_and_irfft(engine, rng, size, length):
 
 @pytest.mark.parametrize("length", [None, 4, 9])
 def test_gradient_of_rfft(engine, rng, length):
-    """By the real numbers that are transformed, of which the generated tests see no gradient to complex ones."""
+    """Check the gradient by real numbers; the generated tests check none from complex results."""
     x = rng.normal(size=(2, 6))
     weights = rng.normal(size=np.fft.rfft(x, length).shape) + 1j * rng.normal(size=np.fft.rfft(x, length).shape)
     (expected,) = finite_differences(lambda new: float((np.fft.rfft(new[0], length) * weights).real.sum()), [x])

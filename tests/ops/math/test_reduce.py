@@ -180,7 +180,7 @@ def hessian(function, x):
         (lambda x: ops.cumprod(x, reverse=True), [2, 0, 1.5], [[0, 1.5, 0], [1.5, 0, 3], [0, 3, 0]]),
         (lambda x: ops.cumprod(x, exclusive=True), [0, 2, 5], [[0, 1, 0], [1, 0, 0], [0, 0, 0]]),
         (ops.prod, [0, 2, 0], [[0, 0, 2], [0, 0, 0], [2, 0, 0]]),
-        (lambda x: ops.cumulative_logsumexp(x) ** 2, [0], [[2]]),  # where the gradient that arrives is 0
+        (lambda x: ops.cumulative_logsumexp(x) ** 2, [0], [[2]]),  # the incoming gradient is 0
     ],
 )
 def test_hessian_of_a_product_with_zeros_a3(engine, function, x, expected):
@@ -249,7 +249,7 @@ def test_average_is_numpys(engine, rng):
 
 
 def test_unknown_dimensions(engine):
-    """What needs the number of elements works where it is known only when the program runs."""
+    """Check reductions that need the number of elements, which is only known at run time."""
 
     @dt.function(input_signature=[dt.spec((None, None))])
     def f(x):
@@ -278,7 +278,7 @@ TINY = np.float32(1e-45)
 )
 def test_positions_are_those_of_numpy(engine, values):
     x = np.array(values, "float32")
-    known = np.where(np.abs(x) == TINY, 0, x) if engine == "tensorflow" else x  # as TensorFlow's kernels take it
+    known = np.where(np.abs(x) == TINY, 0, x) if engine == "tensorflow" else x  # TensorFlow's kernels flush these to 0
     for call in (ops.argmax, ops.argmin):
         expected = getattr(np, call.__name__)(known)
         assert int(call(x)) == int(dt.function(call)(x)) == expected

@@ -14,7 +14,7 @@ BIG = [-1e38, -1e20, -1e4, -100.0, -0.0, 0.0, 100.0, 1e4, 1e20, 1e38]
 
 
 def big(below, above):
-    """What a function tends to, for the inputs `BIG`: functions of x below and above zero, 0 at zero."""
+    """The limits of a function for the inputs `BIG`: functions of x below and above zero, and 0 at zero."""
     return [below(x) if x < 0 else above(x) if x > 0 else None for x in BIG]
 
 
@@ -114,7 +114,7 @@ def test_relu_keeps_integers(engine):
 
 
 def test_the_exact_values(engine):
-    """Against the formulas, in float64, by Python's math."""
+    """Check values against the formulas, in float64, by Python's math."""
     for x in (-2.5, -0.3, 0.7, 3.0):
         at = ops.convert(np.array(x))
         cdf = 0.5 * math.erfc(-x / math.sqrt(2))
@@ -143,7 +143,7 @@ def test_softmax_needs_its_axis(engine):
 
 
 def test_jax_differentiates_through_kinks():
-    """At zero, where bodies have kinks, an engine's own differentiation gives the derivative too."""
+    """Check the derivative by an engine's own differentiation at zero, where bodies have kinks."""
     jax = pytest.importorskip("jax")
     for op, slope in (
         (ops.sigmoid, 0.25),

@@ -1,4 +1,4 @@
-"""Attention: what a target sees."""
+"""Attention: the effect of masks on a target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HIDING = [[False, False, False], [True, False, True]]
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("as_bools", [False, True])
 def test_what_is_hidden_counts_nothing(engine, rng, is_causal, as_bools):
-    """And of a target that sees nothing, everything counts alike."""
+    """Check that hidden sources do not count, and that all count alike for a target that sees none."""
     query, key, value = (rng.normal(size=(n, 4)).astype("float32") for n in (2, 3, 3))
     mask = np.array(HIDING)
     sees = mask & np.tri(2, 3, dtype=bool) if is_causal else mask

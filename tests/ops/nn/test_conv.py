@@ -1,4 +1,4 @@
-"""Convolutions against PyTorch's: many geometries, both layouts, every engine; and what must be refused."""
+"""Convolutions against PyTorch's: many geometries, both layouts, every engine; and errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ paddings = pytest.mark.parametrize("padding", PADDINGS)
 
 
 def same_pads(n, k, s, d):
-    """TensorFlow's rule, as its documentation states it."""
+    """TensorFlow's padding, as its documentation states it."""
     span = (k - 1) * d + 1
     out = (n + s - 1) // s
     total = max((out - 1) * s + span - n, 0)
@@ -47,7 +47,7 @@ def pads_of(padding, sizes, window, strides, dilations):
 
 
 def oracle(x, kernel, strides, pads, dilations, groups):
-    """torch's convolution of channels-last arrays in float64, with every padding put on beforehand."""
+    """torch's convolution of channels-last arrays in float64, with all padding applied before."""
     rank = len(strides)
     x = torch.nn.functional.pad(x.movedim(-1, 1), [n for pair in reversed(pads) for n in pair])
     convolve = getattr(torch.nn.functional, f"conv{rank}d")
@@ -157,7 +157,7 @@ def test_unknown_batch_and_spatial_dimensions(engine, rng):
 
 
 def test_second_order(engine, rng):
-    """The gradient of the squared norm of a gradient, against torch's double backward."""
+    """Check the gradient of the squared norm of a gradient against torch's double backward."""
     x, kernel = rng.normal(size=(1, 5, 6, 2)), rng.normal(size=(3, 2, 2, 3))
     native = [torch.tensor(a, requires_grad=True) for a in (x, kernel)]
     y = oracle(*native, (2, 2), [(1, 1), (0, 1)], (1, 1), 1)

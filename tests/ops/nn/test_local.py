@@ -1,4 +1,4 @@
-"""Locally connected layers against plain loops, and what must be refused."""
+"""Locally connected layers against plain loops, and errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GEOMETRIES = [  # sizes, window, strides, windows; the last ones do not reach th
 
 
 def by_loops(x, kernel, size, strides, counts, data_format):
-    """One window after the other; the channels come last in `x` and in the result."""
+    """The result, one window after the other; the channels come last in `x` and in the result."""
     y = np.zeros((x.shape[0], *counts, kernel.shape[-1]))
     for number, at in enumerate(itertools.product(*map(range, counts))):
         window = x[:, *(slice(i * s, i * s + k) for i, s, k in zip(at, strides, size, strict=True))]

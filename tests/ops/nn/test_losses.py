@@ -54,7 +54,7 @@ def test_huge_scores(engine):
 
 
 def test_small_differences_of_large_scores(engine):
-    """A common offset costs no accuracy."""
+    """Check that a common offset costs no accuracy."""
     logits = np.array([[1000.0, 1000.5]], "float32")
     found = float(ops.sparse_softmax_cross_entropy_with_logits([1], logits)[0])
     assert found == pytest.approx(np.log1p(np.exp(-0.5)), rel=1e-6)

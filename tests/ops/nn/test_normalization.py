@@ -1,4 +1,4 @@
-"""Normalizations against their definitions in NumPy, in every layout, with their gradients by the engines' own."""
+"""Normalizations against their definitions in NumPy, in every layout, with gradients also by engines' autodiff."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_moments_of_halves_do_not_overflow(engine):
 
 
 def test_moments_of_large_means(engine, rng):
-    """The variance is exact to float32 even where the mean is a thousand times the deviation."""
+    """Check that the variance is exact to float32, if the mean is a thousand times the deviation."""
     x = (rng.normal(size=10_000) + 1000).astype("float32")
     assert float(ops.moments(x, 0)[1]) == pytest.approx(x.astype("float64").var(), rel=1e-4)
 
@@ -47,7 +47,7 @@ def test_batch_normalization(engine, rng, axis, rank):
 
 
 def test_batch_normalization_while_training(engine, rng):
-    """Moments and normalization together have the gradient of batch normalization: none along mean and variance."""
+    """Check that moments and normalization together have no gradient along mean and variance."""
     x = ops.convert(rng.normal(size=(6, 4)))
     with dt.GradientTape() as tape:
         tape.watch(x)
@@ -88,7 +88,7 @@ def test_layer_normalization_under_a_users_own_autograd(rng):
 
 
 def test_batch_normalization_under_a_users_own_autograd(rng):
-    """The gradient reaches mean and variance, which torch's own batch_norm would not let through."""
+    """Check that the gradient reaches mean and variance; torch's own batch_norm would not pass it on."""
     torch = pytest.importorskip("torch")
     x = torch.tensor(rng.normal(size=(6, 4)), requires_grad=True)
     mean, variance = ops.moments(x, 0)

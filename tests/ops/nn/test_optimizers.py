@@ -1,4 +1,4 @@
-"""Steps of optimizers: against the formula, whatever lies in memory in another order, and as programs that train."""
+"""Steps of optimizers: against the formula, for any memory layout, and in programs that train."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def adam_formula(variable, gradient, mean, square_mean, rate, beta_1=0.9, beta_2
 
 
 def sgd_formula(variable, gradient, *others):
-    """With a momentum, if there are four more arguments; else with the rate alone."""
+    """The formula with a momentum, if there are four more arguments; else with the rate alone."""
     if len(others) == 1:
         return (variable - gradient * others[0],)
     change, rate, momentum, nesterov = others
@@ -28,7 +28,7 @@ def sgd_formula(variable, gradient, *others):
     return variable + (change * momentum - gradient * rate if nesterov else change), change
 
 
-# step → (op, formula of one variable, how many arrays it takes of each, numbers)
+# step → (op, formula of one variable, the number of arrays for each variable, numbers)
 STEPS = {
     "adam": (ops.adam_step, adam_formula, 4, (0.3, 0.8, 0.95, 0.01)),
     "sgd": (lambda v, g, rate: ops.sgd_step(v, g, [], rate), sgd_formula, 2, (0.3,)),
@@ -38,7 +38,7 @@ STEPS = {
 
 
 def expected(formula, given, numbers):
-    """What is there after the step: all variables, then all of what is kept for each."""
+    """The expected arrays after the step: all variables, then the state of each kind for all variables."""
     after = [formula(*(np.asarray(a, "float64") for a in one), *numbers) for one in zip(*given, strict=True)]
     return [array for kind in zip(*after, strict=True) for array in kind]
 
@@ -80,7 +80,7 @@ def test_tensors_are_promoted_to_a_common_dtype(engine, rng, name):
 
 @pytest.mark.parametrize("name", STEPS)
 def test_of_arrays_that_are_transposed(engine, rng, name):
-    """As gradients of kernels are, whose memory a kernel may not read as if it lay in rows."""
+    """Check transposed arrays, as gradients of kernels are; a kernel must not read them as rows."""
     step, formula, count, numbers = STEPS[name]
     given = [[rng.uniform(0.5, 2, shape) for shape in [(40, 30), (3, 2), (2, 3), (150, 120)] * 6] for _ in range(count)]
 
@@ -104,7 +104,7 @@ def test_what_is_not_finite_stays_where_it_is(engine, rng, name):
 @pytest.mark.parametrize("shapes", [[(3,)], [(), (2000,), (SMALL + 1,), *[(2, 3)] * MANY]])
 @pytest.mark.parametrize("name", STEPS)
 def test_in_a_program_that_trains(engine, rng, name, shapes):
-    """The steps are written into arrays that variables left; what was read before stays as it was."""
+    """Check that steps write into arrays that variables gave up, and that values read before stay."""
     step, formula, count, numbers = STEPS[name]
     arrays = [[rng.uniform(0.5, 2, shape) for shape in shapes] for _ in range(count)]
     wanted = arrays.pop(1)
@@ -119,7 +119,7 @@ def test_in_a_program_that_trains(engine, rng, name, shapes):
             slot.assign(value)
 
     for number in range(6):
-        held = [slot.numpy() for slot in slots[0][number % 2 :]]  # of some steps all, so that others find them known
+        held = [slot.numpy() for slot in slots[0][number % 2 :]]  # even steps hold all; odd ones find known arrays
         kept = [array.copy() for array in held]
         train(0.5)
         gradients = [2 * (v - w) for v, w in zip(arrays[0], wanted, strict=True)]

@@ -1,4 +1,4 @@
-"""Pools against plain loops over windows: every engine, both layouts, ties, second order; and what must be refused."""
+"""Pools against plain loops over windows: every engine, both layouts, ties, second order; and errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ layouts = pytest.mark.parametrize("data_format", dt.config.DATA_FORMATS)
 
 
 def windows(sizes, window, strides, padding):
-    """(position of the window, positions in it that are not padding), by TensorFlow's rule."""
+    """Pairs (position of the window, positions in it that are not padding), by TensorFlow's rule."""
     starts = []
     for n, k, s in zip(sizes, window, strides, strict=True):
         count = -(-n // s) if padding == "same" else (n - k) // s + 1
@@ -96,7 +96,7 @@ def test_halves(engine, rng, pool, dtype):
 
 
 def test_second_order_of_max_pool(engine, rng):
-    """The gradient of |dy³/dx|² flows through the gradient of the pool to where the maxima are."""
+    """Check that the gradient of |dy³/dx|² flows through the pool's gradient to the positions of the maxima."""
     x = ops.convert(rng.permutation(2 * 5 * 5).reshape(2, 5, 5, 1) / 10.0)
     with dt.GradientTape() as outer:
         outer.watch(x)

@@ -27,14 +27,14 @@ ALPHA = 1e-4  # the seed is fixed, so a test fails always or never
     ],
 )
 def test_known_answers(engine, key, counter, expected):
-    """The vectors that Random123 publishes for threefry2x32, 20 rounds."""
+    """Check the vectors that Random123 publishes for threefry2x32, 20 rounds."""
     key, counter = (np.array(words, np.uint32).view(np.int32) for words in (key, counter))
     found = random_bits(key, (2,), counter).numpy().view(np.uint32)
     assert tuple(found.tolist()) == expected
 
 
 def test_signed_words_give_the_same_bits():
-    """The way of devices without unsigned words."""
+    """Check the code path of devices without unsigned words."""
     torch = pytest.importorskip("torch")
     key = np.array([-7, 2**31 - 1], np.int32)
     counters = torch.arange(100, dtype=torch.int32), torch.zeros(100, dtype=torch.int32)
@@ -85,7 +85,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_same_everywhere(engine, name):
-    """A seed gives the same numbers on every engine, eagerly, compiled, and with the key as an argument."""
+    """Check that a seed gives the same numbers on all engines, eager, compiled, and with the key as an argument."""
     call = CALLS[name]
     with dt.engine("numpy"):
         expected = call(SEED)
@@ -98,7 +98,7 @@ def test_same_everywhere(engine, name):
 
 
 def test_shapes_known_only_at_run_time(engine):
-    """The shape may come from a tensor; then the numbers are those of the same shape written out."""
+    """Check that a shape from a tensor gives the same numbers as a static shape."""
 
     def numbers(shape):
         floats = random.uniform(1, shape), random.normal(2, shape), random.normal(4, shape, dtype="float64")
@@ -177,13 +177,13 @@ def test_generator_gives_new_numbers_also_compiled(engine):
 
 
 def is_from(x, distribution):
-    """The Kolmogorov-Smirnov test."""
+    """Check a sample by the Kolmogorov-Smirnov test."""
     print(f"seed {SEED}")
     return stats.kstest(x.numpy().ravel().astype("float64"), distribution.cdf).pvalue > ALPHA
 
 
 def counts_are(x, distribution):
-    """The chi-square test, with rare counts put together."""
+    """Check a sample by the chi-square test, with rare counts put together."""
     values = x.numpy().ravel()
     edges = np.unique(distribution.ppf(np.linspace(0.001, 0.999, 30))).astype(int)
     chances = np.diff(np.concatenate([[0], distribution.cdf(edges), [1]]))
@@ -243,7 +243,7 @@ def test_permutations_have_equal_chances():
 
 
 def test_neighbours_are_not_correlated():
-    """Consecutive numbers of one key, and the numbers of keys from consecutive seeds."""
+    """Check consecutive numbers of one key, and the numbers of keys from consecutive seeds."""
     x = random.uniform(SEED, (COUNT,), dtype="float64").numpy()
     y = random.uniform(SEED + 1, (COUNT,), dtype="float64").numpy()
     z = random.uniform(random.split(SEED)[0], (COUNT,), dtype="float64").numpy()

@@ -11,7 +11,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 
-# As one program, since on some engines each op takes its time.
+# As one program, since calls of single ops are slow on some engines.
 loss, search = dt.function(ops.ctc_loss), dt.function(ops.ctc_beam_search_decode)
 
 
@@ -55,7 +55,7 @@ def test_the_loss_is_that_of_all_paths(engine, rng, blank):
 
 
 def test_a_label_may_be_the_blank(engine, rng):
-    z, labels = rng.normal(size=(1, 4, 3)).astype("float32"), [1, 2, 0, 2]  # which take all of the time: one path
+    z, labels = rng.normal(size=(1, 4, 3)).astype("float32"), [1, 2, 0, 2]  # the labels take all of the time: one path
     np.testing.assert_allclose(loss([labels], z, [4], [4]).numpy(), [-log_softmax(z[0])[range(4), labels].sum()], 1e-5)
 
 
@@ -130,7 +130,7 @@ def test_merging_goes_across_blanks(engine):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_narrow_beams_are_those_of_tensorflow(seed):
-    """Also where it loses a beam before its turn, as it often does when no class is much more probable than others."""
+    """Check that a beam is lost early as in TensorFlow, which often happens if classes are about equally probable."""
     tf = pytest.importorskip("tensorflow")
     rng = np.random.default_rng(seed)
     width, classes, count = 2 + seed, 3 + seed % 3, 8

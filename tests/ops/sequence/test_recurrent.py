@@ -54,7 +54,7 @@ def test_layers_are_their_loops(engine, name, dtype, rng):
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_no_steps(engine, name, rng):
-    """The states stay, and so do their gradients."""
+    """Check that the states and their gradients stay."""
     x, *given = [ops.convert(a) for a in arguments(rng, name)]
     states = given[: len(given) - 3]
 
@@ -77,7 +77,7 @@ def test_no_steps(engine, name, rng):
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_gradients_are_those_of_a_loop(engine, name, rng):
-    """Of all outputs, by all arguments; the loop is written step by step, and differentiated by the tape."""
+    """Check all outputs, by all arguments, against a loop that is written step by step and taped."""
     given = [ops.convert(a) for a in arguments(rng, name)]
     weights = [rng.normal(size=shape) for shape in ((BATCH, STEPS, UNITS), *[(BATCH, UNITS)] * (len(given) - 4))]
 
@@ -97,7 +97,7 @@ def test_gradients_are_those_of_a_loop(engine, name, rng):
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_no_features(engine, name, rng):
-    """The states alone decide, as with features that are 0."""
+    """Check that the states alone count, as with features that are 0."""
     given = arguments(rng, name)
     at = len(given) - 3
 
@@ -113,7 +113,7 @@ def test_no_features(engine, name, rng):
 
     nothing, zero = gradients(0), gradients(1)
     for place, (found, expected) in enumerate(zip(nothing, zero, strict=True)):
-        if place in (1, 1 + at):  # of the features and their weights
+        if place in (1, 1 + at):  # these are the gradients of the features and their weights
             assert 0 in found.shape
         else:
             np.testing.assert_allclose(found.numpy(), expected.numpy(), 1e-8, 1e-10)
@@ -124,7 +124,7 @@ def squares(values):
 
 
 def slopes_of_slopes(name, differentiate, given):
-    """The gradients of the squares of gradients; `differentiate` a function of the arguments."""
+    """The gradients of the squares of gradients, by a function `differentiate`."""
     return differentiate(
         lambda *given: squares(differentiate(lambda *x: squares(getattr(ops, name)(*x)), *given)), *given
     )
@@ -161,7 +161,7 @@ def by_tf_function(function, signature):
     return tf.function(function, input_signature=specs, autograph=False)
 
 
-SECOND = {  # who differentiates, and who makes a program of that
+SECOND = {  # the differentiation, and the compilation of a program of it
     "Dovetail": (by_tape, lambda function, signature: dt.function(function, input_signature=signature)),
     "jax": (by_jax, by_jit),
     "tensorflow": (by_tensorflow, by_tf_function),

@@ -100,7 +100,7 @@ def test_a_tensor_of_lengths_is_a_mask_and_an_int_is_not(engine, rng, backwards)
 
 
 def lstm(x, h, c, w, u, b, **options):
-    """Keras' cell: gates in the order input, forget, candidate, output."""
+    """Keras' LSTM cell: gates in the order input, forget, candidate, output."""
 
     def step(x, states):
         h, c = states
@@ -136,7 +136,7 @@ def test_gradients_of_an_lstm(engine, rng, options):
 
 
 def test_the_last_output_needs_no_stack(engine):
-    """The output of a step is a state, so nothing is stacked where the last output alone is asked for."""
+    """Check that nothing is stacked if only the last output, which is a state, is asked for."""
     shapes = [(BATCH, TIME, SIZE), (BATCH, 1), (BATCH, 1), (SIZE, 4), (1, 4), (4,)]
     graph = dt.function(lambda *args: lstm(*args, return_all_outputs=False)[0]).graph(*map(np.zeros, shapes))
     (scan,) = (op for op in graph.operations if op.type == "Scan")

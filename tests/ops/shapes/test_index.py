@@ -1,4 +1,4 @@
-"""Reading and writing at positions: what the generated suite does not draw."""
+"""Reading and writing at positions: cases that the generated suite does not draw."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_gradient_with_unknown_dimensions_is_that_with_known_ones(engine, name):
     expected = gradient(x).numpy()
     read = np.zeros_like(X)
     np.add.at(read.reshape(-1), CALLS[name][1](np.arange(24).reshape(X.shape)).astype(int).reshape(-1), 1)
-    if name not in ("pad", "pad pairs", "tril", "triu", "diag", "trace"):  # which make elements of their own
+    if name not in ("pad", "pad pairs", "tril", "triu", "diag", "trace"):  # these make new elements
         np.testing.assert_allclose(expected, 2 * X * read, rtol=1e-6)
     np.testing.assert_allclose(dt.function(gradient, input_signature=UNKNOWN)(x).numpy(), expected, rtol=1e-6)
 

@@ -128,7 +128,7 @@ def test_a_list_with_slices_is_a_tuple_as_in_tensorflow(engine, parts):
     np.testing.assert_array_equal(x[parts].numpy(), expected)
     np.testing.assert_array_equal(dt.function(lambda x: x[parts])(x).numpy(), expected)
     np.testing.assert_array_equal(dt.Variable(X)[parts].numpy(), expected)
-    np.testing.assert_array_equal(x[[1, 0]].numpy(), X[[1, 0]])  # of positions it stays what it is in NumPy
+    np.testing.assert_array_equal(x[[1, 0]].numpy(), X[[1, 0]])  # a list of positions means the same as in NumPy
 
 
 @pytest.mark.parametrize("index", MASKS, ids=range(len(MASKS)))
@@ -186,7 +186,7 @@ def test_variables_are_indexed(engine):
 def test_errors(engine, index, message):
     with pytest.raises(IndexError) as caught:
         ops.convert(X)[index]
-    assert "out of range" in message or message in str(caught.value)  # positions: in each engine's own words
+    assert "out of range" in message or message in str(caught.value)  # for positions, each engine has its own words
 
 
 def test_step_zero(engine):
@@ -266,7 +266,7 @@ FAR = [
 
 @pytest.mark.parametrize("index", FAR, ids=str)
 def test_bounds_beyond_all_axes_b(engine, index):
-    """They mean what they mean in NumPy, whatever the engine can hold."""
+    """Check that they mean the same as in NumPy, whatever numbers the engine can hold."""
     x = np.arange(6.0).reshape(2, 3)
     for signature in (None, [dt.spec((None, None), "float64")]):
         compiled = dt.function(lambda x: x[index], input_signature=signature)
