@@ -3,9 +3,9 @@
     python tests/mutants.py                     # 200 random mutants of all files below, on numpy
     python tests/mutants.py --only plan/ --seed 1 --engines numpy,torch
 
-Each mutant is compiled from a changed syntax tree in a forked child, which runs the tests of that file's package; no
-file on disk changes. A mutant is killed when a test fails or does not end. The survivors are listed for review:
-either a test is missing, or the mutant changes nothing that can be observed and stands in `EQUIVALENT` with the reason.
+A forked child compiles each mutant from a changed syntax tree, and runs the tests of that file's package. No file on
+disk changes. A mutant is killed when a test fails or does not end. The survivors are listed for review: either a test
+is missing, or nobody can observe the change. Such mutants stand in `EQUIVALENT` with the reason.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def test_optimizers_make_their_slots_in_the_first_call(engine):
 
 
 def test_a_generator_that_is_kept_goes_on_from_call_to_call(engine):
-    """Check that a generator that is kept goes on from call to call, with its numbers outside of functions."""
+    """Check that a kept generator continues from call to call, with its numbers outside of functions."""
     holder, outside = Holder(), dt.Generator(3)
     f = dt.function(lambda x: ops.random.normal(holder.once(lambda: dt.Generator(3)), (2,)) + 0.0 * ops.sum(x))
     for x in (ONE, ONE, ROW, ONE):

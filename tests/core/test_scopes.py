@@ -86,7 +86,7 @@ def test_a_scope_that_ends_in_another_context_changes_nothing_there_or_here(way)
         next(generator)
         elsewhere(end, way)
         assert seen == [("there", 1), None]
-        assert (scopes().engine, scopes().exact) == ("here", True)  # this context was not told that it has ended
+        assert (scopes().engine, scopes().exact) == ("here", True)  # in this context it is still open
     assert scopes().engine == "here"
     leave(scopes().key)
     assert scopes() is before

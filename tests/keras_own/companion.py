@@ -2,7 +2,7 @@
 
 Each test runs on one engine after another: collecting Keras' tests takes longer than running a sample of them.
 
-It writes a line of JSON for each test that starts and for each report of it at once, so the results of a process
+It writes at once a line of JSON for each test that starts, and for each report of it. So the results of a process
 survive its end. Tests whose results the file has already are not run again.
 """
 
