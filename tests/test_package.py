@@ -54,7 +54,16 @@ def test_the_distribution_is_not_named_like_another_project():
     assert whole.startswith(f"{OURS}[") and set(whole.removeprefix(f"{OURS}[").removesuffix("]").split(",")) == extras
 
 
-TEXTS = ("src/**/*.py", "docs/**/*.md", "docs/**/*.py", "examples/**/*.py", "benchmarks/**/*", "*.md", "Makefile")
+TEXTS = (
+    "src/**/*.py",
+    "docs/**/*.md",
+    "docs/**/*.py",
+    "examples/**/*.py",
+    "benchmarks/*.py",
+    "benchmarks/*.md",
+    "*.md",
+    "Makefile",
+)
 
 
 def test_no_text_advises_to_install_another_project():
