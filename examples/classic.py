@@ -81,7 +81,7 @@ def options(program, **numbers):
         numbers: further options: name → (number by default, number with --quick, help text).
     """
     parser = argparse.ArgumentParser(description=program, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engine", choices=dovetail.list_engines(), default="numpy", help="what computes (numpy)")
+    parser.add_argument("--engine", choices=dovetail.list_engines(), default="numpy", help="the engine (numpy)")
     for name, (default, _, text) in numbers.items():
         parser.add_argument(f"--{name}", type=int, help=f"{text} ({default})")
     parser.add_argument("--seed", type=int, default=0, help="the same numbers again, on any engine (0)")

@@ -98,7 +98,7 @@ def gradients(graph):
 def main(arguments=None):
     """Print the gradients; return them by the name of the map, and the way in which it was set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engine", choices=dt.list_engines(), default="numpy", help="what computes")
+    parser.add_argument("--engine", choices=dt.list_engines(), default="numpy", help="the engine")
     chosen = parser.parse_args(arguments)
     with dt.engine(chosen.engine):
         found = {

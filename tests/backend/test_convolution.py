@@ -45,15 +45,15 @@ REFUSED = {
     ),
     "sizes": (
         lambda: K.conv2d_transpose(IMAGES, ones(2, 2, 4, 3), (2, 9, 7, 4)),
-        r"K\.conv2d_transpose.*stands where the shape must be",
+        r"K\.conv2d_transpose.*the shape must be",
     ),
     "batch": (
         lambda: K.conv2d_transpose(IMAGES, ones(2, 2, 4, 3), (3, 6, 7, 4)),
-        r"K\.conv2d_transpose.*stands where the shape must be",
+        r"K\.conv2d_transpose.*the shape must be",
     ),
     "sizes of volumes": (
         lambda: K.conv3d_transpose(ones(1, 2, 2, 2, 3), ones(2, 2, 2, 4, 3), (1, 3, 3, 4, 4)),
-        r"K\.conv3d_transpose.*stands where the shape must be",
+        r"K\.conv3d_transpose.*the shape must be",
     ),
     "shape": (
         lambda: K.conv2d_transpose(IMAGES, ones(2, 2, 4, 3), (2, 6, 7)),

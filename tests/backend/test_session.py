@@ -209,7 +209,7 @@ def test_tensors_of_two_graphs_do_not_mix():
     with pytest.raises(ValueError, match="two graphs"):
         x + y
     graph = dt.Graph("own")
-    with pytest.raises(ValueError, match=r"'own'.*dovetail.function runs other graphs"):
+    with pytest.raises(ValueError, match=r"'own'.*run tensors of other graphs with dovetail.function"):
         K.function([], [graph.placeholder(dt.spec((2,)))])
 
 

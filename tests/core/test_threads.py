@@ -58,7 +58,7 @@ def test_too_late():
         dt.set_threads(1)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
-    assert "jax goes on with the threads that it has" in done.stdout and "numpy goes" not in done.stdout
+    assert "jax keeps its number of threads" in done.stdout and "numpy keeps" not in done.stdout
 
 
 @pytest.mark.parametrize("count", [1.5, "2", None, True])

@@ -257,7 +257,7 @@ def test_assigned_what_a_library_traces():
     import jax
 
     v = dt.Variable([1.0, 2.0], name="v")
-    with pytest.raises(ValueError, match=r"'v' cannot be assigned what jax traces, which has no value yet"):
+    with pytest.raises(ValueError, match=r"'v' cannot be assigned a value that jax is tracing"):
         jax.jit(lambda x: [v.assign(x), x][1])(np.ones(2, "float32"))
     assert v.assign(jax.numpy.ones(2)).numpy().tolist() == [1, 1]
 

@@ -142,7 +142,7 @@ def test_what_stands_beside():
 
 @pytest.mark.parametrize("value", [lambda x: x, object(), {1: 2}, np.add], ids=["lambda", "object", "dict", "ufunc"])
 def test_values_that_no_document_holds(value):
-    with pytest.raises(Refused, match="is no number, string"):
+    with pytest.raises(Refused, match="is not a number, string"):
         encode((1, value), Beside())
     beside = Beside(keeps_objects=True)
     assert decode(encode((1, value), beside), beside) == (1, value)

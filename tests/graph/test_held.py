@@ -195,7 +195,7 @@ def test_outputs_that_are_refused(graph):
     with chosen.op.body("else_branch").as_default():
         ints = ops.cast(chosen.op.body("else_branch").outputs[0], "int32")
     add = [
-        (lambda: plain.op.add_output(body=x), TypeError, "only branches and loops get more"),
+        (lambda: plain.op.add_output(body=x), TypeError, "only branches and loops can get further outputs"),
         (lambda: scanned.op.add_output(), TypeError, "give body="),
         (lambda: scanned.op.add_output(init=y, body=body.outputs[0]), TypeError, "give body="),
         (lambda: chosen.op.add_output(then_branch=then.outputs[0]), TypeError, "give then_branch=..., else_branch="),

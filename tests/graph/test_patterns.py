@@ -316,7 +316,7 @@ def test_how_patterns_are_shown():
 def test_one_pattern_cannot_be_unpacked():
     with pytest.raises(TypeError, match=r'write a = dovetail\.wildcards\("a"\)'):
         (_,) = wildcards("a")
-    with pytest.raises(TypeError, match="one name gives one wildcard"):
+    with pytest.raises(TypeError, match="one name gives a wildcard"):
         list(wildcards("a"))
     for pattern in (ops.exp(x), x + y, -x):
         with pytest.raises(TypeError, match=r"is the pattern of one tensor, which cannot be unpacked"):

@@ -112,7 +112,7 @@ def test_variables_made_of_tensors_draw_again(graph, engine):
     assert w.numpy().tolist() == second.tolist()
     with pytest.raises(ValueError, match="placeholder 'x'"):
         dt.Variable(x + 1.0)
-    with pytest.raises(ValueError, match=r"'plain' was not made of a graph tensor"):
+    with pytest.raises(ValueError, match=r"'plain' was not made from a graph tensor"):
         graph.initializer([dt.Variable(1.0, name="plain")])
     assert pickle.loads(pickle.dumps(w)).initial_value is None
     assert copy.deepcopy(w).numpy().tolist() == second.tolist()

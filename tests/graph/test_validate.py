@@ -128,9 +128,9 @@ def _an_attribute_of_no_parameter(graph):
 
 
 FAULTS = {
-    _another_type_of_attribute: r"Qr Qr> holds what its op does not take: mode must be one of 'reduced'",
+    _another_type_of_attribute: r"Qr Qr> has an attribute that its op does not accept: mode must be one of 'reduced'",
     _another_form_of_attribute: r"<operation Scan Scan> holds reverse=0, not False",
-    _an_attribute_of_no_parameter: r"Exp Exp> holds what its op does not take: there is no parameter 'axis'",
+    _an_attribute_of_no_parameter: r"Exp Exp> has an attribute that its op does not accept: there is no parameter 'axis'",
     _swap_outputs: r"<operation Qr Qr> has the output <graph tensor Qr:1 .*>, which names <operation Qr Qr>",
     _wait_for_what_follows: r"<operation Tanh Tanh> waits for <operation Exp Exp>, which does not stand before it",
     _forget_a_waiter: r"<operation Exp Exp> waits for <operation Tanh Tanh>, which .* does not know of it",
@@ -138,8 +138,8 @@ FAULTS = {
     _count_a_consumer_twice: r"<operation Tanh Tanh> takes <graph tensor x:0 .*>, which does not know it as a consumer",
     _know_a_stranger_as_consumer: r"Tanh> has the output <graph tensor Tanh:0 .*>, which counts <operation lost",
     _know_another_as_consumer: r"Tanh> has the output <graph tensor Tanh:0 .*>, which counts <operation Exp Exp>",
-    _forget_a_type: r"those of all types are more or fewer\. .*<operation Tanh Tanh> is not found by its type",
-    _keep_a_type: r"\d+ operations stand in order, but those of all types are more or fewer",
+    _forget_a_type: r"`by_type` holds more or fewer\. .*<operation Tanh Tanh> is not found by its type",
+    _keep_a_type: r"\d+ operations stand in order, but `by_type` holds more or fewer",
     _drop_an_input: r"<operation Qr Qr> has 0 inputs, but the layout",
     _drop_a_layout: r"<operation Exp Exp> has 1 inputs, but the layout \(\)",
     _drop_a_name: r"\d+ operations stand in order, but \d+ are named\. <operation Tanh Tanh> is not found by its name",

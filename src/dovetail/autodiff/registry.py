@@ -66,8 +66,8 @@ class RegisterGradient:
             return op.gradient(function)
         taken = OPS.get(self._name) or _registered.get(self._name)
         if taken is not None:
-            problem = f"there is a gradient named {self._name!r}, that of {_place_of(taken)}; choose another name,"
-            raise KeyError(f"{problem} and put it in an op's place with an override map.")
+            problem = f"{self._name!r} names the gradient at {_place_of(taken)} already; choose another name,"
+            raise KeyError(f"{problem} and map the op to it with gradient_override_map.")
         _registered[self._name] = function
         return function
 
@@ -95,7 +95,7 @@ def _gradient_named(name: str) -> GradientFunction | None:
 
 def _not_registered(name: str) -> str:
     if name in OPS:
-        return f"the op {name!r} has no gradient function that could stand in another op's place."
+        return f"the op {name!r} has no gradient function that another op could use."
     close = get_close_matches(name, _registered)
     hint = f"did you mean {' or '.join(close)}?" if close else "register it with RegisterGradient(name)."
     return f"no gradient is registered as {name!r}; {hint}"

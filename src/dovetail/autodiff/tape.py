@@ -209,7 +209,9 @@ class GradientTape(Recorder):
 def _check(tensor: Any, method: str) -> None:
     _check_kind(tensor, method)
     if not as_dtype(tensor.dtype).is_differentiable:
-        raise op_error(TypeError, method, f"{tensor!r} has no gradient, being {tensor.dtype}; cast it to a float.")
+        raise op_error(
+            TypeError, method, f"{tensor!r} has the dtype {tensor.dtype}, which has no gradient; cast it to a float."
+        )
 
 
 def _check_kind(tensor: Any, method: str) -> None:

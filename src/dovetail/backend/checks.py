@@ -10,5 +10,5 @@ from dovetail.backend.table import k_error
 def require_dimensions(function: str, shape: Any) -> None:
     """Raise ValueError if a dimension of a new shape is None."""
     if isinstance(shape, (list, tuple)) and any(dim is None for dim in shape):
-        problem = f"no dimension of {tuple(shape)} may be None; one that only a run knows is in K.shape of a tensor."
+        problem = f"no dimension of {tuple(shape)} may be None; for a size that only a run knows use K.shape(x)[i]."
         raise k_error(ValueError, function, problem)

@@ -190,7 +190,7 @@ def _fold(function: str, op: Callable[..., Any], fn: Any, elems: Any, initialize
         result = fn(total, slices)
         before, after = flatten(total)[1], flatten(result)[1]
         if not alike(before, after):
-            problem = f"what is combined must keep its structure, but {show(before)} becomes {show(after)}."
+            problem = f"fn must return the structure that it gets, but {show(before)} becomes {show(after)}."
             raise k_error(ValueError, function, problem)
         return result
 

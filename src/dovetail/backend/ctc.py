@@ -205,5 +205,5 @@ def _require_decodings(lengths: Any, found: Any, most: Any) -> None:
     if times is None or scores is None:
         return
     _refuse(times > most, f"the sample {{}} has an input_length above the {most} times of y_pred.", "ctc_decode")
-    fewer = "the sample {} is so short that it stands for fewer decodings; ask for fewer top_paths."
+    fewer = "the sample {} is too short for so many decodings; ask for fewer top_paths."
     _refuse(np.isneginf(scores).any(1), fewer, "ctc_decode")

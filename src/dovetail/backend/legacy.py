@@ -46,7 +46,7 @@ ABSENT = {  # names of old versions that K does not have → why
     "array_ops": _OF_TENSORFLOW.format("where", "array_ops"),
     "classification_error": "CNTK's alone; use K.mean(K.not_equal(K.argmax(target), K.argmax(output))).",
     "control_flow_ops": _OF_TENSORFLOW.format("while_loop", "control_flow_ops")
-    + " In the place of a loop that fills a TensorArray, K.map_fn gives the results of a function, stacked.",
+    + " Instead of a loop that fills a TensorArray, K.map_fn gives the results of a function, stacked.",
     "ctc_cost": _OF_THEANO,
     "ctc_create_skip_idxs": _OF_THEANO,
     "ctc_interleave_blanks": _OF_THEANO,

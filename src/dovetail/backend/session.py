@@ -211,7 +211,7 @@ def _keras_update(update: Any) -> KerasUpdate:
     """One of the updates of a function of a Keras model."""
     if isinstance(update, tuple) and len(update) in (2, 3) and K.is_variable(update[0]):
         return KerasUpdate(*update)
-    problem = "an update is what K.update makes of a tensor of the model, or a pair of a variable and its new value"
+    problem = "an update is a result of K.update on a tensor of the model, or a pair of a variable and its new value"
     raise TypeError(f"{problem}, not {describe(update)}.")
 
 
@@ -276,7 +276,7 @@ def _graph_of(values: Sequence[Any]) -> SessionGraph:
         return recording_graph() or SessionGraph()
     if not isinstance(found, SessionGraph):
         problem = f"its tensors must be of the default graph, but some belong to {found.name!r}"
-        raise ValueError(f"{problem}: dovetail.function runs other graphs, and what it traces.")
+        raise ValueError(f"{problem}: run tensors of other graphs with dovetail.function.")
     return found
 
 

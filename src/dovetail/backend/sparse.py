@@ -339,7 +339,7 @@ _TAKES: dict[str, Callable[..., Any]] = {
 
 
 def _none_of_its_arguments(op: Op) -> Exception:
-    return op_error(ValueError, op.name, "a sparse tensor is none of its arguments; give K.to_dense of it.")
+    return op_error(ValueError, op.name, "it does not take sparse tensors; convert with K.to_dense first.")
 
 
 class _Sparse(ValueKind):

@@ -216,7 +216,7 @@ def get_value(x: Any) -> Any:
     if in_default_graph(x):
         return session_of(x.graph).run(x)
     if kind_of(x).is_symbolic:
-        raise k_error(TypeError, "get_value", f"{x!r} has no value before what it belongs to runs.")
+        raise k_error(TypeError, "get_value", f"{x!r} has no value before its function or model runs.")
     if isinstance(x, (Tensor, Variable)):
         return x.numpy()[()]
     engine = kind_of(x).autodiff(x)

@@ -20,7 +20,7 @@ from dovetail.core.version import VERSION
 
 EXAMPLES = """\
 examples:
-  dovetail engines                    what is installed here, and how to install what is not
+  dovetail engines                    installed engines, and how to install the others
   dovetail demo                       train a model of Keras on real digits, wherever that is fastest
   dovetail demo --engine torch        the same on PyTorch
   dovetail demo --compare             on every engine installed: speed, and whether the losses agree
@@ -28,7 +28,7 @@ examples:
   dovetail tf-audit src/              whether a program written for TensorFlow will work here
   dovetail run my.py                  your own program, with Keras on Dovetail, each function on the engine
                                       that is measured to be the fastest for it
-  dovetail plan list                  what was measured so
+  dovetail plan list                  measurements by which engines are chosen
   dovetail tune                       how quick each engine is here, measured once, for a better first choice
   dovetail run my.py --engine jax     the same on JAX
   DOVETAIL_ENGINE=jax python my.py    the same, where it imports dovetail itself
@@ -147,7 +147,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     program.add_argument(
-        "--engine", choices=[*known_engines(), AUTO], help="what computes (default: $DOVETAIL_ENGINE, else auto)"
+        "--engine", choices=[*known_engines(), AUTO], help="the engine (default: $DOVETAIL_ENGINE, else auto)"
     )
     program.add_argument("script", type=Path, help="a Python file")
     program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="argument", help="the script's own arguments")
@@ -184,7 +184,7 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     plan = commands.add_parser(
         "plan",
-        help="list, show or forget what was measured where engines are chosen",
+        help="list, show or forget the measurements by which engines are chosen",
         description=PLAN,
         epilog=PLAN_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -125,7 +125,7 @@ def get_engine(name: str) -> Engine:
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str):
-        raise op_error(TypeError, "engine", f"an engine has a name, a str, but it is {describe(name)}.")
+        raise op_error(TypeError, "engine", f"an engine is given by its name, a str, not by {describe(name)}.")
 
 
 def _get_loaded(name: str) -> Engine:
@@ -309,7 +309,9 @@ def set_threads(count: int) -> None:
 def _tell(found: Engine, count: int) -> None:
     if not found.set_threads(count):
         logger.warning(
-            "%s goes on with the threads that it has: set_threads(%d) has no effect on it.", found.name, count
+            "%s keeps its number of threads: set_threads(%d) came too late for it, or it has no such setting.",
+            found.name,
+            count,
         )
 
 

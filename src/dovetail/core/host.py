@@ -70,7 +70,7 @@ def from_host(make: Callable[[Any, DType], Any], value: Any, dtype: DType) -> An
     except ValueError as error:
         if not isinstance(value, (list, tuple)):
             raise
-        problem = f"a list that stands for a tensor has lists of one length, which {describe(value)} has not."
+        problem = f"cannot make a tensor of {describe(value)}: its inner lists must all have one length."
         raise ValueError(problem) from error
 
 

@@ -167,7 +167,7 @@ def fits(a: Shape, b: Shape) -> bool:
 def require_shape(x: TensorSpec, shape: Shape) -> None:
     """Raise ValueError if a tensor cannot have this shape; unknown dimensions fit any."""
     if not fits(x.shape, shape):
-        raise ValueError(f"a tensor of shape {x.shape} stands where the shape must be {shape}.")
+        raise ValueError(f"the shape must be {shape}, but it is {x.shape}.")
 
 
 def size_of(shape: Shape) -> int | None:
@@ -307,7 +307,7 @@ def _common(first: Any, second: Any) -> Any:
     if isinstance(first, TensorSpec):
         return TensorSpec(_common_shape(first.shape, second.shape), first.dtype)
     if len(first) != len(second):
-        raise ValueError("how many results there are depends on a rank that is not known; give it with set_shape.")
+        raise ValueError("the number of results depends on an unknown rank; give the rank with set_shape.")
     return [_common(a, b) for a, b in zip(first, second, strict=True)]
 
 

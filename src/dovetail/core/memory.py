@@ -109,8 +109,7 @@ def _set(value: bool) -> None:
 
 @functools.cache
 def _note() -> None:
-    problem = "it is a setting of glibc, which this process does not use; memory is managed as ever"
-    logger.warning("large blocks of memory are to stay with the process, but %s.", problem)
+    logger.warning("keep_memory has no effect: it is a setting of glibc, which this process does not use.")
 
 
 def _glibc() -> Any:

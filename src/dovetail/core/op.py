@@ -199,7 +199,7 @@ class Op(Generic[P, R]):
             values.append(value)
         if left:
             names = ", ".join(p.name for p in self.params)
-            raise TypeError(f"no argument {', '.join(map(repr, left))} (or it is given twice); it takes {names}.")
+            raise TypeError(f"no argument {', '.join(map(repr, left))}, or it is given twice; it takes {names}.")
         for index, name, static, plain in self._static:
             value = values[index]
             if type(value) not in plain and not is_tensor(value):

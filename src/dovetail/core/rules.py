@@ -129,7 +129,7 @@ class Rules(Mapping[str, Rule]):
             found = self._variants[layer].get(name, ())
             if found and variant.name in [other.name for other in found]:
                 problem = f"{name} has a rule {variant.name!r} for the layer {layer!r} already"
-                raise ValueError(f"{problem}: give a further one another name, as in variant='blocked'.")
+                raise ValueError(f"{problem}: give the new rule another name, as in variant='blocked'.")
             self._put(layer, name, (*found, variant))
 
     def _check_open(self, names: Sequence[str]) -> None:

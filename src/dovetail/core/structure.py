@@ -126,8 +126,8 @@ def no_tree(value: Any) -> str:
             place = "".join([*steps, step])
             return (
                 f"the {type(part).__name__} at {place if len(place) <= 80 else place[:77] + '...'} holds itself; a "
-                "structure is a tree of lists, tuples, dicts and dataclasses. Leave out what leads back, or keep it in "
-                "an object of a class of your own, which is one leaf."
+                "structure is a tree of lists, tuples, dicts and dataclasses. Remove the reference back, or keep it in "
+                "an object of your own class, which is one leaf."
             )
         else:
             around, steps, todo = [*around, part], [*steps, step], [*todo, _parts(part)]
@@ -203,16 +203,18 @@ def flatten_like(structure: Structure, value: Any) -> list[Any]:
         parts: Any = [None] * len(children)
     elif keys is not None and not issubclass(kind, dict):
         if type(value) is not kind:
-            raise ValueError(f"needs a {kind.__name__}, not {value!r}.")
+            raise ValueError(f"the structure must be a {kind.__name__} here, not {value!r}.")
         parts = [getattr(value, key) for key in keys]
     elif keys is not None:
         if not isinstance(value, dict) or set(value) != set(keys):
-            raise ValueError(f"needs a dict with the keys {', '.join(map(repr, keys))}, not {value!r}.")
+            raise ValueError(
+                f"the structure must be a dict here, with the keys {', '.join(map(repr, keys))}, not {value!r}."
+            )
         parts = [value[key] for key in keys]
     elif isinstance(value, (list, tuple)) and len(value) == len(children):
         parts = value
     else:
-        raise ValueError(f"needs a {kind.__name__} of {len(children)}, not {value!r}.")
+        raise ValueError(f"the structure must be a {kind.__name__} of {len(children)} here, not {value!r}.")
     return [leaf for child, part in zip(children, parts, strict=True) for leaf in flatten_like(child, part)]
 
 

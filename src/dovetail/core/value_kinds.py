@@ -147,7 +147,7 @@ class ValueKind:
 
     def tensor(self, value: Any, dtype: DType, engine: Engine) -> Tensor:
         """The value as a Tensor; numbers and lists get the dtype and engine given, other values keep their own."""
-        raise TypeError(f"{value!r} has no value yet, and no Tensor is made of it.")
+        raise TypeError(f"{value!r} has no value yet, so it cannot become a Tensor.")
 
     def owned(self, value: Any) -> Any:
         """The value in a form that its user may write to."""

@@ -114,7 +114,7 @@ def encode(value: Any, beside: Beside) -> Any:
         return {form.kind: form.encode(value, beside)}
     if beside.keeps_objects:
         return {OBJECT: beside.key(beside.objects, value, "object")}
-    raise Refused(f"{describe(value)} is no number, string, dtype, shape, array, variable or graph")
+    raise Refused(f"{describe(value)} is not a number, string, dtype, shape, array, variable or graph")
 
 
 def decode(data: Any, beside: Beside) -> Any:
@@ -132,11 +132,11 @@ def decode(data: Any, beside: Beside) -> Any:
     if not isinstance(data, dict):
         return data
     if len(data) != 1 or (kind := next(iter(data))) not in DECODERS:
-        raise ValueError(f"{data!r} is no value of an attribute: there is no such kind.")
+        raise ValueError(f"{data!r} is not an encoded attribute: its kind is unknown.")
     try:
         return DECODERS[kind](data[kind], beside)
     except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{data!r} is no value of an attribute: {type(error).__name__}: {error}.") from None
+        raise ValueError(f"{data!r} is not an encoded attribute: {type(error).__name__}: {error}.") from None
 
 
 # -- the forms --------------------------------------------------------------------------------------------------------

@@ -168,8 +168,8 @@ class GraphBase(Pins):
             self.check_changeable()
         inputs = list(inputs)
         if self.is_traced and self.outer is None:
-            what = repr(inputs[0]) if inputs else "what it holds"
-            problem = f"{what} belongs to the trace of {self.name!r}, which is over; edit a copy, `.graph(...)`."
+            what = repr(inputs[0]) if inputs else "the operation"
+            problem = f"{what} belongs to the finished trace of {self.name!r}; edit a copy, `.graph(...)`."
             raise op_error(ValueError, op.name, problem)
         for tensor in inputs:
             if tensor.op.graph is not self or tensor.op._position == NOWHERE:
@@ -517,7 +517,7 @@ class GraphBase(Pins):
     def _check_own_inputs(self) -> None:
         """Raise an error if an operation gives the graph its inputs."""
         for holder in self.holders():
-            problem = f"the inputs of {self.name!r} are what {holder.name!r} gives it, so none can be added or removed"
+            problem = f"{holder.name!r} provides the inputs of {self.name!r}, so none can be added or removed"
             raise op_error(ValueError, holder.type, f"{problem}.", where=holder.where)
 
     def finalize(self) -> None:

@@ -58,7 +58,7 @@ def with_unknown_rank(function: Callable[..., Any], title: str, args: Sequence[A
     call = _Call(function, title, args, kwargs)
     results = call.recorded()
     if any(found != call.found[0] for found in call.found):
-        problem = "how many results it gives depends on a rank that is not known; give it with set_shape."
+        problem = "the number of results depends on an unknown rank; give the rank with set_shape."
         raise op_error(ValueError, title, problem) from first
     return call.restored(results)
 

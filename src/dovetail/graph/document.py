@@ -90,7 +90,7 @@ def _operation(op: Operation, at: Any, spans: dict[Span, int], numbers: Mapping[
 
 def _own_op(op: Operation, beside: Beside) -> Any:
     if not beside.keeps_objects:
-        raise Refused("it is an op of the program's own, and no op of this name is in the table")
+        raise Refused("the program defined this op, and the op table has none of this name")
     return {OBJECT: beside.key(beside.objects, op.op, op.type)}
 
 

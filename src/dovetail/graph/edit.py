@@ -150,7 +150,7 @@ class Editing(Lookup):
     def _check_replacement(self, old: GraphTensor, new: GraphTensor) -> None:
         self.check_tensor(new)
         if new.dtype != old.dtype:
-            raise TypeError(f"{new!r} cannot stand for {old!r}: the dtypes differ; cast it first.")
+            raise TypeError(f"{new!r} cannot replace {old!r}: the dtypes differ; cast it first.")
 
     def _infer(self, users: Sequence[Operation], old: GraphTensor, new: GraphTensor) -> None:
         if new.shape == old.shape and not is_told(new):
@@ -159,7 +159,7 @@ class Editing(Lookup):
             infer_from(users, [new])
             self._tell_holders()
         except (ValueError, TypeError, IndexError) as error:
-            told: Any = type(error)(f"{new!r} cannot stand for {old!r}: {error}")
+            told: Any = type(error)(f"{new!r} cannot replace {old!r}: {error}")
             told.dovetail = True  # as `op_error` does
             raise told from None
 

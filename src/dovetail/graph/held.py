@@ -31,8 +31,9 @@ def add_output(operation: Operation, init: GraphTensor | None, parts: dict[str, 
     wanted, has_init = _GIVING.get(operation.type, ((), False))
     if not wanted or set(parts) != set(wanted) or (init is not None) is not has_init:
         needed = [f"{name}=..." for name in (*wanted, *(["init"] if has_init else []))]
-        what = f"give {', '.join(needed)}" if needed else "only branches and loops get more"
-        problem = f"the outputs of {operation.name!r} cannot be more by {', '.join(parts) or 'nothing'}: {what}."
+        what = f"give {', '.join(needed)}" if needed else "only branches and loops can get further outputs"
+        given = [*parts, *(["init"] if init is not None else [])]
+        problem = f"add_output of {operation.name!r} was given {', '.join(given) or 'nothing'}: {what}."
         raise op_error(TypeError, operation.type, problem, where=operation.where)
     graphs = {name: operation.attrs[name] for name in subgraph_names(operation)}
     if init is not None:

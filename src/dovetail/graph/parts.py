@@ -189,5 +189,5 @@ class Parts(Changes):
                 problem = f"input_map must map tensors of {graph.name!r} to tensors of {self.name!r}"
                 raise ValueError(f"{problem}, not {old!r} to {tensor!r}: {error}") from None
             if old.dtype != tensor.dtype:
-                raise TypeError(f"{tensor!r} cannot stand for {old!r}: the dtypes differ; cast it first.")
+                raise TypeError(f"{tensor!r} cannot replace {old!r}: the dtypes differ; cast it first.")
         return given

@@ -52,7 +52,7 @@ class Wildcard(Operators):
         return id(self)
 
     def __iter__(self) -> NoReturn:
-        raise TypeError(f'one name gives one wildcard, and no list: write {self} = dovetail.wildcards("{self}").')
+        raise TypeError(f'one name gives a wildcard, not a list: write {self} = dovetail.wildcards("{self}").')
 
     def __repr__(self) -> str:
         return self.name
@@ -78,7 +78,9 @@ class Call(Operators):
         return id(self)
 
     def __iter__(self) -> NoReturn:
-        raise TypeError(f"{self} is the pattern of one tensor, which cannot be unpacked: write a pattern a part.")
+        raise TypeError(
+            f"{self} is the pattern of one tensor, which cannot be unpacked: write one pattern for each result."
+        )
 
     def __repr__(self) -> str:
         result = f"[{self.index}]" if self.op.returns_tuple else ""

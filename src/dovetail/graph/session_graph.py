@@ -116,7 +116,9 @@ class SessionGraph(Graph):
         assignments = []
         for variable in self.get_collection("variables") if variables is None else variables:
             if variable.initial_value is None:
-                raise ValueError(f"{variable.name!r} was not made of a graph tensor, which could be computed again.")
+                raise ValueError(
+                    f"{variable.name!r} was not made from a graph tensor, so its first value cannot be computed again."
+                )
             self.check_tensor(variable.initial_value)
             value = trace.to_graph(variable.initial_value, variable.dtype, self, OPS["AssignVariableOp"])
             assignments.append(add_assignment(self, variable, value))

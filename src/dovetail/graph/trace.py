@@ -207,7 +207,7 @@ def to_graph(value: Any, dtype: DType, graph: Graph, op: Op) -> GraphTensor:
         if add is None and (found := kind.in_graph(value, graph)) is not value:
             return to_graph(found, dtype, graph, op)
         if add is None:
-            raise op_error(TypeError, op.title, f"{type(value).__name__} values and graph tensors cannot meet.")
+            raise op_error(TypeError, op.title, f"{type(value).__name__} values and graph tensors cannot be mixed.")
         tensor = add(graph, value, dtype, op)
     return tensor if tensor.dtype is dtype or tensor.dtype == dtype else OPS["Cast"](tensor, dtype)
 

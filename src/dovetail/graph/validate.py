@@ -22,7 +22,7 @@ def problems(graph: Graph) -> Iterator[str]:
     if len(operations) != len(graph._operations):
         yield f"{len(operations)} operations stand in order, but {len(graph._operations)} are named."
     if len(operations) != sum(map(len, graph.by_type.values())):
-        yield f"{len(operations)} operations stand in order, but those of all types are more or fewer."
+        yield f"{len(operations)} operations stand in order, but `by_type` holds more or fewer."
     for op in operations:
         if graph._operations.get(op.name) is not op:
             yield f"{op!r} is not found by its name."
@@ -70,7 +70,7 @@ def _problems_of_attributes(op: Operation) -> Iterator[str]:
         try:
             held = op.op.held(name, value)
         except (LookupError, TypeError, ValueError) as error:
-            yield f"holds what its op does not take: {str(error).rstrip('.')}"
+            yield f"has an attribute that its op does not accept: {str(error).rstrip('.')}"
             continue
         if held is not value and static_key(held) != static_key(value):
             yield f"holds {name}={value!r}, not {held!r}"

@@ -95,7 +95,7 @@ def _inputs(model: Any) -> Any:
     except (AttributeError, ValueError):  # a Sequential has only `inputs`; a model built by a call may have neither
         found = getattr(model, "inputs", None)
     if not found:
-        raise op_error(ValueError, "graph_of", "the model does not say what its inputs are: give x, arrays or specs.")
+        raise op_error(ValueError, "graph_of", "the model declares no inputs: give x, arrays or specs.")
     return found[0] if len(found) == 1 else found
 
 

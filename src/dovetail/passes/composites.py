@@ -51,7 +51,7 @@ def rank_error(op: Operation) -> Exception:
     """The error for an operation that needs the rank of an input when its program is made."""
     unknown = next(t for t in op.inputs if t.shape is None)
     problem = f"the rank of {unknown.name!r} depends on the values of tensors, and must be known here."
-    return op_error(ValueError, op.type, f"{problem} Say it: the_result.set_shape(shape).", where=op.where)
+    return op_error(ValueError, op.type, f"{problem} Give it with the_result.set_shape(shape).", where=op.where)
 
 
 def _is_open(op: Operation, claimed: Callable[[Operation], Collection[str]]) -> bool:

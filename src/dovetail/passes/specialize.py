@@ -51,7 +51,7 @@ def check_static(graph: Graph, engine: str) -> None:
             if not tensor.spec.is_static:
                 what_to_do = "Run it outside of `function`, or on another engine."
                 if op.origin.type in HOST_CALLS:
-                    what_to_do = "Say it: the_result.set_shape(shape)."
+                    what_to_do = "Give it with the_result.set_shape(shape)."
                 problem = (
                     f"the shape of {tensor.name!r}, {tensor.spec!r}, depends on the values of tensors, but {engine} "
                     f"compiles only programs of known shapes. {what_to_do}"

@@ -82,7 +82,7 @@ def test_engines_that_need_shapes_say_how_to_give_them(engine):
     x, y = recorded(graph, shape=None)
     z = ops.exp(y)
     if engine == "jax":
-        with pytest.raises(ValueError, match=r"Say it: the_result\.set_shape\(shape\)"):
+        with pytest.raises(ValueError, match=r"Give it with the_result\.set_shape\(shape\)"):
             dt.Session(graph).run(z, {x: X})
         y.set_shape([3])
         z = ops.exp(y)

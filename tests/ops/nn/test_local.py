@@ -55,7 +55,7 @@ def test_errors(engine):
             lambda: ops.local_conv(X, k[:, :5], 2, data_format="channels_last"),
             r"the kernel must have the shape \(4, 6,",
         ),
-        (lambda: ops.local_conv(X, k, 2, 1, 5, "channels_last"), r"there are \(4,\) windows of the size \(2,\)"),
+        (lambda: ops.local_conv(X, k, 2, 1, 5, "channels_last"), r"there are \(4,\) windows of size \(2,\)"),
         (lambda: ops.local_conv(X, k, 6, data_format="channels_last"), "does not fit"),
         (lambda: ops.local_conv(X, k, 2, 0, 4, data_format="channels_last"), "the strides must be 1 positive integers"),
         (lambda: ops.local_conv(X, k, 2, data_format="NWC"), "data_format must be one of"),

@@ -136,9 +136,9 @@ def test_keys_of_seeds(engine):
 
 
 def test_what_is_no_key_is_refused():
-    with pytest.raises(ValueError, match="a key is made by"):
+    with pytest.raises(ValueError, match="a key must be two int32 words"):
         random.uniform([1, 2, 3], (2,))
-    with pytest.raises(ValueError, match="a key is made by"):
+    with pytest.raises(ValueError, match="a key must be two int32 words"):
         random.uniform(np.array([1.0, 2.0]).astype("int64"), (2,))
 
 

@@ -207,7 +207,7 @@ def _generator_method(name: str, steps: str) -> Callable[..., Any]:
         if args:
             args, kwargs = args[1:], {**kwargs, steps: args[0]}
         if args:
-            raise TypeError(f"{name}_generator takes what is behind the number of steps by name.")
+            raise TypeError(f"{name}_generator takes the arguments after the number of steps by keyword.")
         return getattr(self, name)(generator, **kwargs)
 
     return call

@@ -136,7 +136,9 @@ class TensorFlowEngine(Engine):
 
     def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
         if not tf.inside_function():
-            raise NotImplementedError("TensorFlow keeps a record only inside tf.function; or use tf.GradientTape.")
+            raise NotImplementedError(
+                "gradients of tf tensors work only inside tf.function; elsewhere use tf.GradientTape."
+            )
         return tf.gradients(ys, xs)
 
     def gradients_of(self, function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:

@@ -45,7 +45,7 @@ def _(x: Any, axis: Any) -> Any:
     if axis is None:
         return x.squeeze()
     if any(x.shape[a] != 1 for a in ([axis] if isinstance(axis, int) else axis)):  # torch would leave these axes
-        raise ValueError(f"only axes of size 1 can be taken away, but the shape is {tuple(x.shape)}")
+        raise ValueError(f"only axes of size 1 can be removed, but the shape is {tuple(x.shape)}")
     return x.squeeze(axis)
 
 

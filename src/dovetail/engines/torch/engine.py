@@ -134,7 +134,7 @@ class TorchEngine(Engine):
         if not torch.is_grad_enabled():
             problem = "torch records nothing inside torch.no_grad, as in Keras' evaluate and predict"
             advice = "compute with x.detach().requires_grad_() inside `with torch.enable_grad()`"
-            raise RuntimeError(f"{problem}: {advice}, and take the gradient by that.")
+            raise RuntimeError(f"{problem}: {advice}, and take the gradient by that tensor.")
         ys = [y for y in ys if y.requires_grad]
         if not ys:
             return [None] * len(xs)

@@ -165,8 +165,8 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
     axis = normalize_axis(axis, min(map(rank_of, leaves)))
     counts = {static_shape(leaf)[axis] for leaf in leaves} - {None}
     if len(counts) != 1:
-        wanted = f"must be one and known, not {sorted(counts) or None}; use scan where it is not known."
-        raise op_error(ValueError, "Scan", f"the first dimension of what is scanned (that of axis {axis}) {wanted}")
+        problem = f"all elems must have one known size along axis {axis}, not {sorted(counts) or None}"
+        raise op_error(ValueError, "Scan", f"{problem}; use scan if it is not known.")
     (count,) = counts
 
     def part(xs: list[Any], *bounds: int | None) -> list[Any]:

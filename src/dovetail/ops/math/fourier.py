@@ -187,7 +187,7 @@ def _irfft_spec(x: RankedSpec, fft_length: int | None = None) -> TensorSpec:
     dtype = ALL[PARTS[x.dtype]]
     known = x.shape[-1]
     if fft_length is None and known == 1:
-        raise ValueError("one frequency alone does not tell how many numbers there were; say fft_length.")
+        raise ValueError("one frequency does not determine the number of values; give fft_length.")
     size = fft_length if fft_length is not None else None if known is None else 2 * (known - 1)
     return TensorSpec((*x.shape[:-1], size), dtype)
 

@@ -35,7 +35,9 @@ def _local_spec(
     batch, sizes, channels = split_shape(x.shape, data_format)
     most = output_sizes(sizes, size, strides, (1,) * rank, "valid")
     if any(None not in (n, limit) and not 1 <= n <= limit for n, limit in zip(counts, most, strict=True)):
-        raise ValueError(f"there are {tuple(most)} windows of the size {size} in {tuple(sizes)}, not {counts}.")
+        raise ValueError(
+            f"there are {tuple(most)} windows of size {size} in {tuple(sizes)}, so output_shape cannot be {counts}."
+        )
     features = None if channels is None else channels * math.prod(size)
     wanted = (math.prod(counts), features)
     if len(kernel.shape) != 3 or not infer.fits(kernel.shape[:2], wanted):

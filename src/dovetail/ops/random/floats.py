@@ -109,7 +109,7 @@ def _float(dtype: Any) -> DType:
     """
     found = as_dtype(float if dtype is None else dtype)
     if found not in DIGITS:
-        raise op_error(TypeError, "random", f"the numbers are of {', '.join(DIGITS)}, not {found}.")
+        raise op_error(TypeError, "random", f"dtype must be one of {', '.join(DIGITS)}, not {found}.")
     return found
 
 

@@ -32,7 +32,7 @@ def bits_spec(key: TensorSpec, shape: Any, counter: TensorSpec | None = None) ->
     """The spec of int32 words of the shape, after a check of the key."""
     for words in (key, counter):
         if words is not None and (words.dtype != "int32" or not fits(words.shape, (2,))):
-            raise ValueError(f"a key is made by random.key: two int32 words, not {words!r}.")
+            raise ValueError(f"a key must be two int32 words, as random.key returns, not {words!r}.")
     size = size_of(shape)
     if size is not None and (size > 2**33 or min(shape, default=0) < 0):
         raise ValueError(f"the shape {shape} must have dimensions of 0 or more, and at most 2**33 elements.")

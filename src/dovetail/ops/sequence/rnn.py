@@ -124,7 +124,7 @@ def _sequence_rank(x: Any) -> int:
     """Return the rank of a tensor; raise ValueError if it lacks the axes of batch and time."""
     shape = static_shape(shaped(x))
     if shape is not None and len(shape) < 2:
-        raise ValueError(f"inputs and mask have the axes batch and time, which a tensor of shape {shape} has not.")
+        raise ValueError(f"inputs and mask must have a batch axis and a time axis, but a tensor has the shape {shape}.")
     return len(shape)
 
 

@@ -127,11 +127,11 @@ def repeat(x: Any, repeats: Annotated[Sizes, at_least(0)], axis: int | None = No
 
 def _pad_spec(x: RankedSpec, low: Any, high: Any, value: Any = 0) -> TensorSpec:
     if any(n is not None and n < 0 for n in (*low, *high)):
-        raise ValueError(
-            f"a border must be 0 or more wide, but they are {low} before and {high} after; slice to cut off."
-        )
+        raise ValueError(f"pad widths must be 0 or more, but they are {low} before and {high} after; slice to cut off.")
     if not len(low) == len(high) == len(x.shape):
-        raise ValueError(f"there must be a border for each of the {len(x.shape)} axes, but they are {low} and {high}.")
+        raise ValueError(
+            f"there must be a pad width for each of the {len(x.shape)} axes, but they are {low} and {high}."
+        )
     parts = zip(low, x.shape, high, strict=True)
     return TensorSpec(tuple(None if None in part else part[0] + part[1] + part[2] for part in parts), x.dtype)
 

@@ -260,7 +260,7 @@ def _squeezed_axes(shape: Any, axis: Any) -> tuple[int, ...]:
     axes = normalize_axes(axis, len(shape))
     wrong = [i for i in axes if shape[i] not in (1, None)]
     if wrong:
-        raise ValueError(f"only axes of size 1 can be taken away, but axis {wrong[0]} has the size {shape[wrong[0]]}.")
+        raise ValueError(f"only axes of size 1 can be removed, but axis {wrong[0]} has the size {shape[wrong[0]]}.")
     return axes
 
 

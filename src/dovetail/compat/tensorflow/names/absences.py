@@ -25,18 +25,18 @@ absent(
     "Tensors hold numbers; keep strings in NumPy arrays, and feed their numbers.",
 )
 absent("resource dtypes.resource variant dtypes.variant", "Variables are objects of their own, not tensors of handles.")
-absent("ragged ragged. RaggedTensor", "Tensors are no rag: pad with zeros, and keep a mask or lengths.")
+absent("ragged ragged. RaggedTensor", "Ragged tensors are not offered: pad with zeros, and keep a mask or lengths.")
 absent("lookup lookup.", "Tensors hold numbers: look words up in a dict before they are fed.")
 absent("flags flags. app app.", "Use argparse, or the package absl-py: absl.flags, absl.app.")
 _PROFILER = "Nothing is profiled under these names yet; time with time.perf_counter around session.run."
 absent("profiler profiler.", _PROFILER)
 absent("summary.trace_on summary.trace_export", _PROFILER)
-absent("contrib contrib.", "tf.contrib is gone; of it there is contrib.graph_editor.")
+absent("contrib contrib.", "tf.contrib is gone; only contrib.graph_editor is offered.")
 absent("lite lite. quantization quantization.", "Models are not converted for small devices.")
 absent("autograph autograph.", "Python is not translated: branches and loops on tensors are tf.cond and tf.while_loop.")
 _PICTURES = "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png"
 absent(
     " ".join(["io io.", *(f"image.{name}" for name in _PICTURES.split())]),
     "TensorFlow itself reads files: write import tensorflow, then tensorflow.io or tensorflow.image; or read them in "
-    "Python. Feed what they hold.",
+    "Python. Feed their contents.",
 )

@@ -111,9 +111,7 @@ def _exclusive(pairs: Sequence[Any]) -> list[Any]:
     """The pairs, whose conditions wait for the check that at most one of them holds."""
     conditions = [condition for condition, _ in pairs]
     count = ops.sum(ops.stack([ops.cast(ops.convert(condition), "int32") for condition in conditions]))
-    check = require(
-        "case", ops.less_equal(count, 1), "several conditions hold, though exclusive=True was said;", [count]
-    )
+    check = require("case", ops.less_equal(count, 1), "several conditions hold, though exclusive is True;", [count])
     if check is None:
         return list(pairs)
     with check.graph.control_dependencies([check]):
@@ -318,7 +316,7 @@ def map_fn(
     for leaf, spec in zip(leaves, wanted, strict=False) if signature is not None else ():
         expected = as_dtype(getattr(spec, "dtype", spec))
         if leaf.dtype != expected:
-            raise op_error(ValueError, "tf.map_fn", f"fn gives {leaf.dtype}, but {expected} was said.")
+            raise op_error(ValueError, "tf.map_fn", f"fn gives {leaf.dtype}, but dtype is {expected}.")
     return _without_gradient(found, back_prop)
 
 

@@ -201,7 +201,7 @@ def add_check_numerics_ops() -> Any:
         return graph.group(*checks, name="check_numerics")
 
 
-_LATER = "It checks each op for NaN: check what you suspect with tf.debugging.check_numerics(x, message)."
+_LATER = "Checking each op for NaN is not offered: check single tensors with tf.debugging.check_numerics(x, message)."
 absent("debugging.enable_check_numerics debugging.disable_check_numerics", _LATER)
 
 # -- logging ----------------------------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ def _copied(graph: Any, ops: list[Operation], replaced: Any, to: str, src_scope:
     src_scope = f"{src_scope.rstrip('/')}/" if src_scope else ""
     outside = [op for op in ops if not op.name.startswith(src_scope)]
     if outside:
-        problem = f"{outside[0]!r} is not in the scope {src_scope!r}, which was said as src_scope."
+        problem = f"{outside[0]!r} is not in the scope {src_scope!r}, which is src_scope."
         raise op_error(ValueError, f"tf.{_PLACE}copy_with_input_replacements", problem)
     with graph.edit():
         scope = to.rstrip("/")
@@ -331,7 +331,7 @@ def detach(
             problem = f"it takes tf.{_PLACE}ControlOutputs(graph), not {said!r}."
             raise op_error(TypeError, f"tf.{_PLACE}detach", problem)
     if control_outputs is not None and control_ios is not None:
-        raise op_error(ValueError, f"tf.{_PLACE}detach", "control_ios says it all: leave control_outputs out.")
+        raise op_error(ValueError, f"tf.{_PLACE}detach", "control_ios includes control_outputs: give only one of them.")
     view = sgv(sgv_)
     taken = [_placeholder_for(t) for t in view.inputs]
     reroute_ts(taken, view.inputs, can_modify=view.ops)

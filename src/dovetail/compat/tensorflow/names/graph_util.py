@@ -240,7 +240,7 @@ def _by_words(op: Op[..., Any]) -> Any:
             ours = word if word in op.positions else _WORDS.get(word, word)
             if ours not in op.positions or ours in known:
                 names = ", ".join(op.positions)
-                raise TypeError(f"no argument {word!r} (or it is given twice); the op takes {names}.")
+                raise TypeError(f"no argument {word!r}, or it is given twice; the op takes {names}.")
             known[ours] = argument
         return op(**known, name=name)
 
@@ -248,7 +248,7 @@ def _by_words(op: Op[..., Any]) -> Any:
 
 
 value("raw_ops", RawOps("dovetail.compat.tensorflow.raw_ops"))
-absent("load_op_library load_library", "Ops of one's own are made in Python: by dovetail.register_op.")
+absent("load_op_library load_library", "Define ops in Python, with dovetail.register_op.")
 _SAVED = "Files of TensorFlow's own are not read yet; rebuild the model, and give its variables their values."
 absent("saved_model.", _SAVED)
 absent("python.framework.convert_to_constants.", "Use graph.freeze() of a dovetail.function's graph(...).")

@@ -67,7 +67,7 @@ class Constant(Initializer):
     def values(self, shape: list[int], dtype: Any) -> Any:
         array = np.asarray(self.value)
         if self._verifies and array.shape != tuple(shape):
-            problem = f"the value has the shape {array.shape}, not {tuple(shape)}, and verify_shape=True was said."
+            problem = f"the value has the shape {array.shape}, not {tuple(shape)}, and verify_shape is True."
             raise op_error(TypeError, "tf.constant_initializer", problem)
         if array.size == 1:
             return ops.broadcast_to(ops.cast(array.reshape(()), dtype), shape)

@@ -146,7 +146,7 @@ def accumulate_n(inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = N
             problem = f"tensor_dtype is {as_dtype(tensor_dtype)}, but a tensor is of {dtype_of(tensor)}; cast it."
             raise op_error(TypeError, "tf.accumulate_n", problem)
         if not shape_of(shape).is_compatible_with(static_shape(tensor)):
-            problem = f"the shape {shape_of(shape)} was said, but a tensor has {static_shape(tensor)}."
+            problem = f"shape is {shape_of(shape)}, but a tensor has the shape {static_shape(tensor)}."
             raise op_error(ValueError, "tf.accumulate_n", problem)
     return add_n(inputs, name=name)
 

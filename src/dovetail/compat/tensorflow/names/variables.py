@@ -470,7 +470,7 @@ class IndexedSlices:
             ValueError: its shape is not known.
         """
         if self.dense_shape is None:
-            raise op_error(ValueError, "tf.IndexedSlices", "without its dense_shape nobody knows the whole.")
+            raise op_error(ValueError, "tf.IndexedSlices", "to_dense needs dense_shape: give it to tf.IndexedSlices.")
         return ops.scatter_nd(ops.expand_dims(self.indices, -1), self.values, tuple(map(int, self.dense_shape)))
 
 
