@@ -130,7 +130,7 @@ def _an_attribute_of_no_parameter(graph):
 FAULTS = {
     _another_type_of_attribute: r"Qr Qr> has an attribute that its op does not accept: mode must be one of 'reduced'",
     _another_form_of_attribute: r"<operation Scan Scan> holds reverse=0, not False",
-    _an_attribute_of_no_parameter: r"Exp Exp> has an attribute that its op does not accept: there is no parameter 'axis'",
+    _an_attribute_of_no_parameter: r"Exp Exp> has an attribute that its op does not accept: there is no param",
     _swap_outputs: r"<operation Qr Qr> has the output <graph tensor Qr:1 .*>, which names <operation Qr Qr>",
     _wait_for_what_follows: r"<operation Tanh Tanh> waits for <operation Exp Exp>, which does not stand before it",
     _forget_a_waiter: r"<operation Exp Exp> waits for <operation Tanh Tanh>, which .* does not know of it",

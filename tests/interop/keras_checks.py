@@ -148,9 +148,7 @@ def check_what_is_traced_is_no_value_of_a_variable():
     Mean()(X)
     np.testing.assert_allclose(K.get_value(variable), X.mean(), rtol=1e-5)
     if keras.backend.backend() != "torch":  # torch traces nothing
-        with pytest.raises(
-            ValueError, match=r"K.update: .*'v' cannot be assigned a value that \w+ is tracing.*add_weight"
-        ):
+        with pytest.raises(ValueError, match=r"K.update: .*'v' cannot be assigned a .* is tracing.*add_weight"):
             Mean()(inputs())
     np.testing.assert_allclose(K.get_value(variable), X.mean(), rtol=1e-5)
 

@@ -114,7 +114,7 @@ def constant(
     require_dimensions("constant", shape)
     count, wanted = ops.size(tensor), int(np.prod(host.host_array(shape), dtype=np.int64))
     if count not in (1, wanted):
-        problem = f"a shape of {wanted} elements cannot be made of {count}; give {wanted} elements, or one, which is repeated."
+        problem = f"a shape of {wanted} elements cannot be made of {count}; give {wanted}, or one, which is repeated."
         raise k_error(TypeError, "constant", problem, f"shape={shape}")
     return ops.reshape(tensor, shape) if count == wanted else ops.full(shape, ops.reshape(tensor, ()))
 

@@ -82,7 +82,8 @@ class UserOp(Op[Any, Any]):
             if not callable(rule):
                 raise op_error(TypeError, self.name, f"the rule for {name} must be a function, not {describe(rule)}.")
             if name in self.engines:
-                problem = f"it has a rule for {name} already; to replace it, call unregister_op({self.name!r}) and register the op again."
+                advice = f"to replace it, call unregister_op({self.name!r}) and register the op again."
+                problem = f"it has a rule for {name} already; {advice}"
                 raise op_error(ValueError, self.name, problem)
 
     def no_rule(self, engine: str) -> str:

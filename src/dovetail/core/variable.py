@@ -271,8 +271,8 @@ class Variable(Operators):
         if kind_of(value).is_symbolic:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
         if (engine := kind_of(value).autodiff(value)) is not None and engine is tracing_engine():
-            problem = f"{self.name!r} cannot be assigned a value that {engine.name} is tracing: it has no number yet; return it,"
-            advice = "or, in a layer of Keras, assign a weight made by add_weight."
+            problem = f"{self.name!r} cannot be assigned a value that {engine.name} is tracing: it has no number yet;"
+            advice = "return it, or, in a layer of Keras, assign a weight made by add_weight."
             raise op_error(ValueError, "AssignVariableOp", f"{problem} {advice}")
         buffer = self._buffer_of(value)
         if buffer.engine.has_devices:

@@ -128,7 +128,8 @@ def assign_variable(graph: Graph, variable: Any, value: GraphTensor, with_value:
     if holder is not None:
         problem = (
             f"{variable.name!r} cannot be assigned in {graph.name!r}, which {holder.name!r} holds already: give the "
-            "operation another output by operation.add_output() and assign that to the variable outside, or build it again."
+            "operation another output by operation.add_output() and assign that to the variable outside, "
+            "or build it again."
         )
         raise op_error(ValueError, "AssignVariableOp", problem)
     operation = None
