@@ -24,7 +24,7 @@ from timing import frames, table
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 from dovetail.plan.lower import lower
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place

@@ -153,3 +153,15 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         end_processes()
     Memory.freeze()
     Memory.bound()
+
+
+@pytest.fixture
+def graph():
+    """An empty graph."""
+    return dt.Graph("test")
+
+
+@pytest.fixture
+def x(graph):
+    """A placeholder of the graph."""
+    return graph.placeholder(dt.spec((2, 3)), "x")

@@ -37,13 +37,13 @@ SOURCE = ROOT / "src" / "dovetail"
 
 # source file or folder → its own tests, quick ones first; before them, the file's doctests and the tests of its name
 TRUNK = {
-    "core/cache.py": ["tests/core/test_signature.py", "tests/graph/test_trace.py"],
+    "core/cache.py": ["tests/core/test_signature.py", "tests/trace/test_trace.py"],
     "core/dispatch.py": [
         "tests/core/test_arguments.py",
         "tests/core/test_errors.py",
         "tests/autodiff/test_tape.py",
-        "tests/autodiff/test_registry.py",
-        "tests/graph/test_trace.py",
+        "tests/core/test_gradients.py",
+        "tests/trace/test_trace.py",
         "tests/ops/math/test_arithmetic.py",
     ],
     "core/rules.py": ["tests/core/test_rules.py", "tests/engines/test_rules.py"],
@@ -115,9 +115,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "4 in {'float16': 1, 'bfloat16': 1, 'float32': 2, 'complex64': 2, 'f... → "
         "5 in {'float16': 1, 'bfloat16': 1, 'float32': 2, 'complex64': 2, 'f...",
     ): "no integers have 5 bytes",
-    ("graph/inference.py", "size <= LARGEST → size < LARGEST"): _LIMIT,
+    ("edit/inference.py", "size <= LARGEST → size < LARGEST"): _LIMIT,
     (
-        "graph/inference.py",
+        "edit/inference.py",
         "tensor.dtype.is_integer and (size is None or size <= LARGEST) → "
         "tensor.dtype.is_integer or (size is None or size <= LARGEST)",
     ): "more is inferred again, with what it had before as the result",
@@ -133,21 +133,21 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "graph/order.py",
         "count < _DENSITY ** bits and count < 1 << bits - 1 → count < _DENSITY ** bits or count < 1 << bits - 1",
     ): "only how full a range may be",
-    ("graph/partial.py", "64 → 65"): _LIMIT,
+    ("trace/shape_values.py", "64 → 65"): _LIMIT,
     (
-        "graph/partial.py",
+        "trace/shape_values.py",
         "value.size <= LARGEST → True in value.astype(np.float64) if value.size <= LARGEST else None",
     ): "the limit saves time; what is known of larger constants is as true",
-    ("graph/partial.py", "value.size <= LARGEST → value.size < LARGEST"): _LIMIT,
-    ("graph/partial.py", "size <= LARGEST → size < LARGEST"): _LIMIT,
-    ("graph/partial.py", "depth < DEEPEST → depth <= DEEPEST"): _LIMIT,
-    ("graph/partial.py", "1 in depth + 1 → 2 in depth + 1"): _LIMIT,
-    ("graph/trace.py", "20000 → 20001"): _LIMIT,
-    ("graph/trace.py", "5000 → 5001"): _LIMIT,
-    ("graph/trace.py", "len(_calls) > _CALLS_LIMIT → len(_calls) >= _CALLS_LIMIT"): _LIMIT,
-    ("graph/trace.py", "len(_calls) > _CALLS_LIMIT → True"): _ONLY_KEPT,
-    ("graph/trace.py", "len(_bodies) > _BODIES_LIMIT → len(_bodies) >= _BODIES_LIMIT"): _LIMIT,
-    ("graph/trace.py", "len(_bodies) > _BODIES_LIMIT → True"): _ONLY_KEPT,
+    ("trace/shape_values.py", "value.size <= LARGEST → value.size < LARGEST"): _LIMIT,
+    ("trace/shape_values.py", "size <= LARGEST → size < LARGEST"): _LIMIT,
+    ("trace/shape_values.py", "depth < DEEPEST → depth <= DEEPEST"): _LIMIT,
+    ("trace/shape_values.py", "1 in depth + 1 → 2 in depth + 1"): _LIMIT,
+    ("trace/trace.py", "20000 → 20001"): _LIMIT,
+    ("trace/trace.py", "5000 → 5001"): _LIMIT,
+    ("trace/trace.py", "len(_calls) > _CALLS_LIMIT → len(_calls) >= _CALLS_LIMIT"): _LIMIT,
+    ("trace/trace.py", "len(_calls) > _CALLS_LIMIT → True"): _ONLY_KEPT,
+    ("trace/trace.py", "len(_bodies) > _BODIES_LIMIT → len(_bodies) >= _BODIES_LIMIT"): _LIMIT,
+    ("trace/trace.py", "len(_bodies) > _BODIES_LIMIT → True"): _ONLY_KEPT,
 }
 
 OPERATORS: dict[type, type] = {

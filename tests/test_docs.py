@@ -23,7 +23,7 @@ from tests.libraries import require
 require("torch", "the pages show every engine")
 require("jax", "the pages show every engine")
 
-from dovetail.autodiff import registry
+from dovetail.core import gradients as registry
 from dovetail.core.table import OPS
 from dovetail.core.user_ops import unregister_op
 from tests.packages import install

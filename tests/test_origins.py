@@ -14,8 +14,7 @@ from dovetail import backend as K
 from dovetail import ops
 from dovetail.autodiff.vjp import gradient_graph, split
 from dovetail.core.engine_registry import get_engine
-from dovetail.graph import trace
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.transplant import copy_graph
 from dovetail.passes.composites import inline_composites
 from dovetail.passes.constant_folding import fold_constants
 from dovetail.passes.control_inputs import control_inputs_to_data
@@ -27,6 +26,7 @@ from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify
 from dovetail.passes.specialize import specialize
 from dovetail.plan.optimize import optimized_copy
+from dovetail.trace import trace
 from tests.conftest import ENGINES
 from tests.graph.random_graphs import check_origins, everything, graphs
 

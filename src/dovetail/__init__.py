@@ -3,32 +3,32 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from dovetail import ops
+from dovetail import batching, ops
 from dovetail.autodiff.custom import custom_gradient
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.autodiff.jacobian import hvp, jvp
 from dovetail.autodiff.recompute import recompute_grad
-from dovetail.autodiff.registry import RegisterGradient, gradient_override_map
 from dovetail.autodiff.tape import GradientTape
 from dovetail.core import config, dtypes, errors, kinds
 from dovetail.core import memory as _memory
 from dovetail.core.devices import device
 from dovetail.core.engine_registry import engine, list_engines, set_engine, set_threads
+from dovetail.core.gradients import RegisterGradient, gradient_override_map
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.tensor import Tensor
 from dovetail.core.user_ops import register_op, unregister_op
 from dovetail.core.variable import Variable
 from dovetail.core.version import VERSION as __version__
+from dovetail.edit.graph import Graph
+from dovetail.edit.patterns import wildcards
+from dovetail.edit.user_pass import graph_pass
 from dovetail.graph import walk
-from dovetail.graph.ir import Graph
-from dovetail.graph.patterns import wildcards
-from dovetail.graph.session_graph import SessionGraph
-from dovetail.graph.user_pass import graph_pass
 from dovetail.interop import companions
 from dovetail.interop.models import graph_of, predict_by
 from dovetail.ops.random.generator import Generator
 from dovetail.plan.function import function
 from dovetail.plan.session import Session
+from dovetail.sessions.session_graph import SessionGraph
 
 _memory.follow_environment()
 companions.install()

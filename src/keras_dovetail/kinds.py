@@ -17,17 +17,17 @@ from keras.src import tree
 
 import dovetail
 from dovetail.backend.symbolic import in_default_graph
+from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
-from dovetail.core.provided import provided
 from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import is_recorded, register
-from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.graph.session_graph import SessionGraph
+from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.interop.keras import computing, saving
 from dovetail.interop.keras.kinds import Symbolic
 from dovetail.interop.keras.parts import cut
 from dovetail.interop.keras.tensors import spec_of
 from dovetail.ops.control.flow import EAGER_CONTROL
+from dovetail.sessions.session_graph import SessionGraph
 
 
 class _Computing(computing.Computing):
@@ -38,7 +38,7 @@ class _Computing(computing.Computing):
 
     def control_rule(self, op: str, values: Sequence[Any]) -> Callable[..., Any]:
         recorded = scopes().graphs or any(map(is_recorded, values))
-        return (provided.control if recorded else EAGER_CONTROL).rules()[op]
+        return (hooks.control if recorded else EAGER_CONTROL).rules()[op]
 
     def carries_states(self, values: Sequence[Any]) -> bool:
         return False

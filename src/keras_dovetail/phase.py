@@ -20,7 +20,7 @@ from dovetail import ops
 from dovetail.backend.symbolic import in_default_graph
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped
-from dovetail.graph.session_graph import recording_graph
+from dovetail.sessions.session_graph import recording_graph
 from keras_dovetail.tensors import is_tensor
 
 _assigning_if: Scoped[Any] = Scoped(None)  # the learning phase, a tensor, in which assignments count

@@ -13,7 +13,7 @@ from keras.src.backend.common.variables import standardize_dtype
 
 from dovetail.core.spec import spec
 from dovetail.core.value_kinds import is_recorded
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 from keras_dovetail.tensors import is_tensor
 
 _FILLINGS = 83, 89  # primes: a dimension that depends on an unknown one differs between the two traces

@@ -18,7 +18,7 @@ from dovetail.core.engine_registry import current_engine
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_recorded, kind_of, unwrapped
-from dovetail.graph.ir import GraphTensor
+from dovetail.edit.graph import GraphTensor
 from dovetail.ops.shapes.shape import dims_of
 from keras_dovetail.scopes import computing
 

@@ -17,8 +17,8 @@ from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped, opened, scopes
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import Wrapper, default_graph, is_recorded, register
-from dovetail.graph.trace import assign_any
-from dovetail.graph.variables import read_variable
+from dovetail.trace.trace import assign_any
+from dovetail.trace.variables import read_variable
 from keras_dovetail.phase import assigned
 from keras_dovetail.scopes import computing
 from keras_dovetail.tensors import convert_to_tensor

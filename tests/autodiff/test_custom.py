@@ -6,7 +6,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.graph.transplant import copy_into
+from dovetail.edit.transplant import copy_into
 from dovetail.passes.cse import merge_common
 from dovetail.passes.prune import prune
 from dovetail.passes.simplify import simplify

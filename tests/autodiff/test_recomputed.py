@@ -13,13 +13,13 @@ import dovetail as dt
 from dovetail import ops
 from dovetail.autodiff.vjp import split
 from dovetail.core.engine_registry import get_engine
+from dovetail.edit.graph import Graph
 from dovetail.graph.graph_def import GraphDef, import_definition
-from dovetail.graph.ir import Graph
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place
 from dovetail.plan.segment import Segment
-from tests.graph.random_edits import dump
-from tests.graph.test_edit import refused
+from tests.edit.random_edits import dump
+from tests.edit.test_edit import refused
 from tests.libraries import Library
 
 jax = Library("jax")

@@ -9,7 +9,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import backend as K
-from dovetail.graph.session_graph import recording_graph
+from dovetail.sessions.session_graph import recording_graph
 
 
 @pytest.fixture(autouse=True)

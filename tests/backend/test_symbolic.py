@@ -10,7 +10,7 @@ import pytest
 import dovetail as dt
 from dovetail import backend as K
 from dovetail.core.engine_registry import current_engine
-from dovetail.graph.session_graph import recording_graph
+from dovetail.sessions.session_graph import recording_graph
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.signature import static_key
-from dovetail.graph import trace
+from dovetail.trace import trace
 
 DIFFERENT = [
     0, 1, False, True, 0.0, -0.0, 1.0, float("nan"), 0j, complex(0, -0.0), complex(-0.0, 0), "0", b"0", None,

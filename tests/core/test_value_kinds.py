@@ -10,8 +10,8 @@ from dovetail.core.engine_registry import get_engine
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.value_kinds import EAGER, HOST, NATIVE, dtype_of, highest, is_recorded, is_tensor, kind_of
 from dovetail.core.variable import STATE
-from dovetail.graph.ir import Graph
-from dovetail.graph.trace import GRAPH
+from dovetail.edit.graph import Graph
+from dovetail.trace.trace import GRAPH
 
 ARRAY = np.float32([[1, 2], [3, 4]])
 VALUES = {  # name of a kind → the kind, a value of it, whether it is: a tensor, computed, known now

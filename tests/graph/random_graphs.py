@@ -15,7 +15,7 @@ from dovetail.core import dispatch
 from dovetail.core.arguments import as_tensor, dtype_of
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.recording import not_building
-from dovetail.graph.ir import Graph, Operation
+from dovetail.edit.graph import Graph, Operation
 
 ROWS, COLUMNS = 2, 3
 

@@ -4,7 +4,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from tests.graph.test_edit import types
+from tests.edit.test_edit import types
 
 
 def test_insert_before_and_after(graph, x):

@@ -8,7 +8,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.autodiff.registry import RegisterGradient
+from dovetail.core.gradients import RegisterGradient
 from dovetail.graph.attributes import Beside, Refused, decode, encode
 from dovetail.graph.document import document_of, graph_of
 from dovetail.ops.control.host_calls import py_func

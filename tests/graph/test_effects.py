@@ -8,10 +8,10 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.graph.cut import cut
+from dovetail.edit.transplant import copy_graph
 from dovetail.graph.effects import needed_for, thread
-from dovetail.graph.transplant import copy_graph
-from dovetail.graph.variables import assign_in_order, in_program_order, read_for_update
+from dovetail.sessions.cut import cut
+from dovetail.trace.variables import assign_in_order, in_program_order, read_for_update
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from keras.src import backend
 
 import dovetail as dt
 from dovetail.core import memory
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from tests.keras_backends import main
 
 EXAMPLES = ("core", "distribution_lib", "finder", "specs", "tensors", "trainer", "variable")
@@ -33,7 +33,7 @@ def check_keras_runs_on_dovetail():
 
 def check_nothing_for_stock_backends_is_registered():
     assert "dovetail.interop.keras.stock" not in sys.modules
-    assert not provided.reads and provided.array_result is None
+    assert not hooks.reads and hooks.array_result is None
 
 
 def check_integers_of_64_bits_stay_out_of_range():

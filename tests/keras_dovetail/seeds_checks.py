@@ -18,8 +18,8 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import backend as K
-from dovetail.autodiff import registry
 from dovetail.compat import tensorflow as tf
+from dovetail.core import gradients as registry
 from tests.keras_backends import main, told
 from tests.keras_dovetail.seeds_by_tensorflow import SEEDS
 

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 
 import dovetail as dt
-from dovetail.graph.ir import Graph
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.graph import Graph
+from dovetail.edit.transplant import copy_graph
 from tests.graph.random_graphs import arguments, check_origins, check_same, graphs, interpret
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.transplant import copy_graph
 from dovetail.passes import base
 from dovetail.passes.base import NEAR, Local, Passes, needs, run, sweep
 from dovetail.passes.constant_folding import fold_constants

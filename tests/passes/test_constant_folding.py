@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.transplant import copy_graph
 from dovetail.passes.base import run
 from dovetail.passes.constant_folding import LARGEST, fold_constants
 from dovetail.passes.prune import prune
@@ -19,7 +19,7 @@ test_random_graphs = keeps_random_graphs(fold_constants)
 
 def constant(value):
     """A constant that tracing does not compute at once."""
-    from dovetail.graph.trace import current_graph
+    from dovetail.trace.trace import current_graph
 
     return current_graph().constant(np.asarray(value, "float32"))
 

@@ -4,7 +4,7 @@ import numpy as np
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.transplant import copy_graph
 from dovetail.passes.prune import prune
 from tests.passes.checks import keeps_random_graphs, optimized, traced, types
 

@@ -5,7 +5,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.transplant import copy_graph
 from dovetail.passes.prune import prune
 from dovetail.passes.specialize import check_static, specialize
 from tests.graph.random_graphs import COLUMNS, ROWS

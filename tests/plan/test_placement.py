@@ -12,7 +12,7 @@ from dovetail.core import engine_registry
 from dovetail.core.engine_registry import get_engine
 from dovetail.core.errors import UnknownEngine
 from dovetail.core.rules import Rules
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.transplant import copy_graph
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place, cut
 from dovetail.plan.plan import Plan

@@ -11,7 +11,7 @@ import pytest
 import dovetail as dt
 from dovetail import ops
 from dovetail.core.engine_registry import get_engine
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.transplant import copy_graph
 from dovetail.ops.control.plumbing import NOT_COMPUTED
 from tests.conftest import ENGINES, SEED
 from tests.graph.random_graphs import COLUMNS, ROWS, arguments, graph_of

@@ -18,15 +18,15 @@ from dovetail.core.scopes import scopes
 from dovetail.core.spec import TensorSpec
 from dovetail.core.static_types import GraphLike
 from dovetail.core.tensor import Tensor
-from dovetail.graph import trace
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.transplant import copy_into, transplant
 from dovetail.graph.reach import reach
-from dovetail.graph.transplant import copy_into, transplant
 from dovetail.ops.control.flow import cond, scan, while_loop
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS, carried_specs, if_op, scan_op, while_op
 from dovetail.ops.linalg.products import matmul
 from dovetail.ops.shapes.create import zeros_like
 from dovetail.ops.shapes.shape import dims_of, reshape, sum_like
+from dovetail.trace import trace
 
 Gradient = Any  # a tensor, or None
 

@@ -28,9 +28,9 @@ from dovetail.core.structure import flatten, flatten_like, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, highest, is_tensor, kind_of
 from dovetail.core.variable import Variable
-from dovetail.graph import trace, variables
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.transplant import copy_into
+from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.transplant import copy_into
+from dovetail.trace import trace, variables
 
 Rule = Callable[..., list[Any]]  # gradients of the results → gradients of the tensors and variables that were used
 

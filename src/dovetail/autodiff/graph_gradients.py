@@ -11,9 +11,9 @@ from dovetail.autodiff import reverse
 from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.tensor import Tensor
-from dovetail.graph import trace
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.reach import reach
+from dovetail.trace import trace
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -> list[Any]:

@@ -20,10 +20,10 @@ from dovetail.autodiff.custom import (
     native_leaves,
     replaced,
 )
-from dovetail.autodiff.registry import exactly
 from dovetail.autodiff.reverse import through
 from dovetail.core.engine import Engine
 from dovetail.core.errors import check_callable
+from dovetail.core.gradients import exactly
 from dovetail.core.recording import record_on
 from dovetail.core.scopes import scopes
 from dovetail.core.structure import flatten, unflatten

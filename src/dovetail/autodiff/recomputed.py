@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail import ops
-from dovetail.graph.ir import Graph, Operation
+from dovetail.edit.graph import Graph, Operation
+from dovetail.edit.transplant import transplant
 from dovetail.graph.spans import Span, by_span, taken_by
-from dovetail.graph.trace import current_graph
-from dovetail.graph.transplant import transplant
+from dovetail.trace.trace import current_graph
 
 
 class Recomputed:

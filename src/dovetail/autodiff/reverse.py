@@ -15,14 +15,14 @@ from typing import Any
 from dovetail import ops
 from dovetail.autodiff.recomputed import Recomputed
 from dovetail.autodiff.recorder import Recorder
-from dovetail.autodiff.registry import exactly, registered_gradient
 from dovetail.core.engine_registry import on_engine
 from dovetail.core.errors import op_error
+from dovetail.core.gradients import exactly, registered_gradient
 from dovetail.core.recording import tensors_in
 from dovetail.core.tensor import Tensor
-from dovetail.graph.deferred import gradient_of
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.trace import current_graph
+from dovetail.trace.deferred import gradient_of
+from dovetail.trace.trace import current_graph
 
 
 def backward(nodes: Iterable[Any], seeds: Iterable[tuple[Any, Any]], sources: Sequence[Any]) -> list[Any]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from dovetail.autodiff.graph_gradients import gradients
 from dovetail.core.recording import record_on
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.transplant import copy_graph, transplant
 from dovetail.graph.reach import reach
-from dovetail.graph.transplant import copy_graph, transplant
 
 
 @dataclass

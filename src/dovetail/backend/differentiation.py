@@ -18,7 +18,7 @@ from dovetail.core.structure import flatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of, unwrapped
 from dovetail.core.variable import Variable
-from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.edit.graph import Graph, GraphTensor
 
 __all__ = ["gradients", "stop_gradient"]
 

@@ -18,7 +18,7 @@ from dovetail.backend.table import k_error
 from dovetail.core.errors import describe
 from dovetail.core.infer import fits
 from dovetail.core.spec import spec
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 from dovetail.ops.shapes.shape import dims_of
 
 EXTENT = "_sparse_extent"  # the attribute of a sparse placeholder's values that holds its extent

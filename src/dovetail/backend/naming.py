@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from dovetail.backend.table import k_function
-from dovetail.graph import trace
-from dovetail.graph.session_graph import recording_graph
+from dovetail.sessions.session_graph import recording_graph
+from dovetail.trace import trace
 
 __all__ = ["get_uid", "name_scope", "reset_uids"]
 

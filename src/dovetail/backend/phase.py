@@ -14,7 +14,7 @@ from dovetail.backend.values import own, running_layer
 from dovetail.core.config import register_context
 from dovetail.core.kinds import TensorLike
 from dovetail.core.scopes import Setting
-from dovetail.graph.session_graph import recording_graph
+from dovetail.sessions.session_graph import recording_graph
 
 __all__ = ["in_test_phase", "in_train_phase", "learning_phase", "learning_phase_scope", "set_learning_phase"]
 

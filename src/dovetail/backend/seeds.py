@@ -29,10 +29,10 @@ from dovetail.core.engine_registry import current_engine, tracing_engine
 from dovetail.core.engine_registry import engine as engine_context
 from dovetail.core.recording import not_building
 from dovetail.core.value_kinds import ValueKind, engine_of, highest, is_recorded, is_tensor
-from dovetail.graph import trace
-from dovetail.graph.ir import Graph
-from dovetail.graph.session_graph import SessionGraph
+from dovetail.edit.graph import Graph
 from dovetail.ops.random.generator import Generator
+from dovetail.sessions.session_graph import SessionGraph
+from dovetail.trace import trace
 
 _SEQUENCES_LIMIT = 10_000  # beyond it, the sequences unused for longest are forgotten, and start again
 

@@ -29,11 +29,11 @@ from dovetail.core.structure import LEAF, Structure, flatten, flatten_like, show
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, kind_of
 from dovetail.core.variable import Variable
-from dovetail.graph import trace
-from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.graph.session_graph import SessionGraph, open_default_graph, recording_graph
+from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.plan.cut_program import CutProgram
 from dovetail.plan.session import Session, default_session
+from dovetail.sessions.session_graph import SessionGraph, open_default_graph, recording_graph
+from dovetail.trace import trace
 
 __all__ = ["clear_session", "function", "get_session", "set_session"]
 

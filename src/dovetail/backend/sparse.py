@@ -18,9 +18,9 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Operators, Tensor
 from dovetail.core.tensor_shape import TensorShape
 from dovetail.core.value_kinds import ValueKind, dtype_of, register, seen
-from dovetail.graph.ir import GraphTensor
-from dovetail.graph.partial import PartialInts
+from dovetail.edit.graph import GraphTensor
 from dovetail.ops.shapes.shape import dims_of, shaped
+from dovetail.trace.shape_values import PartialInts
 
 __all__ = ["SparseTensor", "is_sparse", "to_dense"]
 

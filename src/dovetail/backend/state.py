@@ -20,7 +20,7 @@ from dovetail.core.recording import not_building
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of, require_numbers, unwrapped
 from dovetail.core.variable import Variable
-from dovetail.graph.session_graph import recording_graph
+from dovetail.sessions.session_graph import recording_graph
 
 __all__ = [
     "batch_get_value",

@@ -27,9 +27,9 @@ from dovetail.core.structure import flatten
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
-from dovetail.graph import trace, variables
-from dovetail.graph.ir import GraphTensor
-from dovetail.graph.session_graph import SessionGraph, open_default_graph, recording_graph
+from dovetail.edit.graph import GraphTensor
+from dovetail.sessions.session_graph import SessionGraph, open_default_graph, recording_graph
+from dovetail.trace import trace, variables
 
 __all__ = [
     "control_dependencies",

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from dovetail.core.checked import Arguments
 from dovetail.core.errors import CONVENTIONAL, op_error, tell, with_given
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.structure import refuse_nesting
 
 P = ParamSpec("P")
@@ -42,8 +42,8 @@ def named(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 arguments.held(args, kwargs)  # raises errors; the functions also take an int for a float, as Keras did
-                if provided.has_unknown_rank(args) or (kwargs and provided.has_unknown_rank(kwargs.values())):
-                    return provided.with_unknown_rank(function, f"K.{name}", args, kwargs)
+                if hooks.has_unknown_rank(args) or (kwargs and hooks.has_unknown_rank(kwargs.values())):
+                    return hooks.with_unknown_rank(function, f"K.{name}", args, kwargs)
                 return function(*args, **kwargs)
             except CONVENTIONAL as error:
                 told = hasattr(error, "k_name")  # an inner K function raised it, and chose the type

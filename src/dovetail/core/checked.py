@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.static_types import Static, static_of
 from dovetail.core.structure import refuse_nesting
 from dovetail.core.value_kinds import is_tensor
@@ -85,8 +85,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             held, named = arguments.held(args, kwargs)
-            if provided.has_unknown_rank(held) or (named and provided.has_unknown_rank(named.values())):
-                return provided.with_unknown_rank(function, title, held, named)
+            if hooks.has_unknown_rank(held) or (named and hooks.has_unknown_rank(named.values())):
+                return hooks.with_unknown_rank(function, title, held, named)
             return function(*held, **named)
         except CONVENTIONAL as error:
             tell(error, title, lambda: arguments.describe(args, kwargs))

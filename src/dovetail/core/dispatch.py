@@ -30,7 +30,7 @@ from dovetail.core.arguments import (
 from dovetail.core.checks import infer
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import CONVENTIONAL, conventional, describe_arguments, op_error, tell
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.scopes import NOWHERE, Device, Scopes, replace, scopes
 from dovetail.core.signature import signature
 from dovetail.core.structure import refuse_nesting
@@ -105,7 +105,7 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
         if resolved is not None:
             op.resolved.put(key, resolved)
         return result
-    if provided.reads and (lived := _lived(op, values)) is not values:
+    if hooks.reads and (lived := _lived(op, values)) is not values:
         return apply(op, lived, {"name": name})
     engine = _native_engine(op, values) if is_native else _engine_of(members)
     resolved, tensors = resolve(op, values, engine)
@@ -117,8 +117,8 @@ def _apply_anew(op: Op, values: list[Any], name: str | None, key: Any, args: Any
         op.resolved.put(key, resolved._replace(values=values_of_all, is_native=is_native, places=places))
     if is_native:
         return _owned(op, result, engine, values)
-    if provided.array_result is not None and any(isinstance(value, np.ndarray) for value in members):
-        return tuple(map(provided.array_result, result)) if op.returns_tuple else provided.array_result(result)
+    if hooks.array_result is not None and any(isinstance(value, np.ndarray) for value in members):
+        return tuple(map(hooks.array_result, result)) if op.returns_tuple else hooks.array_result(result)
     return result
 
 
@@ -270,7 +270,7 @@ def _run_body(op: Op, values: list[Any], engine: Engine, around: Scopes, record:
     tapes = around.tapes
     body: Any = op.body
     if engine is engine.native and not tapes and (_is_open(values) or known_ints(op, values) is not values):
-        body = functools.partial(provided.run_body, op, engine)
+        body = functools.partial(hooks.run_body, op, engine)
     # The body makes new values on the engine.  If the op has its own gradient, tapes do not record the body's ops.
     here = around if engine is current_engine() else around._replace(engine=engine)
     try:

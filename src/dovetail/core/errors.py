@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _is_of_user: dict[str, bool] = {}  # file → whether its code is the user's
@@ -129,12 +129,12 @@ def describe(value: Any) -> str:
 
 
 def _described(value: Any) -> str:
-    value = provided.seen(value)
+    value = hooks.seen(value)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is not None and dtype is not None and not isinstance(value, type):
         dims = ",".join("?" if dim is None else str(dim) for dim in shape)
         return f"{str(dtype).removeprefix('torch.')}[{dims}]"
-    if isinstance(value, (list, tuple)) and any(hasattr(provided.seen(item), "dtype") for item in value):
+    if isinstance(value, (list, tuple)) and any(hasattr(hooks.seen(item), "dtype") for item in value):
         return "[" + ", ".join(map(_described, value)) + "]"
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."

@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.core import config
 from dovetail.core.dtypes import DType
 from dovetail.core.engine_registry import current_engine
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import ANY_ENGINE, HOST, KINDS, kind_of
 
@@ -100,7 +100,7 @@ def signature(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[An
         elif kind in _NUMBERS:
             key.append(kind if op.prepare is None else static_key(value))  # `prepare` may look at the number
         elif kind is np.ndarray:
-            if provided.array_result is not None:
+            if hooks.array_result is not None:
                 return None
             key += (kind, value.dtype, value.shape)
         else:

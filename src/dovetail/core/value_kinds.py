@@ -23,7 +23,7 @@ from dovetail.core import host
 from dovetail.core.dtypes import DType, promote, weak_type
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import owner_of_type
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import scopes
 from dovetail.core.tensor import Tensor
@@ -371,7 +371,7 @@ def seen(value: Any) -> Any:
     return value if engine is None else Tensor(value, engine.native)
 
 
-provided.seen = seen
+hooks.seen = seen
 
 
 def unwrapped(value: Any) -> Any:

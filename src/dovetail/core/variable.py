@@ -21,10 +21,10 @@ from dovetail.core.dtypes import DType, as_dtype
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.engine_registry import tracing_engine
 from dovetail.core.errors import CONVENTIONAL, StaleValueError, describe, op_error, tell
+from dovetail.core.hooks import hooks
 from dovetail.core.host import is_foreign
 from dovetail.core.infer import fits
 from dovetail.core.locks import Guard
-from dovetail.core.provided import provided
 from dovetail.core.recording import DEFAULT_GRAPH, not_building
 from dovetail.core.scopes import scopes
 from dovetail.core.state import Buffer, held_alone, put
@@ -59,7 +59,7 @@ def _first_value(value: Any) -> Any:
     """Compute a graph Tensor now; in a trace, compute it from the arguments of the call that is traced."""
     creations = of_trace()
     try:
-        return provided.run(value, None if creations is None else creations.given, value.graph)
+        return hooks.run(value, None if creations is None else creations.given, value.graph)
     except ValueError as error:
         if creations is None:
             raise
@@ -109,7 +109,7 @@ class Variable(Operators):
         constraint: Callable[[Any], Any] | None = None,
     ) -> None:
         note_creation(name)
-        self.initial_value = value if kind_of(value) is provided.graph_kind else None
+        self.initial_value = value if kind_of(value) is hooks.graph_kind else None
         if self.initial_value is not None:
             value = _first_value(value)
         try:
@@ -191,7 +191,7 @@ class Variable(Operators):
         """The current value, moved to an engine if one is given."""
         around = scopes()
         if around.graphs:
-            return provided.read(around.graphs[-1], self)
+            return hooks.read(around.graphs[-1], self)
         buffer = self._buffer
         if buffer is None or buffer.tensor is None or (engine is not None and engine is not buffer.engine):
             buffer = self.shared_buffer(engine)
@@ -265,9 +265,9 @@ class Variable(Operators):
         """
         self.check_shape(value)
         if (graph := scopes().graph) is not None:
-            return provided.assign(graph, self, value)
+            return hooks.assign(graph, self, value)
         if is_of_default_graph(value):
-            return provided.assign(DEFAULT_GRAPH.get(), self, value)
+            return hooks.assign(DEFAULT_GRAPH.get(), self, value)
         if kind_of(value).is_symbolic:
             raise op_error(ValueError, "AssignVariableOp", f"{value!r} has no value outside the graph that makes it.")
         if (engine := kind_of(value).autodiff(value)) is not None and engine is tracing_engine():
@@ -361,7 +361,7 @@ class Variable(Operators):
                 return self.assign_changed(change, *operands)
         given = [x.read() if isinstance(x, Variable) else x for x in operands]  # a thread holds one guard at a time
         if graph is not None:
-            return provided.assign(graph, self, given, change)
+            return hooks.assign(graph, self, given, change)
         return self.guard.holding(lambda: self.assign(change(self.read(), *given)))
 
     def delete(self) -> None:
@@ -431,13 +431,13 @@ class _State(ValueKind):
 
     def handler(self, values: Iterable[Any]) -> ValueKind:
         recorded = any(kind_of(value) is self and self.is_recorded(value) for value in values)
-        return provided.graph_kind if recorded else self
+        return hooks.graph_kind if recorded else self
 
     def drawing_graph(self, value: Any) -> Any:
         return default_graph()
 
     def describe(self, value: Any, key: list[Any]) -> Any:
-        if not value.is_held or (provided.reads and tracing_engine() is not None):
+        if not value.is_held or (hooks.reads and tracing_engine() is not None):
             return None
         key += (type(value), self.is_recorded(value), value.dtype, value.shape)
         return ANY_ENGINE  # the engine that computes the call reads it
@@ -453,8 +453,8 @@ class _State(ValueKind):
         return value.read(engine)
 
     def live(self, value: Any) -> Any:
-        engine = None if not provided.reads or scopes().tapes or self.is_recorded(value) else tracing_engine()
-        read = engine and provided.reads.get(engine.name)
+        engine = None if not hooks.reads or scopes().tapes or self.is_recorded(value) else tracing_engine()
+        read = engine and hooks.reads.get(engine.name)
         return read(value) if read else value
 
 

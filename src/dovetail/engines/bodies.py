@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.engine_registry import get_engine
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.rules import Rule
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
@@ -26,7 +26,7 @@ def body_rule(name: str, engine_name: str) -> Rule:
     def rule(*args: Any) -> Any:
         engine = get_engine(engine_name).native
         values = [Tensor(value, engine) if engine.owns_type(type(value)) else value for value in args]
-        results = provided.run_body(op, engine, *values)
+        results = hooks.run_body(op, engine, *values)
         return tuple(t._value for t in results) if op.returns_tuple else results._value
 
     return rule

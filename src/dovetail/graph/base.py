@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from dovetail.autodiff.registry import checked_overrides
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import Where, describe, op_error, place, user_line
+from dovetail.core.gradients import checked_overrides
+from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
-from dovetail.core.provided import provided
 from dovetail.core.scopes import opened, scopes
 from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.table import OPS
@@ -30,7 +30,7 @@ from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
     from dovetail.core.creations import Creations
-    from dovetail.graph.ir import Graph
+    from dovetail.edit.graph import Graph
 
 
 class State:
@@ -509,7 +509,7 @@ class GraphBase(Pins):
 
     def new_like(self) -> Graph:
         """An empty graph of the same kind and name."""
-        return provided.new_graph(self.name)
+        return hooks.new_graph(self.name)
 
     def take_notes(self, other: GraphBase, copies: Mapping[Operation, Operation]) -> None:
         """Take over the notes of another graph, of which this is a copy, on its operations."""

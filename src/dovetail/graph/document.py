@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import op_error
+from dovetail.core.hooks import hooks
 from dovetail.core.op import op_named
-from dovetail.core.provided import provided
 from dovetail.core.spec import TensorSpec
 from dovetail.core.table import OPS
 from dovetail.graph.attributes import OBJECT, Beside, Form, Refused, decode, encode
@@ -20,7 +20,7 @@ from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.spans import Span
 
 if TYPE_CHECKING:
-    from dovetail.graph.ir import Graph
+    from dovetail.edit.graph import Graph
 
 VERSION = 1
 At = list[int]  # the number of an operation, and the number of one of its outputs
@@ -119,7 +119,7 @@ def graph_of(document: Mapping[str, Any], beside: Beside, make: Callable[[str], 
     """
     if document.get("version") != VERSION:
         raise ValueError(f"the document is of version {document.get('version')!r}; this Dovetail reads {VERSION}.")
-    graph = (make or provided.new_graph)(document["name"])
+    graph = (make or hooks.new_graph)(document["name"])
     added: list[Operation] = []
     spans: dict[int, Span] = {}
 

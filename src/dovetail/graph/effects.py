@@ -24,7 +24,7 @@ from dovetail.graph.operation import GraphTensor, Operation
 from dovetail.graph.reach import reach
 
 if TYPE_CHECKING:
-    from dovetail.graph.ir import Graph
+    from dovetail.edit.graph import Graph
 
 READ, ASSIGN = "ReadVariableOp", "AssignVariableOp"
 _EFFECTS = (READ, ASSIGN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.variable import Variable
 from dovetail.graph.node_def import NodeDef, node_def_of
 from dovetail.graph.operation import GraphTensor, Operation
@@ -14,7 +14,7 @@ from dovetail.graph.walk import backward
 from dovetail.ops.control.plumbing import EFFECTS
 
 if TYPE_CHECKING:
-    from dovetail.graph.ir import Graph
+    from dovetail.edit.graph import Graph
 
 
 class GraphDef:
@@ -41,7 +41,7 @@ class GraphDef:
     def __init__(
         self, graph: Graph | None = None, outputs: Iterable[GraphTensor] | None = None, add_shapes: bool = False
     ) -> None:
-        graph = provided.new_graph("graph") if graph is None else graph
+        graph = hooks.new_graph("graph") if graph is None else graph
         self._adds_shapes = add_shapes
         targets = list(_ends(graph) if outputs is None else outputs)
         inputs = graph.inputs if outputs is None else _needed_inputs(targets)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dovetail.core.device_spec import DeviceSpec, is_wish
 from dovetail.core.dtypes import DType
 from dovetail.core.errors import Where, called_library, conventional, describe, did_you_mean, op_error, place
+from dovetail.core.hooks import hooks
 from dovetail.core.op import Op
-from dovetail.core.provided import provided
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import AS_TENSORFLOW, Operators
 from dovetail.core.tensor_shape import TensorShape
@@ -23,7 +23,7 @@ from dovetail.ops.control.plumbing import HOST_CALLS, KEPT
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 
 if TYPE_CHECKING:
-    from dovetail.graph.ir import Graph
+    from dovetail.edit.graph import Graph
     from dovetail.graph.spans import Span
 
 Pin: TypeAlias = tuple[str | None, str | None]
@@ -110,7 +110,7 @@ class GraphTensor(Operators):
             >>> (x * 2.0).eval({x: 3.0})
             np.float32(6.0)
         """
-        return provided.run(self, feed_dict, self.graph, session)
+        return hooks.run(self, feed_dict, self.graph, session)
 
     @property
     def ndim(self) -> int | None:
@@ -402,7 +402,7 @@ class Operation(TensorFlowOperation):
 
         Source: `tf.Operation.run`.
         """
-        provided.run(self, feed_dict, self.graph, session)
+        hooks.run(self, feed_dict, self.graph, session)
 
     def needs(self, index: int) -> bool:
         """Whether the gradient by an input has to be computed; always True, since graphs prune unused operations."""

@@ -12,7 +12,7 @@ from dovetail.graph.graph_scopes import GraphScopes
 from dovetail.graph.operation import Operation, Pin
 
 if TYPE_CHECKING:
-    from dovetail.graph.ir import Graph
+    from dovetail.edit.graph import Graph
 
 
 class Pins:

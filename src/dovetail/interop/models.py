@@ -14,7 +14,7 @@ from dovetail import ops
 from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
 from dovetail.core.structure import flatten, unflatten
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 from dovetail.plan.function import Function, function
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dovetail.core.dtypes import DType
 from dovetail.core.variable import Variable
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 from dovetail.graph.operation import Operation
 
 LARGEST = 1024  # the most elements of a constant to write; TensorBoard does not show larger constants either

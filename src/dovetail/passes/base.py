@@ -17,8 +17,8 @@ from heapq import heapify, heappop, heappush
 from itertools import repeat
 from typing import Any, TypeVar
 
-from dovetail.graph.inference import is_told
-from dovetail.graph.ir import Graph, Operation
+from dovetail.edit.graph import Graph, Operation
+from dovetail.edit.inference import is_told
 from dovetail.graph.order import NOWHERE
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 

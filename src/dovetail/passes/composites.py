@@ -9,11 +9,11 @@ from dovetail import ops
 from dovetail.core.engine import Engine
 from dovetail.core.errors import CONVENTIONAL, op_error
 from dovetail.core.table import COMPOSITES
-from dovetail.graph.deferred import has_unknown_rank
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.trace import body_graph
-from dovetail.graph.transplant import transplant
+from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.transplant import transplant
 from dovetail.passes.base import needs
+from dovetail.trace.deferred import has_unknown_rank
+from dovetail.trace.trace import body_graph
 
 
 @needs(COMPOSITES)

@@ -19,13 +19,13 @@ from dovetail.core.infer import CARRIES_NAN, size_of
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.spec import Shape, TensorSpec
 from dovetail.core.tensor import Tensor
-from dovetail.graph.inference import infer_again, merged, set_shape
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.partial import PartialInts
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.inference import infer_again, merged, set_shape
+from dovetail.edit.transplant import copy_graph
 from dovetail.ops.control.plumbing import NOT_COMPUTED, SHOWN
 from dovetail.ops.control.subgraphs import SUBGRAPH_CALLS
 from dovetail.passes.base import Local, Visit, needs, sweep
+from dovetail.trace.shape_values import PartialInts
 
 KNOWN = frozenset(["Const", "Shape", *SUBGRAPH_CALLS])
 LARGEST = 4096  # elements; a result larger than this, and larger than its arguments, is not worth its memory

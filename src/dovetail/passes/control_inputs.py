@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail import ops
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.order import position
 from dovetail.graph.reach import waited_for
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.core.signature import static_key
-from dovetail.graph.ir import Graph, Operation
-from dovetail.graph.patterns import COMMUTATIVE
+from dovetail.edit.graph import Graph, Operation
+from dovetail.edit.patterns import COMMUTATIVE
 from dovetail.ops.control.plumbing import EFFECTS, NOT_COMPUTED, SHOWN
 
 LARGEST = 1 << 16  # bytes; larger constants are equal only if they are one array

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.graph.ir import Graph, Operation
+from dovetail.edit.graph import Graph, Operation
 from dovetail.passes.base import needs
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from dovetail import ops
 from dovetail.core import infer
-from dovetail.graph.ir import Graph, Operation
-from dovetail.graph.patterns import Match, build, match, scalar_constant, wildcards
+from dovetail.edit.graph import Graph, Operation
+from dovetail.edit.patterns import Match, build, match, scalar_constant, wildcards
 from dovetail.passes.base import needs, sweep
 
 x, y, bias = wildcards("x y bias")

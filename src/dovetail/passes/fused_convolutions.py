@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from dovetail import ops
 from dovetail.core.windows import CONVOLUTIONS
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.ops.nn.fused import ACTIVATIONS, fused_conv
 from dovetail.passes.base import needs, sweep
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dovetail import ops
 from dovetail.core.infer import normalize_axis, size_of
 from dovetail.core.windows import CONVOLUTIONS
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.passes.base import needs, sweep
 
 TIMES = 4  # the least size of the result, in sizes of the kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.graph.ir import Graph, Operation
+from dovetail.edit.graph import Graph, Operation
 
 # op type → (the parameter of the values that its subgraphs only read, which are their last inputs; the parameter of the
 # first results, if these must stay)

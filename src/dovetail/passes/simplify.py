@@ -15,8 +15,8 @@ import numpy as np
 from dovetail import ops
 from dovetail.core.dtypes import DType
 from dovetail.core.infer import broadcast, fits
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
+from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.patterns import Call, Match, build, match, scalar_constant, uniform_constant, wildcards
 from dovetail.graph.reach import walk
 from dovetail.ops.control.plumbing import NOT_COMPUTED
 from dovetail.passes.base import Local, Visit, needs

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from dovetail.core.engine import Engine
 from dovetail.core.errors import op_error
-from dovetail.graph.deferred import has_unknown_rank
-from dovetail.graph.inference import set_shape
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
+from dovetail.edit.inference import set_shape
 from dovetail.ops.control.plumbing import HOST_CALLS
 from dovetail.passes.constant_folding import propagate
+from dovetail.trace.deferred import has_unknown_rank
 
 
 def specialize(graph: Graph, shapes: Sequence[tuple[int, ...]] | None = None) -> int:

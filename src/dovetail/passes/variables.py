@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dovetail.core.variable import Variable
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 
 
 class Lifted(NamedTuple):

@@ -1,8 +1,8 @@
 """From a graph to what is executed: segments, each lowered to one engine, and the plan that runs them."""
 
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.plan.bodies import run_body
 from dovetail.plan.session import run
 
-provided.run_body = run_body
-provided.run = run
+hooks.run_body = run_body
+hooks.run = run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dovetail.core.engine import Engine
-from dovetail.graph.ir import GraphTensor, Operation
+from dovetail.edit.graph import GraphTensor, Operation
 
 
 class Aliases:

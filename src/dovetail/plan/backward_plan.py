@@ -9,7 +9,7 @@ from typing import Any
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import HOME
 from dovetail.core.tensor import Tensor
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 from dovetail.plan.candidate import FAILURES, Candidate
 from dovetail.plan.measured_plan import Measuring, in_words
 from dovetail.plan.plan import Plan

@@ -18,11 +18,11 @@ from dovetail.core.signature import is_plain, static_key
 from dovetail.core.spec import TensorSpec
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of
-from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.graph.trace import to_graph
+from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.placement import Place
 from dovetail.plan.segment import Segment
+from dovetail.trace.trace import to_graph
 
 _segments: dict[Any, Segment] = {}
 _LIMIT = 1_000

@@ -20,7 +20,7 @@ from typing import Any
 from dovetail.core.engine import Engine
 from dovetail.core.infer import size_of
 from dovetail.core.spec import TensorSpec
-from dovetail.graph.ir import GraphTensor, Operation
+from dovetail.edit.graph import GraphTensor, Operation
 from dovetail.plan.aliases import Aliases
 
 SMALLEST = 1 << 12  # bytes; below this the allocator is faster than the bookkeeping

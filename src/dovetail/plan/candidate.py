@@ -11,8 +11,8 @@ from dovetail.core.engine_registry import HOME, get_engine
 from dovetail.core.errors import LIBRARIES
 from dovetail.core.tensor import Tensor
 from dovetail.core.windows import CONVOLUTIONS, POOLS
-from dovetail.graph.ir import Graph
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.graph import Graph
+from dovetail.edit.transplant import copy_graph
 from dovetail.passes.specialize import needs_shapes
 from dovetail.plan.plan import Plan
 from dovetail.plan.strategy import Strategy

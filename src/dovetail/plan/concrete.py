@@ -25,13 +25,13 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor, native_of
 from dovetail.core.value_kinds import dtype_of
 from dovetail.core.variable import Variable
-from dovetail.graph.deferred import has_unknown_rank
-from dovetail.graph.ir import Graph
-from dovetail.graph.transplant import Variables, transplant
+from dovetail.edit.graph import Graph
+from dovetail.edit.transplant import Variables, transplant
 from dovetail.plan.backward_plan import Following
 from dovetail.plan.measured_plan import AnyPlan, Measuring
 from dovetail.plan.placement import has_pinned_devices, is_pinned, pinned_engines
 from dovetail.plan.plan import Plan, shows
+from dovetail.trace.deferred import has_unknown_rank
 
 _TENSORS = frozenset([Tensor])
 PLANS = 200  # that are kept of a trace: as many that run now, and as many that ran before

@@ -19,7 +19,7 @@ from typing import Any
 
 from dovetail.core.engine_registry import BUILT_IN
 from dovetail.core.table import OPS
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.plan.policy import Estimate
 from dovetail.plan.rates import rates
 

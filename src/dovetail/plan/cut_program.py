@@ -16,12 +16,12 @@ from dovetail.core.infer import fits
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import static_shape
 from dovetail.core.variable import Variable
-from dovetail.graph.cut import Value, cut
-from dovetail.graph.ir import Graph, GraphTensor, Operation
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.measured_plan import Measuring
 from dovetail.plan.placement import Place, first_device, place_of, require_wishes
 from dovetail.plan.session_values import SessionValues
+from dovetail.sessions.cut import Value, cut
 
 
 class CutProgram:

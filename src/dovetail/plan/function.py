@@ -34,10 +34,9 @@ from dovetail.core.spec import TensorSpec
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor, native_of
 from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
-from dovetail.graph.ir import Graph
-from dovetail.graph.results import collect, done_as_one
-from dovetail.graph.transplant import copy_graph
-from dovetail.graph.transplant import replay as replay_graph
+from dovetail.edit.graph import Graph
+from dovetail.edit.transplant import copy_graph
+from dovetail.edit.transplant import replay as replay_graph
 from dovetail.plan.call_keys import call_key, difference, given_and_key, spec_of
 from dovetail.plan.concrete import Concrete
 from dovetail.plan.measured_plan import AnyPlan, Measuring, steady
@@ -45,6 +44,7 @@ from dovetail.plan.nested import added_to
 from dovetail.plan.optimize import optimized_copy
 from dovetail.plan.records import replayed
 from dovetail.plan.strategy import Strategy
+from dovetail.trace.results import collect, done_as_one
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -21,7 +21,7 @@ from dovetail.core.recording import not_building, record_on
 from dovetail.core.rules import OUT, OVER, PROGRAM, Rule
 from dovetail.core.state import call_as_one
 from dovetail.core.tensor import Tensor
-from dovetail.graph.ir import SINGLE, Graph, GraphTensor, Operation
+from dovetail.edit.graph import SINGLE, Graph, GraphTensor, Operation
 from dovetail.plan.buffers import BufferPlan, plan_buffers, written_places
 from dovetail.plan.placement import Place
 

@@ -20,7 +20,7 @@ from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import HOME, list_engines, share_devices
 from dovetail.core.locks import holding, make_lock
 from dovetail.core.tensor import Tensor
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 from dovetail.plan import calibration, costs, policy, records
 from dovetail.plan.background import stop_if_ending
 from dovetail.plan.candidate import FAILURES, Candidate, split_strategies

@@ -21,7 +21,7 @@ from typing import Any
 from dovetail.core.infer import size_of
 from dovetail.core.state import held_by
 from dovetail.core.variable import Variable
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 from dovetail.plan import calibration, costs, policy, records
 from dovetail.plan.jobs import Preparing, job
 from dovetail.plan.ledger import Ledger

@@ -14,10 +14,10 @@ from dovetail.core.structure import unflatten
 from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of
-from dovetail.graph import trace, variables
-from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.graph.results import collect
-from dovetail.graph.transplant import transplant
+from dovetail.edit.graph import Graph, GraphTensor
+from dovetail.edit.transplant import transplant
+from dovetail.trace import trace, variables
+from dovetail.trace.results import collect
 
 _TRACED = (GraphTensor, Tensor, np.ndarray, np.generic)  # what becomes an input of the part; the rest is static
 

@@ -7,8 +7,8 @@ from functools import partial
 
 from dovetail.core.engine import Engine
 from dovetail.core.garbage import no_garbage_collection
-from dovetail.graph.ir import Graph, Operation
-from dovetail.graph.transplant import copy_graph
+from dovetail.edit.graph import Graph, Operation
+from dovetail.edit.transplant import copy_graph
 from dovetail.passes import base
 from dovetail.passes.composites import inline_composites, waits_for_rank
 from dovetail.passes.constant_folding import fold_constants

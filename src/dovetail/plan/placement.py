@@ -16,7 +16,7 @@ from dovetail.core.device_spec import granted, is_wish, names_device
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import get_engine, known_engines
 from dovetail.core.errors import EngineNotInstalled, UnknownEngine, describe, did_you_mean, op_error
-from dovetail.graph.ir import Graph, Operation
+from dovetail.edit.graph import Graph, Operation
 from dovetail.graph.operation import NOT_PINNED
 from dovetail.ops.control.plumbing import HOST_CALLS, NOT_COMPUTED
 

@@ -25,7 +25,7 @@ from dovetail.core.engine import Engine
 from dovetail.core.locks import join
 from dovetail.core.state import Arrays, Buffer, held_by, put, taken
 from dovetail.core.tensor import Tensor
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 from dovetail.ops.control.plumbing import SHOWN
 from dovetail.passes.variables import lift_variables
 from dovetail.plan import records

@@ -32,8 +32,8 @@ from dovetail.core.engine_registry import BUILT_IN, list_engines, threads
 from dovetail.core.errors import op_error
 from dovetail.core.files import replacing
 from dovetail.core.version import VERSION
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.attributes import Beside, encode
-from dovetail.graph.ir import Graph, GraphTensor, Operation
 from dovetail.plan.rates import DRIVER
 from dovetail.plan.report import Report, Row
 from dovetail.plan.strategy import Strategy

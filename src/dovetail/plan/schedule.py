@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.transplant import transplant
+from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.transplant import transplant
 from dovetail.ops.control.plumbing import NOT_COMPUTED
 from dovetail.passes.variables import NO_VARIABLES, Lifted
 from dovetail.plan.placement import Cut, Place, cut, place_of

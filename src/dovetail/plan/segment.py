@@ -13,14 +13,14 @@ from typing import Any
 from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
 from dovetail.core.errors import op_error
-from dovetail.graph.deferred import has_unknown_rank
-from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.ops.control.plumbing import NOT_COMPUTED
 from dovetail.passes.composites import rank_error, waits_for_rank
 from dovetail.passes.specialize import check_static
 from dovetail.plan.buffers import plan_buffers
 from dovetail.plan.lower import BodyFunctions, Lowered, failed_operation, lower
 from dovetail.plan.placement import Place
+from dovetail.trace.deferred import has_unknown_rank
 
 
 class Segment:

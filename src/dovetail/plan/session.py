@@ -16,13 +16,13 @@ from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of
 from dovetail.core.variable import Variable
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.session_graph import open_default_graph
-from dovetail.graph.trace import current_graph
+from dovetail.edit.graph import Graph, GraphTensor, Operation
 from dovetail.graph.variable_operation import VariableOperation
 from dovetail.plan.cut_program import CutProgram
 from dovetail.plan.feeds import flat_feeds
 from dovetail.plan.session_values import SessionValues
+from dovetail.sessions.session_graph import open_default_graph
+from dovetail.trace.trace import current_graph
 
 PROGRAMS = 100  # that a session keeps: as many that run now, and as many that ran before
 

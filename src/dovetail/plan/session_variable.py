@@ -13,7 +13,7 @@ from dovetail.core.state import Buffer
 from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import register
 from dovetail.core.variable import STATE, Variable, is_of_default_graph
-from dovetail.graph.ir import GraphTensor
+from dovetail.edit.graph import GraphTensor
 from dovetail.plan.session import session_of
 
 

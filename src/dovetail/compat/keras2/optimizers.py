@@ -20,8 +20,8 @@ from dovetail.backend.table import FUNCTIONS
 from dovetail.compat.keras2.patches import Patch, methods
 from dovetail.core.recording import not_building, record_on
 from dovetail.core.value_kinds import kind_of
-from dovetail.graph.session_graph import open_default_graph
 from dovetail.plan.function import function
+from dovetail.sessions.session_graph import open_default_graph
 
 RATE = 0.01  # of an optimizer without a rate: in Keras 2 the base class had none
 

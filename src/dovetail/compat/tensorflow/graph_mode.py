@@ -13,11 +13,11 @@ from dovetail.core.recording import DEFAULT_GRAPH
 from dovetail.core.scopes import Scoped, Setting, scopes
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor import Tensor
-from dovetail.graph import variables
 from dovetail.graph.device_scopes import DeviceScopes
 from dovetail.graph.operation import GraphTensor, Operation
-from dovetail.graph.session_graph import SessionGraph, open_default_graph
-from dovetail.graph.trace import current_graph
+from dovetail.sessions.session_graph import SessionGraph, open_default_graph
+from dovetail.trace import variables
+from dovetail.trace.trace import current_graph
 
 
 class Store:

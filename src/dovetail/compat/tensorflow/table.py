@@ -25,9 +25,9 @@ from dovetail.backend.table import as_value_error
 from dovetail.compat.tensorflow import graph_mode
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.errors import CONVENTIONAL, describe_arguments, tell
+from dovetail.core.hooks import hooks
 from dovetail.core.host import beside
 from dovetail.core.op import Op
-from dovetail.core.provided import provided
 from dovetail.core.structure import refuse_nesting
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import dtype_of, is_tensor, static_shape
@@ -218,8 +218,8 @@ def _deferring(title: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function that must know ranks: it is called later if a rank is not known."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if provided.has_unknown_rank((*args, *kwargs.values())):
-            return provided.with_unknown_rank(function, title, args, kwargs)
+        if hooks.has_unknown_rank((*args, *kwargs.values())):
+            return hooks.with_unknown_rank(function, title, args, kwargs)
         return function(*args, **kwargs)
 
     return call

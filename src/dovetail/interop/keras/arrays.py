@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from dovetail.backend.values import running_layer
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.tensor import Tensor
 
 
@@ -19,4 +19,4 @@ def _array(result: Any) -> Any:
 def register() -> None:
     """Make ops return arrays in running layers, if Keras computes with NumPy."""
     if keras.backend.backend() == "numpy":
-        provided.array_result = _array
+        hooks.array_result = _array

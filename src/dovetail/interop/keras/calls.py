@@ -18,7 +18,7 @@ from dovetail.core.table import OPS
 from dovetail.core.tensor import Tensor
 from dovetail.core.value_kinds import kind_of, owned, unwrapped
 from dovetail.core.variable import Variable
-from dovetail.graph.ir import Graph, GraphTensor
+from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.interop.keras import computing
 from dovetail.interop.keras.random import with_fresh_key
 from dovetail.interop.keras.tensors import stand_in, tensor_like

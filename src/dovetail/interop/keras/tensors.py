@@ -11,9 +11,9 @@ from dovetail.core.errors import op_error
 from dovetail.core.spec import Ints, TensorSpec
 from dovetail.core.tensor import Operators
 from dovetail.core.value_kinds import dtype_of
-from dovetail.graph.ir import Graph, GraphTensor
-from dovetail.graph.partial import known_ints
+from dovetail.edit.graph import Graph, GraphTensor
 from dovetail.ops import convert
+from dovetail.trace.shape_values import known_ints
 
 
 class KerasTensor(Operators, keras.KerasTensor):

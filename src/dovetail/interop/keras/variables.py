@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.variable import STATE, Variable
 
 
@@ -37,7 +37,7 @@ def _of_tensorflow(variable: Variable) -> Any:
 
 def register() -> None:
     """Make Dovetail's ops, and the operators of JAX's and TensorFlow's tensors, read variables this way."""
-    provided.reads.update({"jax": _of_jax, "tensorflow": _of_tensorflow})
+    hooks.reads.update({"jax": _of_jax, "tensorflow": _of_tensorflow})
     if keras.backend.backend() == "tensorflow":
         _teach_tensorflow()
 

@@ -18,7 +18,7 @@ from dovetail.core.control_flow import Control, HostControl, Values
 from dovetail.core.domains import Count
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import op_error
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.scopes import scopes
 from dovetail.core.structure import Structure, alike, flatten, show, unflatten
 from dovetail.core.value_kinds import (
@@ -47,7 +47,7 @@ class EagerControl(HostControl):
         super().__init__(unstack, stack, self._stack_zeros)
 
     def _stack_zeros(self, body: Any, init: Values, xs: Values) -> Values:
-        return [_nothing(spec, native) for spec, native in provided.stacked_specs(body, init, xs)]
+        return [_nothing(spec, native) for spec, native in hooks.stacked_specs(body, init, xs)]
 
 
 def _nothing(spec: Any, native: Any) -> Any:
@@ -68,7 +68,7 @@ EAGER_CONTROL = EagerControl()
 def _leave(result: Any) -> Any:
     """A result of eager control flow for its user; the hook `array_result`, if set, converts it."""
     result = owned(result)
-    return result if provided.array_result is None else provided.array_result(result)
+    return result if hooks.array_result is None else hooks.array_result(result)
 
 
 @dataclass
@@ -103,7 +103,7 @@ class _Flow:
 def _flow(op: str, leaves: Values) -> _Flow:
     kind, value = highest(map(unwrapped, leaves))
     if scopes().graphs and not kind.is_symbolic:
-        kind = provided.graph_kind
+        kind = hooks.graph_kind
     control, engine = kind.control(value), kind.autodiff(value)
     if control is None:
         return _Flow(op, EAGER_CONTROL, _computed)

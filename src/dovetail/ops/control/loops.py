@@ -7,8 +7,8 @@ from typing import Any
 
 from dovetail.core.checked import checked
 from dovetail.core.errors import op_error
+from dovetail.core.hooks import hooks
 from dovetail.core.infer import normalize_axis
-from dovetail.core.provided import provided
 from dovetail.core.structure import flatten, map_structure, unflatten
 from dovetail.core.value_kinds import is_recorded, kind_of, static_shape
 from dovetail.ops.control.flow import check_functions, scan, while_loop
@@ -96,7 +96,7 @@ def vectorized_map(f: Callable[[Any], Any], elems: Any) -> Any:
         found, results = flatten(f(unflatten(structure, slices)))
         return found
 
-    stacked = provided.batched(flat, leaves)
+    stacked = hooks.batched(flat, leaves)
     return map_fn(f, elems) if stacked is None else unflatten(results, stacked)
 
 

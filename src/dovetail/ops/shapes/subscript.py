@@ -17,7 +17,7 @@ from dovetail.core import host, infer
 from dovetail.core.checked import checked
 from dovetail.core.engine import native_to_dtype
 from dovetail.core.errors import describe, op_error
-from dovetail.core.provided import provided
+from dovetail.core.hooks import hooks
 from dovetail.core.tensor import Operators
 from dovetail.core.value_kinds import dtype_of, is_tensor, seen, static_shape
 from dovetail.ops.math.compare import saturate_cast
@@ -51,7 +51,7 @@ def getitem(x: Any, index: Any) -> Any:
         array([[4, 6],
                [1, 3]], dtype=int32)
     """
-    if provided.array_result is None or not isinstance(x, np.ndarray):  # with this hook, arrays stay arrays
+    if hooks.array_result is None or not isinstance(x, np.ndarray):  # with this hook, arrays stay arrays
         x = shaped(x)
     entries = _entries(_parts(index), static_shape(x))
     new = tuple(i for i, entry in enumerate(entries) if entry is None)

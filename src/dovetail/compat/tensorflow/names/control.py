@@ -17,9 +17,9 @@ from dovetail.core.errors import op_error
 from dovetail.core.structure import flatten, unflatten
 from dovetail.core.tensor_shape import TensorShape, shape_of
 from dovetail.core.value_kinds import is_recorded, is_tensor, static_shape
-from dovetail.graph import trace
-from dovetail.graph.ir import GraphTensor, Operation
+from dovetail.edit.graph import GraphTensor, Operation
 from dovetail.graph.variable_operation import VariableOperation
+from dovetail.trace import trace
 
 # -- branches ---------------------------------------------------------------------------------------------------------
 

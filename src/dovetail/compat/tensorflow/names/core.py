@@ -13,12 +13,12 @@ from dovetail import ops
 from dovetail.autodiff.custom import custom_gradient
 from dovetail.autodiff.graph_gradients import gradients as graph_gradients
 from dovetail.autodiff.recompute import recompute_grad
-from dovetail.autodiff.registry import RegisterGradient
 from dovetail.autodiff.tape import GradientTape
 from dovetail.compat.tensorflow.names.variable_views import View
 from dovetail.compat.tensorflow.table import function, row, value
 from dovetail.core.dtypes import ALL, DType, as_dtype
 from dovetail.core.errors import op_error
+from dovetail.core.gradients import RegisterGradient
 from dovetail.core.spec import TensorSpec, spec
 from dovetail.core.structure import flatten, flatten_like
 from dovetail.core.tensor import Tensor

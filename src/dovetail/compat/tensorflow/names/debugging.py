@@ -16,7 +16,7 @@ from dovetail.core.engine import array_text
 from dovetail.core.errors import describe, op_error
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import is_recorded, is_tensor
-from dovetail.graph import trace
+from dovetail.trace import trace
 
 # -- errors: Python's own ---------------------------------------------------------------------------------------------
 

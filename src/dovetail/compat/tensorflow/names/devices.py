@@ -15,7 +15,7 @@ from dovetail.core.devices import placed_on
 from dovetail.core.engine import Engine
 from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import op_error
-from dovetail.graph.trace import current_graph
+from dovetail.trace.trace import current_graph
 
 value("DeviceSpec", DeviceSpec)
 

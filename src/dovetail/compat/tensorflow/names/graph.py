@@ -13,8 +13,8 @@ from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
 from dovetail.core.spec import spec
 from dovetail.core.value_kinds import is_recorded
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.session_graph import SessionGraph
+from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.sessions.session_graph import SessionGraph
 
 # -- mode -------------------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from typing import Any
 from dovetail.compat.tensorflow.names.core import nest_flatten, pack_sequence_as
 from dovetail.compat.tensorflow.table import function, value
 from dovetail.core.errors import op_error
+from dovetail.edit.graph import Graph, GraphTensor, Operation
+from dovetail.edit.transplant import Copies
 from dovetail.graph import walk
-from dovetail.graph.ir import Graph, GraphTensor, Operation
-from dovetail.graph.transplant import Copies
 
 _PLACE = "contrib.graph_editor."
 

@@ -18,8 +18,8 @@ from dovetail.core.op import Op
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import is_recorded
 from dovetail.core.variable import Variable
+from dovetail.edit.graph import Graph
 from dovetail.graph.graph_def import GraphDef, import_definition
-from dovetail.graph.ir import Graph
 from dovetail.graph.node_def import NodeDef
 from dovetail.graph.tensorflow_operation import OpDef
 from dovetail.interop.tensorboard import graph_proto

@@ -6,10 +6,10 @@ from typing import Any
 
 from dovetail import backend as K
 from dovetail import ops
-from dovetail.autodiff.registry import RegisterGradient, gradient_override_map
 from dovetail.backend.sparse import SparseTensor
 from dovetail.compat.tensorflow.table import alike_values, function, row
 from dovetail.core.errors import op_error
+from dovetail.core.gradients import RegisterGradient, gradient_override_map
 from dovetail.core.infer import fits
 from dovetail.core.scopes import scopes
 from dovetail.core.value_kinds import static_shape

@@ -15,7 +15,7 @@ from dovetail.compat.tensorflow.names.python_calls import done_in
 from dovetail.compat.tensorflow.table import function
 from dovetail.core.engine import array_text
 from dovetail.core.value_kinds import is_recorded, is_tensor
-from dovetail.graph import trace
+from dovetail.trace import trace
 
 
 class Printer:

@@ -14,7 +14,7 @@ from dovetail.compat.tensorflow.table import function
 from dovetail.core.dtypes import as_dtype
 from dovetail.core.table import OPS
 from dovetail.core.value_kinds import dtype_of, is_recorded, is_tensor
-from dovetail.graph import trace
+from dovetail.trace import trace
 
 
 class OnTensors:

@@ -22,8 +22,8 @@ from dovetail.core.engine_registry import current_engine
 from dovetail.core.errors import op_error
 from dovetail.core.scopes import Scoped
 from dovetail.core.structure import flatten, refuse_nesting, unflatten
+from dovetail.edit.graph import Operation
 from dovetail.graph.graph_def import GraphDef
-from dovetail.graph.ir import Operation
 from dovetail.plan import session as sessions
 from dovetail.plan.cut_program import CutProgram
 

@@ -22,7 +22,7 @@ from dovetail.core.errors import describe, op_error
 from dovetail.core.scopes import Setting
 from dovetail.core.structure import leaf
 from dovetail.core.value_kinds import is_recorded
-from dovetail.graph.ir import Graph
+from dovetail.edit.graph import Graph
 from dovetail.interop.tensorboard import graph_proto
 
 

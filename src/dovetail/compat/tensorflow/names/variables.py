@@ -21,12 +21,12 @@ from dovetail.core.tensor_shape import shape_of
 from dovetail.core.value_kinds import is_tensor, register, static_shape, unwrapped
 from dovetail.core.variable import STATE
 from dovetail.core.variable import Variable as DovetailVariable
-from dovetail.graph import variables
 from dovetail.graph.naming import check_name
 from dovetail.graph.operation import GraphTensor
 from dovetail.graph.variable_operation import VariableOperation
 from dovetail.ops.shapes.shape import dims_of
 from dovetail.plan.session_variable import SessionVariable
+from dovetail.trace import variables
 
 
 class _Names(DovetailVariable):

@@ -1,0 +1,55 @@
+"""Hooks: functions that lower modules call and higher modules define; each module sets its own when it is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dovetail.core.control_flow import Control
+    from dovetail.core.value_kinds import ValueKind
+
+
+class _Hooks:
+    """Functions that the calling modules use without importing their packages.
+
+    Attributes:
+        new_graph: (name, the graph around it or None) → an empty Graph; of `edit`.
+        read: (graph, variable) → the graph Tensor of the variable's value; of `trace`.
+        assign: (graph, variable, value) → the result of an assignment in a graph; of `trace`.  It also takes (graph,
+            variable, operands, change), to assign `change(old value, *operands)`.
+        run: (fetches, feed_dict, graph, a session or None) → their values, by a session of the graph; of `plan`.
+        control: branches and loops in graphs; of `trace`.
+        stacked_specs: (body, init, xs) → the specs of the values that a scan stacks, each with a native value that it
+            depends on, or None; of `trace`.
+        batched: (function of slices, xs) → its results for all slices at once, stacked, or None; of `batching`.
+        has_unknown_rank: (values) → whether a graph Tensor of unknown rank is among them, or in lists among them; of
+            `trace`.
+        with_unknown_rank: (function, title, args, kwargs) → the function's result for such values; of `trace`.
+        graph_kind: the kind of graph Tensors; of `graph`.
+        run_body: (op, engine, *arguments) → the results of a composite's body, run as one program; of `plan`.
+        reads: engine → (variable → a tensor that reads it in each run of the program under trace); of `interop`.
+        array_result: (a result of a call that was given NumPy arrays) → the value for the caller; of `interop`.
+        seen: (value) → a Tensor for an engine's own array, else the value; of `core.value_kinds`.
+    """
+
+    new_graph: Callable[..., Any]
+    read: Callable[[Any, Any], Any]
+    assign: Callable[..., Any]
+    run: Callable[..., Any]
+    control: Control
+    stacked_specs: Callable[..., list[tuple[Any, Any]]]
+    batched: Callable[..., list[Any] | None]
+    has_unknown_rank: Callable[..., bool]
+    with_unknown_rank: Callable[..., Any]
+    graph_kind: ValueKind
+    run_body: Callable[..., Any]
+    seen: Callable[[Any], Any]
+    reads: dict[str, Callable[[Any], Any]]
+    array_result: Callable[[Any], Any] | None = None
+
+    def __init__(self) -> None:
+        self.reads = {}
+
+
+hooks = _Hooks()

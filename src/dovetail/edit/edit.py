@@ -1,0 +1,317 @@
+"""Editing: the methods of Graph that change it after it was built.
+
+Each method works on the operations that it touches, not on the whole graph.  Public methods check first: they refuse an
+edit that would make a cycle or a type error, and leave the graph as it was.  Passes keep that by construction, and use
+the unchecked `rewire` and `discard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from dovetail.core.errors import op_error
+from dovetail.core.scopes import opened, scopes
+from dovetail.edit.inference import infer_from, is_told, own_subgraph
+from dovetail.edit.lookup import Lookup
+from dovetail.edit.patterns import matches, rewrite
+from dovetail.graph.cursor import Cursor
+from dovetail.graph.journal import all_or_nothing, note
+from dovetail.graph.operation import GraphTensor, Operation
+from dovetail.graph.order import position, stands_before
+from dovetail.graph.reach import reach
+from dovetail.trace.trace import capture
+
+if TYPE_CHECKING:
+    from dovetail.edit.graph import Graph
+    from dovetail.edit.patterns import Match, Pattern
+
+Replacing: TypeAlias = Callable[[Operation], None]
+
+_USES = attrgetter("_uses")  # of a tensor
+
+
+class Editing(Lookup):
+    """The editing methods of `Graph`."""
+
+    # the place of new operations
+
+    @contextmanager
+    def insert_before(self, operation: Operation) -> Iterator[None]:
+        """Insert operations that are made inside the `with` block before this one.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> x = graph.placeholder(dt.spec(()), "x")
+            >>> y = dt.ops.tanh(x)
+            >>> with graph.insert_before(y.op):
+            ...     y.op.replace_input(0, -x)
+            >>> [op.type for op in graph.operations]
+            ['Placeholder', 'Neg', 'Tanh']
+        """
+        self._check_member(operation)
+        with self._insert(Cursor(self._order, before=operation)):
+            yield
+
+    @contextmanager
+    def _insert(self, cursor: Cursor, **changes: Any) -> Iterator[None]:
+        """A scope in which operations are recorded here, at the place of a cursor; `changes` as for `within`."""
+        here = self._scopes.get()
+        cursor.like = here.like
+        self._cursors.append(cursor)
+        try:
+            here = here._replace(cursor=cursor, **changes)
+            with opened({"graphs": (*scopes().graphs, self), self._scopes: here}):
+                yield
+        finally:
+            self._cursors.remove(cursor)
+
+    @contextmanager
+    def replacing(self, operation: Operation | None = None, scope: str | None = None) -> Iterator[Replacing]:
+        """Insert operations that are made inside the `with` block in place of this one, with its properties.
+
+        They go before it, have its user's line, name scope, device, engine and gradient overrides, and wait for the
+        operations that it waits for.
+
+        Args:
+            operation: the operation to replace; None for a pass, which names it by a call of the `with` block's value.
+            scope: another name scope.
+        """
+        cursor = Cursor(self._order)
+
+        def replace(operation: Operation) -> None:
+            cursor.before = cursor.like = operation
+
+        with self._insert(cursor, name=scope):
+            if operation is not None:
+                replace(operation)
+            yield replace
+
+    # replacing
+
+    def replace_all_uses(self, old: GraphTensor, new: GraphTensor) -> None:
+        """Make all operations and graph outputs that take `old` take `new`, except operations that `new` depends on.
+
+        In a branch or a body of a loop, `new` may be a tensor of the graph around it.
+
+        Raises:
+            ValueError: `new` is in another graph or was removed, or its shape does not fit.
+            TypeError: the dtypes differ.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph = dt.Graph()
+            >>> x = graph.placeholder(dt.spec((3,)), "x")
+            >>> graph.outputs = [dt.ops.exp(x)]
+            >>> graph.replace_all_uses(x, x - dt.ops.mean(x))
+            >>> [op.type for op in graph.operations]
+            ['Placeholder', 'Mean', 'Sub', 'Exp']
+        """
+        with all_or_nothing():
+            self.check_tensor(old)
+            new = self._brought_in(new)
+            self._check_replacement(old, new)
+            if old is not new:
+                needed = set(reach([new], outside=stands_before(old.op)))
+                self.replace_uses(old, new, [use for use in old.uses() if use[0] not in needed])
+                self.outputs.replace(old, new)
+                self._tell_holders()
+
+    def replace_uses(self, old: GraphTensor, new: GraphTensor, uses: Sequence[tuple[Operation, int]]) -> None:
+        """Make these uses of `old`, given as (operation, input number), take `new` instead.
+
+        Raises:
+            ValueError: `new` is in another graph or was removed, depends on one of the users, or does not fit.
+            TypeError: the dtypes differ.
+        """
+        users = list(dict.fromkeys(operation for operation, _ in uses))
+        for operation in users:
+            self._check_member(operation)
+        with all_or_nothing():
+            new = self._brought_in(new)
+            self._check_replacement(old, new)
+            if old is new or not uses:
+                return
+            behind = self._check_acyclic(new.op, users)
+            for operation, index in uses:
+                operation.set_input(index, new)
+            self._move(behind, users)
+            self._infer(users, old, new)
+
+    def _brought_in(self, tensor: GraphTensor) -> GraphTensor:
+        """A tensor of this graph; if the graph is inside an operation, a tensor of the graph around it is captured."""
+        is_outside = self._holders and isinstance(tensor, GraphTensor) and tensor.op.graph is not self
+        return capture(self, tensor) if is_outside else tensor  # type: ignore[arg-type]  # it is a graph
+
+    def _check_replacement(self, old: GraphTensor, new: GraphTensor) -> None:
+        self.check_tensor(new)
+        if new.dtype != old.dtype:
+            raise TypeError(f"{new!r} cannot replace {old!r}: the dtypes differ; cast it first.")
+
+    def _infer(self, users: Sequence[Operation], old: GraphTensor, new: GraphTensor) -> None:
+        if new.shape == old.shape and not is_told(new):
+            return
+        try:
+            infer_from(users, [new])
+            self._tell_holders()
+        except (ValueError, TypeError, IndexError) as error:
+            told: Any = type(error)(f"{new!r} cannot replace {old!r}: {error}")
+            told.dovetail = True  # as `op_error` does
+            raise told from None
+
+    def check_held_outputs(self) -> None:
+        for holder in self.holders():
+            for tensor in self.outputs:
+                self.check_tensor(tensor)
+            is_test = self is holder.attrs.get("condition")
+            wanted = ["bool"] if is_test else [t.dtype for t in holder.outputs]
+            given = [t.dtype for t in self.outputs]
+            if given != wanted:
+                is_count = len(given) != len(wanted)
+                what = f"{len(given)} results, not {len(wanted)}" if is_count else f"{given}, not {wanted}"
+                advice = "give the operation another one, operation.add_output()" if is_count else "cast them"
+                problem = f"{self.name!r}, which {holder.name!r} holds, would have {what}; {advice}."
+                raise op_error(ValueError if is_count else TypeError, holder.type, problem, where=holder.where)
+        self._tell_holders()
+
+    def _tell_holders(self) -> None:
+        """Update the output shapes of the operations that hold this graph."""
+        for holder in self.holders():
+            infer_from([holder])
+            holder.graph._tell_holders()
+
+    def own_subgraph(self, operation: Operation, name: str) -> Graph:
+        """A graph inside an operation; no other operation holds it from now on."""
+        return own_subgraph(operation, name)
+
+    def rewire(self, old: GraphTensor, new: GraphTensor) -> None:
+        """Do `replace_all_uses` unchecked, for passes, whose replacements precede the operations they replace."""
+        for operation, index in old.uses():
+            operation.set_input(index, new)
+        self.outputs.replace(old, new)
+
+    def supersede(self, operation: Operation, tensors: Sequence[GraphTensor]) -> None:
+        """Rewire all outputs of an operation; operations that wait for it then wait for the makers of the tensors."""
+        for old, new in zip(operation.outputs, tensors, strict=True):
+            self.rewire(old, new)
+        for waiter in operation.control_outputs:
+            waiter.remove_control_input(operation)
+            waiter.wait_for(dict.fromkeys(t.op for t in tensors))
+
+    # patterns
+
+    def match(self, pattern: Pattern) -> Iterator[Match]:
+        """Find all matches of a pattern, in program order; see `graph.patterns`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph, x = dt.Graph(), dt.wildcards("x")
+            >>> y = -graph.placeholder(dt.spec(()), "y")
+            >>> [found[x].name for found in graph.match(-x)]
+            ['y:0']
+        """
+        return matches(self, pattern)  # type: ignore[arg-type]
+
+    def rewrite(self, pattern: Pattern, replacement: Any) -> int:
+        """Replace all matches of a pattern with another pattern, or with the results of a function of the match.
+
+        Returns:
+            The number of places that were replaced.  Operations that nothing needs any more stay until `prune`.
+
+        Example:
+            >>> import dovetail as dt
+            >>> graph, x = dt.Graph(), dt.wildcards("x")
+            >>> graph.outputs = [-(-graph.placeholder(dt.spec(()), "y"))]
+            >>> graph.rewrite(-(-x), x), graph.prune(), graph.outputs
+            (1, 2, [<graph tensor y:0 float32[]>])
+        """
+        return rewrite(self, pattern, replacement)  # type: ignore[arg-type]
+
+    # order
+
+    def order_before(self, operation: Operation, users: Sequence[Operation]) -> None:
+        """Move an operation, with the operations it needs, before operations that are going to use it.
+
+        Raises:
+            ValueError: it depends on one of them, or is in another graph.
+        """
+        for op in (operation, *users):
+            self._check_member(op)
+        self._move(self._check_acyclic(operation, users), users)
+
+    def _check_acyclic(self, operation: Operation, users: Sequence[Operation]) -> list[Operation]:
+        """The operations to move so that an operation precedes its users, in order; as a rule, none."""
+        first = min(users, key=position, default=None)
+        if first is None or operation._position < first._position:
+            return []
+        behind = reach([operation], outside=stands_before(first))
+        for user in set(behind).intersection(users):
+            raise ValueError(f"{operation.name!r} depends on {user.name!r}: to use it there would make a cycle.")
+        return behind
+
+    def _move(self, operations: Sequence[Operation], users: Sequence[Operation]) -> None:
+        if operations:
+            first = min(users, key=position)
+            for operation in operations:
+                following = operation._next
+                self._order.move(operation, first)
+                note(partial(self._order.move, operation, following))
+
+    # removing
+
+    def remove(self, operation: Operation) -> None:
+        """Remove an operation that nothing uses.
+
+        Raises:
+            ValueError: an output is in use, another operation waits for it, or it is an input of a body or branch.
+        """
+        self._check_member(operation)
+        if operation.type == "Placeholder":
+            self._check_own_inputs()
+        users = [f"{op.name!r} takes {t.name}" for t in operation.outputs for op in t.consumers()]
+        users += [f"the graph returns {t.name}" for t in operation.outputs if t in self.outputs.numbers()]
+        users += [f"{op.name!r} waits for it" for op in operation.control_outputs]
+        if users:
+            raise ValueError(f"{operation.name!r} cannot be removed: {', '.join(users)}.")
+        self.discard([operation])
+
+    def discard(self, operations: Iterable[Operation]) -> None:
+        """Remove operations that nothing else uses; for passes, which have checked that."""
+        gone = set(operations)
+        if gone:
+            self.check_changeable()
+        before, self.inputs = self.inputs, [t for t in self.inputs if t.op not in gone]
+        note(lambda: setattr(self, "inputs", before))
+        for operation in sorted(gone, key=position, reverse=True):
+            self._detach(operation)
+
+    def prune(self, outputs: Sequence[GraphTensor] | None = None) -> int:
+        """Remove the operations that neither the outputs nor an effect needs; inputs stay, used or not.
+
+        Args:
+            outputs: the graph's new outputs; then assignments that these do not need are removed, too.
+
+        Returns:
+            The number of operations that were removed.
+
+        Raises:
+            ValueError, TypeError: an output is in another graph, or was removed; or the graph is inside an operation
+                that needs other outputs.
+        """
+        for tensor in self.outputs if outputs is None else outputs:
+            self.check_tensor(tensor)
+        if outputs is not None:
+            with all_or_nothing():
+                self.outputs = list(outputs)
+        kept = {t.op for t in (*self.outputs, *self.inputs)}
+        removed = 0
+        for op in reversed(self.operations):  # its consumers were visited before it
+            if any(map(_USES, op.outputs)) or op in kept or op._control_outputs or (outputs is None and op.is_kept):
+                continue
+            self._detach(op)
+            removed += 1
+        return removed

@@ -1,0 +1,104 @@
+"""Graph: the recorded program, as mutable SSA.
+
+A graph Tensor knows the Operation that makes it (`.op`) and the operations that use it (`.consumers()`); every edit
+keeps the two in agreement.  Operations stand in program order, which is always a topological order.  Operations with an
+effect (assigning variables) are kept, and ordered by control inputs.
+
+    print(graph)
+
+        graph step(x: float32[?,3])
+          variables w: float32[3,4]
+          MatMul = x @ w  float32[?,4]  model.py:12
+          return MatMul
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.edit.parts import Parts
+from dovetail.edit.transplant import copy_graph
+from dovetail.edit.validate import problems
+from dovetail.graph.attributes import register
+from dovetail.graph.base import State
+from dovetail.graph.document import GRAPH, described, graph_of
+from dovetail.graph.graph_def import GraphDef
+from dovetail.graph.operation import SINGLE, GraphTensor, Operation
+from dovetail.graph.printing import graph_text
+
+__all__ = ["SINGLE", "Graph", "GraphTensor", "Operation", "State"]
+
+
+class Graph(Parts):
+    """A program: operations in order, with inputs and outputs.
+
+    Attributes:
+        name: its name when printed.
+        inputs: the placeholders, in order.
+        outer: for a subgraph, the graph in which it is traced.
+        state: the variables it reads and assigns.
+        closures: eager Tensors that were used while it was traced → their constants in the graph.
+        closure_nodes: the eager operations that made these Tensors while a function was traced, as nodes for tapes.
+        is_traced: whether its tracing is over: then a function's graph is complete, and a subgraph captures nothing
+            more.
+        creations: while a function is traced, the variables that it creates.
+        captures: for a subgraph, tensors of the outer graph and eager Tensors → their placeholders.
+        stand_ins: if only shapes are wanted, pairs of a value used in the trace, which has or needs no numbers, and its
+            placeholder; None if numbers are wanted.
+        by_type: op type → its operations, in no order; see `of_types`.
+        touched: while passes run, the operations that were added or changed, in this order; else None.
+        session: the `Session` that runs it if none is named, once there is one.
+        is_final: whether changes are forbidden; see `finalize`.
+        version: a number that changes with each edit of existing operations; an added operation changes it only if it
+            has effects.
+
+    Example:
+        >>> import dovetail as dt
+        >>> graph = Graph("double")
+        >>> x = graph.placeholder(dt.spec((2,)), "x")
+        >>> graph.outputs = [x + x]
+        >>> x.consumers()
+        [<operation AddV2 AddV2>]
+    """
+
+    def validate(self) -> None:
+        """Check that producers and consumers agree, that the order is topological, and that types follow the rules.
+
+        Raises:
+            ValueError: the message lists all problems; they mean that a pass or an edit has a bug.
+        """
+        found = list(problems(self))
+        if found:
+            raise ValueError(f"the graph {self.name!r} is not valid: " + " ".join(found))
+
+    def as_graph_def(self, from_version: Any = None, add_shapes: bool = False) -> GraphDef:
+        """A definition of the graph as it is now, to be looked at and imported into others.
+
+        Args:
+            from_version: None; parts of a definition are not offered.
+            add_shapes: whether nodes say the shapes of their outputs.
+
+        Raises:
+            NotImplementedError: a version is given.
+
+        Source: `tf.Graph.as_graph_def`.
+        """
+        if from_version is not None:
+            raise NotImplementedError("a definition has the whole graph: leave from_version out.")
+        return GraphDef(self, add_shapes=add_shapes)
+
+    def __copy__(self) -> Graph:
+        return copy_graph(self, own=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return graph_of, described(self)
+
+    def __str__(self) -> str:
+        return graph_text(self)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.inputs)} inputs, {len(self)} operations, {len(self.outputs)} outputs"
+        return f"<graph {self.name}: {counts}>"
+
+
+register(Graph, GRAPH)

@@ -1,0 +1,1 @@
+"""The graph that sessions run parts of, and the sessions."""

@@ -1,0 +1,11 @@
+"""How programs come in: calls, control flow, captures and shape values are recorded in graphs."""
+
+from dovetail.core.hooks import hooks
+from dovetail.trace.control import RecordedControl, stacked_specs
+from dovetail.trace.deferred import has_unknown_rank, with_unknown_rank
+from dovetail.trace.trace import assign_any
+from dovetail.trace.variables import read_variable
+
+hooks.read, hooks.assign = read_variable, assign_any
+hooks.control, hooks.stacked_specs = RecordedControl(), stacked_specs
+hooks.has_unknown_rank, hooks.with_unknown_rank = has_unknown_rank, with_unknown_rank
