@@ -13,7 +13,7 @@ FEATURES = from numpy._core._multiarray_umath import __cpu_features__ as has, __
 WITHOUT_AVX512 = TF_ENABLE_ONEDNN_OPTS=0 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 \
 	XLA_FLAGS=--xla_cpu_max_isa=AVX2 NPY_DISABLE_CPU_FEATURES="$$($(PY) -c '$(FEATURES)')"
 
-.PHONY: help demo quick test test-all test-avx2 lint bench clean
+.PHONY: help demo quick test test-all test-avx2 lint pages bench clean
 
 help:  ## this list
 	@awk -F ':.*## *' '/^[a-z0-9-]+:.*##/ {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -42,6 +42,9 @@ lint: $(VENV)/test.done  ## style and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check --quiet .
 	$(PY) -m mypy
+
+pages: $(VENV)/test.done  ## docs/k: a page for each function of K
+	$(PY) docs/k_pages.py
 
 bench: $(VENV)/test.done  ## the measurements of benchmarks/README.md
 	@for name in imports dispatch tracing steps k_calls; do $(PY) benchmarks/$$name.py || exit 1; done

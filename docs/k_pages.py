@@ -1,7 +1,6 @@
 """The pages of docs/k: one for each function of K, their index, the differences from tf.keras, and the support.
 
-python docs/k_pages.py           writes them
-python docs/k_pages.py --check   lists pages that are stale; status 1 if there are any
+`make pages` writes them; they are not in the repository.
 
 Their sources are the docstrings and signatures, src/dovetail/backend/support.json and the parity suite's cases.
 """
@@ -323,33 +322,13 @@ def support() -> str:
 # -- the command ------------------------------------------------------------------------------------------------------
 
 
-def stale() -> list[str]:
-    """The pages that differ from the text that this script would write."""
-    made = pages()
-    there = {path.name for path in FOLDER.glob("*.md")}
-    changed = [name for name, text in made.items() if name in there and (FOLDER / name).read_text() != text]
-    return sorted([*changed, *(made.keys() ^ there)])
-
-
-def main(arguments: list[str]) -> int:
-    if arguments == ["--check"]:
-        found = stale()
-        print(
-            "\n".join(f"docs/k/{name} is stale: run python docs/k_pages.py" for name in found), end="\n" * bool(found)
-        )
-        return bool(found)
-    if arguments:
-        print(__doc__)
-        return 2
+def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    made = pages()
     for path in FOLDER.glob("*.md"):
-        if path.name not in made:
-            path.unlink()
-    for name, text in made.items():
+        path.unlink()
+    for name, text in pages().items():
         (FOLDER / name).write_text(text)
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    main()

@@ -2,7 +2,6 @@
 
 DOVETAIL_TEST_WHOLE=1 pytest tests/backend/test_parity.py --k-support runs.jsonl -n 2
 python docs/k_support.py runs.jsonl
-python docs/k_pages.py
 
 If the suite was run in parts, give all files.  With --update, the script counts functions again if all their cases were
 run with the versions of the file, and keeps the others.  The result is src/dovetail/backend/support.json:

@@ -23,7 +23,7 @@ from tests.libraries import require
 require("torch", "the pages show every engine")
 require("jax", "the pages show every engine")
 
-from dovetail.core import gradients as registry
+from dovetail.core import gradients
 from dovetail.core.table import OPS
 from dovetail.core.user_ops import unregister_op
 from tests.packages import install
@@ -41,7 +41,7 @@ def undisturbed(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "_loaded", dict(module._loaded))
     monkeypatch.setattr(module, "_default", None)
     monkeypatch.setattr(module, "_chooses", False)
-    monkeypatch.setattr(registry, "_registered", {})  # pages share names of gradients
+    monkeypatch.setattr(gradients, "_registered", {})  # pages share names of gradients
     monkeypatch.syspath_prepend(tmp_path)
     before = set(OPS)
     yield tmp_path

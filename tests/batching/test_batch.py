@@ -7,8 +7,7 @@ import pytest
 
 import dovetail as dt
 from dovetail import ops
-from dovetail.batching import batch as batching
-from dovetail.batching import rows as joining
+from dovetail.batching import batch, rows
 from dovetail.core.windows import CONVOLUTIONS
 from tests.ops.table import CASES, cases, draw, leaves
 
@@ -49,18 +48,18 @@ def replaced(args, kwargs, new):
 def one_by_one(monkeypatch):
     """The types of the operations that have run example by example."""
     found = []
-    run = batching._one_by_one
-    monkeypatch.setattr(batching, "_one_by_one", lambda op, inputs: found.append(op.type) or run(op, inputs))
+    run = batch._one_by_one
+    monkeypatch.setattr(batch, "_one_by_one", lambda op, inputs: found.append(op.type) or run(op, inputs))
     return found
 
 
-JOINING = [case for case in BATCHED if case[0].name in joining.ROWS or case[0].is_elementwise]
+JOINING = [case for case in BATCHED if case[0].name in rows.ROWS or case[0].is_elementwise]
 
 
 @cases(JOINING)
 def test_joined(op, number, is_first, rng, one_by_one, monkeypatch):
     """Check examples that are batches, whose rows join, whichever op begins."""
-    monkeypatch.setattr(joining, "STARTS", {op.name})
+    monkeypatch.setattr(rows, "STARTS", {op.name})
     check_op(op, number, rng, one_by_one)
 
 
@@ -190,7 +189,7 @@ def test_gradient(engine):
 
 def test_what_is_traced_once_runs_once(monkeypatch):
     calls, rows = [], np.ones((50, 3), "float32")
-    monkeypatch.setattr(batching, "map_fn", None)
+    monkeypatch.setattr(batch, "map_fn", None)
     found = ops.vectorized_map(lambda x: calls.append(x) or ops.sum(ops.tanh(x) * 2), rows)
     assert len(calls) == 1 and found.shape == (50,)
     assert ops.vectorized_map(lambda x: ops.sum(x), np.ones((0, 3), "float32")).shape == (0,)

@@ -19,7 +19,7 @@ import numpy as np
 import dovetail as dt
 from dovetail import backend as K
 from dovetail.compat import tensorflow as tf
-from dovetail.core import gradients as registry
+from dovetail.core import gradients
 from tests.keras_backends import main, told
 from tests.keras_dovetail.seeds_by_tensorflow import SEEDS
 
@@ -38,7 +38,7 @@ def ran(name: str) -> Iterator[dict[str, Any]]:
     """
     by_tensorflow = told("tests.keras_dovetail.seeds_by_tensorflow", "tensorflow") if "tensorflow" in ENGINES else {}
     for engine in ENGINES:
-        with dt.engine(engine), warnings.catch_warnings(), mock.patch.dict(registry._registered):
+        with dt.engine(engine), warnings.catch_warnings(), mock.patch.dict(gradients._registered):
             warnings.filterwarnings("ignore", "Do not pass an `input_shape`")
             keras.utils.clear_session()  # generated names of layers start from 0 again
             keras.utils.set_random_seed(1)

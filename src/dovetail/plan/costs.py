@@ -32,6 +32,7 @@ UNKNOWN = 32  # in place of a dimension that nothing tells
 TURNS = 10  # of a loop that does not tell how often it runs
 OTHER = "map"  # the family of ops that no row names
 LOAD, BUILD = "load", "build"  # the families of start costs
+THIN = 8  # channels, of the input or the output, below which a convolution is slower
 TICK = 1e-4  # seconds: shorter start costs count as if they took that long
 
 # A part of the name of the module that defines an op → its family.  The first one that fits counts.
@@ -129,15 +130,16 @@ def _recurrent(op: Operation) -> float:
 
 
 COUNTED = {"product": _product, "recurrent": _recurrent}
-OPERATIONS = frozenset([*COUNTED, "convolution", "thin", "unit", "depthwise"])  # families that do not count bytes
+OPERATIONS = frozenset([*COUNTED, "convolution", "strided", "thin", "unit", "depthwise"])  # families that do not count bytes
 
 
 def _convolution(op: Operation) -> tuple[str, float]:
     """Floating-point operations of a convolution or of its gradients, and the family by its kernel."""
     kernel = op.args[1] if op.type.endswith("BackpropFilter") else _shape(op.args[1])
     kernel = tuple(kernel) if isinstance(kernel, (tuple, list)) else _shape(op.outputs[0])
-    *windows, inner, _ = kernel
-    small = op.args[2] if "Backprop" in op.type else op.outputs[0]
+    *windows, inner, filters = kernel
+    is_gradient = "Backprop" in op.type
+    small, strides = (op.args[2], op.args[3]) if is_gradient else (op.outputs[0], op.args[2])
     image = _shape(op.outputs[0] if op.type.endswith("BackpropInput") else op.args[0])
     channels = image[1] if op.args[-1] == "channels_first" else image[-1]
     amount = 2.0 * _size(small) * math.prod(windows) * inner
@@ -145,7 +147,9 @@ def _convolution(op: Operation) -> tuple[str, float]:
         return "unit", amount
     if inner == 1 < channels:
         return "depthwise", amount
-    return "thin" if inner < 8 else "convolution", amount
+    if max(strides) > 1:
+        return "strided", amount
+    return "thin" if min(inner, filters) < THIN else "convolution", amount
 
 
 def _is_loop(op: Operation) -> bool:

@@ -28,12 +28,18 @@ def _chain(x: Any) -> Any:
     return x
 
 
-def _same_conv(x: Any, kernel: Any) -> Any:
-    """A convolution and its two gradients, which engines compute at other rates than the convolution itself."""
-    with GradientTape() as tape:
-        tape.watch([x, kernel])
-        y = ops.conv(x, kernel, padding="same")
-    return y, *tape.gradient(y, [x, kernel], output_gradients=y)
+def _conv(strides: int) -> Callable[..., Any]:
+    """Convolutions and their gradients, which engines compute at other rates than the convolutions themselves."""
+
+    def program(x: Any, *kernels: Any) -> Any:
+        with GradientTape() as tape:
+            tape.watch([x, *kernels])
+            y = x
+            for kernel in kernels:
+                y = ops.conv(y, kernel, strides, padding="same")
+        return y, *tape.gradient(y, [x, *kernels], output_gradients=y)
+
+    return program
 
 
 def _noise(x: Any) -> Any:
@@ -51,10 +57,11 @@ PROBES: Mapping[str, tuple[Callable[..., Any], Sequence[Shape]]] = {
     "calls": (_chain, [(2, 2)]),
     "map": (lambda x: ops.tanh(x) * 2.0 + x, [(1024, 1024)]),
     "product": (lambda x, y: x @ y, [(512, 512), (512, 512)]),
-    "convolution": (_same_conv, [(16, 32, 32, 32), (3, 3, 32, 32)]),
-    "thin": (_same_conv, [(16, 32, 32, 3), (3, 3, 3, 32)]),
-    "unit": (_same_conv, [(16, 32, 32, 64), (1, 1, 64, 64)]),
-    "depthwise": (_same_conv, [(16, 32, 32, 64), (3, 3, 1, 64)]),
+    "convolution": (_conv(1), [(16, 32, 32, 32), (3, 3, 32, 32)]),
+    "strided": (_conv(2), [(16, 32, 32, 32), (3, 3, 32, 32)]),
+    "thin": (_conv(1), [(16, 32, 32, 3), (3, 3, 3, 32), (3, 3, 32, 3)]),
+    "unit": (_conv(1), [(16, 32, 32, 64), (1, 1, 64, 64)]),
+    "depthwise": (_conv(1), [(16, 32, 32, 64), (3, 3, 1, 64)]),
     "recurrent": (ops.lstm, [(32, 32, 64), (32, 128), (32, 128), (64, 512), (128, 512)]),
     "window": (lambda x: ops.max_pool(x, 2), [(16, 32, 32, 64)]),
     "reduction": (lambda x: ops.sum(x, axis=0), [(1024, 1024)]),
